@@ -1,0 +1,54 @@
+# Needs python3 (3.11 or newer), make and a package index; everything else it gets itself.
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+# make dies first when its terminal is closed or it is killed: what it runs must end with it.
+TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+FOUND_CHROMIUM = [ -x "$${CHROMIUM:-}" ] || command -v chromium >/dev/null 2>&1
+
+.PHONY: help run test test-full check browser
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
+
+run: $(INSTALLED) ## Start the whole service on http://127.0.0.1:8000 (PORT, SHOP_PORT); Ctrl-C ends it
+	@$(TIED) $(BIN)/python -m config.local.run
+
+test: $(INSTALLED) browser ## Run the tests on real engines (ARGS="-k capture" for some of them)
+	@$(BIN)/python -m pytest -m "not long" $(ARGS)
+
+test-full: $(INSTALLED) browser ## Run the long tests too
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: export ENVIRONMENT := production
+check: export BASE_URL := https://checkout.example
+check: export ALLOWED_HOSTS := checkout.example
+check: export SECRET_KEY := nobody-signs-with-this-key-0123456789-abcdefghijklm
+check: export FIELD_KEYS := AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+check: export DATABASE_URL := postgresql://checkout@127.0.0.1:1/checkout
+check: export REDIS_URL := redis://127.0.0.1:1/0
+check: export PROVIDER := adapter.of.production.Provider
+check: export SMS_SENDER := adapter.of.production.Sender
+check: $(INSTALLED) ## Format, lint, types, floors, migrations and production settings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py check --deploy --fail-level WARNING
+
+browser:
+	@$(FOUND_CHROMIUM) || { \
+	  command -v apt-get >/dev/null 2>&1 && { [ -n "$(SUDO)" ] || [ "$$(id -u)" = 0 ]; } || { \
+	    echo "The tests need Debian's package chromium, or CHROMIUM set to a browser of yours." >&2; exit 1; }; \
+	  $(SUDO) apt-get update -qq && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; }
+
+$(INSTALLED): requirements.lock
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make needs python3, version 3.11 or newer, on the PATH." >&2; exit 1; }
+	@echo "Installing requirements.lock into .venv: a minute the first time."
+	@python3 -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@

@@ -1,0 +1,166 @@
+"""POSTs under /checkouts: each leaves an ApiCall row, and with an Idempotency-Key is answered once."""
+
+import hashlib
+import re
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.db import IntegrityError, OperationalError, transaction
+from django.http import HttpResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from checkout.models import ApiCall
+from config.lib import clock, request_id
+from payments.cause import Caller, Cause
+
+_KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
+KEPT = timedelta(hours=24)
+TAKEN_OVER_AFTER = timedelta(seconds=90)
+NOT_KEPT = {400, 401, 403, 413, 415, 429}
+NOT_KEPT_CODES = {"operation_in_progress", "idempotency_in_progress"}
+
+
+class InvalidIdempotencyKey(Exception):
+    """The header is not 1 to 255 printable ASCII characters."""
+
+
+class IdempotencyKeyReused(Exception):
+    """The key has served another request."""
+
+
+class IdempotencyInProgress(Exception):
+    """The first call under this key has not been answered yet."""
+
+
+class RecordedView(APIView):
+    """A view whose POST is recorded. Subclasses write `act`, which returns status and payload.
+
+    With `in_one_transaction` the record shares the act's transaction: a crash leaves both or neither.
+    """
+
+    in_one_transaction = False
+
+    def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
+        """Do what the request asks and return the answer; domain errors are mapped by config.errors."""
+        raise NotImplementedError
+
+    def post(self, request: Request, checkout_uuid: UUID | None = None) -> HttpResponse | Response:
+        key = request.headers.get("Idempotency-Key")
+        if key is not None and not _KEY.fullmatch(key):
+            raise InvalidIdempotencyKey
+        if self.in_one_transaction:
+            with transaction.atomic():
+                return self._post(request, checkout_uuid, key)
+        return self._post(request, checkout_uuid, key)
+
+    def _post(self, request: Request, checkout_uuid: UUID | None, key: str | None) -> HttpResponse | Response:
+        call = _new_call(request, checkout_uuid, key)
+        if key is not None:
+            replay = _claim(call)
+            if replay is not None:
+                return replay
+        try:
+            response = self.act(request, checkout_uuid)
+        except OperationalError:
+            if key is not None and not self.in_one_transaction:
+                ApiCall.objects.filter(pk=call.pk).delete()
+            raise
+        except Exception as error:
+            response = self._refusal(call, error)
+        return _finish(call, response)
+
+    def _refusal(self, call: ApiCall, error: Exception) -> Response:
+        """The error's answer; one that nothing maps is a bug: the key is freed and the error goes on."""
+        try:
+            return self.handle_exception(error)
+        except Exception:
+            if call.idempotency_key is not None and not self.in_one_transaction:
+                ApiCall.objects.filter(pk=call.pk).delete()
+            raise
+
+
+def cause(request: Request) -> Cause:
+    """Return who acts: the API client, in this request."""
+    caller: Caller = request.auth
+    return Cause(f"client:{caller.client_uuid}", request_id.current())
+
+
+def _new_call(request: Request, checkout_uuid: UUID | None, key: str | None) -> ApiCall:
+    caller: Caller = request.auth
+    method, path = str(request.method), request.path
+    digest = hashlib.sha256(f"{method} {path}\n".encode() + (request.body if key is not None else b""))
+    return ApiCall(
+        merchant=caller.merchant,
+        client_uuid=caller.client_uuid,
+        checkout_uuid=checkout_uuid,
+        method=method,
+        path=path[:300],
+        request_id=request_id.current(),
+        idempotency_key=key,
+        request_digest=digest.hexdigest(),
+        created_at=clock.now() if key is not None else None,
+    )
+
+
+def _claim(call: ApiCall) -> HttpResponse | None:
+    """Write the row that owns the key, or return the stored answer. Raises what stands against it."""
+    while True:
+        try:
+            with transaction.atomic():
+                call.save(force_insert=True)
+            return None
+        except IntegrityError:
+            pass
+        except OperationalError:
+            raise IdempotencyInProgress from None
+        stored = ApiCall.objects.filter(merchant=call.merchant, idempotency_key=call.idempotency_key).first()
+        if stored is not None and not _release(stored, call):
+            return _replay(stored, call)
+
+
+def _release(stored: ApiCall, call: ApiCall) -> bool:
+    """Free the key of a record that is too old, or whose process died before answering."""
+    age = call.created_at - stored.created_at
+    if age < KEPT and (stored.status is not None or age < TAKEN_OVER_AFTER):
+        return False
+    if age < KEPT and stored.request_digest != call.request_digest:
+        return False
+    ApiCall.objects.filter(pk=stored.pk).update(idempotency_key=None)
+    return True
+
+
+def _replay(stored: ApiCall, call: ApiCall) -> HttpResponse:
+    if stored.request_digest != call.request_digest:
+        raise IdempotencyKeyReused
+    if stored.status is None:
+        raise IdempotencyInProgress
+    response = HttpResponse(bytes(stored.body or b""), status=stored.status, content_type="application/json")
+    if stored.status == 204:
+        del response["Content-Type"]
+    response["Idempotent-Replay"] = "true"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _finish(call: ApiCall, response: Response) -> Response:
+    """Keep the answer; one that is not final leaves the row for the timeline and frees the key."""
+    content: Any = response.data
+    if isinstance(content, dict):
+        call.error_code = content.get("error", {}).get("code", "")
+    if call.checkout_uuid is None and not call.error_code and isinstance(content, dict):
+        call.checkout_uuid = UUID(content["data"]["checkout_uuid"])
+    call.status = response.status_code
+    call.body = orjson.dumps(content) if content is not None else b""
+    if call.idempotency_key is None:
+        call.body = None
+        call.created_at = call.created_at or clock.now()
+        call.save(force_insert=True)
+        return response
+    if response.status_code in NOT_KEPT or response.status_code >= 500 or call.error_code in NOT_KEPT_CODES:
+        call.idempotency_key, call.body = None, None
+    call.save(update_fields=["status", "body", "error_code", "checkout_uuid", "idempotency_key"])
+    return response

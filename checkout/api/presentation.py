@@ -1,0 +1,135 @@
+"""What goes out: plain dictionaries, the fields that each state has (INTERFACE.md 4)."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import JSONObject
+
+from checkout import reading, states
+from checkout.models import Checkout, Item, PaymentRequest, Refund
+from checkout.states import Status
+from config.lib import clock
+from payments.models import Merchant, Operation
+
+_ITEM = ("item_ref", "name", "quantity", "unit_price", "currency", "category", "custom_data")
+_REFUND = (
+    "id",
+    "merchant_refund_ref",
+    "reason",
+    "status",
+    "amount",
+    "created_at",
+    "settled_at",
+    "failure_reason",
+)
+_PAID_SHARES = {PaymentRequest.Status.PAID, PaymentRequest.Status.REIMBURSED}
+
+
+def with_parts(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
+    """Add items, refunds, shares and the open operation to each row, in the same statement."""
+    own = {"checkout": OuterRef("pk")}
+    items = Item.objects.filter(**own).order_by("position")
+    refunds = Refund.objects.filter(**own).order_by("-created_at")
+    shares = PaymentRequest.objects.filter(**own).order_by("id")
+    open_operations = Operation.objects.filter(
+        payment__subject=OuterRef("pk"), payment__abandoned_at=None, state__in=Operation.OPEN, ended_at=None
+    )
+    return rows.annotate(
+        item_parts=ArraySubquery(items.values(part=JSONObject(**{name: name for name in _ITEM}))),
+        refund_parts=ArraySubquery(refunds.values(part=JSONObject(**{name: name for name in _REFUND}))),
+        share_parts=ArraySubquery(shares.values(part=JSONObject(amount="amount", status="status"))),
+        pending_operation=Subquery(open_operations.values("kind")[:1]),
+    )
+
+
+def read(merchant: Merchant, checkout_uuid: UUID) -> dict[str, Any]:
+    """Return the whole checkout as it is now. Raises Checkout.DoesNotExist, also for a stranger's."""
+    rows = with_parts(Checkout.objects.filter(merchant=merchant))
+    return whole(reading.one(rows, checkout_uuid))
+
+
+def created(checkout: Checkout) -> dict[str, Any]:
+    """The answer to a creation (SPEC.md 2.3)."""
+    return {
+        "checkout_uuid": str(checkout.pk),
+        "status": checkout.status,
+        "checkout_url": checkout.url,
+        "expires_at": clock.iso(checkout.expires_at),
+    }
+
+
+def whole(checkout: Any) -> dict[str, Any]:
+    """A checkout read through `with_parts`, with the fields that its state has (SPEC.md 2.1)."""
+    shown: dict[str, Any] = {
+        "checkout_uuid": str(checkout.pk),
+        "merchant_order_id": checkout.merchant_order_id,
+        "status": checkout.status,
+        "amount": checkout.amount,
+        "currency": checkout.currency,
+        "checkout_url": checkout.url,
+        "expires_at": clock.iso(checkout.expires_at),
+        "created_at": clock.iso(checkout.created_at),
+        "items": checkout.item_parts,
+        "available_actions": states.actions(checkout.status),
+    }
+    if checkout.status == Status.EXPIRED:
+        shown["expired_at"] = clock.iso(checkout.expired_at)
+    if checkout.authorized_at is not None:
+        shown["authorized_at"] = clock.iso(checkout.authorized_at)
+        shown["capture_before"] = clock.iso(checkout.capture_before)
+    if checkout.status == Status.VOIDED:
+        shown["voided_at"] = clock.iso(checkout.voided_at)
+        shown["void_reason"] = checkout.void_reason
+    if checkout.status in states.PAID:
+        shown.update(_money(checkout))
+    if checkout.pending_operation:
+        shown["pending_operation"] = checkout.pending_operation
+    if checkout.share_parts:
+        shown["shares"] = _shares(checkout.share_parts)
+    return shown
+
+
+def _money(checkout: Any) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "captured_at": clock.iso(checkout.captured_at),
+        "refunded_amount": checkout.refunded_amount,
+        "last_refund_at": clock.iso(checkout.last_refund_at),
+        "merchant_processor_fee": 0,
+        "merchant_service_fee": 0,
+    }
+    if checkout.refund_parts:
+        shown["refunds"] = [_refund_part(part) for part in checkout.refund_parts]
+    return shown
+
+
+def _refund_part(part: dict[str, Any]) -> dict[str, Any]:
+    """PostgreSQL's JSON writes timestamps in its own way."""
+    times = {name: _reread(part[name]) for name in ("created_at", "settled_at")}
+    refund_uuid = {"refund_uuid": part["id"]}
+    return refund_uuid | {name: part[name] for name in _REFUND if name != "id"} | times
+
+
+def _reread(text: str | None) -> str | None:
+    return clock.iso(datetime.fromisoformat(text)) if text else None
+
+
+def refund(row: Refund) -> dict[str, Any]:
+    """A refund as it stands (SPEC.md 2.4)."""
+    return {
+        "refund_uuid": str(row.pk),
+        "merchant_refund_ref": row.merchant_refund_ref,
+        "reason": row.reason,
+        "status": row.status,
+        "amount": row.amount,
+        "created_at": clock.iso(row.created_at),
+        "settled_at": clock.iso(row.settled_at),
+        "failure_reason": row.failure_reason,
+    }
+
+
+def _shares(parts: list[dict[str, Any]]) -> dict[str, int]:
+    paid = [part["amount"] for part in parts if part["status"] in _PAID_SHARES]
+    return {"count": len(parts), "paid_count": len(paid), "paid_amount": sum(paid)}

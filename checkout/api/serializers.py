@@ -1,0 +1,132 @@
+"""What comes in: one serializer a request, named by the spec's things."""
+
+import re
+from typing import Any
+from zoneinfo import available_timezones
+
+import orjson
+from rest_framework import serializers
+
+from checkout.states import Status
+from config.lib import fields
+
+MOST = 99_999_999
+_CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class Category(fields.Text):
+    """A slug; unknown ones are kept, and shown as `other`."""
+
+    def to_internal_value(self, data: Any) -> str:
+        slug = super().to_internal_value(data)
+        if not _CATEGORY.fullmatch(slug):
+            raise serializers.ValidationError("Must be a slug such as ticket: a-z, 0-9 and _, at most 64.")
+        return slug
+
+
+class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
+    """A free object: at most 8 KiB, 4 levels, 50 keys. A ticket's known keys are checked when present."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("Must be an object.")
+        if len(orjson.dumps(data)) > 8 * 1024:
+            raise serializers.ValidationError("Must be at most 8 KiB of JSON.")
+        self._walk(data, depth=1)
+        return data
+
+    def _walk(self, value: Any, depth: int) -> int:
+        """Return the number of keys; raise for NUL, depth and number."""
+        if isinstance(value, str) and "\x00" in value:
+            raise serializers.ValidationError("Must not contain NUL characters.")
+        if not isinstance(value, dict | list):
+            return 0
+        if depth > 4:
+            raise serializers.ValidationError("Must be at most 4 levels deep.")
+        names = list(value) if isinstance(value, dict) else []
+        inner = [*names, *(value.values() if isinstance(value, dict) else value)]
+        keys = len(names) + sum(self._walk(part, depth + 1) for part in inner)
+        if keys > 50:
+            raise serializers.ValidationError("Must have at most 50 keys.")
+        return keys
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class ItemIn(serializers.Serializer[Any]):
+    """A line of the order (SPEC.md 2.2)."""
+
+    item_ref = fields.Text()
+    name = fields.Text()
+    quantity = fields.Integer(least=1, most=10_000)
+    unit_price = fields.Integer(least=-MOST, most=MOST)
+    currency = fields.Text()
+    category = Category(default="other")
+    custom_data = CustomData(required=False, allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        custom = attrs.get("custom_data")
+        if attrs["category"] == "ticket" and custom:
+            _check_ticket(custom)
+        return attrs
+
+
+def _check_ticket(custom: dict[str, Any]) -> None:
+    problems: dict[str, list[str]] = {}
+    if "event_id" in custom and not isinstance(custom["event_id"], str):
+        problems["event_id"] = ["Must be a string."]
+    if "event_start" in custom:
+        try:
+            fields.Timestamp().run_validation(custom["event_start"])
+        except serializers.ValidationError:
+            problems["event_start"] = ["Must be a timestamp with an offset, such as 2026-06-01T18:30:00Z."]
+    zone = custom.get("time_zone", "UTC")
+    if not isinstance(zone, str) or zone not in available_timezones():
+        problems["time_zone"] = ["Must be an IANA time zone name, such as Europe/London."]
+    if problems:
+        raise serializers.ValidationError({"custom_data": problems})
+
+
+class CheckoutIn(serializers.Serializer[Any]):
+    """A checkout creation request (SPEC.md 2.2)."""
+
+    merchant_order_id = fields.Text()
+    total_amount = fields.Integer(least=1, most=MOST)
+    currency = fields.Text()
+    return_url = fields.ReturnUrl()
+    cancel_url = fields.ReturnUrl()
+    items = ItemIn(many=True, allow_empty=False, max_length=100)
+    merchant_expires_at = fields.Timestamp(required=False, allow_null=True)
+
+
+class CaptureIn(serializers.Serializer[Any]):
+    """`{}` captures the full amount."""
+
+    amount = fields.Integer(required=False, least=1, most=MOST)
+
+
+class CancelIn(serializers.Serializer[Any]):
+    """An optional note, for the portal only."""
+
+    reason = fields.Text(required=False, allow_null=True)
+
+
+class RefundIn(serializers.Serializer[Any]):
+    """A refund request (SPEC.md 2.4)."""
+
+    merchant_refund_ref = fields.Text()
+    reason = fields.Text(required=False, allow_null=True, most=500)
+    amount = fields.Integer(required=False, least=1, most=MOST)
+
+
+class CheckoutListQuery(fields.Query):
+    """The filters of the list."""
+
+    status = fields.OneOf(tuple(status.value for status in Status), required=False)
+    merchant_order_id = fields.Text(required=False)
+    created_after = fields.Timestamp(required=False)
+    created_before = fields.Timestamp(required=False)
+    updated_after = fields.Timestamp(required=False)
+    limit = fields.QueryInteger(least=1, most=200, default=50)
+    cursor = fields.Text(required=False, most=500)

@@ -1,0 +1,131 @@
+"""The merchant API of checkouts (SPEC.md part 4)."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from checkout import creation, reading, refunds, transitions
+from checkout.api import calls, presentation, serializers
+from checkout.api.calls import RecordedView
+from checkout.creation import Order
+from checkout.models import Checkout
+from config.lib import cursor
+from payments.models import Merchant
+
+
+class Checkouts(RecordedView):
+    """All checkouts of the merchant."""
+
+    scopes = {"GET": "checkouts:read", "POST": "checkouts:write"}
+    in_one_transaction = True
+
+    def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
+        fields = serializers.CheckoutIn(data=request.data)
+        fields.is_valid(raise_exception=True)
+        order = Order(**fields.validated_data)
+        checkout = creation.create(request.auth.merchant, order, cause=calls.cause(request))
+        return Response({"data": presentation.created(checkout)}, status=201)
+
+    def get(self, request: Request) -> Response:
+        query = serializers.CheckoutListQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        rows, next_cursor = _page(request.auth.merchant, query.validated_data)
+        shown = [presentation.whole(checkout) for checkout in rows]
+        return Response({"data": {"checkouts": shown, "next_cursor": next_cursor}})
+
+
+_FILTERS = {
+    "status": "status",
+    "merchant_order_id": "merchant_order_id",
+    "created_after": "created_at__gt",
+    "created_before": "created_at__lt",
+    "updated_after": "updated_at__gt",
+}
+
+
+def _page(merchant: Merchant, query: dict[str, Any]) -> tuple[list[Checkout], str | None]:
+    """A page, in which whatever is late has lapsed first, and is left out if it no longer fits the filter."""
+    filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
+    rows = presentation.with_parts(Checkout.objects.filter(merchant=merchant, **filters))
+    found, next_cursor = cursor.page(
+        rows, scope=f"checkouts:{merchant.pk}", limit=query["limit"], cursor=query.get("cursor")
+    )
+    return reading.fresh(rows, found), next_cursor
+
+
+class OneCheckout(APIView):
+    """One checkout as it is now."""
+
+    scopes = {"GET": "checkouts:read"}
+
+    def get(self, request: Request, checkout_uuid: UUID) -> Response:
+        return Response({"data": presentation.read(request.auth.merchant, checkout_uuid)})
+
+
+class Capture(RecordedView):
+    """Takes the held money, synchronously."""
+
+    scopes = {"POST": "checkouts:write"}
+
+    def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
+        fields = serializers.CaptureIn(data=_optional_body(request))
+        fields.is_valid(raise_exception=True)
+        merchant: Merchant = request.auth.merchant
+        checkout = transitions.capture(
+            merchant,
+            _given(checkout_uuid),
+            amount=fields.validated_data.get("amount"),
+            cause=calls.cause(request),
+        )
+        return Response({"data": presentation.read(merchant, checkout.pk)})
+
+
+class Cancel(RecordedView):
+    """Releases the hold, or ends an unpaid checkout."""
+
+    scopes = {"POST": "checkouts:write"}
+
+    def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
+        fields = serializers.CancelIn(data=_optional_body(request))
+        fields.is_valid(raise_exception=True)
+        merchant: Merchant = request.auth.merchant
+        note = fields.validated_data.get("reason") or ""
+        checkout = transitions.cancel(merchant, _given(checkout_uuid), note=note, cause=calls.cause(request))
+        return Response({"data": presentation.read(merchant, checkout.pk)})
+
+
+class Refund(RecordedView):
+    """Gives everything back."""
+
+    scopes = {"POST": "refunds:write"}
+
+    def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
+        fields = serializers.RefundIn(data=request.data)
+        fields.is_valid(raise_exception=True)
+        asked = fields.validated_data
+        accepted = refunds.accept(
+            request.auth.merchant,
+            _given(checkout_uuid),
+            ref=asked["merchant_refund_ref"],
+            reason=asked.get("reason"),
+            amount=asked.get("amount"),
+            cause=calls.cause(request),
+        )
+        if accepted.is_new:
+            return Response(status=204)
+        return Response({"data": presentation.refund(accepted.refund)})
+
+
+def _given(checkout_uuid: UUID | None) -> UUID:
+    """The address of a verb always names its checkout."""
+    if checkout_uuid is None:
+        raise Checkout.DoesNotExist
+    return checkout_uuid
+
+
+def _optional_body(request: Request) -> Any:
+    """No body means `{}`."""
+    return request.data if request.body else {}

@@ -1,0 +1,307 @@
+"""The order: its shape, its constraints, and facts that need no query."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from uuid_utils.compat import uuid7
+
+from checkout import states
+from checkout.states import Status, VoidReason
+from payments.cause import Cause
+from payments.models import Merchant, Payment
+
+
+class Customer(models.Model):
+    """A person known by a verified phone number, across merchants."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    phone = models.CharField(max_length=16, unique=True, help_text="E.164")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"•••• {self.phone[-4:]}"
+
+
+class MerchantCustomer(models.Model):
+    """A person as one merchant knows them: a random id that tells nothing to another merchant."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("merchant", "customer", name="one_id_per_person_and_merchant")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class CheckoutQuerySet(models.QuerySet["Checkout"]):
+    def locked(self, checkout_uuid: UUID, merchant: Merchant | None = None) -> Checkout:
+        """Return the checkout with its row locked; raises Checkout.DoesNotExist, also for a stranger's."""
+        rows = self.select_for_update(of=("self",)).select_related("merchant", "payment", "lead")
+        if merchant is not None:
+            rows = rows.filter(merchant=merchant)
+        return rows.get(pk=checkout_uuid)
+
+
+class Checkout(models.Model):
+    """One order to be paid. `status` is written by `move` alone."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    merchant_order_id = models.CharField(max_length=255)
+    status = models.CharField(max_length=10, choices=Status, default=Status.CREATED)
+    amount = models.BigIntegerField(help_text="Minor units")
+    currency = models.CharField(max_length=3)
+    return_url = models.CharField(max_length=2048)
+    cancel_url = models.CharField(max_length=2048)
+    lead = models.ForeignKey(Customer, on_delete=models.PROTECT, null=True, blank=True)
+    people = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="How many split it equally, the lead counted; 1 is all mine."
+    )
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, null=True, blank=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField(auto_now=True)
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="As the merchant sent it.")
+    payable_until = models.DateTimeField()
+    authorized_at = models.DateTimeField(null=True, blank=True)
+    capture_before = models.DateTimeField(null=True, blank=True)
+    captured_at = models.DateTimeField(null=True, blank=True)
+    voided_at = models.DateTimeField(null=True, blank=True)
+    void_reason = models.CharField(max_length=20, choices=VoidReason, blank=True)
+    cancel_note = models.CharField(max_length=255, blank=True, help_text="The merchant's words.")
+    expired_at = models.DateTimeField(null=True, blank=True)
+    refunded_amount = models.BigIntegerField(default=0)
+    last_refund_at = models.DateTimeField(null=True, blank=True)
+
+    objects = CheckoutQuerySet.as_manager()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="a_checkout_costs_something"),
+            models.CheckConstraint(
+                condition=Q(status__in=["created", "expired"], authorized_at=None)
+                | Q(status="voided")
+                | Q(
+                    status__in=["authorized", "captured", "refunding", "refunded"],
+                    authorized_at__isnull=False,
+                    capture_before__isnull=False,
+                    payment__isnull=False,
+                ),
+                name="a_held_checkout_has_a_payment_and_a_deadline",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["captured", "refunding", "refunded"], captured_at__isnull=False)
+                | (~Q(status__in=["captured", "refunding", "refunded"]) & Q(captured_at=None)),
+                name="captured_at_tells_that_money_moved",
+            ),
+            models.CheckConstraint(
+                condition=(Q(status="voided", voided_at__isnull=False) & ~Q(void_reason=""))
+                | (~Q(status="voided") & Q(voided_at=None, void_reason="")),
+                name="a_voided_checkout_says_when_and_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="expired", expired_at__isnull=False)
+                | (~Q(status="expired") & Q(expired_at=None)),
+                name="an_expired_checkout_says_when",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="refunded", refunded_amount=F("amount"), last_refund_at__isnull=False)
+                | (~Q(status="refunded") & Q(refunded_amount=0, last_refund_at=None)),
+                name="a_refund_returns_everything",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["merchant", "-created_at", "-id"]),
+            models.Index(fields=["merchant", "merchant_order_id"]),
+            models.Index(fields=["merchant", "status", "-created_at", "-id"]),
+            models.Index(fields=["merchant", "-updated_at"]),
+            models.Index("capture_before", name="checkout_holds", condition=Q(status="authorized")),
+            models.Index("payable_until", name="checkout_unpaid", condition=Q(status="created")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.merchant_order_id} · {self.status}"
+
+    @property
+    def url(self) -> str:
+        """The page to send the customer to."""
+        return f"{settings.CHECKOUT_PAGE_URL}?id={self.pk}"
+
+    def has_lapsed(self, now: datetime) -> bool:
+        """Whether it is held and its two minutes are over."""
+        return (
+            self.status == Status.AUTHORIZED
+            and self.capture_before is not None
+            and now >= self.capture_before
+        )
+
+    def has_expired(self, now: datetime) -> bool:
+        """Whether it is unpaid and can no longer be paid."""
+        return self.status == Status.CREATED and now >= self.payable_until
+
+    def move(self, to: Status, cause: Cause, now: datetime, **facts: Any) -> None:
+        """Write the new status with its facts, and its line of history: the only place that does.
+
+        Belongs under the row's lock. Raises MoveRefused for a move that the table does not have.
+        """
+        states.check(self.status, to)
+        origin, self.status = self.status, to
+        for name, value in facts.items():
+            setattr(self, name, value)
+        self.save(update_fields=["status", "updated_at", *facts])
+        Change.objects.create(
+            checkout=self,
+            origin=origin,
+            to=to,
+            actor=cause.actor,
+            request_id=cause.request_id,
+            created_at=now,
+        )
+
+
+class Item(models.Model):
+    """A line of the order."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    checkout = models.ForeignKey(Checkout, on_delete=models.CASCADE, related_name="items")
+    position = models.PositiveSmallIntegerField()
+    item_ref = models.CharField(max_length=255)
+    name = models.CharField(max_length=255)
+    quantity = models.PositiveIntegerField()
+    unit_price = models.BigIntegerField(help_text="Minor units; negative on a discount.")
+    currency = models.CharField(max_length=3)
+    category = models.CharField(max_length=64, default="other")
+    custom_data = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("checkout", "position", name="items_of_a_checkout_are_ordered")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PaymentRequest(models.Model):
+    """A mate's share. It is a draft until the checkout is captured."""
+
+    class Status(models.TextChoices):
+        DRAFT = "draft"
+        OPEN = "open"
+        PAYING = "paying"
+        PAID = "paid"
+        REIMBURSED = "reimbursed"
+        DECLINED = "declined"
+        EXPIRED = "expired"
+        CANCELLED = "cancelled"
+        REFUNDED = "refunded"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="payment_requests")
+    amount = models.BigIntegerField()
+    status = models.CharField(max_length=10, choices=Status, default=Status.DRAFT)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="a_share_is_of_something")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount} · {self.status}"
+
+
+class Refund(models.Model):
+    """The giving back of everything, under the merchant's own reference."""
+
+    class Status(models.TextChoices):
+        PENDING = "pending"
+        SETTLED = "settled"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="refunds")
+    merchant_refund_ref = models.CharField(max_length=255)
+    reason = models.CharField(max_length=500, null=True, blank=True)
+    amount = models.BigIntegerField()
+    status = models.CharField(max_length=10, choices=Status, default=Status.PENDING)
+    created_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True, blank=True)
+    failure_reason = models.CharField(max_length=40, null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "merchant", "merchant_refund_ref", name="a_refund_ref_is_used_once_per_merchant"
+            ),
+            models.UniqueConstraint(
+                "checkout",
+                condition=Q(status__in=["pending", "settled"]),
+                name="one_refund_that_stands_per_checkout",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.merchant_refund_ref} · {self.status}"
+
+
+class Change(models.Model):
+    """A line of a checkout's history. Append-only."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="changes")
+    origin = models.CharField(max_length=10, blank=True, help_text="Empty for its creation.")
+    to = models.CharField(max_length=10, choices=Status)
+    actor = models.CharField(max_length=60)
+    request_id = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.origin or 'nothing'} → {self.to}"
+
+
+class ApiCall(models.Model):
+    """A POST under /checkouts, refused ones too: the timeline's source and the idempotency record."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    client_uuid = models.UUIDField()
+    checkout_uuid = models.UUIDField(null=True, blank=True)
+    method = models.CharField(max_length=8)
+    path = models.CharField(max_length=300)
+    request_id = models.CharField(max_length=64)
+    idempotency_key = models.CharField(max_length=255, null=True, blank=True)
+    request_digest = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True, blank=True, help_text="Null while it is in flight.")
+    error_code = models.CharField(max_length=60, blank=True)
+    body = models.BinaryField(null=True, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "merchant",
+                "idempotency_key",
+                condition=Q(idempotency_key__isnull=False),
+                name="an_idempotency_key_is_used_once_per_merchant",
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["merchant", "checkout_uuid"]),
+            models.Index("created_at", name="apicall_keys", condition=Q(idempotency_key__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} {self.status}"

@@ -1,0 +1,34 @@
+"""Reading what is true at this moment: a passed deadline is found first."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from checkout import transitions
+from checkout.models import Checkout
+from config.lib import clock
+
+
+def one(rows: QuerySet[Checkout], checkout_uuid: UUID) -> Checkout:
+    """Return the checkout among `rows`, lapsed or expired first if it is late. Raises Checkout.DoesNotExist."""
+    checkout = rows.annotate(read_at=Now()).get(pk=checkout_uuid)
+    if checkout.has_lapsed(checkout.read_at) or checkout.has_expired(checkout.read_at):
+        transitions.keep_deadlines_of(checkout_uuid)
+        checkout = rows.annotate(read_at=Now()).get(pk=checkout_uuid)
+    return checkout
+
+
+def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:
+    """Return what was found, with what is late lapsed or expired and read again through the same filter."""
+    now = clock.now()
+    late = [row.pk for row in found if row.has_lapsed(now) or row.has_expired(now)]
+    if not late:
+        return list(found)
+    for checkout_uuid in late:
+        transitions.keep_deadlines_of(checkout_uuid)
+    again = {row.pk: row for row in rows.filter(pk__in=late)}
+    return [
+        again[row.pk] if row.pk in late else row for row in found if row.pk not in late or row.pk in again
+    ]

@@ -1,0 +1,123 @@
+"""Giving everything back: accepted at once, settled by the provider later."""
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout.models import Checkout, Refund
+from checkout.states import Status
+from checkout.transitions import FINISH_OPERATIONS, OperationInProgress, StateConflict
+from config.lib import clock, wakeup
+from payments import operations
+from payments.cause import PUMP, Cause
+from payments.models import Merchant, Operation
+from payments.provider import Outcome
+
+State = Operation.State
+
+
+class NotRefundable(StateConflict):
+    """Only a captured checkout can be refunded, once."""
+
+
+class RefundRefConflict(Exception):
+    """The merchant has used this reference for another checkout's refund."""
+
+
+class PartialRefundNotSupported(Exception):
+    """Only the full amount can be refunded."""
+
+    def __init__(self, amount: int) -> None:
+        super().__init__(f"Only the full amount of {amount} can be refunded.")
+        self.amount = amount
+
+
+class Accepted(NamedTuple):
+    """The refund under this reference, and whether this call made it."""
+
+    refund: Refund
+    is_new: bool
+
+
+def accept(
+    merchant: Merchant,
+    checkout_uuid: UUID,
+    *,
+    ref: str,
+    reason: str | None = None,
+    amount: int | None = None,
+    cause: Cause,
+) -> Accepted:
+    """Accept to give everything back: `captured` becomes `refunding`. A repeated ref makes nothing new.
+
+    Raises Checkout.DoesNotExist, NotRefundable, RefundRefConflict, PartialRefundNotSupported,
+    OperationInProgress. SPEC.md 2.4, 3.
+    """
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(checkout_uuid, merchant)
+        existing = Refund.objects.filter(merchant=merchant, merchant_refund_ref=ref).first()
+        if existing is not None:
+            return Accepted(_of(existing, checkout), is_new=False)
+        _check_refundable(checkout, amount)
+        now = clock.now()
+        refund = Refund.objects.create(
+            merchant=merchant,
+            checkout=checkout,
+            merchant_refund_ref=ref,
+            reason=reason,
+            amount=checkout.amount,
+            created_at=now,
+        )
+        _begin(checkout, refund, now, cause)
+        return Accepted(refund, is_new=True)
+
+
+def _of(refund: Refund, checkout: Checkout) -> Refund:
+    if refund.checkout_id != checkout.pk:
+        raise RefundRefConflict
+    return refund
+
+
+def _check_refundable(checkout: Checkout, amount: int | None) -> None:
+    if amount is not None and amount != checkout.amount:
+        raise PartialRefundNotSupported(checkout.amount)
+    if checkout.status != Status.CAPTURED:
+        raise NotRefundable(checkout.status)
+    if operations.open_operation(checkout.pk) is not None:
+        raise OperationInProgress
+
+
+def _begin(checkout: Checkout, refund: Refund, now: datetime, cause: Cause) -> None:
+    checkout.move(Status.REFUNDING, cause, now)
+    if checkout.payment is not None:
+        operations.plan(checkout.payment, Operation.Kind.REFUND, now=now, cause=cause, refund_uuid=refund.pk)
+    wakeup.after_commit(FINISH_OPERATIONS)
+
+
+def settle(operation: Operation, outcome: Outcome) -> None:
+    """Record what the provider said of a refund: settled, failed (back to `captured`), or not yet."""
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(operation.payment.checkout_uuid)
+        refund = Refund.objects.select_for_update().get(pk=operation.refund_uuid)
+        now = clock.now()
+        settled = operations.record(operation, outcome, now=now)
+        if refund.status != Refund.Status.PENDING:
+            return
+        if settled.state == State.SUCCEEDED:
+            _succeed(checkout, refund, now)
+        elif settled.state in (State.FAILED, State.DECLINED):
+            _fail(refund, settled.reason)
+            checkout.move(Status.CAPTURED, PUMP, now)
+
+
+def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
+    refund.status, refund.settled_at = Refund.Status.SETTLED, now
+    refund.save(update_fields=["status", "settled_at"])
+    checkout.move(Status.REFUNDED, PUMP, now, refunded_amount=refund.amount, last_refund_at=now)
+
+
+def _fail(refund: Refund, reason: str) -> None:
+    refund.status, refund.failure_reason = Refund.Status.FAILED, reason or "refused"
+    refund.save(update_fields=["status", "failure_reason"])

@@ -1,0 +1,60 @@
+"""The states of a checkout (SPEC.md part 3) and the only moves between them."""
+
+from django.db import models
+
+
+class Status(models.TextChoices):
+    """Where an order is. `expired` is ours: an unpaid checkout's end (INTERFACE.md 4)."""
+
+    CREATED = "created"
+    AUTHORIZED = "authorized"
+    CAPTURED = "captured"
+    VOIDED = "voided"
+    EXPIRED = "expired"
+    REFUNDING = "refunding"
+    REFUNDED = "refunded"
+
+
+class VoidReason(models.TextChoices):
+    """Why a checkout was voided."""
+
+    MERCHANT_CANCEL = "merchant_cancel"
+    AUTH_EXPIRED = "auth_expired"
+
+
+# (from, to): what makes it happen. The database's guard holds exactly these pairs.
+ALLOWED: dict[tuple[Status, Status], str] = {
+    (Status.CREATED, Status.AUTHORIZED): "the customer's card is held",
+    (Status.CREATED, Status.VOIDED): "the merchant cancels before payment",
+    (Status.CREATED, Status.EXPIRED): "nobody pays in time",
+    (Status.AUTHORIZED, Status.CAPTURED): "the merchant captures",
+    (Status.AUTHORIZED, Status.VOIDED): "the merchant cancels, or two minutes pass",
+    (Status.CAPTURED, Status.REFUNDING): "a refund is accepted",
+    (Status.REFUNDING, Status.REFUNDED): "the provider confirms the refund",
+    (Status.REFUNDING, Status.CAPTURED): "the provider fails the refund",
+}
+
+# Money has moved.
+PAID = (Status.CAPTURED, Status.REFUNDING, Status.REFUNDED)
+
+# What a merchant may do now.
+ACTIONS: dict[Status, list[str]] = {
+    Status.CREATED: ["cancel"],
+    Status.AUTHORIZED: ["capture", "cancel"],
+    Status.CAPTURED: ["refund"],
+}
+
+
+class MoveRefused(Exception):
+    """The table has no such move."""
+
+
+def check(origin: str, to: str) -> None:
+    """Raise MoveRefused unless the table allows the move."""
+    if (origin, to) not in ALLOWED:
+        raise MoveRefused(f"A checkout never goes from {origin} to {to}.")
+
+
+def actions(status: str) -> list[str]:
+    """Return what a merchant may do with a checkout of this status."""
+    return ACTIONS.get(Status(status), [])

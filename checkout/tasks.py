@@ -1,0 +1,61 @@
+"""The checkout's pumps: take due rows, give each to its verb, in a transaction of its own."""
+
+from collections.abc import Callable
+from typing import TypeVar
+from uuid import UUID
+
+import structlog
+from celery import shared_task
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from checkout import finishing, transitions
+from checkout.api.calls import KEPT
+from checkout.models import ApiCall, Checkout
+from checkout.states import Status
+from config.lib import clock
+from payments import operations
+
+log = structlog.get_logger("checkout.tasks")
+BATCH = 200
+Row = TypeVar("Row")
+
+
+@shared_task
+def keep_deadlines() -> None:
+    """Let held checkouts lapse and unpaid ones expire whose time has passed (SPEC.md 3, 8)."""
+    late = Q(status=Status.AUTHORIZED, capture_before__lte=Now()) | Q(
+        status=Status.CREATED, payable_until__lte=Now()
+    )
+    rows = Checkout.objects.filter(late).order_by("capture_before", "payable_until")
+    for checkout_uuid in rows.values_list("pk", flat=True)[:BATCH]:
+        _alone(transitions.keep_deadlines_of, checkout_uuid)
+
+
+@shared_task
+def finish_operations() -> None:
+    """Bring what is due at the provider nearer its end."""
+    while claimed := operations.claim_due():
+        for operation in claimed:
+            _alone(finishing.finish, operation)
+
+
+@shared_task
+def forget_idempotency_keys() -> None:
+    """Free the keys that have been kept for their 24 hours, and the answers stored under them."""
+    old = ApiCall.objects.filter(idempotency_key__isnull=False, created_at__lt=clock.now() - KEPT)
+    old.update(idempotency_key=None, body=None)
+
+
+def finish_operations_of(checkout_uuid: UUID) -> None:
+    """As `finish_operations`, for one checkout."""
+    for operation in operations.claim_due(checkout_uuid=checkout_uuid):
+        finishing.finish(operation)
+
+
+def _alone(verb: Callable[[Row], object], row: Row) -> None:
+    """One row that fails is logged and comes again; the others go on."""
+    try:
+        verb(row)
+    except Exception:
+        log.exception("row failed", verb=verb.__name__, row=str(getattr(row, "pk", row)))

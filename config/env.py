@@ -1,0 +1,57 @@
+"""Typed readers of environment variables. A missing or malformed one stops the start with a sentence."""
+
+import os
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError, conninfo
+
+
+def text(name: str, default: str | None = None) -> str:
+    value = os.environ.get(name, default)
+    if not value:
+        raise ImproperlyConfigured(f"Set the environment variable {name}.")
+    return value
+
+
+def optional(name: str, default: str = "") -> str:
+    return os.environ.get(name, default)
+
+
+def integer(name: str, default: int) -> int:
+    raw = os.environ.get(name) or str(default)
+    try:
+        return int(raw)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {raw!r}.") from None
+
+
+def boolean(name: str, default: bool) -> bool:
+    raw = (os.environ.get(name) or str(default)).lower()
+    if raw not in {"true", "false", "1", "0"}:
+        raise ImproperlyConfigured(f"{name} must be true or false, not {raw!r}.")
+    return raw in {"true", "1"}
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """Return the comma-separated parts of a variable, without empty ones."""
+    return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+
+
+def choice(name: str, choices: set[str], default: str | None = None) -> str:
+    value = text(name, default)
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(sorted(choices))}, not {value!r}.")
+    return value
+
+
+def database(name: str) -> dict[str, Any]:
+    """Return Django's connection settings for a postgresql:// address."""
+    try:
+        parts = conninfo.conninfo_to_dict(text(name))
+    except ProgrammingError:
+        raise ImproperlyConfigured(f"{name} must be a postgresql:// address.") from None
+    known = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
+    settings = {known[key]: value for key, value in parts.items() if key in known and value is not None}
+    options = {key: value for key, value in parts.items() if key not in known and value is not None}
+    return {**settings, "OPTIONS": options}

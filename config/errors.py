@@ -1,0 +1,219 @@
+"""The error table, and how everything that can go wrong becomes one of its rows (INTERFACE.md 1, 2)."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import orjson
+import psycopg.errors
+import structlog
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from rest_framework import exceptions as drf
+from rest_framework.response import Response
+
+from checkout import creation, pricing, refunds, transitions
+from checkout.api import calls
+from checkout.models import Checkout
+from config import merchant_api
+from config.lib import cursor, request_id
+from hosted_page import sandbox_api
+from webhooks import subscriptions
+
+log = structlog.get_logger("config.errors")
+
+
+class Error(NamedTuple):
+    """A row of the table."""
+
+    status: int
+    message: str
+    retry_after: int | None = None
+
+
+ERRORS: dict[str, Error] = {
+    "invalid_json": Error(
+        400, "The body is not valid JSON. Send one UTF-8 JSON object without duplicate keys."
+    ),
+    "invalid_cursor": Error(400, "This cursor is not from this list. Start again without one."),
+    "invalid_header": Error(400, "Idempotency-Key must be 1 to 255 printable ASCII characters."),
+    "missing_token": Error(401, "Send the header Authorization: Bearer <ACCESS_TOKEN>."),
+    "invalid_token": Error(401, "The access token is unknown, expired or revoked. Get a new one."),
+    "card_declined": Error(402, "The card was declined. Try another test card."),
+    "insufficient_scope": Error(403, "The access token lacks the scope for this call."),
+    "merchant_suspended": Error(403, "This merchant is suspended: nothing can be created, paid or captured."),
+    "checkout_not_found": Error(404, "There is no such checkout. Check the checkout_uuid."),
+    "subscription_not_found": Error(404, "There is no webhook subscription yet. Register one first."),
+    "not_found": Error(404, "There is no such address. Check the path."),
+    "method_not_allowed": Error(405, "This address does not take this method."),
+    "not_capturable": Error(409, "Only a held checkout can be captured, until capture_before."),
+    "not_cancellable": Error(409, "Only an unpaid or held checkout can be cancelled. Refund a captured one."),
+    "not_refundable": Error(409, "Only a captured checkout can be refunded, once. Cancel a held one."),
+    "refund_ref_conflict": Error(409, "This merchant_refund_ref belongs to another checkout. Use a new one."),
+    "operation_in_progress": Error(409, "A card operation is open on this checkout. Try again.", 1),
+    "idempotency_in_progress": Error(409, "The first call with this key is not answered yet. Try again.", 1),
+    "not_payable": Error(409, "This checkout is paid, expired or cancelled. Create a new one."),
+    "payload_too_large": Error(413, "The body is over 256 KiB. Send less."),
+    "unsupported_media_type": Error(415, "Send JSON with content-type: application/json, not compressed."),
+    "invalid_amount_arithmetic": Error(422, "The items do not add up to total_amount. See details."),
+    "validation_failed": Error(422, "Some fields are not valid. See details."),
+    "partial_capture_not_supported": Error(422, "Only the full amount can be captured. Send {}."),
+    "partial_refund_not_supported": Error(422, "Only the full amount can be refunded. Leave amount out."),
+    "idempotency_key_reused": Error(422, "This Idempotency-Key has served another request. Use a new one."),
+    "rate_limited": Error(429, "Too many calls. Slow down and try again.", 1),
+    "internal_error": Error(500, "Something broke on our side. Tell support the request_id."),
+    "provider_error": Error(502, "The card provider refused. Nothing has changed."),
+    "service_unavailable": Error(503, "We cannot answer just now. Try again.", 1),
+    "outcome_unknown": Error(504, "The card provider gave no answer in time. Ask again: it is safe.", 2),
+}
+
+# Which exception is which row. The first class that fits counts.
+CODES: list[tuple[type[Exception], str]] = [
+    (Checkout.DoesNotExist, "checkout_not_found"),
+    (transitions.NotCapturable, "not_capturable"),
+    (transitions.NotCancellable, "not_cancellable"),
+    (transitions.NotPayable, "not_payable"),
+    (refunds.NotRefundable, "not_refundable"),
+    (refunds.RefundRefConflict, "refund_ref_conflict"),
+    (refunds.PartialRefundNotSupported, "partial_refund_not_supported"),
+    (transitions.PartialCaptureNotSupported, "partial_capture_not_supported"),
+    (transitions.OperationInProgress, "operation_in_progress"),
+    (transitions.MerchantSuspended, "merchant_suspended"),
+    (transitions.ProviderRefused, "provider_error"),
+    (transitions.OutcomeUnknown, "outcome_unknown"),
+    (creation.InvalidOrder, "validation_failed"),
+    (pricing.InvalidAmountArithmetic, "invalid_amount_arithmetic"),
+    (calls.InvalidIdempotencyKey, "invalid_header"),
+    (calls.IdempotencyKeyReused, "idempotency_key_reused"),
+    (calls.IdempotencyInProgress, "idempotency_in_progress"),
+    (subscriptions.SubscriptionNotFound, "subscription_not_found"),
+    (sandbox_api.CardDeclined, "card_declined"),
+    (cursor.InvalidCursor, "invalid_cursor"),
+    (merchant_api.MissingToken, "missing_token"),
+    (merchant_api.InvalidToken, "invalid_token"),
+    (merchant_api.InsufficientScope, "insufficient_scope"),
+    (RequestDataTooBig, "payload_too_large"),
+    (UnreadablePostError, "invalid_json"),
+    (drf.ValidationError, "validation_failed"),
+    (drf.ParseError, "invalid_json"),
+    (drf.UnsupportedMediaType, "unsupported_media_type"),
+    (drf.MethodNotAllowed, "method_not_allowed"),
+    (Http404, "not_found"),
+    (drf.NotFound, "not_found"),
+    (InterfaceError, "service_unavailable"),
+]
+
+
+def code_of(exc: Exception) -> str | None:
+    """Return the table's code for an exception, None for one that nobody foresaw."""
+    if isinstance(exc, OperationalError):
+        locked = isinstance(exc.__cause__, psycopg.errors.LockNotAvailable)
+        return "operation_in_progress" if locked else "service_unavailable"
+    return next((code for kind, code in CODES if isinstance(exc, kind)), None)
+
+
+def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's exception handler: the envelope for everything foreseen; the rest is a 500 (None)."""
+    code = code_of(exc)
+    if code is None:
+        return None
+    row, details = ERRORS[code], _details(exc)
+    param = details[0].get("param") if details else None
+    return Response(envelope(code, details=details, param=param), status=row.status, headers=headers(code))
+
+
+def envelope(
+    code: str, *, details: list[dict[str, Any]] | None = None, param: str | None = None
+) -> dict[str, Any]:
+    """Return the error body."""
+    return {
+        "error": {
+            "code": code,
+            "message": ERRORS[code].message,
+            "param": param,
+            "details": details or [],
+            "request_id": request_id.current(),
+            "doc_url": f"{settings.BASE_URL}/api/docs#error-{code}",
+        }
+    }
+
+
+def headers(code: str) -> dict[str, str]:
+    """Return the headers that go with a code."""
+    row = ERRORS[code]
+    extra = {"Cache-Control": "no-store"}
+    if row.status == 401:
+        extra["WWW-Authenticate"] = "Bearer"
+    if row.retry_after is not None:
+        extra["Retry-After"] = str(row.retry_after)
+    return extra
+
+
+def _details(exc: Exception) -> list[dict[str, Any]]:
+    match exc:
+        case transitions.StateConflict():
+            return [{"status": exc.status, "available_actions": exc.actions}]
+        case creation.InvalidOrder():
+            return [problem._asdict() for problem in exc.problems]
+        case pricing.InvalidAmountArithmetic():
+            difference = exc.actual - exc.expected
+            facts = {"expected": exc.expected, "actual": exc.actual, "difference": difference}
+            return [{"param": "total_amount", **facts}]
+        case transitions.PartialCaptureNotSupported() | refunds.PartialRefundNotSupported():
+            return [{"param": "amount", "expected": exc.amount}]
+        case sandbox_api.CardDeclined():
+            return [{"reason": exc.reason}]
+        case drf.ValidationError():
+            return flatten(exc.detail)
+    return []
+
+
+def flatten(detail: Any, param: str = "") -> list[dict[str, Any]]:
+    """Return a serializer's nested errors as a list of fields such as `items[2].currency`."""
+    if isinstance(detail, dict):
+        rows = ((_join(param, name), inner) for name, inner in detail.items())
+    elif isinstance(detail, list) and any(isinstance(inner, dict | list) for inner in detail):
+        rows = ((f"{param}[{position}]", inner) for position, inner in enumerate(detail))
+    else:
+        messages = detail if isinstance(detail, list) else [detail]
+        return [{"param": param or None, "message": str(message)} for message in messages]
+    return [row for name, inner in rows for row in flatten(inner, name)]
+
+
+def _join(param: str, name: Any) -> str:
+    if isinstance(name, int):
+        return f"{param}[{name}]"
+    return f"{param}.{name}" if param and name else param or str(name)
+
+
+class ApiErrorMiddleware:
+    """An API address never answers HTML: what Django itself refuses becomes the same envelope."""
+
+    CODES = {400: "invalid_json", 404: "not_found", 405: "method_not_allowed", 413: "payload_too_large"}
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        html = response.get("Content-Type", "").startswith("text/html")
+        if not (html and response.status_code >= 400 and is_api(request.path_info)):
+            return response
+        code = self.CODES.get(response.status_code, "internal_error")
+        return json_answer(code)
+
+
+def is_api(path: str) -> bool:
+    """Whether machines are answered at this address."""
+    return path.startswith(("/api/", "/oauth/")) and not path.startswith("/api/docs")
+
+
+def json_answer(code: str) -> HttpResponse:
+    """Return the envelope outside of DRF."""
+    return HttpResponse(
+        orjson.dumps(envelope(code)),
+        status=ERRORS[code].status,
+        content_type="application/json",
+        headers=headers(code),
+    )

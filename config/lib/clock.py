@@ -1,0 +1,24 @@
+"""The one clock: PostgreSQL's."""
+
+from datetime import datetime
+
+from django.db import connection
+
+
+def now() -> datetime:
+    """Return the database's wall clock, aware, in UTC.
+
+    A statement of its own: `now()` is the transaction's start and a clock read beside FOR UPDATE is from
+    before the wait for the lock. Read it after the row's lock is held.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        row: tuple[datetime] = cursor.fetchone()
+    return row[0]
+
+
+def iso(at: datetime | None) -> str | None:
+    """Return a timestamp as the API writes it: ISO 8601, UTC, exactly three decimals, `Z`."""
+    if at is None:
+        return None
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"

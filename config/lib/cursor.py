@@ -1,0 +1,44 @@
+"""Opaque cursors for keyset pages, newest first on (created_at, id)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.core import signing
+from django.db.models import Model, Q, QuerySet
+
+Row = TypeVar("Row", bound=Model)
+
+
+class InvalidCursor(Exception):
+    """The cursor is not one of ours for this merchant and list."""
+
+
+def page(
+    rows: QuerySet[Row], *, scope: str, limit: int, cursor: str | None, key: str = "created_at"
+) -> tuple[Sequence[Row], str | None]:
+    """Return one page and the cursor of the next one, None on the last.
+
+    `scope` names list and merchant: a cursor is signed for one of each. Raises InvalidCursor.
+    """
+    if cursor is not None:
+        at, last = _read(cursor, scope)
+        rows = rows.filter(Q(**{f"{key}__lt": at}) | Q(**{key: at, "pk__lt": last}))
+    found = list(rows.order_by(f"-{key}", "-pk")[: limit + 1])
+    if len(found) <= limit:
+        return found, None
+    end = found[limit - 1]
+    return found[:limit], _write(getattr(end, key), end.pk, scope)
+
+
+def _write(at: datetime, last: UUID, scope: str) -> str:
+    return signing.dumps([at.isoformat(), last.hex], salt=scope)
+
+
+def _read(cursor: str, scope: str) -> tuple[datetime, UUID]:
+    try:
+        fields: Any = signing.loads(cursor, salt=scope)
+        return datetime.fromisoformat(fields[0]), UUID(fields[1])
+    except (signing.BadSignature, ValueError, TypeError, IndexError, UnicodeError):
+        raise InvalidCursor from None

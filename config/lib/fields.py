@@ -1,0 +1,148 @@
+"""Strict serializer fields: JSON's own types, no coercion, sentences that say the remedy."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from rest_framework import serializers
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+class Text(serializers.Field[str, Any, str, Any]):
+    """A string of 1 to `most` characters, not blank, without control characters."""
+
+    def __init__(self, *, most: int = 255, least: int = 1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.most, self.least = most, least
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("Must be a string.")
+        if _CONTROL.search(data):
+            raise serializers.ValidationError("Must not contain control characters.")
+        if len(data.strip()) < self.least:
+            raise serializers.ValidationError("Must not be empty.")
+        if len(data) > self.most:
+            raise serializers.ValidationError(f"Must have at most {self.most} characters.")
+        return data
+
+    def to_representation(self, value: Any) -> str:
+        return str(value)
+
+
+class Integer(serializers.Field[int, Any, int, Any]):
+    """A JSON integer between `least` and `most`: `10.0`, `"10"` and `true` are refused."""
+
+    def __init__(self, *, least: int, most: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.least, self.most = least, most
+
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, int) or isinstance(data, bool):
+            raise serializers.ValidationError("Must be an integer, written without quotes or decimals.")
+        if not self.least <= data <= self.most:
+            raise serializers.ValidationError(f"Must be between {self.least} and {self.most}.")
+        return data
+
+    def to_representation(self, value: Any) -> int:
+        return int(value)
+
+
+class Boolean(serializers.Field[bool, Any, bool, Any]):
+    """JSON's true or false, nothing else."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            raise serializers.ValidationError("Must be true or false.")
+        return data
+
+    def to_representation(self, value: Any) -> bool:
+        return bool(value)
+
+
+class Timestamp(serializers.Field[datetime, Any, str, Any]):
+    """An ISO 8601 timestamp with an offset; becomes an aware datetime in UTC."""
+
+    def to_internal_value(self, data: Any) -> datetime:
+        example = "Must be a timestamp with an offset, such as 2026-06-01T18:30:00.000Z."
+        if not isinstance(data, str) or not re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", data):
+            raise serializers.ValidationError(example)
+        try:
+            at = datetime.fromisoformat(data)
+            if at.tzinfo is None:
+                raise serializers.ValidationError(example)
+            return at.astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise serializers.ValidationError(example) from None
+
+    def to_representation(self, value: Any) -> str:
+        return str(value)
+
+
+class ReturnUrl(Text):
+    """An absolute https address to send a customer to; http towards loopback in `local` alone."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(most=2048, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        url = super().to_internal_value(data)
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+            host.encode("idna")
+        except (ValueError, UnicodeError):
+            raise serializers.ValidationError("Must be a valid https address.") from None
+        if re.search(r"[\s\\]", url) or "@" in parts.netloc or port == 0 or not host:
+            raise serializers.ValidationError(
+                "Must be an https address without user name, space or backslash."
+            )
+        if settings.LOCAL and host in _LOOPBACK and parts.scheme in {"http", "https"}:
+            return url
+        if parts.scheme != "https" or "." not in host or _is_private(host):
+            raise serializers.ValidationError("Must be an absolute https address that customers can reach.")
+        return url
+
+
+def _is_private(host: str) -> bool:
+    """Address literals and names of this machine lead a customer nowhere good."""
+    return bool(re.fullmatch(r"[0-9a-fx.:\[\]]+", host) and not re.search(r"[g-wyz]", host)) or (
+        host.endswith((".localhost", ".local", ".internal"))
+    )
+
+
+class Query(serializers.Serializer[Any]):
+    """The base of query strings: refuses a repeated parameter, which would leave open which one counts."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        repeated = {name: ["Give it once."] for name in data if len(data.getlist(name)) > 1}
+        if repeated:
+            raise serializers.ValidationError(repeated)
+        return super().to_internal_value(data.dict())
+
+
+class QueryInteger(Integer):
+    """An integer written in a query string, in plain digits."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if not re.fullmatch(r"-?[0-9]{1,18}", str(data)):
+            raise serializers.ValidationError(f"Must be a whole number from {self.least} to {self.most}.")
+        return super().to_internal_value(int(data))
+
+
+class OneOf(Text):
+    """One of the given words."""
+
+    def __init__(self, choices: tuple[str, ...], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.choices = choices
+
+    def to_internal_value(self, data: Any) -> str:
+        word = super().to_internal_value(data)
+        if word not in self.choices:
+            raise serializers.ValidationError(f"Must be one of {', '.join(self.choices)}.")
+        return word

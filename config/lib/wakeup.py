@@ -1,0 +1,41 @@
+"""Wake-ups: hints to the workers that rows are due. Losing one costs a second, never the work."""
+
+import queue
+import threading
+from functools import partial
+
+import structlog
+from celery import current_app
+from django.db import transaction
+
+log = structlog.get_logger("wakeup")
+_names: queue.SimpleQueue[str] = queue.SimpleQueue()
+_starting = threading.Lock()
+_sender: threading.Thread | None = None
+
+
+def after_commit(task_name: str) -> None:
+    """Ask for a run of the Celery task once the open transaction has committed. Never blocks, never raises."""
+    transaction.on_commit(partial(_enqueue, task_name))
+
+
+def _enqueue(task_name: str) -> None:
+    global _sender
+    _names.put(task_name)
+    with _starting:
+        if _sender is None or not _sender.is_alive():
+            _sender = threading.Thread(target=_send, name="wakeup", daemon=True)
+            _sender.start()
+
+
+def _send() -> None:
+    """A thread of its own, so that a Redis that is down or silent holds up no request."""
+    while True:
+        names = {_names.get()}
+        while not _names.empty():
+            names.add(_names.get())
+        for name in names:
+            try:
+                current_app.send_task(name, expires=5, ignore_result=True)
+            except Exception as error:
+                log.warning("wake-up not sent", task=name, error=type(error).__name__)

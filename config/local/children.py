@@ -1,0 +1,115 @@
+"""Child processes that never outlive this one, and the one log that their lines make together."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO
+
+COLOURS = (36, 33, 35, 32, 34, 31)
+# The parent may die before setpriv has asked for the signal: then the child finds another parent.
+ONLY_UNDER = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
+
+
+def tied(command: Sequence[str], *, by: signal.Signals) -> list[str]:
+    """Return the command so wrapped that Linux sends it `by` when the thread that started it ends.
+
+    Elsewhere there is no such signal: the command comes back as it is and only an orderly end stops it.
+    """
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    if setpriv is None:
+        return list(command)
+    return [
+        setpriv,
+        "--pdeathsig",
+        by.name.removeprefix("SIG"),
+        *ONLY_UNDER,
+        str(os.getpid()),
+        *command,
+    ]
+
+
+class Log:
+    """One stream of whole lines, each led by the short name of who said it."""
+
+    def __init__(self, names: Iterable[str], *, colour: bool = False) -> None:
+        width = max(map(len, names), default=0)
+        self._prefixes = {
+            name: f"\x1b[{COLOURS[i % len(COLOURS)]}m{name:<{width}} |\x1b[0m "
+            if colour
+            else f"{name:<{width}} | "
+            for i, name in enumerate(names)
+        }
+
+    def follow(self, name: str, lines: Iterable[bytes]) -> None:
+        """Write each line under the name until the stream ends."""
+        prefix = self._prefixes[name].encode()
+        for line in lines:
+            write(prefix + line.rstrip(b"\r\n") + b"\n")
+
+
+def write(line: bytes) -> None:
+    """Write to the terminal at once; a reader that has gone away must not stop the end of the run."""
+    with contextlib.suppress(OSError):
+        os.write(1, line)
+
+
+class Child:
+    """A process in a session of its own, so that the terminal's Ctrl-C reaches the parent alone."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: Log,
+    ) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            tied(command, by=signal.SIGTERM),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._follow, args=(log, self._process.stdout), daemon=True)
+        self._reader.start()
+
+    def _follow(self, log: Log, stdout: IO[bytes]) -> None:
+        with stdout:
+            log.follow(self.name, stdout)
+
+    def exit_code(self) -> int | None:
+        """Return how the process ended, or None while it runs."""
+        return self._process.poll()
+
+    def ask_to_end(self) -> None:
+        self._process.terminate()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until nothing of the child's session is left, then kill what is."""
+        end = time.monotonic() + seconds
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        self._reader.join(max(0.0, end - time.monotonic()))
+        # The log is open as long as a member of the session lives, so the group's number is still its own.
+        if self._reader.is_alive() or self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._reader.join(1)
+
+
+def end(children: Sequence[Child], *, within: float) -> None:
+    """Ask all children to end, once (a second signal would cut Celery's warm end short), and wait for them."""
+    for child in children:
+        child.ask_to_end()
+    deadline = time.monotonic() + within
+    for child in children:
+        child.wait(max(0.0, deadline - time.monotonic()))

@@ -1,0 +1,114 @@
+"""PostgreSQL and Valkey for one folder: no packages of the system, no TCP port, no process left behind."""
+
+import contextlib
+import fcntl
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.local import CannotStart, servers
+
+SOCKET_FOLDER = "checkout-"
+
+
+@dataclass(frozen=True)
+class Engines:
+    """The addresses of a database and a Redis, and a switch for the Redis where it is our own Valkey."""
+
+    database_url: str
+    redis_url: str
+    _valkey: servers.Server | None
+
+    def stop_redis(self) -> None:
+        self._own_valkey().stop()
+
+    def start_redis(self) -> None:
+        self._own_valkey().start()
+
+    def _own_valkey(self) -> servers.Server:
+        if self._valkey is None:
+            raise ValueError("This Redis was given by its address: it is not ours to stop.")
+        return self._valkey
+
+
+@contextlib.contextmanager
+def running(
+    folder: Path, *, durable: bool = True, database_url: str = "", redis_url: str = ""
+) -> Iterator[Engines]:
+    """Run the engines whose address is not given, with their files in the folder, until the block ends.
+
+    Raises CannotStart when another run holds the folder. With durable=False a power cut may lose everything.
+    """
+    folder = folder.absolute()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        held = stack.enter_context(_only_run_in(folder))
+        sockets = stack.enter_context(_socket_folder(folder))
+        place = servers.Place(folder, sockets, held, durable)
+        if not database_url:
+            _started(servers.postgres(place), stack)
+        valkey = None if redis_url else _started(servers.valkey(place), stack)
+        yield Engines(
+            database_url or f"postgresql://checkout@/checkout?host={sockets}",
+            redis_url or f"unix://{sockets / servers.VALKEY_SOCKET}",
+            valkey,
+        )
+
+
+def _started(server: servers.Server, stack: contextlib.ExitStack) -> servers.Server:
+    """Start a server that the stack stops, even where its start is interrupted."""
+    stack.callback(server.stop)
+    server.start()
+    return server
+
+
+@contextlib.contextmanager
+def _only_run_in(folder: Path) -> Iterator[int]:
+    """Hold the folder and yield a descriptor for the engines to inherit.
+
+    The first lock ends with this process. The second is held by each engine too, so that a start right after
+    a crash waits for what is still shutting down.
+    """
+    with (
+        (folder / "run.lock").open("w") as run,
+        (folder / "engines.lock").open("w") as engines,
+    ):
+        if not _locked(run.fileno()):
+            raise CannotStart(f"{folder} is in use by another run: stop that one first.")
+        deadline = time.monotonic() + 10
+        while not _locked(engines.fileno()):
+            if time.monotonic() > deadline:
+                raise CannotStart(f"The engines of an earlier run in {folder} are still stopping: try again.")
+            time.sleep(0.05)
+        yield engines.fileno()
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _socket_folder(folder: Path) -> Iterator[Path]:
+    """Yield a private folder with a short path (a socket's has 103 bytes at most), known as folder/sockets."""
+    link = folder / "sockets"
+    if link.is_symlink():  # the last run was killed
+        _remove_socket_folder(link)
+    parent = tempfile.gettempdir() if len(tempfile.gettempdir()) < 60 else "/tmp"
+    link.symlink_to(tempfile.mkdtemp(prefix=SOCKET_FOLDER, dir=parent))
+    try:
+        yield link.readlink()
+    finally:
+        _remove_socket_folder(link)
+
+
+def _remove_socket_folder(link: Path) -> None:
+    if link.readlink().name.startswith(SOCKET_FOLDER):
+        shutil.rmtree(link.readlink(), ignore_errors=True)
+    link.unlink()

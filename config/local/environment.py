@@ -1,0 +1,90 @@
+"""The environment variables of a local run, and the private files beside it."""
+
+import base64
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from config.local import CannotStart
+
+FOLDER = Path(__file__).resolve().parents[2] / ".local"
+SECRETS = "secrets.json"
+RUNNING = "environment.json"
+NAMES = (
+    "ENVIRONMENT",
+    "BASE_URL",
+    "PORT",
+    "SHOP_PORT",
+    "SECRET_KEY",
+    "FIELD_KEYS",
+    "DATABASE_URL",
+    "REDIS_URL",
+)
+
+
+def of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return the given variables completed for a local run, the engines' addresses apart.
+
+    Raises CannotStart for ports that are none.
+    """
+    port = _port("PORT", given.get("PORT") or "8000")
+    shop_port = _port("SHOP_PORT", given.get("SHOP_PORT") or str(port + 1))
+    if port == shop_port:
+        raise CannotStart(f"PORT and SHOP_PORT are both {port}: give the shop a port of its own.")
+    own = {"BASE_URL": f"http://127.0.0.1:{port}", **_secrets(folder)}
+    return {
+        **own,
+        **{name: value for name, value in given.items() if value or name not in NAMES},
+        "ENVIRONMENT": "local",
+        "PORT": str(port),
+        "SHOP_PORT": str(shop_port),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _port(name: str, value: str) -> int:
+    if not value.isdecimal() or not 0 < int(value) < 65536:
+        raise CannotStart(f"{name} must be a number from 1 to 65535, not {value!r}.")
+    return int(value)
+
+
+def _secrets(folder: Path) -> dict[str, str]:
+    """Return the keys that this folder's database was written with, made at the first run."""
+    kept = folder / SECRETS
+    if not kept.exists():
+        field_key = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()  # a Fernet key
+        write_private(kept, {"SECRET_KEY": secrets.token_urlsafe(50), "FIELD_KEYS": field_key})
+    return read(kept)
+
+
+def share(environment: Mapping[str, str], folder: Path) -> Path:
+    """Leave what a command in another terminal needs to work beside this run; return the file."""
+    write_private(folder / RUNNING, {name: environment[name] for name in NAMES})
+    return folder / RUNNING
+
+
+def adopt(folder: Path = FOLDER) -> None:
+    """Take over the variables of a run in progress, as far as none is set: for manage.py."""
+    running = folder / RUNNING
+    if os.environ.get("ENVIRONMENT", "local") == "local" and running.exists():
+        for name, value in read(running).items():
+            os.environ.setdefault(name, value)
+
+
+def read(path: Path) -> dict[str, str]:
+    """Return the texts of a file that write_private wrote."""
+    content: dict[str, str] = json.loads(path.read_text())
+    return content
+
+
+def write_private(path: Path, content: Mapping[str, str]) -> None:
+    """Write the file whole or not at all, readable by its owner alone."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_suffix(".tmp")
+    fresh.unlink(missing_ok=True)
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(content, file, indent=2)
+        file.write("\n")
+    fresh.replace(path)

@@ -1,0 +1,213 @@
+"""`make run`: engines, seed, web, worker, beat and the demo shop under one command, one log and one end."""
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from config.local import CannotStart, children, engines, environment
+
+READY_SECONDS = 60
+END_SECONDS = 6  # with three for each engine at worst, all is over within the ten of INTERFACE.md 9
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+CREDENTIALS = "credentials.json"
+SANDBOX = "sandbox.json"
+SHOWN = {
+    "Service": ("base_url", "client_id", "client_secret"),
+    "Portal": ("portal_url", "portal_email", "portal_password"),
+    "Admin": ("admin_url", "admin_username", "admin_password"),
+    "Shop": ("shop_url",),
+}
+Commands = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run consists of: a seed that writes the credentials' file, then services that stay."""
+
+    seed: Sequence[str]
+    services: Commands
+    ready: Mapping[str, str]  # the variable with a port: the path that answers 200 there
+
+
+def plan(folder: Path, port: str) -> Plan:
+    """Return the real thing: everything binds 127.0.0.1 (INTERFACE.md 9)."""
+    python = (sys.executable, "-m")
+    web = f"gunicorn config.wsgi:application --bind 127.0.0.1:{port} --worker-class gthread --workers 2 --threads 4"
+    options = "--keep-alive 30 --graceful-timeout 5 --no-control-socket"
+    worker = "celery -A config.celery worker --pool threads --concurrency 8 --without-gossip --without-mingle"
+    return Plan(
+        seed=(*python, "config.local.seed", str(folder / CREDENTIALS)),
+        services={
+            "web": (*python, *web.split(), *options.split()),
+            "worker": (*python, *worker.split(), "--loglevel", "INFO"),
+            "beat": (*python, "celery", "-A", "config.celery", "beat", "--schedule", str(folder / "beat")),
+            "shop": (*python, "config.local.shop"),
+        },
+        ready={"PORT": "/readyz", "SHOP_PORT": "/"},
+    )
+
+
+def main(folder: Path = environment.FOLDER, planned: Callable[[Path, str], Plan] = plan) -> int:
+    """Run until SIGINT or SIGTERM (0), or until something cannot start or go on (1, with one line why)."""
+    os.umask(0o077)
+    try:
+        with _ended_by_signals():
+            _run(folder, planned)
+    except CannotStart as reason:
+        sys.stderr.write(f"make run: {reason}\n")
+        return 1
+    return 0
+
+
+class _Ended(BaseException):
+    """Somebody wants the run to end."""
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """End the block in good order at the first signal."""
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        _deafen()
+        raise _Ended
+
+    for number in SIGNALS:
+        signal.signal(number, stop)
+    with contextlib.suppress(_Ended):
+        yield
+
+
+def _deafen() -> None:
+    """Let no further signal disturb the end."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _run(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
+    variables = environment.of_run(os.environ, folder)
+    steps = planned(folder, variables["PORT"])
+    _check_ports(variables)
+    log = children.Log(["seed", *steps.services], colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+    database_url, redis_url = variables.get("DATABASE_URL", ""), variables.get("REDIS_URL", "")
+    with contextlib.ExitStack() as stack:
+        try:
+            running = stack.enter_context(
+                engines.running(folder, database_url=database_url, redis_url=redis_url)
+            )
+            (folder / SANDBOX).unlink(missing_ok=True)  # a killed run's
+            variables |= {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
+            stack.callback(environment.share(variables, folder).unlink, missing_ok=True)
+            credentials = _seed(steps.seed, variables, folder, log)
+            services = stack.enter_context(
+                _started(steps.services, variables | _for_shop(credentials, folder), log)
+            )
+            _wait_until_ready(steps.ready, variables, services)
+            stack.callback(_announce(variables, credentials, folder).unlink, missing_ok=True)
+            while True:
+                _check_alive(services)
+                time.sleep(0.2)
+        finally:
+            _deafen()
+
+
+@contextlib.contextmanager
+def _started(
+    commands: Commands, variables: Mapping[str, str], log: children.Log
+) -> Iterator[list[children.Child]]:
+    """Start the commands and end them all with the block."""
+    started: list[children.Child] = []
+    try:
+        for name, command in commands.items():
+            started.append(children.Child(name, command, variables, log))
+        yield started
+    finally:
+        children.end(started, within=END_SECONDS)
+
+
+def _seed(
+    command: Sequence[str], variables: Mapping[str, str], folder: Path, log: children.Log
+) -> dict[str, str]:
+    """Migrate and seed; return the credentials that the seed has written."""
+    with _started({"seed": command}, variables, log) as (seed,):
+        while seed.exit_code() is None:
+            time.sleep(0.02)
+    if seed.exit_code() != 0:
+        raise CannotStart(f"the seed ended with exit code {seed.exit_code()}; the lines above say why.")
+    return environment.read(folder / CREDENTIALS)
+
+
+def _for_shop(credentials: Mapping[str, str], folder: Path) -> dict[str, str]:
+    return {
+        "SHOP_CLIENT_ID": credentials["shop_client_id"],
+        "SHOP_CLIENT_SECRET": credentials["shop_client_secret"],
+        "SHOP_STATE": str(folder / "shop.sqlite3"),
+    }
+
+
+def _check_ports(variables: Mapping[str, str]) -> None:
+    for name in ("PORT", "SHOP_PORT"):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", int(variables[name])))
+            except OSError as error:
+                why = f"Port {variables[name]} cannot be used ({os.strerror(error.errno or 0).lower()})"
+                raise CannotStart(f"{why}: choose another with {name}=… make run") from None
+
+
+def _check_alive(services: Sequence[children.Child]) -> None:
+    for service in services:
+        if service.exit_code() is not None:
+            raise CannotStart(f"{service.name} ended by itself with exit code {service.exit_code()}.")
+
+
+def _wait_until_ready(
+    ready: Mapping[str, str], variables: Mapping[str, str], services: Sequence[children.Child]
+) -> None:
+    """Return when every address answers 200; raise CannotStart when a service ends or a minute has passed."""
+    deadline = time.monotonic() + READY_SECONDS
+    for name, path in ready.items():
+        while not _answers(int(variables[name]), path):
+            _check_alive(services)
+            if time.monotonic() > deadline:
+                raise CannotStart(
+                    f"nothing answers at http://127.0.0.1:{variables[name]}{path} after a minute."
+                )
+            time.sleep(0.1)
+
+
+def _answers(port: int, path: str) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    return False
+
+
+def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], folder: Path) -> Path:
+    """Print addresses and credentials and write them for programs (INTERFACE.md 9); return that file."""
+    base_url = variables["BASE_URL"]
+    known = {
+        **credentials,
+        "base_url": base_url,
+        "portal_url": f"{base_url}/portal/",
+        "admin_url": f"{base_url}/admin/",
+        "shop_url": f"http://127.0.0.1:{variables['SHOP_PORT']}",
+    }
+    rows = [(title if key == keys[0] else "", key) for title, keys in SHOWN.items() for key in keys]
+    lines = [f"  {title:<9}{key:<18}{known[key]}\n" for title, key in rows]
+    environment.write_private(folder / SANDBOX, {key: known[key] for _, key in rows})
+    children.write(f"\n{''.join(lines)}\n  Ctrl-C ends it.\n\n".encode())
+    return folder / SANDBOX
+
+
+if __name__ == "__main__":
+    sys.exit(main())

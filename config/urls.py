@@ -1,0 +1,55 @@
+"""All addresses. Converters first: they are part of the API's contract."""
+
+import re
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.urls import include, path, re_path, register_converter
+from django.views.generic import RedirectView
+
+from config import errors, health
+from portal import oauth
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class ApiUuid:
+    """Any segment; one that is no uuid becomes the nil uuid, which nothing has: existence never leaks."""
+
+    regex = "[^/]+"
+
+    def to_python(self, value: str) -> UUID:
+        return UUID(value) if _UUID.fullmatch(value) else UUID(int=0)
+
+    def to_url(self, value: UUID) -> str:
+        return str(value)
+
+
+register_converter(ApiUuid, "api_uuid")
+
+
+def api_not_found(request: HttpRequest) -> HttpResponse:
+    return errors.json_answer("not_found")
+
+
+merchant_api = [path("", include("checkout.api.urls")), path("", include("webhooks.api.urls"))]
+
+urlpatterns = [
+    path("livez", health.livez),
+    path("readyz", health.readyz),
+    path("oauth/token", oauth.token),
+    path("api/merchant/v1/", include(merchant_api)),
+    path("", include("hosted_page.urls")),
+    path("", include("portal.urls")),
+    path("accounts/", include("allauth.account.urls")),
+    path("admin", RedirectView.as_view(url="/admin/", permanent=False)),
+    path("admin/", admin.site.urls),
+]
+if settings.SANDBOX:
+    urlpatterns += [
+        path("api/sandbox/v1/", include("hosted_page.sandbox_urls")),
+        path("", include("payments.providers.sandbox.urls")),
+    ]
+urlpatterns += [re_path(r"^(api|oauth)/", api_not_found)]

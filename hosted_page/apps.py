@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class HostedPageConfig(AppConfig):
+    name = "hosted_page"

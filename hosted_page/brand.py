@@ -1,0 +1,110 @@
+"""A merchant's colour, derived for browsers that cannot calculate with colours: tokens.css's rules, as hex."""
+
+from collections.abc import Iterable
+
+Triple = tuple[float, float, float]
+
+_TO_LMS = (
+    (0.4122214708, 0.5363325363, 0.0514459929),
+    (0.2119034982, 0.6806995451, 0.1073969566),
+    (0.0883024619, 0.2817188376, 0.6299787005),
+)
+_TO_LAB = (
+    (0.2104542553, 0.7936177850, -0.0040720468),
+    (1.9779984951, -2.4285922050, 0.4505937099),
+    (0.0259040371, 0.7827717662, -0.8086757660),
+)
+_FROM_LAB = (
+    (1.0, 0.3963377774, 0.2158037573),
+    (1.0, -0.1055613458, -0.0638541728),
+    (1.0, -0.0894841775, -1.2914855480),
+)
+_FROM_LMS = (
+    (4.0767416621, -3.3077115913, 0.2309699292),
+    (-1.2684380046, 2.6097574011, -0.3413193965),
+    (-0.0041960863, -0.7034186147, 1.7076147010),
+)
+
+
+def properties(brand: str) -> dict[str, str]:
+    """The custom properties that a merchant's sheet sets beside --brand, for a colour such as "#A61C59"."""
+    rgb = _parse(brand)
+    light_fill = _readable(rgb)
+    raised = _lifted(rgb, 0.92 if _chroma(rgb) < 0.03 else 0.56)
+    dark_fill = _readable(raised)
+    night = _with_lightness(rgb, min(max(_lightness(rgb), 0.3), 0.4), most_chroma=0.14)
+    return {
+        "--brand-fill-light": _hex(light_fill),
+        "--on-brand-light": _ink_on(light_fill),
+        "--brand-line-light": _hex(_with_lightness(rgb, min(_lightness(rgb), 0.58))),
+        "--brand-fill-dark": _hex(dark_fill),
+        "--on-brand-dark": _ink_on(dark_fill),
+        "--brand-band-dark": _hex(night),
+        "--on-band-dark": _ink_on(night),
+        "--brand-line-dark": _hex(_lifted(raised, 0.66)),
+    }
+
+
+def _readable(rgb: Triple) -> Triple:
+    """Linear rgb that white or black reads on: between luminance .178 and .26 neither does, so it is darkened."""
+    luminance = _luminance(rgb)
+    factor = 0.178 / luminance if 0.178 < luminance < 0.26 else 1.0
+    return (rgb[0] * factor, rgb[1] * factor, rgb[2] * factor)
+
+
+def _ink_on(rgb: Triple) -> str:
+    return "#ffffff" if _luminance(rgb) < 0.179 else "#000000"
+
+
+def _lifted(rgb: Triple, least: float) -> Triple:
+    return _with_lightness(rgb, max(_lightness(rgb), least))
+
+
+def _with_lightness(rgb: Triple, lightness: float, most_chroma: float = 1.0) -> Triple:
+    _, a, b = _oklab(rgb)
+    chroma = _chroma(rgb)
+    scale = min(chroma, most_chroma) / chroma if chroma else 0.0
+    lms = _times(_FROM_LAB, (lightness, a * scale, b * scale))
+    red, green, blue = _times(_FROM_LMS, (lms[0] ** 3, lms[1] ** 3, lms[2] ** 3))
+    return (min(max(red, 0.0), 1.0), min(max(green, 0.0), 1.0), min(max(blue, 0.0), 1.0))
+
+
+def _oklab(rgb: Triple) -> Triple:
+    long, medium, short = _times(_TO_LMS, rgb)
+    return _times(_TO_LAB, (long ** (1 / 3), medium ** (1 / 3), short ** (1 / 3)))
+
+
+def _lightness(rgb: Triple) -> float:
+    return _oklab(rgb)[0]
+
+
+def _chroma(rgb: Triple) -> float:
+    _, a, b = _oklab(rgb)
+    return float((a * a + b * b) ** 0.5)
+
+
+def _luminance(rgb: Triple) -> float:
+    return 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2]
+
+
+def _times(rows: Iterable[Triple], vector: Triple) -> Triple:
+    first, second, third = (sum(x * y for x, y in zip(row, vector, strict=True)) for row in rows)
+    return (first, second, third)
+
+
+def _parse(brand: str) -> Triple:
+    """Linear rgb, each 0 to 1, of "#rrggbb"."""
+    red, green, blue = (_linear(int(brand[at : at + 2], 16) / 255) for at in (1, 3, 5))
+    return (red, green, blue)
+
+
+def _hex(rgb: Triple) -> str:
+    return "#" + "".join(f"{round(_gamma(channel) * 255):02x}" for channel in rgb)
+
+
+def _linear(channel: float) -> float:
+    return channel / 12.92 if channel <= 0.04045 else float(((channel + 0.055) / 1.055) ** 2.4)
+
+
+def _gamma(channel: float) -> float:
+    return channel * 12.92 if channel <= 0.0031308 else float(1.055 * channel ** (1 / 2.4) - 0.055)

@@ -1,0 +1,71 @@
+"""Who is at the browser: a signed cookie per checkout, on the page's path, good for fifteen minutes."""
+
+import secrets
+from uuid import UUID
+
+from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+
+from checkout.models import Checkout
+
+LIFE = 15 * 60  # seconds, sliding (INTERFACE.md 4)
+BROWSER = "payer_browser"
+SHOWN_CODE = "payer_code"
+PATH = "/pay"
+
+
+def customer_of(request: HttpRequest, checkout: Checkout) -> UUID | None:
+    """Return the id of the person signed in for this checkout in this browser."""
+    try:
+        value = signing.loads(request.COOKIES.get(_name(checkout), ""), salt="payer", max_age=LIFE)
+    except signing.BadSignature:
+        return None
+    checkout_hex, customer_hex = value
+    return UUID(customer_hex) if checkout_hex == checkout.pk.hex else None
+
+
+def remember(response: HttpResponse, checkout: Checkout, customer_uuid: UUID) -> None:
+    """Sign the person in, or slide their fifteen minutes."""
+    value = signing.dumps([checkout.pk.hex, customer_uuid.hex], salt="payer")
+    _set(response, _name(checkout), value, LIFE)
+
+
+def browser_of(request: HttpRequest) -> str:
+    """Return this browser's random name, a new one if it has none yet."""
+    return request.COOKIES.get(BROWSER) or secrets.token_urlsafe(16)
+
+
+def keep_browser(response: HttpResponse, browser: str) -> None:
+    """Let the browser keep its name for a day."""
+    _set(response, BROWSER, browser, 86_400)
+
+
+def show_code(response: HttpResponse, code: str) -> None:
+    """Let the page show the code that was not texted (local and sandbox)."""
+    if code:
+        _set(response, SHOWN_CODE, signing.dumps(code, salt="shown-code"), 600)
+
+
+def shown_code(request: HttpRequest) -> str:
+    """Return the code to show on the page, "" when it was texted."""
+    try:
+        code: str = signing.loads(request.COOKIES.get(SHOWN_CODE, ""), salt="shown-code", max_age=600)
+    except signing.BadSignature:
+        return ""
+    return code
+
+
+def _name(checkout: Checkout) -> str:
+    return f"payer_{checkout.pk.hex}"
+
+
+def _set(response: HttpResponse, name: str, value: str, seconds: int) -> None:
+    response.set_cookie(
+        name, value, max_age=seconds, path=PATH, secure=not settings.LOCAL, httponly=True, samesite="Lax"
+    )
+
+
+def forget(response: HttpResponse, checkout: Checkout) -> None:
+    """Sign the person out of this checkout."""
+    response.delete_cookie(_name(checkout), path=PATH)

@@ -1,0 +1,111 @@
+"""The helper API (INTERFACE.md 7): what a customer and the time do, for tests without a browser."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from rest_framework import serializers as drf
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from checkout import tasks, transitions
+from checkout.api import calls, presentation
+from checkout.models import Checkout, Customer
+from checkout.states import Status
+from checkout.transitions import OperationInProgress
+from config.lib import fields
+from hosted_page import sign_in
+from payments import operations
+from payments.models import Merchant, Operation, Payment
+from payments.provider import Verdict
+from payments.providers.sandbox import bank
+from webhooks import outbox
+
+
+class CardDeclined(Exception):
+    """The test card said no."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class PayIn(drf.Serializer[Any]):
+    """The card and the phone of a customer."""
+
+    card = fields.Text(default="4242424242424242", most=19)
+    phone = fields.Text(default="+447700900123", most=40)
+
+
+class AdvanceIn(drf.Serializer[Any]):
+    """How far the deadlines come nearer."""
+
+    seconds = fields.Integer(least=1, most=864_000)
+
+
+class Pay(APIView):
+    """Pays as the customer does on the page."""
+
+    scopes = {"POST": "checkouts:write"}
+
+    def post(self, request: Request, checkout_uuid: UUID) -> Response:
+        asked = PayIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        merchant: Merchant = request.auth.merchant
+        checkout = Checkout.objects.get(pk=checkout_uuid, merchant=merchant)
+        lead = _customer(asked.validated_data["phone"], merchant)
+        try:
+            token = bank.tokenise(checkout.pk, asked.validated_data["card"])
+        except bank.UnknownCard:
+            raise drf.ValidationError({"card": ["Must be a test card, such as 4242424242424242."]}) from None
+        paid = transitions.authorize(checkout.pk, card_token=token, lead=lead, cause=calls.cause(request))
+        if paid.verdict == Verdict.DECLINED:
+            raise CardDeclined(paid.reason)
+        return Response({"data": presentation.read(merchant, checkout_uuid)})
+
+
+def _customer(phone: str, merchant: Merchant) -> Customer:
+    try:
+        number = sign_in.parse_phone(phone, merchant)
+    except sign_in.InvalidPhone:
+        raise drf.ValidationError({"phone": ["Must be a mobile number, such as +447700900123."]}) from None
+    return Customer.objects.get_or_create(phone=number)[0]
+
+
+class Advance(APIView):
+    """Brings everything that is still due of a checkout nearer, and runs its pumps."""
+
+    scopes = {"POST": "checkouts:write"}
+
+    def post(self, request: Request, checkout_uuid: UUID) -> Response:
+        asked = AdvanceIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        merchant: Merchant = request.auth.merchant
+        _hasten(merchant, checkout_uuid, asked.validated_data["seconds"])
+        transitions.keep_deadlines_of(checkout_uuid)
+        tasks.finish_operations_of(checkout_uuid)
+        return Response({"data": presentation.read(merchant, checkout_uuid)})
+
+
+def _hasten(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
+    """What has happened never moves."""
+    sooner = timedelta(seconds=seconds)
+    with transaction.atomic():
+        checkout = Checkout.objects.locked(checkout_uuid, merchant)
+        if operations.open_operation(checkout.pk) is not None:
+            raise OperationInProgress
+        if checkout.status == Status.CREATED:
+            checkout.payable_until -= sooner
+            if checkout.expires_at is not None:
+                checkout.expires_at -= sooner
+        elif checkout.status == Status.AUTHORIZED and checkout.capture_before is not None:
+            checkout.capture_before -= sooner
+        checkout.save(update_fields=["payable_until", "expires_at", "capture_before", "updated_at"])
+        payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
+        due = Operation.objects.filter(payment__in=payments, ended_at=None, lease_token=None)
+        due.update(next_attempt_at=F("next_attempt_at") - sooner)
+        bank.hasten(payments, seconds)
+        outbox.hasten(checkout.pk, sooner)

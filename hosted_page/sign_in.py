@@ -1,0 +1,129 @@
+"""Signing in by phone: a code for one number, one checkout and one browser (INTERFACE.md 8)."""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import phonenumbers
+from django.db import transaction
+from django.db.models import F
+
+from checkout.models import Checkout, Customer
+from config.lib import clock, crypto
+from hosted_page import sms
+from hosted_page.models import SignInCode
+from payments.models import Merchant
+
+CODE_LIFE = timedelta(minutes=10)
+MOST_TRIES = 5
+CODES_PER_CHECKOUT = 5
+GAP = timedelta(seconds=30)
+PER_NUMBER = ((timedelta(hours=1), 5), (timedelta(days=1), 10))
+
+
+class InvalidPhone(Exception):
+    """Not a number that can get a text."""
+
+
+class TooManyCodes(Exception):
+    """A limit on sending codes is reached; the message says what to do."""
+
+
+class CodeEnded(Exception):
+    """There is no code that could be entered: it is used, too old, or was tried too often."""
+
+
+class WrongCode(Exception):
+    """Not the code."""
+
+    def __init__(self, tries_left: int) -> None:
+        super().__init__(f"{tries_left} tries left")
+        self.tries_left = tries_left
+
+
+class Sent(NamedTuple):
+    """A code on its way, and the code itself where the page shows it."""
+
+    code: SignInCode
+    shown_code: str
+
+
+def parse_phone(text: str, merchant: Merchant) -> str:
+    """Return the E.164 form of a mobile number in any common way of writing. Raises InvalidPhone."""
+    try:
+        number = phonenumbers.parse(text[:40], merchant.country)
+    except phonenumbers.NumberParseException:
+        raise InvalidPhone from None
+    mobile = phonenumbers.PhoneNumberType.MOBILE, phonenumbers.PhoneNumberType.FIXED_LINE_OR_MOBILE
+    if not phonenumbers.is_valid_number(number) or phonenumbers.number_type(number) not in mobile:
+        raise InvalidPhone
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def send_code(checkout: Checkout, phone: str, browser: str) -> Sent:
+    """Text a new code; an older one for this browser ends. Raises TooManyCodes."""
+    plain = f"{secrets.randbelow(10**6):06d}"
+    with transaction.atomic():
+        Checkout.objects.select_for_update(of=("self",)).get(pk=checkout.pk)
+        now = clock.now()
+        _check_limits(checkout, phone, now)
+        mine = SignInCode.objects.filter(checkout=checkout, browser_digest=crypto.digest(browser))
+        mine.filter(expires_at__gt=now).update(expires_at=now)
+        code = SignInCode.objects.create(
+            checkout=checkout,
+            phone=phone,
+            browser_digest=crypto.digest(browser),
+            code_digest=_digest(checkout.pk, plain),
+            created_at=now,
+            expires_at=now + CODE_LIFE,
+        )
+    sender = sms.current()
+    sender.send(phone, f"{plain} is your code for {checkout.merchant.name}. Tell it to nobody.")
+    return Sent(code, plain if sender.shows_codes else "")
+
+
+def _check_limits(checkout: Checkout, phone: str, now: datetime) -> None:
+    if SignInCode.objects.filter(checkout=checkout).count() >= CODES_PER_CHECKOUT:
+        raise TooManyCodes(
+            "We have sent all the codes we can for this order. Go back to the shop and start again."
+        )
+    to_number = SignInCode.objects.filter(phone=phone)
+    latest = to_number.order_by("-created_at").values_list("created_at", flat=True).first()
+    if latest is not None and now - latest < GAP:
+        raise TooManyCodes("We have just sent a code. Wait half a minute, then ask again.")
+    for period, most in PER_NUMBER:
+        if to_number.filter(created_at__gt=now - period).count() >= most:
+            raise TooManyCodes("This number has had too many codes. Try again later, or use another number.")
+
+
+def waiting(checkout: Checkout, browser: str) -> SignInCode | None:
+    """Return the code that this browser may enter for the checkout, if there is one."""
+    rows = SignInCode.objects.filter(checkout=checkout, browser_digest=crypto.digest(browser), used_at=None)
+    return rows.filter(expires_at__gt=clock.now()).order_by("-created_at").first()
+
+
+def verify(checkout: Checkout, browser: str, entered: str) -> Customer:
+    """Return the person whose code was entered. Each try counts, also in parallel.
+
+    Raises WrongCode, CodeEnded.
+    """
+    code = waiting(checkout, browser)
+    if code is None:
+        raise CodeEnded
+    counted = SignInCode.objects.filter(pk=code.pk, used_at=None, tries__lt=MOST_TRIES)
+    if not counted.update(tries=F("tries") + 1):
+        raise CodeEnded
+    if not secrets.compare_digest(code.code_digest, _digest(checkout.pk, entered)):
+        left = MOST_TRIES - code.tries - 1
+        if left <= 0:
+            raise CodeEnded
+        raise WrongCode(left)
+    if not SignInCode.objects.filter(pk=code.pk, used_at=None).update(used_at=clock.now()):
+        raise CodeEnded
+    customer, _ = Customer.objects.get_or_create(phone=code.phone)
+    return customer
+
+
+def _digest(checkout_uuid: UUID, plain: str) -> str:
+    return crypto.keyed_digest("sign-in", f"{checkout_uuid}:{plain}")

@@ -1,0 +1,32 @@
+"""The port to whoever carries text messages."""
+
+from functools import cache
+from typing import Protocol
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+
+class Sender(Protocol):
+    """Sends one text message."""
+
+    shows_codes: bool
+
+    def send(self, phone: str, text: str) -> None:
+        """Send `text` to an E.164 number."""
+
+
+class PageSender:
+    """Sends nothing: in local and sandbox the page itself shows the code."""
+
+    shows_codes = True
+
+    def send(self, phone: str, text: str) -> None:
+        """The page has it."""
+
+
+@cache
+def current() -> Sender:
+    """Return the sender that settings.SMS_SENDER names."""
+    sender: Sender = import_string(settings.SMS_SENDER)()
+    return sender

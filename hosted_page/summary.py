@@ -1,0 +1,101 @@
+"""What a page says of an order, ready to be read by people."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from babel.dates import format_datetime, get_timezone_location
+from django.urls import reverse
+
+from checkout.models import Checkout, Item
+from payments import money
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the bill."""
+
+    name: str
+    detail: str
+    price: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The order as every page shows it."""
+
+    merchant_name: str
+    merchant_initial: str
+    brand_css: str
+    order_id: str
+    title: str
+    subtitle: str
+    lines: list[Line]
+    total: str
+    support_url: str
+    terms_url: str
+    privacy_url: str
+
+
+def of(checkout: Checkout) -> Summary:
+    """Return the order's summary."""
+    merchant, items = checkout.merchant, list(checkout.items.order_by("position"))
+    return Summary(
+        merchant_name=merchant.name,
+        merchant_initial=merchant.name[:1].upper(),
+        brand_css=reverse("brand_css", args=[merchant.pk, merchant.brand_version]),
+        order_id=checkout.merchant_order_id,
+        title=items[0].name,
+        subtitle=_when(items[0]),
+        lines=[_line(item, checkout.currency) for item in items],
+        total=money.display(checkout.amount, checkout.currency),
+        support_url=merchant.support_url,
+        terms_url=merchant.terms_url,
+        privacy_url=merchant.privacy_url,
+    )
+
+
+def as_json(summary: Summary) -> dict[str, Any]:
+    """Return the summary as the provider's card page keeps it."""
+    return asdict(summary)
+
+
+def _line(item: Item, currency: str) -> Line:
+    unit = money.display(item.unit_price, currency)
+    detail = f"{item.quantity} × {unit}" if item.quantity > 1 else ""
+    return Line(item.name, detail, money.display(item.quantity * item.unit_price, currency))
+
+
+def _when(item: Item) -> str:
+    """A ticket's date in its own place's time, when the merchant gave both."""
+    custom = item.custom_data or {}
+    start, zone = custom.get("event_start"), custom.get("time_zone", "UTC")
+    if not isinstance(start, str) or zone not in available_timezones():
+        return ""
+    try:
+        at = datetime.fromisoformat(start).astimezone(ZoneInfo(zone))
+    except (ValueError, OverflowError):
+        return ""
+    place = get_timezone_location(zone, locale="en", return_city=True) if zone != "UTC" else "UTC"
+    date = format_datetime(at, "EEE d MMMM y, HH:mm", locale="en")
+    return f"{date}, {place} time" if place != "UTC" else f"{date} UTC"
+
+
+def zone_of(checkout: Checkout) -> ZoneInfo:
+    """Return the time zone that the order lives in: its ticket's, else UTC."""
+    first = checkout.items.order_by("position").first()
+    zone = (first.custom_data or {}).get("time_zone") if first else None
+    return ZoneInfo(zone if isinstance(zone, str) and zone in available_timezones() else "UTC")
+
+
+def clock_time(at: datetime, zone: ZoneInfo) -> str:
+    """Return a time of day with seconds, naming UTC where no better zone is known."""
+    shown = f"{at.astimezone(zone):%H:%M:%S}"
+    return f"{shown} UTC" if zone.key == "UTC" else shown
+
+
+def full_time(at: datetime, zone: ZoneInfo) -> str:
+    """Return a date in full with its time."""
+    date = format_datetime(at.astimezone(zone), "d MMM y, HH:mm:ss", locale="en")
+    return f"{date} UTC" if zone.key == "UTC" else date

@@ -1,0 +1,168 @@
+"""The page after Pay: where the money is, in words for people (look/LOOK.md 6)."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils.html import format_html
+
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import Status, VoidReason
+from config.lib import clock
+from hosted_page import summary
+from payments import money, operations
+from payments.models import Operation
+
+SHOWN_RELEASE = "Your bank may still show it for a few days. It is not a charge and goes away by itself."
+FRESH = timedelta(seconds=20)
+
+
+@dataclass
+class Truth:
+    """What the status page shows; the names are the template's."""
+
+    state: str
+    heading: str
+    paragraphs: list[str]
+    place: str = ""
+    note: str = ""
+    live: bool = False
+    countdown: dict[str, Any] | None = None
+    auto_return: bool = False
+    receipt: list[dict[str, str]] = field(default_factory=list)
+
+
+def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> Truth | None:
+    """Return what is true of a checkout, None while it can be paid.
+
+    Card details are for the lead alone: anybody may hold the link.
+    """
+    operation = operations.open_operation(checkout.pk)
+    if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
+        return Truth(
+            "checking",
+            "Checking with your bank",
+            ["Please don’t pay again. This takes up to a minute."],
+            live=True,
+        )
+    match checkout.status:
+        case Status.CREATED:
+            return None
+        case Status.AUTHORIZED:
+            return _held(checkout, now, is_lead)
+        case Status.CAPTURED:
+            return _confirmed(checkout, now, is_lead)
+        case Status.VOIDED:
+            return _voided(checkout, is_lead)
+        case Status.EXPIRED:
+            return Truth(
+                "expired",
+                "This order has expired",
+                ["You paid nothing, and nothing is held on any card."],
+                place="card",
+            )
+        case _:
+            return _refund(checkout, is_lead)
+
+
+def _held(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:
+    shop = checkout.merchant.name
+    set_aside = format_html(
+        "<strong>{}</strong> is set aside on {}. {} is checking your order.",
+        _amount(checkout),
+        _card(checkout, is_lead),
+        shop,
+    )
+    return Truth(
+        "held",
+        "Held, not taken yet",
+        [set_aside],
+        place="hold",
+        live=True,
+        countdown=_countdown(checkout, now),
+    )
+
+
+def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
+    if checkout.capture_before is None:
+        return None
+    left = max(0, round((checkout.capture_before - now).total_seconds()))
+    return {
+        "seconds_left": left,
+        "total_seconds": round(settings.HOLD.total_seconds()),
+        "clock": f"{left // 60}:{left % 60:02d}",
+        "ends_at": summary.clock_time(checkout.capture_before, summary.zone_of(checkout)),
+        "ends_at_iso": clock.iso(checkout.capture_before),
+    }
+
+
+def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:
+    at = checkout.captured_at or now
+    zone = summary.zone_of(checkout)
+    took = format_html(
+        "{} took <strong>{}</strong> from {} at {}.",
+        checkout.merchant.name,
+        _amount(checkout),
+        _card(checkout, is_lead),
+        summary.clock_time(at, zone),
+    )
+    receipt = [
+        {"label": "Order", "value": checkout.merchant_order_id},
+        {"label": "Paid", "value": summary.full_time(at, zone)},
+        {"label": "Card", "value": _card(checkout, is_lead).removeprefix("your ")},
+    ]
+    fresh = is_lead and now - at < FRESH and not checkout.payment_requests.exists()
+    return Truth(
+        "confirmed",
+        "Confirmed and paid.",
+        [took],
+        place="shop",
+        auto_return=fresh,
+        receipt=receipt if is_lead else [],
+    )
+
+
+def _voided(checkout: Checkout, is_lead: bool) -> Truth:
+    shop = checkout.merchant.name
+    if checkout.authorized_at is None:
+        words = [f"{shop} has cancelled this order. You paid nothing, and nothing is held on any card."]
+        return Truth("cancelled", "Cancelled by the shop", words, place="card")
+    if checkout.void_reason == VoidReason.MERCHANT_CANCEL:
+        words = [
+            f"{shop} has cancelled this order. {_amount(checkout)} is no longer held on {_card(checkout, is_lead)}."
+        ]
+    else:
+        words = [
+            f"{shop} did not confirm in time. {_amount(checkout)} is no longer held on {_card(checkout, is_lead)}."
+        ]
+    return Truth("released", "Released. Nothing was taken.", words, place="card", note=SHOWN_RELEASE)
+
+
+def _refund(checkout: Checkout, is_lead: bool) -> Truth:
+    amount, card, shop = _amount(checkout), _card(checkout, is_lead), checkout.merchant.name
+    if checkout.status == Status.REFUNDING:
+        words = [f"{shop} is giving back {amount}. It goes to {card}."]
+        return Truth("refunding", "Your money is going back", words, place="shop", live=True)
+    words = [f"{shop} gave back {amount}. It went to {card}; your bank may take a few days to show it."]
+    return Truth("refunded", "Refunded", words, place="card")
+
+
+def _amount(checkout: Checkout) -> str:
+    return money.display(checkout.amount, checkout.currency)
+
+
+def _card(checkout: Checkout, is_lead: bool) -> str:
+    payment = checkout.payment
+    if payment is None or not is_lead:
+        return "the card"
+    return f"your {payment.card_brand} ending {payment.card_last4}"
+
+
+def shares(checkout: Checkout) -> list[dict[str, str]]:
+    """Return what each mate's part is, for the lead."""
+    rows = PaymentRequest.objects.filter(checkout=checkout).order_by("pk")
+    return [
+        {"label": f"Mate {number}", "amount": money.display(row.amount, checkout.currency)}
+        for number, row in enumerate(rows, start=2)
+    ]

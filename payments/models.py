@@ -1,0 +1,201 @@
+"""Money and whose it is."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from uuid_utils.compat import uuid7
+
+
+class Merchant(models.Model):
+    """A business that takes payments; every query starts from one."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=120)
+    country = models.CharField(max_length=2, default="GB", help_text="Of phone numbers without a prefix.")
+    brand_colour = models.CharField(max_length=7, default="#1F4596", help_text="#RRGGBB")
+    brand_version = models.PositiveIntegerField(default=1, help_text="Raise it when the colour changes.")
+    support_url = models.URLField(blank=True)
+    terms_url = models.URLField(blank=True)
+    privacy_url = models.URLField(blank=True)
+    opt_in_enabled = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    suspended_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Payment(models.Model):
+    """One card's money for one subject: a checkout, or a mate's payment request."""
+
+    class Status(models.TextChoices):
+        AUTHORIZING = "authorizing"
+        AUTHORIZED = "authorized"
+        CAPTURED = "captured"
+        VOIDED = "voided"
+        DECLINED = "declined"
+        REFUNDED = "refunded"
+
+    LIVE = (Status.AUTHORIZING, Status.AUTHORIZED, Status.CAPTURED)
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
+    checkout_uuid = models.UUIDField(help_text="The checkout that it belongs to, for the ledger.")
+    amount = models.BigIntegerField()
+    currency = models.CharField(max_length=3)
+    status = models.CharField(max_length=12, choices=Status, default=Status.AUTHORIZING)
+    decline_reason = models.CharField(max_length=40, blank=True)
+    card_token = models.CharField(max_length=64)
+    card_brand = models.CharField(max_length=20, blank=True)
+    card_last4 = models.CharField(max_length=4, blank=True)
+    card_fingerprint = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    abandoned_at = models.DateTimeField(
+        null=True, blank=True, help_text="The payer went on with another card; a hold found later is voided."
+    )
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="a_payment_is_of_something"),
+            models.UniqueConstraint(
+                "subject",
+                condition=Q(status__in=["authorizing", "authorized", "captured"], abandoned_at=None),
+                name="one_live_payment_per_subject",
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["merchant", "subject"]), models.Index(fields=["subject"])]
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.currency} · {self.card_brand} {self.card_last4} · {self.status}"
+
+
+class Operation(models.Model):
+    """One wanted act at the provider. Its id is the idempotency key of every call that carries it out."""
+
+    class Kind(models.TextChoices):
+        AUTHORIZE = "authorize"
+        CAPTURE = "capture"
+        VOID = "void"
+        REFUND = "refund"
+
+    class State(models.TextChoices):
+        PLANNED = "planned", "planned: to be sent"
+        IN_FLIGHT = "in_flight", "in flight: being sent, or its sender died"
+        NEEDS_ACTION = "needs_action", "needs action: the payer is being asked"
+        PENDING = "pending", "pending: accepted, not settled"
+        UNKNOWN = "unknown", "unknown: no clear answer"
+        SUCCEEDED = "succeeded"
+        DECLINED = "declined"
+        FAILED = "failed"
+
+    OPEN = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN)
+    ENDED = (State.SUCCEEDED, State.DECLINED, State.FAILED)
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="operations")
+    kind = models.CharField(max_length=10, choices=Kind)
+    amount = models.BigIntegerField()
+    state = models.CharField(max_length=12, choices=State)
+    reference = models.CharField(max_length=64, blank=True, help_text="The provider's own.")
+    reason = models.CharField(max_length=40, blank=True, help_text="Why it was declined or failed.")
+    action_url = models.URLField(blank=True, max_length=500)
+    refund_uuid = models.UUIDField(
+        null=True, blank=True, help_text="The refund that a refund leg belongs to."
+    )
+    attempts = models.PositiveIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    lease_token = models.UUIDField(null=True, blank=True)
+    actor = models.CharField(max_length=60)
+    request_id = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="an_operation_is_of_something"),
+            models.UniqueConstraint(
+                "payment",
+                condition=Q(state__in=["in_flight", "needs_action", "unknown"]),
+                name="one_open_operation_per_payment",
+            ),
+            models.UniqueConstraint(
+                "payment",
+                condition=Q(kind="capture", state="succeeded"),
+                name="one_succeeded_capture_per_payment",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["succeeded", "declined", "failed"], ended_at__isnull=False)
+                | (~Q(state__in=["succeeded", "declined", "failed"]) & Q(ended_at=None)),
+                name="an_operation_has_an_end_when_it_ended",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                "next_attempt_at",
+                name="operation_due",
+                condition=Q(state__in=["planned", "in_flight", "pending", "unknown"]),
+            ),
+            models.Index("payment", name="operation_not_ended", condition=Q(ended_at=None)),
+            models.Index("refund_uuid", name="operation_refund", condition=Q(refund_uuid__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.amount} · {self.state}"
+
+
+class Posting(models.Model):
+    """One line of the ledger. Append-only; the lines of a transaction sum to zero."""
+
+    class Account(models.TextChoices):
+        PROVIDER = "provider", "provider: what the provider owes us"
+        MERCHANT = "merchant", "merchant: what we owe the merchant"
+        LEAD = "lead", "lead: what we owe the lead"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    transaction = models.UUIDField(help_text="The operation that moved the money.")
+    checkout_uuid = models.UUIDField()
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    account = models.CharField(max_length=10, choices=Account)
+    amount = models.BigIntegerField(help_text="Minor units; what comes in is positive on `provider`.")
+    currency = models.CharField(max_length=3)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("transaction", "account", name="a_transaction_posts_once_per_account"),
+            models.CheckConstraint(condition=~Q(amount=0), name="a_posting_moves_something"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["checkout_uuid"]),
+            models.Index(fields=["merchant", "created_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account} {self.amount:+} {self.currency}"
+
+
+class Discrepancy(models.Model):
+    """Something that should not be, left for a person: what the provider says and we do not, or the reverse."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, null=True, blank=True)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, null=True, blank=True)
+    kind = models.CharField(max_length=60)
+    facts = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    note = models.TextField(blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "operation", "kind", condition=Q(closed_at=None), name="one_open_discrepancy_per_kind"
+            )
+        ]
+        verbose_name_plural = "discrepancies"
+
+    def __str__(self) -> str:
+        return self.kind

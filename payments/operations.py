@@ -1,0 +1,246 @@
+"""Operations: the only callers of a provider. Begin commits the intent, perform calls, record keeps the answer."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+import structlog
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Q
+
+from payments import ledger, provider
+from payments.cause import Cause
+from payments.models import Discrepancy, Operation, Payment
+from payments.provider import Outcome, Verdict
+
+log = structlog.get_logger("payments.operations")
+
+LEASE = timedelta(seconds=10)
+Kind, State, Status = Operation.Kind, Operation.State, Payment.Status
+
+# What an ended operation makes of its payment.
+PAYMENT_AFTER: dict[tuple[str, str], Status] = {
+    (Kind.AUTHORIZE, State.SUCCEEDED): Status.AUTHORIZED,
+    (Kind.AUTHORIZE, State.DECLINED): Status.DECLINED,
+    (Kind.AUTHORIZE, State.FAILED): Status.DECLINED,
+    (Kind.CAPTURE, State.SUCCEEDED): Status.CAPTURED,
+    (Kind.VOID, State.SUCCEEDED): Status.VOIDED,
+    (Kind.REFUND, State.SUCCEEDED): Status.REFUNDED,
+}
+STATE_AFTER: dict[Verdict, State] = {
+    Verdict.SUCCEEDED: State.SUCCEEDED,
+    Verdict.DECLINED: State.DECLINED,
+    Verdict.FAILED: State.FAILED,
+    Verdict.NEEDS_ACTION: State.NEEDS_ACTION,
+    Verdict.PENDING: State.PENDING,
+    Verdict.NOT_FOUND: State.UNKNOWN,
+    Verdict.UNKNOWN: State.UNKNOWN,
+}
+
+
+def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Operation:
+    """Write an operation that this caller performs at once: in flight, under a lease of ten seconds.
+
+    Belongs inside the verb's transaction, which commits before `perform`.
+    """
+    return _create(payment, kind, cause, state=State.IN_FLIGHT, next_attempt_at=now + LEASE, attempts=1)
+
+
+def plan(
+    payment: Payment, kind: Kind, *, now: datetime, cause: Cause, refund_uuid: UUID | None = None
+) -> Operation:
+    """Write an operation that the pump performs, and repeats until the provider confirms."""
+    return _create(payment, kind, cause, state=State.PLANNED, next_attempt_at=now, refund_uuid=refund_uuid)
+
+
+def _create(
+    payment: Payment,
+    kind: Kind,
+    cause: Cause,
+    *,
+    state: State,
+    next_attempt_at: datetime,
+    attempts: int = 0,
+    refund_uuid: UUID | None = None,
+) -> Operation:
+    leased = state == State.IN_FLIGHT
+    return Operation.objects.create(
+        payment=payment,
+        kind=kind,
+        amount=payment.amount,
+        state=state,
+        attempts=attempts,
+        next_attempt_at=next_attempt_at,
+        lease_until=next_attempt_at if leased else None,
+        lease_token=uuid4() if leased else None,
+        refund_uuid=refund_uuid,
+        actor=cause.actor,
+        request_id=cause.request_id,
+    )
+
+
+def perform(operation: Operation, *, card_token: str = "") -> Outcome:
+    """Call the provider under the operation's id, with no transaction open. Whatever breaks is UNKNOWN."""
+    bank = provider.current()
+    match operation.kind:
+        case Kind.AUTHORIZE:
+            return _call(operation, lambda: bank.authorize(operation, card_token))
+        case Kind.CAPTURE:
+            return _call(operation, lambda: bank.capture(operation))
+        case Kind.VOID:
+            return _call(operation, lambda: bank.void(operation))
+        case _:
+            return _call(operation, lambda: bank.refund(operation))
+
+
+def look_up(operation: Operation) -> Outcome:
+    """Ask the provider what became of an earlier call under the operation's id."""
+    return _call(operation, lambda: provider.current().look_up(operation))
+
+
+def _call(operation: Operation, ask: Callable[[], Outcome]) -> Outcome:
+    try:
+        outcome = ask()
+    except Exception as error:
+        log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
+        outcome = Outcome(Verdict.UNKNOWN)
+    log.info(
+        "provider",
+        kind=operation.kind,
+        operation=str(operation.pk),
+        verdict=outcome.verdict,
+        reason=outcome.reason,
+    )
+    return outcome
+
+
+def record(operation: Operation, outcome: Outcome, *, now: datetime) -> Operation:
+    """Keep the provider's answer, the payment's new status and the postings; return the row as it stands.
+
+    Belongs inside the verb's second transaction, after the checkout's lock. An operation that has ended
+    stays as it is: a late answer under the same key can only repeat it.
+    """
+    stored = Operation.objects.select_for_update().select_related("payment").get(pk=operation.pk)
+    if stored.state in Operation.ENDED:
+        return stored
+    if outcome.verdict == Verdict.UNKNOWN and stored.lease_token != operation.lease_token:
+        return stored
+    _apply(stored, outcome, now)
+    return stored
+
+
+def _apply(stored: Operation, outcome: Outcome, now: datetime) -> None:
+    stored.state = STATE_AFTER[outcome.verdict]
+    stored.reference = outcome.reference or stored.reference
+    stored.reason, stored.action_url = outcome.reason, outcome.action_url
+    stored.lease_until = stored.lease_token = None
+    ended = stored.state in Operation.ENDED
+    stored.ended_at = now if ended else None
+    stored.next_attempt_at = None if ended else now + gap(stored, now)
+    stored.save(
+        update_fields=[
+            "state", "reference", "reason", "action_url",
+            "lease_until", "lease_token", "ended_at", "next_attempt_at",
+        ]
+    )  # fmt: skip
+    if ended:
+        _move_payment(stored, outcome)
+
+
+def _move_payment(operation: Operation, outcome: Outcome) -> None:
+    payment = operation.payment
+    changed = []
+    status = PAYMENT_AFTER.get((operation.kind, operation.state))
+    if status is not None:
+        payment.status, payment.decline_reason = status, outcome.reason
+        changed = ["status", "decline_reason"]
+    if outcome.card is not None:
+        payment.card_brand, payment.card_last4 = outcome.card.brand, outcome.card.last4
+        payment.card_fingerprint = outcome.card.fingerprint
+        changed += ["card_brand", "card_last4", "card_fingerprint"]
+    if changed:
+        payment.save(update_fields=changed)
+    if operation.state == State.SUCCEEDED and operation.kind == Kind.CAPTURE:
+        ledger.post_capture(operation)
+    if operation.state == State.SUCCEEDED and operation.kind == Kind.REFUND:
+        ledger.post_refund(operation)
+
+
+def gap(operation: Operation, now: datetime) -> timedelta:
+    """Return how long to wait before asking again: INTERFACE.md 10's rhythm for an authorization."""
+    if operation.kind == Kind.AUTHORIZE:
+        waiting = now - operation.created_at < timedelta(minutes=1)
+        return timedelta(seconds=2 if waiting else 10)
+    if operation.state == State.PENDING:
+        return timedelta(seconds=min(2 ** (operation.attempts // 4), 600))
+    return timedelta(seconds=min(2 ** min(operation.attempts, 10), 60))
+
+
+def claim_due(limit: int = 20, *, checkout_uuid: UUID | None = None) -> Sequence[Operation]:
+    """Lease the operations that are due, in a short transaction of its own, and return them.
+
+    Planned ones become in flight, one per payment at a time; those in flight are here because their
+    sender's lease ran out. With `checkout_uuid`, only that checkout's.
+    """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            only = "AND p.checkout_uuid = %(checkout)s" if checkout_uuid else ""
+            cursor.execute(_CLAIM.format(only=only), {"limit": limit, "checkout": checkout_uuid})
+            claimed = [row[0] for row in cursor.fetchall()]
+    except IntegrityError:
+        return []  # another pump opened an operation on one of these payments: they are due again at once
+    return list(Operation.objects.filter(pk__in=claimed).select_related("payment").order_by("pk"))
+
+
+_CLAIM = """
+UPDATE payments_operation o
+SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
+    attempts = o.attempts + 1,
+    lease_token = gen_random_uuid(),
+    lease_until = clock_timestamp() + interval '10 seconds',
+    next_attempt_at = clock_timestamp() + interval '10 seconds'
+FROM (
+    SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
+    WHERE d.state IN ('planned', 'in_flight', 'pending', 'unknown')
+      AND d.next_attempt_at <= clock_timestamp() {only}
+      AND (d.state <> 'planned' OR NOT EXISTS (
+          SELECT 1 FROM payments_operation other
+          WHERE other.payment_id = d.payment_id AND other.ended_at IS NULL
+            AND (other.state IN ('in_flight', 'needs_action', 'unknown')
+                 OR (other.state = 'planned' AND other.id < d.id))))
+    ORDER BY d.next_attempt_at LIMIT %(limit)s
+    FOR UPDATE OF d SKIP LOCKED
+) due
+WHERE o.id = due.id
+RETURNING o.id
+"""
+
+
+def recover_capture(payment: Payment, *, now: datetime) -> None:
+    """A void was refused because a capture had happened: the capture that we took for lost becomes the truth."""
+    capture = payment.operations.filter(kind=Kind.CAPTURE).order_by("-created_at").first()
+    if capture is not None:
+        capture.state, capture.reason, capture.ended_at = State.SUCCEEDED, "", now
+        capture.save(update_fields=["state", "reason", "ended_at"])
+        _move_payment(capture, Outcome(Verdict.SUCCEEDED))
+
+
+def open_operation(subject: UUID) -> Operation | None:
+    """Return the card operation that is open on a subject's payments, if any."""
+    return (
+        Operation.objects.filter(payment__subject=subject, state__in=Operation.OPEN, ended_at=None)
+        .filter(Q(payment__abandoned_at=None))
+        .select_related("payment")
+        .first()
+    )
+
+
+def report(operation: Operation, kind: str, **facts: object) -> None:
+    """Leave a discrepancy for a person, once while it is open."""
+    Discrepancy.objects.get_or_create(
+        operation=operation,
+        kind=kind,
+        closed_at=None,
+        defaults={"merchant_id": operation.payment.merchant_id, "facts": facts},
+    )
+    log.error("discrepancy", kind=kind, operation=str(operation.pk))

@@ -1,0 +1,37 @@
+import json
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.validators import validate_email
+
+from portal import provisioning
+
+
+class Command(BaseCommand):
+    help = "Make a merchant with one API client and an owner's login; prints the credentials once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--email", required=True, help="of the owner")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        name, email = options["name"].strip(), options["email"]
+        if not 1 <= len(name) <= 120:
+            raise CommandError("The name needs 1 to 120 characters.")
+        try:
+            validate_email(email)
+            made = provisioning.create_merchant(name, email=email)
+        except ValidationError:
+            raise CommandError(f"{email} is not an e-mail address.") from None
+        except provisioning.EmailTaken:
+            raise CommandError(f"{email} signs in already. Use another address.") from None
+        shown = {"merchant_uuid": str(made.merchant.pk), **made._asdict()}
+        del shown["merchant"]
+        if options["json"]:
+            self.stdout.write(json.dumps(shown))
+            return
+        for label, value in shown.items():
+            self.stdout.write(f"{label:16} {value}")
+        self.stdout.write("Keep them: they cannot be shown again.")

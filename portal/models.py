@@ -1,0 +1,113 @@
+"""The merchant's people and keys."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.db import models
+from django.db.models.functions import Lower
+from django.http import HttpRequest
+from oauth2_provider.models import AbstractApplication
+from uuid_utils.compat import uuid7
+
+from payments.models import Merchant
+
+
+class UserManager(BaseUserManager["User"]):
+    def create_user(self, email: str, password: str | None = None, **facts: Any) -> User:
+        """Return a new person; without a password they can only reset it."""
+        user = self.model(email=self.normalize_email(email), **facts)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **facts: Any) -> User:
+        """Return a new operator with every right in the admin."""
+        return self.create_user(email, password, is_staff=True, is_superuser=True, **facts)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person who signs in by e-mail: a merchant's, or an operator (`is_staff`)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    email = models.EmailField(unique=True)
+    is_staff = models.BooleanField("operator", default=False)
+    is_active = models.BooleanField(default=True)
+    date_joined = models.DateTimeField(auto_now_add=True)
+
+    objects = UserManager()
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(Lower("email"), name="one_person_per_email")]
+
+    def __str__(self) -> str:
+        return self.email
+
+
+class Membership(models.Model):
+    """What a person may do for a merchant."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        ADMIN = "admin"
+        DEVELOPER = "developer"
+        SUPPORT = "support"
+        VIEWER = "viewer"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("merchant", "user", name="one_role_per_person_and_merchant")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} · {self.role}"
+
+
+class ApiClient(AbstractApplication):
+    """A merchant's pair of client id and secret; two secrets live while one is rotated."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="api_clients")
+    scopes = models.TextField(help_text="Space-separated")
+    previous_secret = models.CharField(max_length=255, blank=True, help_text="Hashed.")
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "API client"
+
+    def __str__(self) -> str:
+        return self.name or self.client_id
+
+    def is_usable(self, request: HttpRequest | None) -> bool:
+        """Whether it may still get tokens."""
+        return self.revoked_at is None
+
+
+class AuditEntry(models.Model):
+    """Who did what for a merchant in the portal. Append-only."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True)
+    action = models.CharField(max_length=60)
+    facts = models.JSONField(default=dict)
+    address = models.GenericIPAddressField(null=True, blank=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "audit entries"
+        indexes: ClassVar = [models.Index(fields=["merchant", "-created_at", "-id"])]
+
+    def __str__(self) -> str:
+        return self.action

@@ -1,0 +1,155 @@
+"""The token endpoint (INTERFACE.md 3): client credentials by JSON, form or Basic; RFC 6749 answers."""
+
+import base64
+import binascii
+from typing import Any
+from urllib.parse import unquote_plus
+
+from django.conf import settings
+from django.contrib.auth.hashers import check_password
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.debug import sensitive_variables
+from oauth2_provider.oauth2_backends import OAuthLibCore
+from oauth2_provider.oauth2_validators import OAuth2Validator
+from oauth2_provider.scopes import BaseScopes
+from oauth2_provider.views.mixins import OAuthLibMixin
+
+from config.lib import strict_json
+from portal.keys import ClientSecretHasher
+from portal.models import ApiClient
+
+LONGEST = 2048
+KNOWN = {"grant_type", "client_id", "client_secret", "scope"}
+_DUMMY = ClientSecretHasher().encode("nobody")
+
+
+class InvalidRequest(Exception):
+    """The request cannot be read; the message says why."""
+
+
+class Core(OAuthLibCore):
+    """Reads what the view has parsed and checked."""
+
+    def extract_body(self, request: Any) -> list[tuple[str, str]]:
+        return list(request.token_parameters.items())
+
+    def extract_headers(self, request: Any) -> dict[str, Any]:
+        """The client's Basic credentials have become parameters."""
+        headers: dict[str, Any] = super().extract_headers(request)
+        headers.pop("Authorization", None)
+        headers.pop("HTTP_AUTHORIZATION", None)
+        return headers
+
+
+class ClientScopes(BaseScopes):
+    """A client may ask for what it has, and gets all of it when it asks for nothing."""
+
+    def get_all_scopes(self) -> dict[str, str]:
+        return settings.SCOPES
+
+    def get_available_scopes(self, application: Any = None, *args: Any, **kwargs: Any) -> list[str]:
+        return application.scopes.split() if application is not None else []
+
+    def get_default_scopes(self, application: Any = None, *args: Any, **kwargs: Any) -> list[str]:
+        return self.get_available_scopes(application)
+
+
+class Validator(OAuth2Validator):
+    """Either of a client's two live secrets is good; an unknown client costs the same check."""
+
+    def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
+        if super().authenticate_client(request, *args, **kwargs):
+            return True
+        client: ApiClient | None = request.client
+        previous = client.previous_secret if client is not None and client.is_usable(None) else ""
+        matches = check_password(getattr(request, "client_secret", "") or "", previous or _DUMMY)
+        return matches and bool(previous)
+
+
+class _Issuer(OAuthLibMixin):
+    """The library's issuing, with nothing of its HTTP."""
+
+
+@csrf_exempt
+@sensitive_variables()
+def token(request: HttpRequest) -> HttpResponse:
+    """POST /oauth/token. SPEC.md 5.1."""
+    if request.method != "POST":
+        return _answer({"error": "invalid_request", "error_description": "Use POST."}, 405)
+    try:
+        parameters = _parameters(request)
+        _check(parameters)
+    except InvalidRequest as invalid:
+        return _answer({"error": "invalid_request", "error_description": str(invalid)}, 400)
+    if parameters["grant_type"] != "client_credentials":
+        return _answer({"error": "unsupported_grant_type"}, 400)
+    request.token_parameters = parameters  # type: ignore[attr-defined]  # read by Core
+    _, headers, body, status = _Issuer().create_token_response(request)
+    response = HttpResponse(body, status=status, content_type="application/json", headers=dict(headers))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _answer(content: dict[str, str], status: int) -> HttpResponse:
+    response = JsonResponse(content, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _parameters(request: HttpRequest) -> dict[str, str]:
+    """Return the parameters of body and Basic header; raises InvalidRequest."""
+    found = _body(request)
+    for name, value in _basic(request).items():
+        if found.setdefault(name, value) != value:
+            raise InvalidRequest("Body and Authorization header name different clients.")
+    return found
+
+
+def _body(request: HttpRequest) -> dict[str, str]:
+    try:
+        if request.content_type == "application/json":
+            return _strings(strict_json.parse(request.body))
+        if request.content_type == "application/x-www-form-urlencoded":
+            return _single(request)
+        if not request.body:
+            return {}
+    except (RequestDataTooBig, TooManyFieldsSent):
+        raise InvalidRequest("The body is too large.") from None
+    except strict_json.InvalidJson:
+        raise InvalidRequest("The body is not valid JSON.") from None
+    raise InvalidRequest("Send a JSON or form body.")
+
+
+def _single(request: HttpRequest) -> dict[str, str]:
+    if any(len(values) > 1 for _, values in request.POST.lists()):
+        raise InvalidRequest("A parameter is repeated.")
+    return {name: str(value) for name, value in request.POST.items() if name in KNOWN}
+
+
+def _strings(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise InvalidRequest("The body is not a JSON object.")
+    known = {name: part for name, part in value.items() if name in KNOWN}
+    if not all(isinstance(part, str) for part in known.values()):
+        raise InvalidRequest("Parameters are strings.")
+    return known
+
+
+def _basic(request: HttpRequest) -> dict[str, str]:
+    scheme, _, encoded = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return {}
+    try:
+        client_id, _, secret = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        raise InvalidRequest("The Basic Authorization header is malformed.") from None
+    return {"client_id": unquote_plus(client_id), "client_secret": unquote_plus(secret)}
+
+
+def _check(parameters: dict[str, str]) -> None:
+    if any(len(value) > LONGEST or "\x00" in value for value in parameters.values()):
+        raise InvalidRequest("A parameter is too long or holds a NUL character.")
+    if "grant_type" not in parameters:
+        raise InvalidRequest("grant_type is missing. Send client_credentials.")

@@ -1,0 +1,41 @@
+"""Making a merchant with its first key and its owner."""
+
+import secrets
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+
+from payments.models import Merchant
+from portal import keys
+from portal.models import Membership, User
+
+
+class EmailTaken(Exception):
+    """Somebody signs in with this e-mail already."""
+
+
+class NewMerchant(NamedTuple):
+    """A merchant and the credentials that are shown once."""
+
+    merchant: Merchant
+    client_id: str
+    client_secret: str
+    portal_email: str
+    portal_password: str
+
+
+def create_merchant(name: str, *, email: str) -> NewMerchant:
+    """Make a merchant with one API client and an owner who can sign in. Raises EmailTaken.
+
+    Outside production its marketing opt-in is enabled (INTERFACE.md 7).
+    """
+    password = secrets.token_urlsafe(16)
+    with transaction.atomic():
+        if User.objects.filter(email__iexact=email).exists():
+            raise EmailTaken
+        merchant = Merchant.objects.create(name=name, opt_in_enabled=settings.SANDBOX)
+        owner = User.objects.create_user(email, password)
+        Membership.objects.create(merchant=merchant, user=owner, role=Membership.Role.OWNER)
+        client, client_secret = keys.create_client(merchant, "First key")
+    return NewMerchant(merchant, client.client_id, client_secret, email, password)

@@ -1,0 +1,49 @@
+// Groups the digits as they stand on the card, names its brand, and lets one tap pay once.
+const BRANDS = [
+  [/^4/, "Visa"],
+  [/^(5[1-5]|2[2-7])/, "Mastercard"],
+  [/^3[47]/, "Amex"],
+];
+const form = document.getElementById("card-form");
+const pay = document.getElementById("pay");
+const payLabel = pay.innerHTML;
+
+function groupNumber(digits) {
+  const groups = /^3[47]/.test(digits) ? /^(\d{0,4})(\d{0,6})(\d{0,5}).*/ : /^(\d{0,4})(\d{0,4})(\d{0,4})(\d{0,4})(\d{0,3}).*/;
+  return digits.match(groups).slice(1).filter(Boolean).join(" ");
+}
+
+// "829" means 08 / 29, and a hand or a browser may write the year as 2029.
+function groupExpiry(digits) {
+  const padded = /^[2-9]/.test(digits) ? `0${digits}` : digits;
+  const [, month, year] = padded.match(/^(\d{0,2})(20\d{0,2}|\d{0,2})/);
+  return year ? `${month} / ${year.replace(/^20(?=\d\d)/, "")}` : month;
+}
+
+// Rewrites a field in groups and leaves the caret behind the digit it stood behind.
+function regroup(field, group) {
+  const digitsBefore = field.value.slice(0, field.selectionStart).replace(/\D/g, "").length;
+  const atEnd = field.selectionStart === field.value.length;
+  field.value = group(field.value.replace(/\D/g, ""));
+  if (atEnd) return;
+  let caret = 0;
+  for (let seen = 0; seen < digitsBefore && caret < field.value.length; caret++) if (/\d/.test(field.value[caret])) seen++;
+  field.setSelectionRange(caret, caret);
+}
+
+form.elements.number.addEventListener("input", ({ target }) => {
+  regroup(target, groupNumber);
+  const brand = BRANDS.find(([start]) => start.test(target.value.replace(/ /g, "")));
+  document.getElementById("card-brand").textContent = brand ? brand[1] : "";
+});
+form.elements.expiry.addEventListener("input", ({ target }) => regroup(target, groupExpiry));
+
+form.addEventListener("submit", (event) => {
+  if (pay.getAttribute("aria-disabled")) return event.preventDefault();
+  pay.setAttribute("aria-disabled", "true");
+  pay.textContent = pay.dataset.busy;
+});
+addEventListener("pageshow", () => {
+  pay.removeAttribute("aria-disabled");
+  pay.innerHTML = payLabel;
+});

@@ -1,0 +1,75 @@
+// Steps the countdown, says what changes aloud, and returns to the shop unless the payer stays.
+// #status is replaced every two seconds, so nothing here keeps an element: each beat looks anew.
+const SPOKEN_SECONDS = [60, 30, 10];
+const RETURN_SECONDS = 5;
+const spoken = document.getElementById("spoken");
+const opened = performance.getEntriesByType("navigation")[0]?.type;
+const firstState = document.getElementById("status").dataset.state;
+let countdown, countdownEnd, lastSecond, returnAt;
+let state = firstState;
+let stays = false;
+
+function clock(seconds) {
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+function stepCountdown(now) {
+  const found = document.querySelector(".countdown");
+  if (!found) return;
+  if (found !== countdown) {
+    const end = now + found.dataset.secondsLeft * 1000;
+    // A whole second more or less is the poll's rounding: following it would make the digits stutter.
+    if (!countdown || Math.abs(end - countdownEnd) > 1500) countdownEnd = end;
+    countdown = found;
+  }
+  const seconds = Math.max(0, Math.ceil((countdownEnd - now) / 1000));
+  const words = clock(seconds);
+  const shown = found.querySelector(".countdown-clock");
+  if (shown.textContent !== words) shown.textContent = words;
+  found.querySelector("progress").value = seconds;
+  if (seconds !== lastSecond && SPOKEN_SECONDS.includes(seconds)) spoken.textContent = `${seconds} seconds left`;
+  lastSecond = seconds;
+}
+
+function sayChange() {
+  const { dataset } = document.getElementById("status");
+  if (dataset.state === state) return;
+  state = dataset.state;
+  document.title = dataset.title;
+  spoken.textContent = document.querySelector("h1").textContent;
+}
+
+function stay() {
+  stays = true;
+  const offer = document.querySelector("[data-auto-return]");
+  if (offer) offer.hidden = true;
+}
+
+function stepReturn(now) {
+  const offer = document.querySelector("[data-auto-return]");
+  const cameBack = opened !== "navigate" && state === firstState;
+  if (!offer || stays || cameBack) return;
+  returnAt ??= now + RETURN_SECONDS * 1000;
+  offer.hidden = false;
+  const seconds = Math.max(0, Math.ceil((returnAt - now) / 1000));
+  offer.querySelector("strong").textContent = seconds;
+  if (seconds > 0) return;
+  stay();
+  location.assign(document.getElementById("return").href);
+}
+
+function beat() {
+  const now = performance.now();
+  sayChange();
+  stepCountdown(now);
+  stepReturn(now);
+  const print = document.getElementById("print");
+  if (print) print.hidden = false;
+}
+
+for (const touch of ["pointerdown", "keydown"]) addEventListener(touch, () => returnAt && stay());
+addEventListener("pageshow", ({ persisted }) => persisted && stay());
+addEventListener("click", ({ target }) => target.id === "print" && print());
+document.addEventListener("htmx:afterSwap", beat);
+setInterval(beat, 250);
+beat();

@@ -1,0 +1,27 @@
+"""What lives in a folder, and how to await its end."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def processes_in(folder: Path) -> list[str]:
+    """Return the command lines of the processes whose working directory lies in the folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink().is_relative_to(folder):
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue  # it ended, or is another user's
+    return found
+
+
+def within(seconds: float, holds: Callable[[], bool]) -> bool:
+    """Return whether the condition comes true in time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

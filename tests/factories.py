@@ -1,0 +1,71 @@
+"""The cast: Acme is the merchant, Rival the stranger, Lea leads, Finn is the friend."""
+
+from datetime import timedelta
+from typing import Any
+
+import factory
+from django.conf import settings
+
+from checkout import creation
+from checkout.creation import Order
+from checkout.models import Checkout, Customer
+from config.lib import clock
+from payments.cause import Cause
+from payments.models import Merchant
+
+CAUSE = Cause("client:test", "req_test")
+
+
+class MerchantFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = Merchant
+
+    name = factory.Sequence(lambda number: f"Merchant {number}")
+
+
+class CustomerFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = Customer
+
+    phone = factory.Sequence(lambda number: f"+4477009{number:05d}")
+
+
+def item(**changes: Any) -> dict[str, Any]:
+    """A line of an order as the API takes it: four tickets of £22.50."""
+    line = {
+        "item_ref": "ticket-1",
+        "name": "Standing ticket",
+        "quantity": 4,
+        "unit_price": 2250,
+        "currency": "GBP",
+        "category": "ticket",
+    }
+    return line | changes
+
+
+def order(**changes: Any) -> dict[str, Any]:
+    """A creation request as the API takes it: £90.00."""
+    fields: dict[str, Any] = {
+        "merchant_order_id": "A-20417",
+        "total_amount": 9000,
+        "currency": "GBP",
+        "return_url": "https://shop.example/thanks",
+        "cancel_url": "https://shop.example/basket",
+        "items": [item()],
+    }
+    return fields | changes
+
+
+def checkout(merchant: Merchant, **changes: Any) -> Checkout:
+    """An unpaid checkout."""
+    return creation.create(merchant, Order(**order(**changes)), cause=CAUSE)
+
+
+def make_late(checkout: Checkout) -> None:
+    """Let the deadline that a checkout is waiting for have passed a second ago."""
+    ago = clock.now() - timedelta(seconds=1)
+    rows = Checkout.objects.filter(pk=checkout.pk)
+    if checkout.status == "authorized":
+        rows.update(capture_before=ago, authorized_at=ago - settings.HOLD)
+    else:
+        rows.update(payable_until=ago)

@@ -1,0 +1,304 @@
+"""The sender of a worker process, against real receivers and the real database."""
+
+import http.server
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import psycopg
+import pytest
+import standardwebhooks
+import stripe
+from django.db import connection
+
+from config.lib import clock
+from payments.models import Merchant
+from webhooks import delivery, loop, outbox, signing
+from webhooks.models import Attempt, Delivery, EventType, SigningSecret, Subscription
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Receiver:
+    """An endpoint that takes `seconds` for each answer and counts how many it serves at once."""
+
+    def __init__(self, *, http_status: int = 200, seconds: float = 0.0) -> None:
+        self.http_status, self.seconds = http_status, seconds
+        self.requests: list[tuple[dict[str, str], bytes]] = []
+        self.at_once = self.most_at_once = 0
+        self.released = threading.Event()
+        self._counting = threading.Lock()
+        receiver = self
+
+        class Endpoint(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.serve(dict(self.headers), body)
+                self.send_response(receiver.http_status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/hooks"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def serve(self, headers: dict[str, str], body: bytes) -> None:
+        with self._counting:
+            self.requests.append((headers, body))
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        self.released.wait(self.seconds)
+        with self._counting:
+            self.at_once -= 1
+
+    def close(self) -> None:
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def receiving() -> Iterator[Callable[..., Receiver]]:
+    receivers: list[Receiver] = []
+
+    def start(**behaviour: float) -> Receiver:
+        receivers.append(Receiver(**behaviour))  # type: ignore[arg-type]  # ints and floats by name
+        return receivers[-1]
+
+    yield start
+    for receiver in receivers:
+        receiver.close()
+
+
+@pytest.fixture
+def sender() -> Iterator[loop.Sender]:
+    running = loop.Sender(slots=100, allow_loopback=True)
+    running.start()
+    yield running
+    running.stop(0)
+
+
+def subscribe(url: str, secret: str | None = None) -> Subscription:
+    merchant = Merchant.objects.create(name="Acme")
+    subscription = Subscription.objects.create(merchant=merchant, url=url, event_types=["*"])
+    SigningSecret.objects.create(subscription=subscription, secret=secret or signing.new_secret())
+    return subscription
+
+
+def emit(subscription: Subscription, event_type: EventType = EventType.VOIDED) -> Delivery:
+    event = outbox.emit(subscription.merchant, event_type, {"amount": 100}, at=clock.now())
+    return event.deliveries.get()
+
+
+def within(seconds: float, holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def has_status(due: Delivery, status: str) -> Callable[[], bool]:
+    return lambda: Delivery.objects.get(pk=due.pk).status == status
+
+
+class TestSending:
+    def test_delivers_what_foreign_libraries_verify(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        receiver = receiving()
+        old, new = signing.new_secret(), signing.new_secret()
+        subscription = subscribe(receiver.url, old)
+        subscription.secrets.update(expires_at=clock.now() + timedelta(hours=2))
+        SigningSecret.objects.create(subscription=subscription, secret=new)
+        due = emit(subscription, EventType.AUTHORIZED)
+        sender.wake()
+        assert within(3, has_status(due, "delivered"))
+        ((headers, body),) = receiver.requests
+        assert body == bytes(due.event.body)
+        for secret in (new, old):
+            assert stripe.WebhookSignature.verify_header(
+                body.decode(), headers["X-Service-Signature"], secret, 300
+            )
+            assert standardwebhooks.Webhook(secret).verify(
+                body, {name.lower(): value for name, value in headers.items()}
+            )
+        assert headers["X-Service-Signature"].startswith(f"t={headers['X-Service-Timestamp']},v1=")
+        assert headers["X-Service-Event-Id"] == str(due.event_id)
+        assert headers["X-Service-Event-Type"] == "checkout.authorized"
+        assert headers["X-Service-Delivery-Attempt"] == "1"
+        assert headers["Content-Type"] == "application/json"
+        assert headers["User-Agent"] == "MerchantCheckout-Webhooks/1"
+
+    def test_finds_due_rows_without_being_woken(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        due = emit(subscribe(receiving().url))
+        assert within(3, has_status(due, "delivered"))
+
+    def test_sends_the_same_bytes_again_signed_afresh(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        receiver = receiving(http_status=500)
+        due = emit(subscribe(receiver.url))
+        sender.wake()
+        assert within(3, lambda: Attempt.objects.filter(http_status=500).count() == 1)
+        Delivery.objects.update(next_attempt_at=clock.now())
+        receiver.http_status = 200
+        time.sleep(1.01 - time.time() % 1)
+        sender.wake()
+        assert within(3, has_status(due, "delivered"))
+        (first, first_body), (second, second_body) = receiver.requests
+        assert first_body == second_body
+        assert first["X-Service-Signature"] != second["X-Service-Signature"]
+        assert first["webhook-id"] == second["webhook-id"]
+        assert second["X-Service-Delivery-Attempt"] == "2"
+
+    def test_a_hanging_endpoint_delays_no_other_and_holds_ten_at_most(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        hanging, healthy = receiving(seconds=30.0), receiving()
+        stuck, acme = subscribe(hanging.url), subscribe(healthy.url)
+        for _ in range(30):
+            emit(stuck)
+        sender.wake()
+        assert within(3, lambda: hanging.at_once == 10)
+        started = time.monotonic()
+        deliveries = [emit(acme) for _ in range(30)]
+        sender.wake()
+        assert within(3, lambda: all(has_status(due, "delivered")() for due in deliveries))
+        assert time.monotonic() - started < 2
+        assert hanging.most_at_once == 10 and len(hanging.requests) == 10
+
+    def test_a_delivery_that_cannot_be_signed_fails_alone(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        receiver = receiving()
+        broken, fine = subscribe(receiver.url), subscribe(receiver.url)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE webhooks_signingsecret SET secret = 'x' WHERE subscription_id = %s", [broken.pk]
+            )
+        unsigned, signed = emit(broken), emit(fine)
+        sender.wake()
+        assert within(3, has_status(signed, "delivered"))
+        assert within(3, lambda: Attempt.objects.filter(delivery=unsigned, ended_at__isnull=False).exists())
+        assert unsigned.attempts.get().error_message == "the request could not be sent"
+        assert len(receiver.requests) == 1
+
+    def test_an_internal_address_is_never_connected_to(self, receiving: Callable[..., Receiver]) -> None:
+        canary = receiving()
+        due = emit(subscribe(canary.url))
+        strict = loop.Sender(slots=10, allow_loopback=False)
+        strict.start()
+        strict.wake()
+        assert within(3, lambda: Attempt.objects.filter(error_message="address not allowed").exists())
+        strict.stop(0)
+        assert canary.requests == []
+        assert "127.0.0.1" not in (due.attempts.get().error_message or "")
+
+    def test_outlives_the_loss_of_its_database_connection(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        acme = subscribe(receiving().url)
+        assert within(3, has_status(emit(acme), "delivered"))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+            )
+        assert within(10, has_status(emit(acme), "delivered"))
+
+    def test_ends_what_a_dead_worker_left_and_sends_it_again(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        receiver = receiving()
+        sender.stop(0)
+        due = emit(subscribe(receiver.url), EventType.AUTHORIZED)
+        delivery.claim(slots=1, general_slots=1)
+        Delivery.objects.update(lease_until=clock.now())
+        successor = loop.Sender(slots=10, allow_loopback=True)
+        successor.start()
+        assert within(3, lambda: Attempt.objects.filter(error_message="worker_lost").exists())
+        Delivery.objects.update(next_attempt_at=clock.now())
+        successor.wake()
+        assert within(3, has_status(due, "delivered"))
+        successor.stop(0)
+        assert [attempt.number for attempt in due.attempts.order_by("number")] == [1, 2]
+
+
+class TestStopping:
+    def test_drains_what_is_in_flight_and_claims_nothing_more(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        receiver = receiving(seconds=0.5)
+        acme = subscribe(receiver.url)
+        flying = [emit(acme) for _ in range(10)]
+        sender.wake()
+        assert within(3, lambda: receiver.at_once == 10)
+        waiting = emit(acme)
+        sender.stop(5)
+        assert all(has_status(due, "delivered")() for due in flying)
+        assert not waiting.attempts.exists()
+
+    def test_cuts_off_what_does_not_end_in_time_and_leaves_it_to_the_next_worker(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        receiver = receiving(seconds=30.0)
+        due = emit(subscribe(receiver.url))
+        sender.wake()
+        assert within(3, lambda: receiver.at_once == 1)
+        started = time.monotonic()
+        sender.stop(0.2)
+        assert time.monotonic() - started < 2
+        due.refresh_from_db()
+        assert (due.status, due.lease_token) == ("pending", None)
+        assert due.attempts.get().error_message == "worker_lost"
+
+    def test_an_idle_sender_stops_at_once(self, sender: loop.Sender) -> None:
+        started = time.monotonic()
+        sender.stop(10)
+        assert time.monotonic() - started < 1
+        assert not sender.is_running()
+
+
+class TestRecordingTrouble:
+    RESULT = "webhooks.loop.delivery.record"
+
+    def claimed(self) -> tuple[Delivery, delivery.Result]:
+        due = emit(subscribe("http://127.0.0.1:9/"))
+        (claimed,) = delivery.claim(slots=1, general_slots=1)
+        lease = (claimed.delivery_id, claimed.lease_token)
+        return due, delivery.Result(*lease, 200, None, 5, "poison\x00")
+
+    def test_leaves_out_the_receivers_words_when_they_cannot_be_written(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
+        due, result = self.claimed()
+        with pytest.raises((ValueError, psycopg.Error)):
+            delivery.record([result])
+        loop.record_surely([result])
+        due.refresh_from_db()
+        assert (due.status, due.attempts.get().response_excerpt) == ("delivered", "")
+
+    def test_gives_up_without_raising(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
+        tries = []
+
+        def fail(results: list[delivery.Result]) -> None:
+            tries.append([result.excerpt for result in results])
+            raise psycopg.OperationalError("gone")
+
+        _, result = self.claimed()
+        monkeypatch.setattr(self.RESULT, fail)
+        loop.record_surely([result])
+        assert tries == [["poison\x00"], ["poison\x00"], [""]]

@@ -1,0 +1,144 @@
+"""Signatures: our verifier's reasons in their order, and two foreign libraries that must accept our deliveries."""
+
+import base64
+import hmac
+import time
+
+import pytest
+import standardwebhooks
+import stripe
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhooks import signing
+
+NEW = "whsec_" + base64.b64encode(b"n" * 32).decode()
+OLD = "whsec_" + base64.b64encode(b"o" * 32).decode()
+AT = 1_780_000_000
+BODY = '{"id": "evt_1", "data": {"name": "Zoë"}}'.encode()
+
+
+def refusal(header: str | None, body: bytes = BODY, now: int = AT) -> str:
+    with pytest.raises(signing.VerificationError) as refused:
+        signing.verify(header, body, [NEW], now)
+    return refused.value.reason
+
+
+class TestNewSecret:
+    def test_is_whsec_and_the_base64_of_32_bytes(self) -> None:
+        secret = signing.new_secret()
+        assert secret.startswith("whsec_")
+        assert len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) == 32
+
+    def test_never_repeats(self) -> None:
+        assert len({signing.new_secret() for _ in range(100)}) == 100
+
+
+class TestSign:
+    def test_agrees_with_openssl(self) -> None:
+        # printf '1780000000.{"id": "evt_1"}' | openssl dgst -sha256 -hmac whsec_bm5u…
+        hexadecimal = "a9866806f2d2a0b85aa0c1d826cb9dcacd2fec2c447db2a69e5601002824e6b7"
+        assert signing.sign([NEW], b'{"id": "evt_1"}', AT) == f"t={AT},v1={hexadecimal}"
+
+    def test_writes_the_newest_secret_first_and_no_spaces(self) -> None:
+        new, old = (signing.sign([secret], BODY, AT).split(",")[1] for secret in (NEW, OLD))
+        assert signing.sign([NEW, OLD], BODY, AT) == f"t={AT},{new},{old}"
+
+
+class TestForeignVerifiers:
+    @pytest.mark.parametrize("secrets", [[NEW], [NEW, OLD]], ids=["one secret", "two secrets"])
+    def test_stripe_accepts_each_signing_secret(self, secrets: list[str]) -> None:
+        now = int(time.time())
+        header = signing.sign(secrets, BODY, now)
+        for secret in secrets:
+            assert stripe.WebhookSignature.verify_header(BODY.decode(), header, secret, 300)
+
+    def test_stripe_refuses_another_secret_and_another_body(self) -> None:
+        header = signing.sign([NEW], BODY, int(time.time()))
+        for body, secret in ((BODY.decode(), OLD), (BODY.decode() + " ", NEW)):
+            with pytest.raises(stripe.SignatureVerificationError):
+                stripe.WebhookSignature.verify_header(body, header, secret, 300)
+
+    @pytest.mark.parametrize("secrets", [[NEW], [NEW, OLD]], ids=["one secret", "two secrets"])
+    def test_standard_webhooks_accepts_each_signing_secret(self, secrets: list[str]) -> None:
+        headers = signing.standard_headers(secrets, BODY, int(time.time()), event_id="evt_1")
+        for secret in secrets:
+            assert standardwebhooks.Webhook(secret).verify(BODY, headers)["id"] == "evt_1"
+
+    def test_standard_webhooks_refuses_another_event_id(self) -> None:
+        headers = signing.standard_headers([NEW], BODY, int(time.time()), event_id="evt_1")
+        with pytest.raises(standardwebhooks.WebhookVerificationError):
+            standardwebhooks.Webhook(NEW).verify(BODY, {**headers, "webhook-id": "evt_2"})
+
+
+class TestVerify:
+    def test_returns_the_envelope(self) -> None:
+        envelope = signing.verify(signing.sign([NEW], BODY, AT), BODY, [NEW], AT)
+        assert envelope == {"id": "evt_1", "data": {"name": "Zoë"}}
+
+    def test_accepts_when_any_entry_matches_any_secret(self) -> None:
+        both = signing.sign([NEW, OLD], BODY, AT)
+        assert signing.verify(both, BODY, [OLD], AT)
+        assert signing.verify(signing.sign([OLD], BODY, AT), BODY, [NEW, OLD], AT)
+
+    def test_ignores_unknown_schemes(self) -> None:
+        timestamp, entry = signing.sign([NEW], BODY, AT).split(",")
+        assert signing.verify(f"{timestamp},v0=abc,{entry},v2=zz", BODY, [NEW], AT)
+        other_scheme = entry.replace("v1", "v2")
+        assert refusal(f"{timestamp},v1={'0' * 64},{other_scheme}") == "no_matching_signature"
+
+    @pytest.mark.parametrize(
+        "header",
+        [
+            *(None, "", "t", "nonsense", f"t={AT}", f"t={AT},v0=abc", "v1=abc", "t=,v1=abc", "t=-5,v1=abc"),
+            *("t=1.5,v1=abc", "t=１２,v1=abc", f"t={AT},t={AT},v1=abc", f"t={AT},v1=abc,", f"t={AT} v1=abc"),
+            *(f" t={AT},v1=abc", f"t={'9' * 5000},v1=abc"),
+        ],
+    )
+    def test_calls_a_header_it_cannot_read_malformed(self, header: str | None) -> None:
+        assert refusal(header) == "malformed_header"
+
+    @pytest.mark.parametrize("entry", ["", "é", "\udce9", "0" * 64])
+    def test_refuses_an_entry_that_matches_nothing(self, entry: str) -> None:
+        assert refusal(f"t={AT},v1={entry}") == "no_matching_signature"
+
+    def test_refuses_an_upper_case_signature(self) -> None:
+        timestamp, entry = signing.sign([NEW], BODY, AT).split(",v1=")
+        assert refusal(f"{timestamp},v1={entry.upper()}") == "no_matching_signature"
+
+    @given(position=st.integers(0, len(BODY) - 1), other=st.integers(1, 255))
+    def test_refuses_a_body_with_one_byte_changed(self, position: int, other: int) -> None:
+        changed = bytearray(BODY)
+        changed[position] ^= other
+        assert refusal(signing.sign([NEW], BODY, AT), bytes(changed)) == "no_matching_signature"
+
+    @pytest.mark.parametrize("difference", [-300, 0, 300])
+    def test_accepts_up_to_the_tolerance_both_ways(self, difference: int) -> None:
+        assert signing.verify(signing.sign([NEW], BODY, AT), BODY, [NEW], AT + difference)
+
+    @pytest.mark.parametrize("difference", [-301, 301])
+    def test_refuses_beyond_the_tolerance_both_ways(self, difference: int) -> None:
+        assert refusal(signing.sign([NEW], BODY, AT), now=AT + difference) == "timestamp_out_of_tolerance"
+
+    @pytest.mark.parametrize(
+        "body", [b"", b"{", b"\xff", b"[1]", b"null", '{"a":1}'.encode("utf-16"), b"[" * 9999]
+    )
+    def test_refuses_a_signed_body_that_is_no_json_object(self, body: bytes) -> None:
+        assert refusal(signing.sign([NEW], body, AT), body) == "invalid_json"
+
+    def test_checks_the_signature_before_it_trusts_the_time_and_the_time_before_the_body(self) -> None:
+        stale = AT + 1000
+        assert refusal(f"t={AT},v1=abc", b"{", stale) == "no_matching_signature"
+        assert refusal(signing.sign([NEW], b"{", AT), b"{", stale) == "timestamp_out_of_tolerance"
+
+    def test_compares_every_pair_in_constant_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        compared: list[tuple[bytes, bytes]] = []
+        original = hmac.compare_digest
+
+        def count(given: bytes, wanted: bytes) -> bool:
+            compared.append((given, wanted))
+            return original(given, wanted)
+
+        monkeypatch.setattr(hmac, "compare_digest", count)
+        signing.verify(signing.sign([NEW, OLD], BODY, AT), BODY, [NEW, OLD], AT)
+        assert len(compared) == 4

@@ -1,0 +1,47 @@
+"""What comes in about webhooks."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from config.lib import fields
+from webhooks.models import EventType
+from webhooks.subscriptions import SUBSCRIBABLE
+
+
+class EventTypes(serializers.ListField):
+    """At least one event type, or `*`."""
+
+    child = fields.OneOf(SUBSCRIBABLE)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_empty=False, max_length=100, **kwargs)
+
+
+class SubscriptionIn(serializers.Serializer[Any]):
+    """SPEC.md 2.5."""
+
+    url = fields.Text(most=2048)
+    event_types = EventTypes()
+
+
+class RotateIn(serializers.Serializer[Any]):
+    """`true` revokes the old secret at once."""
+
+    revoke_previous = fields.Boolean(required=False)
+
+
+class RotateQuery(fields.Query):
+    """The same flag in the address."""
+
+    revoke_previous = fields.OneOf(("true", "false"), required=False)
+
+
+class DeliveriesQuery(fields.Query):
+    """Paging and filters of the delivery log."""
+
+    limit = fields.QueryInteger(least=1, most=200, default=50)
+    cursor = fields.Text(required=False, most=500)
+    event_type = fields.OneOf(tuple(kind.value for kind in EventType), required=False)
+    event_id = fields.Text(required=False)
+    status = fields.OneOf(("delivered", "failed"), required=False)

@@ -1,0 +1,9 @@
+from django.urls import path
+
+from webhooks.api import views
+
+urlpatterns = [
+    path("webhooks/subscription", views.OneSubscription.as_view()),
+    path("webhooks/secret/rotate", views.RotateSecret.as_view()),
+    path("webhooks/deliveries", views.Deliveries.as_view()),
+]

@@ -1,0 +1,145 @@
+"""The merchant API of webhooks (SPEC.md part 4)."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from rest_framework import serializers as drf
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from config.lib import clock, cursor
+from payments.models import Merchant
+from webhooks import retries, subscriptions
+from webhooks.api import serializers
+from webhooks.models import Attempt, Subscription
+from webhooks.targets import TargetRefused
+
+SUCCEEDED = Q(http_status__gte=200, http_status__lt=300)
+
+
+class OneSubscription(APIView):
+    """Where the merchant's events go."""
+
+    scopes = {"GET": "webhooks:read", "POST": "webhooks:write", "DELETE": "webhooks:write"}
+
+    def get(self, request: Request) -> Response:
+        return Response({"data": _shown(subscriptions.read(request.auth.merchant))})
+
+    def post(self, request: Request) -> Response:
+        fields = serializers.SubscriptionIn(data=request.data)
+        fields.is_valid(raise_exception=True)
+        asked = fields.validated_data
+        try:
+            registered = subscriptions.register(
+                request.auth.merchant, url=asked["url"], event_types=asked["event_types"]
+            )
+        except TargetRefused as refused:
+            raise drf.ValidationError({"url": [str(refused)]}) from None
+        shown = _shown(registered.subscription)
+        if registered.signing_secret is None:
+            return Response({"data": shown})
+        return Response({"data": shown | {"signing_secret": registered.signing_secret}}, status=201)
+
+    def delete(self, request: Request) -> Response:
+        subscriptions.end(request.auth.merchant)
+        return Response(status=204)
+
+
+class RotateSecret(APIView):
+    """Makes a new signing secret."""
+
+    scopes = {"POST": "webhooks:write"}
+
+    def post(self, request: Request) -> Response:
+        rotated = subscriptions.rotate(request.auth.merchant, revoke_previous=_revoke_previous(request))
+        return Response(
+            {
+                "data": {
+                    "signing_secret": rotated.signing_secret,
+                    "previous_secret_expires_at": clock.iso(rotated.previous_secret_expires_at),
+                }
+            }
+        )
+
+
+def _revoke_previous(request: Request) -> bool:
+    """The flag from body or query; both and different is refused."""
+    body = serializers.RotateIn(data=request.data if request.body else {})
+    body.is_valid(raise_exception=True)
+    query = serializers.RotateQuery(data=request.query_params)
+    query.is_valid(raise_exception=True)
+    given = set(body.validated_data.values())
+    given |= {value == "true" for value in query.validated_data.values()}
+    if len(given) > 1:
+        raise drf.ValidationError({"revoke_previous": ["Body and query say different things."]})
+    return given == {True}
+
+
+class Deliveries(APIView):
+    """The delivery log, one entry per attempt, newest first."""
+
+    scopes = {"GET": "webhooks:read"}
+
+    def get(self, request: Request) -> Response:
+        query = serializers.DeliveriesQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        asked = query.validated_data
+        merchant: Merchant = request.auth.merchant
+        rows, next_cursor = cursor.page(
+            _attempts(merchant, asked),
+            scope=f"deliveries:{merchant.pk}",
+            limit=asked["limit"],
+            cursor=asked.get("cursor"),
+            key="started_at",
+        )
+        entries = [_entry(attempt) for attempt in rows]
+        return Response({"data": {"deliveries": entries, "next_cursor": next_cursor}})
+
+
+def _attempts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Attempt]:
+    """The finished attempts that the filters ask for; one under way is not in the log yet."""
+    rows = Attempt.objects.filter(merchant=merchant, ended_at__isnull=False)
+    rows = rows.select_related("delivery__event").defer("response_excerpt", "delivery__event__body")
+    if "event_type" in asked:
+        rows = rows.filter(delivery__event__type=asked["event_type"])
+    if "event_id" in asked:
+        rows = rows.filter(delivery__event_id=_uuid(asked["event_id"]))
+    if "status" in asked:
+        rows = rows.filter(SUCCEEDED if asked["status"] == "delivered" else ~SUCCEEDED | Q(http_status=None))
+    return rows
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise drf.ValidationError({"event_id": ["Must be the id of an event."]}) from None
+
+
+def _entry(attempt: Attempt) -> dict[str, Any]:
+    """SPEC.md 2.6, and what helps beside it. The next attempt stands on the latest entry of its event."""
+    delivery, event = attempt.delivery, attempt.delivery.event
+    latest = attempt.number == delivery.attempt_count
+    return {
+        "event_id": str(event.pk),
+        "event_type": event.type,
+        "attempt_number": attempt.number,
+        "http_status": attempt.http_status,
+        "error_message": attempt.error_message,
+        "duration_ms": attempt.duration_ms,
+        "attempted_at": clock.iso(attempt.started_at),
+        "status": "delivered" if retries.is_delivered(attempt.http_status) else "failed",
+        "next_attempt_at": clock.iso(delivery.next_attempt_at) if latest else None,
+        "checkout_uuid": str(event.checkout_uuid) if event.checkout_uuid else None,
+    }
+
+
+def _shown(subscription: Subscription) -> dict[str, Any]:
+    return {
+        "url": subscription.url,
+        "event_types": subscription.event_types,
+        "created_at": clock.iso(subscription.created_at),
+        "updated_at": clock.iso(subscription.updated_at),
+    }

@@ -1,0 +1,196 @@
+"""The queue of deliveries in PostgreSQL: claim what is due, record what came of it (SPEC part 6, DESIGN 8).
+
+Plain SQL in batches. Nothing here waits for a receiver, and no transaction is open while one is waited for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+from uuid_utils.compat import uuid7
+
+from webhooks import retries, statements
+from webhooks.models import Delivery, EventType
+
+LEASE_SECONDS = 30
+PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20
+WORKER_LOST = "worker_lost"
+SWEEP_ROWS = 500
+CLAIMING = 0x636C61696D  # the advisory lock of whoever claims: "claim"
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A delivery leased to this worker, with all that its POST needs; secrets are encrypted, newest first."""
+
+    delivery_id: UUID
+    lease_token: UUID
+    attempt_number: int
+    claimed_at: datetime
+    event_id: UUID
+    event_type: str
+    body: bytes
+    url: str
+    sealed_secrets: tuple[str, ...]
+
+    @property
+    def is_urgent(self) -> bool:
+        return self.event_type == EventType.AUTHORIZED
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one claimed attempt; `http_status` and `duration_ms` are None where they are not known."""
+
+    delivery_id: UUID
+    lease_token: UUID
+    http_status: int | None
+    error_message: str | None
+    duration_ms: int | None
+    excerpt: str = ""
+
+    def without_excerpt(self) -> "Result":
+        return replace(self, excerpt="")
+
+
+class _Leased(NamedTuple):
+    """A locked delivery with its open attempt, as LOCK_LEASED reads it."""
+
+    delivery_id: UUID
+    lease_token: UUID
+    attempts: int
+    attempt_id: UUID
+    started_at: datetime
+    now: datetime
+    event_type: str
+    event_at: datetime
+    valid_until: datetime | None
+    is_superseded: bool
+    is_unsubscribed: bool
+
+
+class _Finished(NamedTuple):
+    """How a delivery stands after an attempt, and when that attempt ended."""
+
+    leased: _Leased
+    result: Result
+    attempt_ended_at: datetime
+    status: Delivery.Status
+    next_attempt_at: datetime | None
+
+
+def claim(*, slots: int, general_slots: int) -> list[Claimed]:
+    """Lease up to `slots` due deliveries for 30 s, at most `general_slots` of them not `checkout.authorized`.
+
+    Opens an attempt for each. No endpoint gets more than 10 in flight (20 for `checkout.authorized`).
+    """
+    parameters = {
+        "claiming": CLAIMING,
+        "urgent": EventType.AUTHORIZED.value,
+        "per_endpoint": PER_ENDPOINT,
+        "per_endpoint_urgent": PER_ENDPOINT_URGENT,
+        "slots": slots,
+        "general_slots": general_slots,
+        "lease_seconds": LEASE_SECONDS,
+        "attempt_ids": [uuid7() for _ in range(slots)],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(statements.CLAIM, parameters)
+        cursor.nextset()
+        rows = cursor.fetchall()
+    return [_claimed(row) for row in rows]
+
+
+def record(results: Sequence[Result]) -> None:
+    """Finish the attempts and reschedule, end or park their deliveries, in one transaction.
+
+    A result counts only while its lease token is still the delivery's own: after that the attempt has been
+    closed as `worker_lost`.
+    """
+    if not results:
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        by_lease = {(result.delivery_id, result.lease_token): result for result in results}
+        cursor.execute(statements.LOCK_LEASED, {"ids": [result.delivery_id for result in results]})
+        leased = [_Leased(*row) for row in cursor.fetchall()]
+        finished = [
+            _finish(row, by_lease[row.delivery_id, row.lease_token])
+            for row in leased
+            if (row.delivery_id, row.lease_token) in by_lease
+        ]
+        _write(cursor, finished)
+
+
+def close_lost() -> int:
+    """Close the attempts whose worker has let its lease run out; they count. Returns how many there were."""
+    with connection.cursor() as cursor:
+        cursor.execute(statements.LOST_LEASES, {"rows": SWEEP_ROWS})
+        lost = [Result(*row, None, WORKER_LOST, None) for row in cursor.fetchall()]
+    record(lost)
+    return len(lost)
+
+
+def end_pointless() -> int:
+    """End due deliveries that must not be sent any more; returns how many there were.
+
+    Their event is superseded, their window is over, or their subscription has ended.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(statements.END_POINTLESS, {"rows": SWEEP_ROWS})
+        return int(cursor.rowcount)
+
+
+def _claimed(row: Sequence[Any]) -> Claimed:
+    *leased, body, url, sealed_secrets = row
+    return Claimed(*leased, body=bytes(body), url=url, sealed_secrets=tuple(sealed_secrets))
+
+
+def _finish(leased: _Leased, result: Result) -> _Finished:
+    ended_at = leased.now
+    if result.duration_ms is not None:
+        ended_at = min(leased.started_at + timedelta(milliseconds=result.duration_ms), leased.now)
+    if retries.is_delivered(result.http_status):
+        return _Finished(leased, result, ended_at, Delivery.Status.DELIVERED, None)
+    if leased.is_superseded:
+        return _Finished(leased, result, ended_at, Delivery.Status.SUPERSEDED, None)
+    next_attempt_at = None if leased.is_unsubscribed else _next_attempt_at(leased, result, ended_at)
+    status = Delivery.Status.PARKED if next_attempt_at is None else Delivery.Status.PENDING
+    return _Finished(leased, result, ended_at, status, next_attempt_at)
+
+
+def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> datetime | None:
+    return retries.next_attempt_at(
+        retries.Attempted(
+            event_type=leased.event_type,
+            delivery_id=leased.delivery_id,
+            attempts=leased.attempts,
+            event_at=leased.event_at,
+            ended_at=ended_at,
+            valid_until=leased.valid_until,
+            http_status=result.http_status,
+        )
+    )
+
+
+def _write(cursor: Any, rows: Sequence[_Finished]) -> None:
+    if not rows:
+        return
+    deliveries = {
+        "ids": [row.leased.delivery_id for row in rows],
+        "statuses": [row.status.value for row in rows],
+        "next_attempts": [row.next_attempt_at for row in rows],
+        "ends": [None if row.next_attempt_at else row.leased.now for row in rows],
+    }
+    attempts = {
+        "ids": [row.leased.attempt_id for row in rows],
+        "ends": [row.attempt_ended_at for row in rows],
+        "statuses": [row.result.http_status for row in rows],
+        "errors": [row.result.error_message for row in rows],
+        "durations": [row.result.duration_ms for row in rows],
+        "excerpts": [row.result.excerpt for row in rows],
+    }
+    cursor.execute(statements.FINISH_DELIVERIES, deliveries)
+    cursor.execute(statements.FINISH_ATTEMPTS, attempts)

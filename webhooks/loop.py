@@ -1,0 +1,232 @@
+"""The sender of a worker process: asyncio in a thread of its own, fed from the queue of deliveries.
+
+Each turn records what has ended and claims as many due rows as there are free slots, so that under load the
+batches grow by themselves. Nothing lives here alone: whoever kills this process loses no delivery.
+"""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import structlog
+from django.conf import settings
+from django.db import connection
+
+from config.lib import crypto
+from webhooks import delivery, signing, targets, transport
+
+log = structlog.get_logger("webhooks.loop")
+
+LOOK_SECONDS = 1.0  # between two looks at the queue when nobody wakes us
+PAUSE_SECONDS = 0.5  # after a turn that failed
+SWEEP_SECONDS = 1.0
+STOP_GRACE_SECONDS = 4.0  # to record what was cut off
+URGENT_SHARE = 0.4  # of the slots take only checkout.authorized
+# Before each try to record; from the third on without the receiver's words, lest they are the trouble.
+RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
+FULL_TRIES = 2
+USER_AGENT = "MerchantCheckout-Webhooks/1"
+
+Returned = TypeVar("Returned")
+
+
+class Sender:
+    """Sends due deliveries, up to `slots` at a time, from `start` to `stop`."""
+
+    def __init__(self, *, slots: int, allow_loopback: bool) -> None:
+        self._slots = slots
+        self._general_slots = slots - int(slots * URGENT_SHARE)
+        self._allow_loopback = allow_loopback
+        self._database = ThreadPoolExecutor(1, thread_name_prefix="webhooks-database")
+        self._thread = threading.Thread(target=self._run, name="webhooks-sender", daemon=True)
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop
+        self._woken: asyncio.Event
+        self._sessions: transport.Sessions
+        self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
+        self._swept_at = 0.0
+        self._is_stopping = False
+
+    def start(self) -> None:
+        """Return once the sender takes deliveries."""
+        self._thread.start()
+        self._ready.wait()
+
+    def is_running(self) -> bool:
+        return self._thread.is_alive() and not self._is_stopping
+
+    def wake(self) -> None:
+        """Have a look at the queue now. Callable from any thread, as often as you like."""
+        with contextlib.suppress(RuntimeError):  # it has stopped: another process will look
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def stop(self, drain_seconds: float) -> None:
+        """Claim no more; return when all attempts are recorded. After `drain_seconds` they are cut off."""
+        self._is_stopping = True
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._woken.set)
+            self._loop.call_soon_threadsafe(self._loop.call_later, drain_seconds, self._cut_off)
+        self._thread.join(drain_seconds + STOP_GRACE_SECONDS)
+
+    def _run(self) -> None:
+        asyncio.run(self._send_until_stopped())
+        self._database.shutdown()
+
+    async def _send_until_stopped(self) -> None:
+        self._loop, self._woken = asyncio.get_running_loop(), asyncio.Event()
+        self._sessions = transport.Sessions(allow_loopback=self._allow_loopback)
+        self._ready.set()
+        while not self._is_stopping or self._sending:
+            try:
+                await self._turn()
+            except Exception as error:  # PostgreSQL may be away for a while: the next turn looks again
+                log.warning("webhooks turn failed", error=type(error).__name__, exc_info=True)
+                await asyncio.sleep(PAUSE_SECONDS)
+        await self._sessions.close()
+        await self._in_database(_close_connection)
+
+    async def _turn(self) -> None:
+        """Wait for a reason, record what has ended, claim what is due."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), LOOK_SECONDS)
+        self._woken.clear()
+        ended = [task for task in self._sending if task.done()]
+        if ended:
+            await self._in_database(record_surely, [_result(task, self._sending[task]) for task in ended])
+            for task in ended:
+                del self._sending[task]
+        if not self._is_stopping:
+            await self._sweep()
+            await self._claim()
+
+    async def _sweep(self) -> None:
+        if time.monotonic() - self._swept_at < SWEEP_SECONDS:
+            return
+        self._swept_at = time.monotonic()
+        lost = await self._in_database(delivery.close_lost)
+        if lost:
+            log.warning("webhook attempts of a lost worker closed", count=lost)
+        await self._in_database(delivery.end_pointless)
+
+    async def _claim(self) -> None:
+        free = self._slots - len(self._sending)
+        general = sum(not claimed.is_urgent for claimed in self._sending.values())
+        if not free:
+            return
+        deadline = time.monotonic() + transport.DEADLINE_SECONDS
+        claimed_now = await self._in_database(
+            lambda: delivery.claim(slots=free, general_slots=max(0, self._general_slots - general))
+        )
+        for claimed in claimed_now:
+            task = asyncio.create_task(self._send(claimed, deadline))
+            task.add_done_callback(lambda _: self._woken.set())
+            self._sending[task] = claimed
+        if claimed_now:
+            self._woken.set()  # more may be due
+
+    async def _send(self, claimed: delivery.Claimed, deadline: float) -> transport.Answer:
+        try:
+            return await transport.post(
+                await self._sessions.current(),
+                targets.check_url(claimed.url, allow_loopback=self._allow_loopback),
+                headers(claimed),
+                claimed.body,
+                deadline_seconds=deadline - time.monotonic(),
+            )
+        except targets.TargetRefused:
+            return transport.Answer(None, "address not allowed", "", 0)
+        except Exception as error:
+            log.error("webhook not sent", delivery=str(claimed.delivery_id), error=type(error).__name__)
+            return transport.Answer(None, "the request could not be sent", "", 0)
+
+    def _cut_off(self) -> None:
+        for task in self._sending:
+            task.cancel()
+
+    async def _in_database(self, call: Callable[..., Returned], *arguments: object) -> Returned:
+        return await self._loop.run_in_executor(self._database, _with_connection, call, arguments)
+
+
+def headers(claimed: delivery.Claimed) -> dict[str, str]:
+    """What goes out beside the body (INTERFACE 6), signed at the claim's time by the database's clock."""
+    secrets = [crypto.decrypt(sealed) for sealed in claimed.sealed_secrets]
+    at = int(claimed.claimed_at.timestamp())
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": USER_AGENT,
+        "X-Service-Event-Id": str(claimed.event_id),
+        "X-Service-Event-Type": claimed.event_type,
+        "X-Service-Delivery-Attempt": str(claimed.attempt_number),
+        "X-Service-Timestamp": str(at),
+        "X-Service-Signature": signing.sign(secrets, claimed.body, at),
+        **signing.standard_headers(secrets, claimed.body, at, event_id=str(claimed.event_id)),
+    }
+
+
+def _result(task: asyncio.Task[transport.Answer], claimed: delivery.Claimed) -> delivery.Result:
+    lease = (claimed.delivery_id, claimed.lease_token)
+    if task.cancelled():
+        return delivery.Result(*lease, None, delivery.WORKER_LOST, None)
+    answer = task.result()
+    return delivery.Result(
+        *lease, answer.http_status, answer.error_message, answer.duration_ms, answer.excerpt
+    )
+
+
+def _with_connection(call: Callable[..., Returned], arguments: Sequence[object]) -> Returned:
+    connection.close_if_unusable_or_obsolete()
+    try:
+        return call(*arguments)
+    except Exception:
+        connection.close()
+        raise
+
+
+def _close_connection() -> None:
+    connection.close()  # of the thread that runs this
+
+
+def record_surely(results: Sequence[delivery.Result]) -> None:
+    """Record, stubbornly: a result that is lost is a POST that is repeated."""
+    for tries, pause in enumerate(RECORD_PAUSES):
+        time.sleep(pause)
+        try:
+            delivery.record(
+                results if tries < FULL_TRIES else [result.without_excerpt() for result in results]
+            )
+        except Exception as error:
+            log.warning("webhook results not recorded", tries=tries + 1, error=type(error).__name__)
+            connection.close()
+        else:
+            return
+    log.error("webhook results given up; their leases run out", count=len(results))
+
+
+_starting = threading.Lock()
+_sender: Sender | None = None
+_is_stopped = False
+
+
+def wake() -> None:
+    """Wake this process's sender; starts it the first time."""
+    global _sender
+    with _starting:
+        if _is_stopped:
+            return
+        if _sender is None or not _sender.is_running():
+            _sender = Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.LOCAL)
+            _sender.start()
+    _sender.wake()
+
+
+def stop(drain_seconds: float) -> None:
+    """Stop this process's sender for good, within about `drain_seconds`."""
+    global _is_stopped
+    with _starting:
+        _is_stopped = True
+    if _sender is not None:
+        _sender.stop(drain_seconds)

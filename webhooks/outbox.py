@@ -1,0 +1,89 @@
+"""The outbox: an event is written in the transaction of the change that it tells."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.db.models import F, Q
+from uuid_utils.compat import uuid7
+
+from config.lib import clock, request_id, wakeup
+from payments.models import Merchant
+from webhooks.models import Delivery, Event, EventType, Subscription
+
+API_VERSION = "2026-06"
+DELIVER_DUE = "webhooks.tasks.deliver_due"
+
+
+def emit(
+    merchant: Merchant,
+    event_type: EventType,
+    payload: dict[str, Any],
+    *,
+    at: datetime,
+    checkout_uuid: UUID | None = None,
+    valid_until: datetime | None = None,
+) -> Event:
+    """Write an event with the bytes that will be sent, and its delivery if the merchant wants the type.
+
+    `at` is when it happened; no attempt starts at or after `valid_until`. Wakes the senders on commit.
+    SPEC.md 2.7.
+    """
+    event_id = uuid7()
+    envelope = {
+        "id": str(event_id),
+        "type": event_type.value,
+        "api_version": API_VERSION,
+        "created_at": clock.iso(at),
+        "data": payload,
+    }
+    event = Event.objects.create(
+        id=event_id,
+        merchant=merchant,
+        type=event_type,
+        checkout_uuid=checkout_uuid,
+        body=orjson.dumps(envelope),
+        created_at=at,
+        valid_until=valid_until,
+        request_id=request_id.current(),
+    )
+    _deliver(event)
+    return event
+
+
+def _deliver(event: Event) -> None:
+    """`webhook.test` bypasses the filter; an event nobody subscribed to stays a row without a delivery."""
+    subscription = Subscription.objects.filter(merchant_id=event.merchant_id, ended_at=None).first()
+    if subscription is None:
+        return
+    wanted = {"*", event.type} & set(subscription.event_types)
+    if wanted or event.type == EventType.TEST:
+        Delivery.objects.create(
+            merchant_id=event.merchant_id,
+            event=event,
+            subscription=subscription,
+            next_attempt_at=event.created_at,
+        )
+        wakeup.after_commit(DELIVER_DUE)
+
+
+def supersede(checkout_uuid: UUID, now: datetime) -> None:
+    """End the checkout's `checkout.authorized` deliveries: it is no longer held.
+
+    An attempt in flight finishes, and its result stands.
+    """
+    events = Event.objects.filter(checkout_uuid=checkout_uuid, type=EventType.AUTHORIZED, superseded_at=None)
+    superseded = events.values_list("pk", flat=True)
+    waiting = Delivery.objects.filter(event__in=superseded, status=Delivery.Status.PENDING)
+    waiting.filter(Q(lease_token=None)).update(
+        status=Delivery.Status.SUPERSEDED, next_attempt_at=None, ended_at=now
+    )
+    events.update(superseded_at=now)
+
+
+def hasten(checkout_uuid: UUID, moved_by: Any) -> None:
+    """Bring what is still due of a checkout's deliveries nearer (sandbox helper)."""
+    due = Delivery.objects.filter(event__checkout_uuid=checkout_uuid, status=Delivery.Status.PENDING)
+    due.filter(lease_token=None).update(next_attempt_at=F("next_attempt_at") - moved_by)
+    wakeup.after_commit(DELIVER_DUE)

@@ -1,0 +1,99 @@
+"""A merchant's subscription and its signing secrets."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+
+from config.lib import clock
+from payments.models import Merchant
+from webhooks import signing, targets
+from webhooks.models import Delivery, EventType, SigningSecret, Subscription
+
+GRACE = timedelta(hours=2)  # SPEC.md 5.7
+SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
+
+
+class SubscriptionNotFound(Exception):
+    """The merchant has no subscription."""
+
+
+class Registered(NamedTuple):
+    """A subscription, and its secret if it was just made: it is shown once."""
+
+    subscription: Subscription
+    signing_secret: str | None
+
+
+class Rotated(NamedTuple):
+    """A new secret, and until when the previous one signs too."""
+
+    signing_secret: str
+    previous_secret_expires_at: datetime | None
+
+
+def register(merchant: Merchant, *, url: str, event_types: Sequence[str]) -> Registered:
+    """Register where events go, or change it; the secret stays. Raises targets.TargetRefused. SPEC.md 2.5."""
+    url = targets.vet(url, allow_loopback=settings.LOCAL)
+    wanted = list(dict.fromkeys(event_types))
+    with transaction.atomic():
+        Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+        subscription = Subscription.objects.filter(merchant=merchant, ended_at=None).first()
+        if subscription is not None:
+            subscription.url, subscription.event_types = url, wanted
+            subscription.save(update_fields=["url", "event_types", "updated_at"])
+            return Registered(subscription, None)
+        subscription = Subscription.objects.create(merchant=merchant, url=url, event_types=wanted)
+        return Registered(subscription, _new_secret(subscription))
+
+
+def read(merchant: Merchant) -> Subscription:
+    """Return the merchant's subscription; raises SubscriptionNotFound."""
+    subscription = Subscription.objects.filter(merchant=merchant, ended_at=None).first()
+    if subscription is None:
+        raise SubscriptionNotFound
+    return subscription
+
+
+def end(merchant: Merchant) -> None:
+    """End the subscription and park what waits for it; raises SubscriptionNotFound."""
+    with transaction.atomic():
+        subscription = _locked(merchant)
+        now = clock.now()
+        subscription.ended_at = now
+        subscription.save(update_fields=["ended_at"])
+        waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
+        waiting.filter(lease_token=None).update(
+            status=Delivery.Status.PARKED, next_attempt_at=None, ended_at=now
+        )
+
+
+def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
+    """Make a new secret; the previous one signs too for two hours, unless it is revoked at once. SPEC.md 5.7.
+
+    Of several rotations within the grace, the newest two sign. Raises SubscriptionNotFound.
+    """
+    with transaction.atomic():
+        subscription = _locked(merchant)
+        now = clock.now()
+        expires_at = now if revoke_previous else now + GRACE
+        subscription.secrets.filter(expires_at__gt=now).update(expires_at=now)
+        subscription.secrets.filter(expires_at=None).update(expires_at=expires_at)
+        secret = _new_secret(subscription)
+    return Rotated(secret, None if revoke_previous else expires_at)
+
+
+def _locked(merchant: Merchant) -> Subscription:
+    rows = Subscription.objects.select_for_update().filter(merchant=merchant, ended_at=None)
+    subscription = rows.first()
+    if subscription is None:
+        raise SubscriptionNotFound
+    return subscription
+
+
+def _new_secret(subscription: Subscription) -> str:
+    secret = signing.new_secret()
+    SigningSecret.objects.create(subscription=subscription, secret=secret)
+    return secret

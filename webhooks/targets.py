@@ -1,0 +1,214 @@
+"""Which addresses a webhook may go to (INTERFACE 6, "Public means"): a table of addresses, rules for a URL.
+
+The rules for a URL only tell a merchant early. What protects us is `is_allowed`, asked again for the concrete
+address of each new connection (webhooks/transport.py).
+"""
+
+import asyncio
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable
+
+import aiohttp
+import yarl
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+URL_LENGTH = 2048
+NAME_LENGTH = 253
+RESOLVE_SECONDS = 3.0
+LOWEST_FREE_PORT = 1024
+
+FORBIDDEN_V4 = tuple(
+    ipaddress.IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # carrier-grade NAT
+        "127.0.0.0/8",  # loopback
+        "169.254.0.0/16",  # link-local, cloud metadata
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments
+        "192.0.2.0/24",  # documentation
+        "192.31.196.0/24",  # AS112
+        "192.52.193.0/24",  # AMT
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",  # private
+        "192.175.48.0/24",  # AS112
+        "198.18.0.0/15",  # benchmarking
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/3",  # multicast, reserved, broadcast
+    )
+)
+# Everything outside 2000::/3 is refused without a list: loopback, v4-mapped, NAT64, private, multicast.
+GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
+FORBIDDEN_V6 = tuple(
+    ipaddress.IPv6Network(network)
+    for network in (
+        "2001::/23",  # protocol assignments: Teredo, ORCHID, benchmarking
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4
+        "2620:4f:8000::/48",  # AS112
+        "3ffe::/16",  # 6bone
+        "3fff::/20",  # documentation
+    )
+)
+ISATAP_INTERFACES = frozenset({0x00005EFE, 0x02005EFE})
+
+FORBIDDEN_SUFFIXES = (
+    ".local",
+    ".internal",
+    ".localhost",
+    ".onion",
+    ".home.arpa",
+    ".lan",
+    ".intranet",
+    ".corp",
+)
+METADATA_NAMES = frozenset({"metadata.goog", "metadata.azure.com", "metadata.tencentyun.com"})
+
+URL_SHAPE = re.compile(r"[A-Za-z]+://(?P<authority>(?:\[[0-9A-Fa-f:.]+\])?[^/?#\[\]]*)(?:[/?][^#]*)?")
+UNSAFE_CHARACTER = re.compile(r"[\x00-\x20\x7f-\xa0\\\s]")
+LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
+DNS_NAME = re.compile(rf"(?:{LABEL}\.)+(?=[a-z]){LABEL}")
+
+NOT_PUBLIC = "The URL must lead to a publicly reachable address."
+
+
+class TargetRefused(ValueError):
+    """A URL that no webhook may be sent to; its text is a sentence for the merchant, without any address."""
+
+
+class AddressRefused(OSError):
+    """An address that no connection may be made to; to aiohttp, a failed connection."""
+
+
+def is_public(address: str) -> bool:
+    """Whether `address`, a concrete IP, is globally reachable by the special-purpose registries."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(ip, ipaddress.IPv4Address):
+        return not any(ip in network for network in FORBIDDEN_V4)
+    is_isatap = (int(ip) >> 32) & 0xFFFFFFFF in ISATAP_INTERFACES
+    is_special = is_isatap or any(ip in network for network in FORBIDDEN_V6)
+    return ip.scope_id is None and ip in GLOBAL_V6 and not is_special
+
+
+def is_loopback(address: str) -> bool:
+    """Whether `address` is 127.0.0.0/8 or ::1, spelled as an IP."""
+    try:
+        return ipaddress.ip_address(address).is_loopback and "%" not in address
+    except ValueError:
+        return False
+
+
+def is_allowed(address: str, *, allow_loopback: bool) -> bool:
+    """Whether a connection to the concrete IP may be made; loopback only where the environment allows it."""
+    return is_public(address) or (allow_loopback and is_loopback(address))
+
+
+def check_url(url: str, *, allow_loopback: bool) -> str:
+    """The URL, parsed once and written anew: only this text may be stored and used. Raises TargetRefused."""
+    if len(url) > URL_LENGTH:
+        raise TargetRefused(f"The URL is longer than {URL_LENGTH} characters.")
+    if UNSAFE_CHARACTER.search(url):
+        raise TargetRefused("The URL contains a space, a backslash or a control character.")
+    shape = URL_SHAPE.fullmatch(url)
+    if shape is None:
+        raise TargetRefused("The URL must look like https://example.com/webhooks, without a fragment.")
+    if "@" in shape["authority"] or "%" in shape["authority"]:
+        raise TargetRefused("The URL must not contain a user name, or an escape in its host name.")
+    parsed = _parse(url)
+    _check_parts(parsed, allow_loopback=allow_loopback)
+    normal = str(parsed)
+    if len(normal) > URL_LENGTH:
+        raise TargetRefused(f"The URL is longer than {URL_LENGTH} characters once it is escaped.")
+    return normal
+
+
+def check_resolved(addresses: Iterable[str], *, allow_loopback: bool) -> None:
+    """Raises AddressRefused unless every address may be reached: a mixed answer is an attack."""
+    if not all(is_allowed(address, allow_loopback=allow_loopback) for address in addresses):
+        raise AddressRefused("address not allowed")
+
+
+class GuardedResolver(AbstractResolver):
+    """A resolver with a budget of 3 s that refuses a name when any of its addresses is forbidden."""
+
+    def __init__(self, *, allow_loopback: bool, names: AbstractResolver | None = None) -> None:
+        self._allow_loopback = allow_loopback
+        self._names = names or aiohttp.AsyncResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        try:
+            async with asyncio.timeout(RESOLVE_SECONDS):
+                found = await self._names.resolve(host, port, family)
+        except TimeoutError:
+            raise OSError("the name servers took too long") from None
+        check_resolved((result["host"] for result in found), allow_loopback=self._allow_loopback)
+        return found
+
+    async def close(self) -> None:
+        await self._names.close()
+
+
+def vet(url: str, *, allow_loopback: bool) -> str:
+    """`check_url`, and its name resolves, within 3 s, to allowed addresses only. Raises TargetRefused."""
+    normal = check_url(url, allow_loopback=allow_loopback)
+    host = yarl.URL(normal).host or ""
+    if not is_loopback(host):
+        asyncio.run(_vet_name(host, allow_loopback=allow_loopback))
+    return normal
+
+
+async def _vet_name(host: str, *, allow_loopback: bool) -> None:
+    resolver = GuardedResolver(allow_loopback=allow_loopback)
+    try:
+        await resolver.resolve(host)
+    except AddressRefused:
+        raise TargetRefused(NOT_PUBLIC) from None
+    except OSError:
+        raise TargetRefused(
+            "The URL's host name could not be resolved; check its spelling and its DNS."
+        ) from None
+    finally:
+        await resolver.close()
+
+
+def _parse(url: str) -> yarl.URL:
+    try:
+        parsed = yarl.URL(url)
+        # A trailing dot only says that the name is complete; certificates are written without it.
+        return parsed.with_host((parsed.raw_host or "").removesuffix("."))
+    except ValueError:
+        raise TargetRefused("The URL's host name or port is not valid.") from None
+
+
+def _check_parts(url: yarl.URL, *, allow_loopback: bool) -> None:
+    host, port = url.raw_host or "", url.port or 0
+    if (
+        allow_loopback
+        and (host == "localhost" or is_loopback(host))
+        and url.scheme in ("http", "https")
+        and port
+    ):
+        return
+    if url.scheme != "https":
+        raise TargetRefused("The URL must start with https://.")
+    _check_name(host)
+    if port != 443 and port < LOWEST_FREE_PORT:
+        raise TargetRefused(f"The URL's port must be 443, or {LOWEST_FREE_PORT} or higher.")
+
+
+def _check_name(host: str) -> None:
+    if ":" in host or host.replace(".", "").isdigit():
+        raise TargetRefused("The URL must name its host, not give an address.")
+    if host == "localhost" or host.endswith(FORBIDDEN_SUFFIXES) or host in METADATA_NAMES:
+        raise TargetRefused(NOT_PUBLIC)
+    if len(host) > NAME_LENGTH or not DNS_NAME.fullmatch(host):
+        raise TargetRefused("The URL's host must be a full DNS name, like shop.example.com.")

@@ -1,0 +1,22 @@
+"""What Celery knows of the webhooks: a wake-up, and the end of the worker."""
+
+from typing import Any
+
+from celery import shared_task, signals
+from django.conf import settings
+
+from webhooks import loop
+
+# Longer than an attempt may take; on a developer's machine Ctrl-C comes first.
+DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
+
+
+@shared_task(name="webhooks.tasks.deliver_due")  # type: ignore[untyped-decorator]  # Celery has no types
+def deliver_due() -> None:
+    """Wake this worker's sender: deliveries may be due."""
+    loop.wake()
+
+
+@signals.worker_shutdown.connect  # type: ignore[untyped-decorator]
+def _drain(**_: Any) -> None:
+    loop.stop(DRAIN_SECONDS)

@@ -1,0 +1,210 @@
+"""One POST to a merchant's endpoint: 15 s in all, only to an address that may be reached (INTERFACE 6)."""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+import yarl
+from aiohttp.abc import AbstractResolver
+
+from webhooks import retries, targets
+
+DEADLINE_SECONDS = 15.0
+BODY_SECONDS = 2.0
+BODY_BYTES = 16 * 1024
+EXCERPT_BYTES = 1024
+IDLE_SECONDS = 30.0
+SESSION_SECONDS = 40.0
+
+CERTIFICATE_TROUBLE = {
+    9: "TLS: the certificate is not valid yet",
+    10: "TLS: the certificate has expired",
+    62: "TLS: the certificate is for another host",
+    64: "TLS: the certificate is for another host",
+}
+
+# The first type that fits names the failure.
+FAILURES: tuple[tuple[type[BaseException], str], ...] = (
+    (aiohttp.ClientConnectorDNSError, "the host name could not be resolved"),
+    (aiohttp.ClientConnectorSSLError, "TLS: the handshake failed"),
+    (aiohttp.ClientConnectorError, "could not connect"),
+    (aiohttp.ServerDisconnectedError, "the connection was closed before an answer"),
+    (aiohttp.ClientOSError, "the connection was closed before an answer"),
+    (aiohttp.InvalidURL, "the URL is not valid"),
+    (aiohttp.ClientError, "the answer was not valid HTTP"),
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one POST. `http_status` is None without an answer; `error_message` is None on 2xx.
+
+    `excerpt` is the beginning of the answer's body, at most 1 KiB of text that any database takes.
+    """
+
+    http_status: int | None
+    error_message: str | None
+    excerpt: str
+    duration_ms: int
+
+
+def tls_context() -> ssl.SSLContext:
+    """TLS 1.2 or newer, the system's roots, the host name checked. Costly to make: share one per process."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def open_session(
+    *, allow_loopback: bool, tls: ssl.SSLContext | None = None, names: AbstractResolver | None = None
+) -> aiohttp.ClientSession:
+    """A session that connects to allowed addresses only, reads no environment and keeps no cookies."""
+
+    def guarded_socket(address: tuple[Any, ...]) -> socket.socket:
+        # The last gate: it sees the very address that is connected to; a resolver is not asked for literals.
+        family, kind, protocol, _, endpoint = address
+        targets.check_resolved([endpoint[0]], allow_loopback=allow_loopback)
+        return socket.socket(family, kind, protocol)
+
+    connector = aiohttp.TCPConnector(
+        limit=0,
+        ssl=tls or tls_context(),
+        resolver=targets.GuardedResolver(allow_loopback=allow_loopback, names=names),
+        use_dns_cache=False,
+        keepalive_timeout=IDLE_SECONDS,
+        socket_factory=guarded_socket,
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept": "*/*", "Accept-Encoding": "identity"},
+        timeout=aiohttp.ClientTimeout(total=None),  # post() holds the one deadline
+        auto_decompress=False,
+        trust_env=False,
+        read_bufsize=BODY_BYTES // 2,
+        trace_configs=[_reuse_tracing()],
+    )
+
+
+class Sessions:
+    """Hands out a session whose connections are young: none is used once more after 60 s.
+
+    A session takes new requests for 40 s, then rests while its last ones end, and is closed 40 s later.
+    """
+
+    def __init__(self, *, allow_loopback: bool) -> None:
+        self._allow_loopback = allow_loopback
+        self._tls = tls_context()
+        self._open: list[aiohttp.ClientSession] = []
+        self._renew_at = 0.0
+
+    async def current(self) -> aiohttp.ClientSession:
+        """The session to use for a request that starts now."""
+        if not self._open or time.monotonic() >= self._renew_at:
+            self._renew_at = time.monotonic() + SESSION_SECONDS
+            self._open.append(open_session(allow_loopback=self._allow_loopback, tls=self._tls))
+            while len(self._open) > 2:
+                await self._open.pop(0).close()
+        return self._open[-1]
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        while self._open:
+            await self._open.pop().close()
+
+
+async def post(
+    session: aiohttp.ClientSession,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    deadline_seconds: float = DEADLINE_SECONDS,
+) -> Answer:
+    """Sends one POST and never raises: what went wrong is in the Answer.
+
+    The verdict is fixed once status and headers are complete; the body gets 2 s at most and changes nothing.
+    """
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(deadline_seconds):
+            response = await _send(session, yarl.URL(url, encoded=True), headers, body)
+    except Exception as failure:
+        return Answer(None, describe(failure, deadline_seconds), "", _milliseconds_since(started))
+    left = deadline_seconds - (time.monotonic() - started)
+    excerpt = await _read_excerpt(response, min(left, BODY_SECONDS))
+    error = None if retries.is_delivered(response.status) else f"HTTP {response.status}"
+    return Answer(response.status, error, excerpt, _milliseconds_since(started))
+
+
+def describe(failure: BaseException, deadline_seconds: float) -> str:
+    """Why there was no answer, in words that never name an address."""
+    if isinstance(failure, TimeoutError):
+        return f"timeout after {deadline_seconds:.2g} s"
+    if isinstance(failure, aiohttp.ClientConnectorCertificateError):
+        code = getattr(failure.certificate_error, "verify_code", None)
+        return CERTIFICATE_TROUBLE.get(code or 0, "TLS: the certificate is not trusted")
+    if isinstance(failure, aiohttp.ClientConnectorError) and isinstance(
+        failure.os_error, targets.AddressRefused
+    ):
+        return "address not allowed"
+    return next(
+        (words for kind, words in FAILURES if isinstance(failure, kind)), "the request could not be sent"
+    )
+
+
+async def _send(
+    session: aiohttp.ClientSession, url: yarl.URL, headers: Mapping[str, str], body: bytes
+) -> aiohttp.ClientResponse:
+    while True:
+        connection = SimpleNamespace(reused=False)
+        try:
+            return await session.post(
+                url, headers=headers, data=body, allow_redirects=False, trace_request_ctx=connection
+            )
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            # A receiver may close a kept connection at the very moment we use it: that is not its answer.
+            # Each turn uses one kept connection up, so this ends on a new one.
+            if not connection.reused:
+                raise
+
+
+def _reuse_tracing() -> aiohttp.TraceConfig:
+    async def mark_reused(_: aiohttp.ClientSession, context: SimpleNamespace, __: Any) -> None:
+        context.trace_request_ctx.reused = True
+
+    tracing = aiohttp.TraceConfig()
+    tracing.on_connection_reuseconn.append(mark_reused)
+    return tracing
+
+
+async def _read_excerpt(response: aiohttp.ClientResponse, seconds: float) -> str:
+    body = b""
+    # The verdict stands: a slow, cut or broken body is the receiver's own business.
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(max(seconds, 0)):
+            while len(body) < BODY_BYTES and (chunk := await response.content.read(BODY_BYTES - len(body))):
+                body += chunk
+    if response.content.at_eof():
+        response.release()
+    else:
+        response.close()  # what is left unread would be taken for the next answer
+    return _safe_text(body[:EXCERPT_BYTES])
+
+
+def _safe_text(body: bytes) -> str:
+    """Text without NUL and other control characters, at most 1 KiB in UTF-8."""
+    text = body.decode("utf-8", "replace")
+    shown = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
+    return shown.encode()[:EXCERPT_BYTES].decode("utf-8", "ignore")
+
+
+def _milliseconds_since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)
