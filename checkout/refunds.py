@@ -100,7 +100,7 @@ def settle(operation: Operation, outcome: Outcome) -> None:
     """Record what the provider said of a refund: settled, failed (back to `captured`), or not yet."""
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(operation.payment.checkout_uuid)
-        refund = Refund.objects.select_for_update().get(pk=operation.refund_uuid)
+        refund = Refund.objects.select_for_update().get(pk=_refund_of(operation))
         now = clock.now()
         settled = operations.record(operation, outcome, now=now)
         if refund.status != Refund.Status.PENDING:
@@ -110,6 +110,12 @@ def settle(operation: Operation, outcome: Outcome) -> None:
         elif settled.state in (State.FAILED, State.DECLINED):
             _fail(refund, settled.reason)
             checkout.move(Status.CAPTURED, PUMP, now)
+
+
+def _refund_of(operation: Operation) -> UUID:
+    if operation.refund_uuid is None:
+        raise ValueError(f"Operation {operation.pk} is no leg of a refund.")
+    return operation.refund_uuid
 
 
 def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:

@@ -4,6 +4,7 @@ provider takes three beats: commit the intent, call with no transaction open, lo
 import time
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias
 from uuid import UUID
 
 from django.conf import settings
@@ -21,7 +22,8 @@ from webhooks import outbox
 
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
 JOIN_SECONDS = 2.0
-Kind, State = Operation.Kind, Operation.State
+Kind: TypeAlias = Operation.Kind
+State: TypeAlias = Operation.State
 
 
 class StateConflict(Exception):

@@ -15,7 +15,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from config.lib import crypto, strict_json
-from payments.cause import Caller
+from payments.cause import Caller, caller_of
 
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
 
@@ -65,7 +65,7 @@ class HasScope(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         scope = getattr(view, "scopes", {}).get(request.method)
-        if scope is not None and scope not in request.auth.scopes:
+        if scope is not None and scope not in caller_of(request).scopes:
             raise InsufficientScope
         return True
 

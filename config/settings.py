@@ -76,13 +76,13 @@ INSTALLED_APPS = [
     "webhooks",
     "checkout",
     "hosted_page",
-    "portal",
     "config",
     "rest_framework",
     "drf_spectacular",
     "oauth2_provider",
     "allauth",
     "allauth.account",
+    "portal",
     "csp",
     "django_htmx",
     "django.contrib.admin",
@@ -155,6 +155,7 @@ CSRF_COOKIE_HTTPONLY = True
 X_FRAME_OPTIONS = "DENY"
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / ".local" / "static"
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns of a folder that is not there
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = LOCAL
 WHITENOISE_AUTOREFRESH = False

@@ -52,4 +52,4 @@ if settings.SANDBOX:
         path("api/sandbox/v1/", include("hosted_page.sandbox_urls")),
         path("", include("payments.providers.sandbox.urls")),
     ]
-urlpatterns += [re_path(r"^(api|oauth)/", api_not_found)]
+urlpatterns += [re_path(r"^(?:api|oauth)/", api_not_found)]

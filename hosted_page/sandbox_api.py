@@ -12,13 +12,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from checkout import tasks, transitions
-from checkout.api import calls, presentation
+from checkout.api import presentation
 from checkout.models import Checkout, Customer
 from checkout.states import Status
 from checkout.transitions import OperationInProgress
 from config.lib import fields
 from hosted_page import sign_in
 from payments import operations
+from payments.cause import caller_of, cause_of
 from payments.models import Merchant, Operation, Payment
 from payments.provider import Verdict
 from payments.providers.sandbox import bank
@@ -54,14 +55,14 @@ class Pay(APIView):
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
         asked = PayIn(data=request.data)
         asked.is_valid(raise_exception=True)
-        merchant: Merchant = request.auth.merchant
+        merchant = caller_of(request).merchant
         checkout = Checkout.objects.get(pk=checkout_uuid, merchant=merchant)
         lead = _customer(asked.validated_data["phone"], merchant)
         try:
             token = bank.tokenise(checkout.pk, asked.validated_data["card"])
         except bank.UnknownCard:
             raise drf.ValidationError({"card": ["Must be a test card, such as 4242424242424242."]}) from None
-        paid = transitions.authorize(checkout.pk, card_token=token, lead=lead, cause=calls.cause(request))
+        paid = transitions.authorize(checkout.pk, card_token=token, lead=lead, cause=cause_of(request))
         if paid.verdict == Verdict.DECLINED:
             raise CardDeclined(paid.reason)
         return Response({"data": presentation.read(merchant, checkout_uuid)})
@@ -83,7 +84,7 @@ class Advance(APIView):
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
         asked = AdvanceIn(data=request.data)
         asked.is_valid(raise_exception=True)
-        merchant: Merchant = request.auth.merchant
+        merchant = caller_of(request).merchant
         _hasten(merchant, checkout_uuid, asked.validated_data["seconds"])
         transitions.keep_deadlines_of(checkout_uuid)
         tasks.finish_operations_of(checkout_uuid)

@@ -1,8 +1,10 @@
 """Who acts: given to each verb, kept in the history."""
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
+from config.lib import request_id
 from payments.models import Merchant
 
 
@@ -24,3 +26,14 @@ class Caller:
 
 
 PUMP = Cause("pump")
+
+
+def caller_of(request: Any) -> Caller:
+    """Return who calls the API: the authentication has put it on the request."""
+    caller: Caller = request.auth
+    return caller
+
+
+def cause_of(request: Any) -> Cause:
+    """Return the API client as the one who acts, in this request."""
+    return Cause(f"client:{caller_of(request).client_uuid}", request_id.current())

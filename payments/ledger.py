@@ -1,5 +1,7 @@
 """The ledger: every amount that moved, twice, summing to zero."""
 
+from uuid import UUID
+
 from django.db.models import Sum
 
 from payments.models import Operation, Posting
@@ -34,7 +36,7 @@ def _post(operation: Operation, account: Account, incoming: int) -> None:
     )
 
 
-def balances(checkout_uuid: object) -> dict[str, int]:
+def balances(checkout_uuid: UUID) -> dict[str, int]:
     """Return what stands on each account of a checkout, in minor units."""
     rows = Posting.objects.filter(checkout_uuid=checkout_uuid).values_list("account")
     return dict(rows.annotate(balance=Sum("amount")))

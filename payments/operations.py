@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import TypeAlias
 from uuid import UUID, uuid4
 
 import structlog
@@ -16,7 +17,9 @@ from payments.provider import Outcome, Verdict
 log = structlog.get_logger("payments.operations")
 
 LEASE = timedelta(seconds=10)
-Kind, State, Status = Operation.Kind, Operation.State, Payment.Status
+Kind: TypeAlias = Operation.Kind
+State: TypeAlias = Operation.State
+Status: TypeAlias = Payment.Status
 
 # What an ended operation makes of its payment.
 PAYMENT_AFTER: dict[tuple[str, str], Status] = {

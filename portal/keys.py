@@ -26,7 +26,7 @@ class ClientSecretHasher(BasePasswordHasher):
     def decode(self, encoded: str) -> dict[str, Any]:
         return {"algorithm": self.algorithm, "hash": encoded.split("$", 1)[1]}
 
-    def safe_summary(self, encoded: str) -> dict[str, Any]:
+    def safe_summary(self, encoded: str) -> Any:
         return {"algorithm": self.algorithm}
 
     def must_update(self, encoded: str) -> bool:

@@ -86,7 +86,7 @@ class ApiClient(AbstractApplication):
         verbose_name = "API client"
 
     def __str__(self) -> str:
-        return self.name or self.client_id
+        return str(self.name or self.client_id)
 
     def is_usable(self, request: HttpRequest | None) -> bool:
         """Whether it may still get tokens."""

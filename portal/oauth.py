@@ -87,7 +87,7 @@ def token(request: HttpRequest) -> HttpResponse:
         return _answer({"error": "unsupported_grant_type"}, 400)
     request.token_parameters = parameters  # type: ignore[attr-defined]  # read by Core
     _, headers, body, status = _Issuer().create_token_response(request)
-    response = HttpResponse(body, status=status, content_type="application/json", headers=dict(headers))
+    response = HttpResponse(body, status=status, headers={"Content-Type": "application/json", **headers})
     response["Cache-Control"] = "no-store"
     return response
 

@@ -16,12 +16,12 @@ from tests.factories import CAUSE, CustomerFactory, MerchantFactory
 
 @pytest.fixture
 def acme(db: None) -> Merchant:
-    return MerchantFactory(name="Acme Tickets")
+    return MerchantFactory.create(name="Acme Tickets")
 
 
 @pytest.fixture
 def rival(db: None) -> Merchant:
-    return MerchantFactory(name="Rival")
+    return MerchantFactory.create(name="Rival")
 
 
 class Api:
@@ -79,7 +79,7 @@ def pay() -> Callable[..., Checkout]:
 
     def paid(checkout: Checkout, card: str = "4242424242424242") -> Checkout:
         token = bank.tokenise(checkout.pk, card)
-        transitions.authorize(checkout.pk, card_token=token, lead=CustomerFactory(), cause=CAUSE)
+        transitions.authorize(checkout.pk, card_token=token, lead=CustomerFactory.create(), cause=CAUSE)
         return Checkout.objects.select_related("merchant", "payment", "lead").get(pk=checkout.pk)
 
     return paid

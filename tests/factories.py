@@ -3,8 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
-import factory
 from django.conf import settings
+from factory.declarations import Sequence
+from factory.django import DjangoModelFactory
 
 from checkout import creation
 from checkout.creation import Order
@@ -16,18 +17,18 @@ from payments.models import Merchant
 CAUSE = Cause("client:test", "req_test")
 
 
-class MerchantFactory(factory.django.DjangoModelFactory):
+class MerchantFactory(DjangoModelFactory[Merchant]):
     class Meta:
         model = Merchant
 
-    name = factory.Sequence(lambda number: f"Merchant {number}")
+    name = Sequence(lambda number: f"Merchant {number}")
 
 
-class CustomerFactory(factory.django.DjangoModelFactory):
+class CustomerFactory(DjangoModelFactory[Customer]):
     class Meta:
         model = Customer
 
-    phone = factory.Sequence(lambda number: f"+4477009{number:05d}")
+    phone = Sequence(lambda number: f"+4477009{number:05d}")
 
 
 def item(**changes: Any) -> dict[str, Any]:

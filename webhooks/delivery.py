@@ -87,7 +87,7 @@ def claim(*, slots: int, general_slots: int) -> list[Claimed]:
 
     Opens an attempt for each. No endpoint gets more than 10 in flight (20 for `checkout.authorized`).
     """
-    parameters = {
+    parameters: dict[str, Any] = {
         "claiming": CLAIMING,
         "urgent": EventType.AUTHORIZED.value,
         "per_endpoint": PER_ENDPOINT,
@@ -128,7 +128,8 @@ def close_lost() -> int:
     """Close the attempts whose worker has let its lease run out; they count. Returns how many there were."""
     with connection.cursor() as cursor:
         cursor.execute(statements.LOST_LEASES, {"rows": SWEEP_ROWS})
-        lost = [Result(*row, None, WORKER_LOST, None) for row in cursor.fetchall()]
+        leases = cursor.fetchall()
+    lost = [Result(delivery_id, token, None, WORKER_LOST, None) for delivery_id, token in leases]
     record(lost)
     return len(lost)
 
@@ -144,8 +145,10 @@ def end_pointless() -> int:
 
 
 def _claimed(row: Sequence[Any]) -> Claimed:
-    *leased, body, url, sealed_secrets = row
-    return Claimed(*leased, body=bytes(body), url=url, sealed_secrets=tuple(sealed_secrets))
+    delivery_id, lease_token, number, now, event_id, event_type, body, url, sealed = row
+    return Claimed(
+        delivery_id, lease_token, number, now, event_id, event_type, bytes(body), url, tuple(sealed)
+    )
 
 
 def _finish(leased: _Leased, result: Result) -> _Finished:

@@ -24,6 +24,7 @@ log = structlog.get_logger("webhooks.loop")
 LOOK_SECONDS = 1.0  # between two looks at the queue when nobody wakes us
 PAUSE_SECONDS = 0.5  # after a turn that failed
 SWEEP_SECONDS = 1.0
+START_SECONDS = 5.0
 STOP_GRACE_SECONDS = 4.0  # to record what was cut off
 URGENT_SHARE = 0.4  # of the slots take only checkout.authorized
 # Before each try to record; from the third on without the receiver's words, lest they are the trouble.
@@ -54,7 +55,7 @@ class Sender:
     def start(self) -> None:
         """Return once the sender takes deliveries."""
         self._thread.start()
-        self._ready.wait()
+        self._ready.wait(START_SECONDS)
 
     def is_running(self) -> bool:
         return self._thread.is_alive() and not self._is_stopping
@@ -80,12 +81,14 @@ class Sender:
         self._loop, self._woken = asyncio.get_running_loop(), asyncio.Event()
         self._sessions = transport.Sessions(allow_loopback=self._allow_loopback)
         self._ready.set()
+        self._woken.set()
         while not self._is_stopping or self._sending:
             try:
                 await self._turn()
             except Exception as error:  # PostgreSQL may be away for a while: the next turn looks again
                 log.warning("webhooks turn failed", error=type(error).__name__, exc_info=True)
                 await asyncio.sleep(PAUSE_SECONDS)
+                self._woken.set()
         await self._sessions.close()
         await self._in_database(_close_connection)
 
@@ -100,8 +103,8 @@ class Sender:
             for task in ended:
                 del self._sending[task]
         if not self._is_stopping:
-            await self._sweep()
             await self._claim()
+            await self._sweep()
 
     async def _sweep(self) -> None:
         if time.monotonic() - self._swept_at < SWEEP_SECONDS:
@@ -182,8 +185,16 @@ def _with_connection(call: Callable[..., Returned], arguments: Sequence[object])
     try:
         return call(*arguments)
     except Exception:
-        connection.close()
+        _drop_broken_connections()
         raise
+
+
+def _drop_broken_connections() -> None:
+    """After a restart of PostgreSQL all connections of the pool are dead, not only the one that found out."""
+    connection.close()
+    pool = getattr(connection, "pool", None)
+    if pool is not None:
+        pool.check()
 
 
 def _close_connection() -> None:
@@ -200,7 +211,7 @@ def record_surely(results: Sequence[delivery.Result]) -> None:
             )
         except Exception as error:
             log.warning("webhook results not recorded", tries=tries + 1, error=type(error).__name__)
-            connection.close()
+            _drop_broken_connections()
         else:
             return
     log.error("webhook results given up; their leases run out", count=len(results))

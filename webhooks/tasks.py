@@ -11,12 +11,12 @@ from webhooks import loop
 DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
 
 
-@shared_task(name="webhooks.tasks.deliver_due")  # type: ignore[untyped-decorator]  # Celery has no types
+@shared_task(name="webhooks.tasks.deliver_due")
 def deliver_due() -> None:
     """Wake this worker's sender: deliveries may be due."""
     loop.wake()
 
 
-@signals.worker_shutdown.connect  # type: ignore[untyped-decorator]
+@signals.worker_shutdown.connect
 def _drain(**_: Any) -> None:
     loop.stop(DRAIN_SECONDS)

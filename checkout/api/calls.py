@@ -8,6 +8,7 @@ from uuid import UUID
 
 import orjson
 from django.db import IntegrityError, OperationalError, transaction
+from django.db.models.functions import Now
 from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +16,7 @@ from rest_framework.views import APIView
 
 from checkout.models import ApiCall
 from config.lib import clock, request_id
-from payments.cause import Caller, Cause
+from payments.cause import caller_of
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 KEPT = timedelta(hours=24)
@@ -83,14 +84,8 @@ class RecordedView(APIView):
             raise
 
 
-def cause(request: Request) -> Cause:
-    """Return who acts: the API client, in this request."""
-    caller: Caller = request.auth
-    return Cause(f"client:{caller.client_uuid}", request_id.current())
-
-
 def _new_call(request: Request, checkout_uuid: UUID | None, key: str | None) -> ApiCall:
-    caller: Caller = request.auth
+    caller = caller_of(request)
     method, path = str(request.method), request.path
     digest = hashlib.sha256(f"{method} {path}\n".encode() + (request.body if key is not None else b""))
     return ApiCall(
@@ -102,7 +97,7 @@ def _new_call(request: Request, checkout_uuid: UUID | None, key: str | None) -> 
         request_id=request_id.current(),
         idempotency_key=key,
         request_digest=digest.hexdigest(),
-        created_at=clock.now() if key is not None else None,
+        created_at=Now() if key is None else clock.now(),
     )
 
 
@@ -157,7 +152,6 @@ def _finish(call: ApiCall, response: Response) -> Response:
     call.body = orjson.dumps(content) if content is not None else b""
     if call.idempotency_key is None:
         call.body = None
-        call.created_at = call.created_at or clock.now()
         call.save(force_insert=True)
         return response
     if response.status_code in NOT_KEPT or response.status_code >= 500 or call.error_code in NOT_KEPT_CODES:

@@ -72,7 +72,7 @@ def whole(checkout: Any) -> dict[str, Any]:
         "checkout_url": checkout.url,
         "expires_at": clock.iso(checkout.expires_at),
         "created_at": clock.iso(checkout.created_at),
-        "items": checkout.item_parts,
+        "items": [{name: part[name] for name in _ITEM} for part in checkout.item_parts],
         "available_actions": states.actions(checkout.status),
     }
     if checkout.status == Status.EXPIRED:

@@ -8,11 +8,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from checkout import creation, reading, refunds, transitions
-from checkout.api import calls, presentation, serializers
+from checkout.api import presentation, serializers
 from checkout.api.calls import RecordedView
 from checkout.creation import Order
 from checkout.models import Checkout
 from config.lib import cursor
+from payments.cause import caller_of, cause_of
 from payments.models import Merchant
 
 
@@ -26,13 +27,13 @@ class Checkouts(RecordedView):
         fields = serializers.CheckoutIn(data=request.data)
         fields.is_valid(raise_exception=True)
         order = Order(**fields.validated_data)
-        checkout = creation.create(request.auth.merchant, order, cause=calls.cause(request))
+        checkout = creation.create(caller_of(request).merchant, order, cause=cause_of(request))
         return Response({"data": presentation.created(checkout)}, status=201)
 
     def get(self, request: Request) -> Response:
         query = serializers.CheckoutListQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        rows, next_cursor = _page(request.auth.merchant, query.validated_data)
+        rows, next_cursor = _page(caller_of(request).merchant, query.validated_data)
         shown = [presentation.whole(checkout) for checkout in rows]
         return Response({"data": {"checkouts": shown, "next_cursor": next_cursor}})
 
@@ -62,7 +63,7 @@ class OneCheckout(APIView):
     scopes = {"GET": "checkouts:read"}
 
     def get(self, request: Request, checkout_uuid: UUID) -> Response:
-        return Response({"data": presentation.read(request.auth.merchant, checkout_uuid)})
+        return Response({"data": presentation.read(caller_of(request).merchant, checkout_uuid)})
 
 
 class Capture(RecordedView):
@@ -73,12 +74,12 @@ class Capture(RecordedView):
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         fields = serializers.CaptureIn(data=_optional_body(request))
         fields.is_valid(raise_exception=True)
-        merchant: Merchant = request.auth.merchant
+        merchant = caller_of(request).merchant
         checkout = transitions.capture(
             merchant,
             _given(checkout_uuid),
             amount=fields.validated_data.get("amount"),
-            cause=calls.cause(request),
+            cause=cause_of(request),
         )
         return Response({"data": presentation.read(merchant, checkout.pk)})
 
@@ -91,9 +92,9 @@ class Cancel(RecordedView):
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         fields = serializers.CancelIn(data=_optional_body(request))
         fields.is_valid(raise_exception=True)
-        merchant: Merchant = request.auth.merchant
+        merchant = caller_of(request).merchant
         note = fields.validated_data.get("reason") or ""
-        checkout = transitions.cancel(merchant, _given(checkout_uuid), note=note, cause=calls.cause(request))
+        checkout = transitions.cancel(merchant, _given(checkout_uuid), note=note, cause=cause_of(request))
         return Response({"data": presentation.read(merchant, checkout.pk)})
 
 
@@ -107,12 +108,12 @@ class Refund(RecordedView):
         fields.is_valid(raise_exception=True)
         asked = fields.validated_data
         accepted = refunds.accept(
-            request.auth.merchant,
+            caller_of(request).merchant,
             _given(checkout_uuid),
             ref=asked["merchant_refund_ref"],
             reason=asked.get("reason"),
             amount=asked.get("amount"),
-            cause=calls.cause(request),
+            cause=cause_of(request),
         )
         if accepted.is_new:
             return Response(status=204)

@@ -28,7 +28,7 @@ def _holds(path: Path) -> bool:
     if not path.exists():
         return False
     known = json.loads(path.read_text())
-    return ApiClient.objects.filter(client_id=known["client_id"]).exists()
+    return bool(ApiClient.objects.filter(client_id=known["client_id"]).exists())
 
 
 def _seed() -> dict[str, str]:

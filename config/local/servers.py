@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import os
 import platform
+import pwd
 import shutil
 import signal
 import socket
@@ -157,19 +158,21 @@ def _run(command: Sequence[str], *, typed: str = "") -> None:
 
 
 def _unprivileged() -> list[str]:
-    """Return what makes a command run as an ordinary user: PostgreSQL refuses root."""
-    if os.geteuid() != 0:
+    """Return what makes a command run as an ordinary user: PostgreSQL refuses root and users without a name."""
+    ordinary = sorted({user.pw_uid for user in pwd.getpwall()} - {0})
+    if os.geteuid() in ordinary:
         return []
-    unshare = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
-    if (
-        shutil.which("unshare")
-        and subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode == 0
-    ):
+    unshare = ["unshare", "--user", f"--map-user={ordinary[0]}", "--map-group=1"] if ordinary else ["false"]
+    if shutil.which(unshare[0]) and _succeeds([*unshare, "true"]):
         return unshare
     raise CannotStart(
-        "PostgreSQL refuses to run as root, and this machine refuses root a user namespace: "
-        "run as another user, or set DATABASE_URL to a PostgreSQL of yours."
+        "PostgreSQL refuses to run as this user, and this machine refuses it a user namespace: "
+        "run as an ordinary user, or set DATABASE_URL to a PostgreSQL of yours."
     )
+
+
+def _succeeds(command: Sequence[str]) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _postgres_is_ready(pid_file: Path, pid: int) -> bool:

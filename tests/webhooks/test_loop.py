@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
-import psycopg
 import pytest
 import standardwebhooks
 import stripe
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from config.lib import clock
 from payments.models import Merchant
@@ -151,9 +150,9 @@ class TestSending:
         due = emit(subscribe(receiver.url))
         sender.wake()
         assert within(3, lambda: Attempt.objects.filter(http_status=500).count() == 1)
-        Delivery.objects.update(next_attempt_at=clock.now())
         receiver.http_status = 200
-        time.sleep(1.01 - time.time() % 1)
+        time.sleep(1.01 - time.time() % 1)  # signed by the second
+        Delivery.objects.update(next_attempt_at=clock.now())
         sender.wake()
         assert within(3, has_status(due, "delivered"))
         (first, first_body), (second, second_body) = receiver.requests
@@ -239,12 +238,13 @@ class TestStopping:
     def test_drains_what_is_in_flight_and_claims_nothing_more(
         self, receiving: Callable[..., Receiver], sender: loop.Sender
     ) -> None:
-        receiver = receiving(seconds=0.5)
+        receiver = receiving(seconds=30.0)
         acme = subscribe(receiver.url)
         flying = [emit(acme) for _ in range(10)]
         sender.wake()
         assert within(3, lambda: receiver.at_once == 10)
         waiting = emit(acme)
+        threading.Timer(0.3, receiver.released.set).start()
         sender.stop(5)
         assert all(has_status(due, "delivered")() for due in flying)
         assert not waiting.attempts.exists()
@@ -284,7 +284,7 @@ class TestRecordingTrouble:
     ) -> None:
         monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
         due, result = self.claimed()
-        with pytest.raises((ValueError, psycopg.Error)):
+        with pytest.raises(DatabaseError):
             delivery.record([result])
         loop.record_surely([result])
         due.refresh_from_db()
@@ -296,7 +296,7 @@ class TestRecordingTrouble:
 
         def fail(results: list[delivery.Result]) -> None:
             tries.append([result.excerpt for result in results])
-            raise psycopg.OperationalError("gone")
+            raise DatabaseError("gone")
 
         _, result = self.claimed()
         monkeypatch.setattr(self.RESULT, fail)

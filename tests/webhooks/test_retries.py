@@ -1,5 +1,6 @@
 """The schedules of INTERFACE 6 as tables of exact times."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhooks import retries
+from webhooks.models import EventType
 
 EVENT_AT = datetime(2026, 6, 1, 12, 0, 0, tzinfo=UTC)
 DELIVERY = UUID("01890000-0000-7000-8000-000000000001")
@@ -126,7 +128,7 @@ class TestThreeDays:
             start = seconds_to_next(event_type, attempts=attempts, ended=starts[-1], delivery_id=delivery_id)
             assert start is not None
             starts.append(start)
-        gaps = [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in itertools.pairwise(starts)]
         assert gaps == sorted(gaps)
         assert 64 * 3600 < starts[-1] < 80 * 3600
 
@@ -134,6 +136,11 @@ class TestThreeDays:
 class TestTestEvent:
     def test_gets_one_attempt(self) -> None:
         assert seconds_to_next("webhook.test", attempts=1, ended=1, http_status=None) is None
+
+
+class TestPolicy:
+    def test_knows_every_event_type(self) -> None:
+        assert set(retries.POLICY) == {event_type.value for event_type in EventType}
 
 
 class TestIsDelivered:

@@ -1,4 +1,4 @@
-"""Signatures: our verifier's reasons in their order, and two foreign libraries that must accept our deliveries."""
+"""Signatures: our verifier's reasons in their order, and two foreign libraries that must accept ours."""
 
 import base64
 import hmac

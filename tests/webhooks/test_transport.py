@@ -344,7 +344,7 @@ class Names(AbstractResolver):
 
 
 def refused(host: str, *addresses: str) -> tuple[str | None, int]:
-    """The error of a POST to `host`, which resolves to `addresses`, and how often a canary was connected to."""
+    """The error of a POST to `host`, which resolves to `addresses`, and how often a canary was reached."""
 
     async def scenario() -> tuple[str | None, int]:
         async with receiving(answering(OK)) as canary:

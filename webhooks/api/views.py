@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from config.lib import clock, cursor
+from payments.cause import caller_of
 from payments.models import Merchant
 from webhooks import retries, subscriptions
 from webhooks.api import serializers
@@ -25,7 +26,7 @@ class OneSubscription(APIView):
     scopes = {"GET": "webhooks:read", "POST": "webhooks:write", "DELETE": "webhooks:write"}
 
     def get(self, request: Request) -> Response:
-        return Response({"data": _shown(subscriptions.read(request.auth.merchant))})
+        return Response({"data": _shown(subscriptions.read(caller_of(request).merchant))})
 
     def post(self, request: Request) -> Response:
         fields = serializers.SubscriptionIn(data=request.data)
@@ -33,7 +34,7 @@ class OneSubscription(APIView):
         asked = fields.validated_data
         try:
             registered = subscriptions.register(
-                request.auth.merchant, url=asked["url"], event_types=asked["event_types"]
+                caller_of(request).merchant, url=asked["url"], event_types=asked["event_types"]
             )
         except TargetRefused as refused:
             raise drf.ValidationError({"url": [str(refused)]}) from None
@@ -43,7 +44,7 @@ class OneSubscription(APIView):
         return Response({"data": shown | {"signing_secret": registered.signing_secret}}, status=201)
 
     def delete(self, request: Request) -> Response:
-        subscriptions.end(request.auth.merchant)
+        subscriptions.end(caller_of(request).merchant)
         return Response(status=204)
 
 
@@ -53,7 +54,7 @@ class RotateSecret(APIView):
     scopes = {"POST": "webhooks:write"}
 
     def post(self, request: Request) -> Response:
-        rotated = subscriptions.rotate(request.auth.merchant, revoke_previous=_revoke_previous(request))
+        rotated = subscriptions.rotate(caller_of(request).merchant, revoke_previous=_revoke_previous(request))
         return Response(
             {
                 "data": {
@@ -86,7 +87,7 @@ class Deliveries(APIView):
         query = serializers.DeliveriesQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         asked = query.validated_data
-        merchant: Merchant = request.auth.merchant
+        merchant = caller_of(request).merchant
         rows, next_cursor = cursor.page(
             _attempts(merchant, asked),
             scope=f"deliveries:{merchant.pk}",

@@ -1,0 +1,73 @@
+from django.contrib import admin
+
+from config.lib.admin import ReadOnlyAdmin, link
+from payments.models import Discrepancy, Merchant, Operation, Payment, Posting
+
+
+@admin.register(Merchant)
+class MerchantAdmin(admin.ModelAdmin):
+    list_display = ("name", "id", "country", "created_at", "suspended_at")
+    search_fields = ("name", "id")
+    readonly_fields = ("created_at",)
+
+    def has_delete_permission(self, request: object, obj: object = None) -> bool:
+        return False
+
+
+@admin.register(Payment)
+class PaymentAdmin(ReadOnlyAdmin):
+    list_display = (
+        "id",
+        "merchant",
+        "amount",
+        "currency",
+        "status",
+        "card_brand",
+        "card_last4",
+        "created_at",
+    )
+    list_filter = ("status",)
+    list_select_related = ("merchant",)
+    search_fields = ("=id", "=subject", "=card_last4")
+    secret = ("card_token",)
+
+
+@admin.register(Operation)
+class OperationAdmin(ReadOnlyAdmin):
+    list_display = (
+        "id",
+        "kind",
+        "state",
+        "amount",
+        "of_payment",
+        "attempts",
+        "next_attempt_at",
+        "created_at",
+    )
+    list_filter = ("state", "kind")
+    list_select_related = ("payment",)
+    search_fields = ("=id", "=payment__subject", "=reference")
+    secret = ("lease_token",)
+
+    @admin.display(description="payment")
+    def of_payment(self, operation: Operation) -> str:
+        return link(operation.payment)
+
+
+@admin.register(Posting)
+class PostingAdmin(ReadOnlyAdmin):
+    list_display = ("created_at", "merchant", "account", "amount", "currency", "checkout_uuid", "transaction")
+    list_filter = ("account", "currency")
+    list_select_related = ("merchant",)
+    search_fields = ("=checkout_uuid", "=transaction")
+
+
+@admin.register(Discrepancy)
+class DiscrepancyAdmin(ReadOnlyAdmin):
+    list_display = ("kind", "merchant", "of_operation", "created_at", "closed_at")
+    list_filter = ("kind", "closed_at")
+    list_select_related = ("merchant", "operation")
+
+    @admin.display(description="operation")
+    def of_operation(self, discrepancy: Discrepancy) -> str:
+        return link(discrepancy.operation)
