@@ -58,7 +58,9 @@ def breaches() -> list[Breach]:
     with connection.cursor() as cursor:
         for invariant, sql in INVARIANTS.items():
             cursor.execute(sql)
-            found += [Breach(row[0], invariant) for row in cursor.fetchall()]
+            found += [
+                Breach(checkout_uuid, invariant) for checkout_uuid in {row[0] for row in cursor.fetchall()}
+            ]
     return found
 
 

@@ -66,7 +66,6 @@ HOLD = timedelta(minutes=2)  # SPEC.md 8
 UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTES", 60))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 100)
-WEBHOOK_RETENTION_DAYS = 30
 
 # --- Apps ------------------------------------------------------------------------------------------------
 
@@ -167,6 +166,7 @@ DATABASES = {
     "default": {
         **_DATABASE,
         "ENGINE": "django.db.backends.postgresql",
+        "CONN_HEALTH_CHECKS": True,  # a connection that died in the pool fails no request
         "OPTIONS": {
             **_DATABASE["OPTIONS"],
             "pool": {"min_size": 1, "max_size": env.integer("DATABASE_POOL", 16), "timeout": 5},

@@ -58,7 +58,7 @@ def _status(request: HttpRequest, checkout: Checkout, found: truth.Truth, *, is_
         "amount": money.display(checkout.amount, checkout.currency),
         "poll_url": _address("pay", checkout),
         "return_url_path": "" if found.live and found.state != "refunding" else _way_out(checkout),
-        "shares": truth.shares(checkout) if is_lead else [],
+        "shares": truth.shares(checkout) if is_lead and found.state in ("held", "confirmed") else [],
     }
     response = _render(request, checkout, "_status" if fragment else "status", context, may_cancel=False)
     if is_lead and checkout.lead_id is not None:

@@ -107,7 +107,7 @@ class Child:
 
 
 def end(children: Sequence[Child], *, within: float) -> None:
-    """Ask all children to end, once (a second signal would cut Celery's warm end short), and wait for them."""
+    """Ask all children to end, once (a second signal would cut Celery's warm end short), and wait."""
     for child in children:
         child.ask_to_end()
     deadline = time.monotonic() + within

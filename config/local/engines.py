@@ -96,7 +96,7 @@ def _locked(descriptor: int) -> bool:
 
 @contextlib.contextmanager
 def _socket_folder(folder: Path) -> Iterator[Path]:
-    """Yield a private folder with a short path (a socket's has 103 bytes at most), known as folder/sockets."""
+    """Yield a private folder with a short path (a socket's has 103 bytes), known as folder/sockets."""
     link = folder / "sockets"
     if link.is_symlink():  # the last run was killed
         _remove_socket_folder(link)

@@ -40,8 +40,8 @@ class Plan:
 def plan(folder: Path, port: str) -> Plan:
     """Return the real thing: everything binds 127.0.0.1 (INTERFACE.md 9)."""
     python = (sys.executable, "-m")
-    web = f"gunicorn config.wsgi:application --bind 127.0.0.1:{port} --worker-class gthread --workers 2 --threads 4"
-    options = "--keep-alive 30 --graceful-timeout 5 --no-control-socket"
+    web = f"gunicorn config.wsgi:application --bind 127.0.0.1:{port} --no-control-socket"
+    options = "--worker-class gthread --workers 2 --threads 4 --keep-alive 30 --graceful-timeout 5"
     worker = "celery -A config.celery worker --pool threads --concurrency 8 --without-gossip --without-mingle"
     return Plan(
         seed=(*python, "config.local.seed", str(folder / CREDENTIALS)),

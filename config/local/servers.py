@@ -45,7 +45,7 @@ class Place:
 
 
 class Server:
-    """One engine's process in a session of its own; start it from a thread that lives as long as it should."""
+    """One engine's process in a session of its own; it ends with the thread that starts it."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ def postgres(place: Place) -> Server:
 
 
 def _create_cluster(cluster: Path, binaries: Path, unprivileged: Sequence[str]) -> None:
-    """Create the cluster with its database under another name, so that half a cluster is never taken for one."""
+    """Create cluster and database under another name, so that half a cluster is never taken for one."""
     fresh = cluster.with_suffix(".tmp")
     shutil.rmtree(fresh, ignore_errors=True)
     initdb = [
@@ -158,7 +158,7 @@ def _run(command: Sequence[str], *, typed: str = "") -> None:
 
 
 def _unprivileged() -> list[str]:
-    """Return what makes a command run as an ordinary user: PostgreSQL refuses root and users without a name."""
+    """Return what makes a command run as an ordinary user: PostgreSQL refuses root and nameless users."""
     ordinary = sorted({user.pw_uid for user in pwd.getpwall()} - {0})
     if os.geteuid() in ordinary:
         return []

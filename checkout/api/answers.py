@@ -1,0 +1,107 @@
+"""What goes out, as the API's document tells it; `presentation` builds it as plain dictionaries."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from checkout.api.serializers import MOST, Category, CustomData
+from checkout.models import PaymentRequest
+from checkout.models import Refund as RefundRow
+from checkout.states import PAID, Status, VoidReason
+from config.lib import fields
+from payments.models import Operation
+
+# Fields that only some states have (INTERFACE.md 4): in which they always stand, and in which they may.
+ALWAYS: dict[str, tuple[Status, ...]] = {
+    "expired_at": (Status.EXPIRED,),
+    "authorized_at": (Status.AUTHORIZED, *PAID),
+    "capture_before": (Status.AUTHORIZED, *PAID),
+    "voided_at": (Status.VOIDED,),
+    "void_reason": (Status.VOIDED,),
+    "captured_at": PAID,
+    "refunded_amount": PAID,
+    "last_refund_at": PAID,
+    "merchant_processor_fee": PAID,
+    "merchant_service_fee": PAID,
+    "refunds": (Status.REFUNDING, Status.REFUNDED),
+}
+SOMETIMES: dict[str, tuple[Status, ...]] = {
+    "authorized_at": (Status.VOIDED,),
+    "capture_before": (Status.VOIDED,),
+    "refunds": (Status.CAPTURED,),
+    "pending_operation": tuple(Status),
+    "shares": tuple(Status),
+}
+
+
+class ItemOut(serializers.Serializer[Any]):
+    item_ref = fields.Text()
+    name = fields.Text()
+    quantity = fields.Integer(least=1, most=10_000)
+    unit_price = fields.Integer(least=-MOST, most=MOST)
+    currency = fields.Text(least=3, most=3)
+    category = Category()
+    custom_data = CustomData(allow_null=True)
+
+
+class RefundOut(serializers.Serializer[Any]):
+    refund_uuid = serializers.UUIDField()
+    merchant_refund_ref = fields.Text()
+    reason = fields.Text(most=500, allow_null=True)
+    status = serializers.ChoiceField(RefundRow.Status.choices)
+    amount = fields.Integer(least=1, most=MOST)
+    created_at = fields.Timestamp()
+    settled_at = fields.Timestamp(allow_null=True)
+    failure_reason = fields.Text(most=40, allow_null=True)
+
+
+class SharesOut(serializers.Serializer[Any]):
+    count = fields.Integer(least=1, most=19)
+    paid_count = fields.Integer(least=0, most=19)
+    paid_amount = fields.Integer(least=0, most=MOST)
+
+
+class CreatedCheckoutOut(serializers.Serializer[Any]):
+    checkout_uuid = serializers.UUIDField()
+    status = serializers.ChoiceField([Status.CREATED.value])
+    checkout_url = serializers.URLField()
+    expires_at = fields.Timestamp(allow_null=True)
+
+
+class CheckoutOut(serializers.Serializer[Any]):
+    checkout_uuid = serializers.UUIDField()
+    merchant_order_id = fields.Text()
+    status = serializers.ChoiceField(Status.choices)
+    amount = fields.Integer(least=1, most=MOST)
+    currency = fields.Text(least=3, most=3)
+    checkout_url = serializers.URLField()
+    expires_at = fields.Timestamp(allow_null=True)
+    created_at = fields.Timestamp()
+    items = serializers.ListField(child=ItemOut(), allow_empty=False, max_length=100)
+    available_actions = serializers.ListField(
+        child=serializers.ChoiceField(["capture", "cancel", "refund"]), max_length=2
+    )
+    expired_at = fields.Timestamp(required=False)
+    authorized_at = fields.Timestamp(required=False)
+    capture_before = fields.Timestamp(required=False)
+    voided_at = fields.Timestamp(required=False)
+    void_reason = serializers.ChoiceField(VoidReason.choices, required=False)
+    captured_at = fields.Timestamp(required=False)
+    refunded_amount = fields.Integer(least=0, most=MOST, required=False)
+    last_refund_at = fields.Timestamp(required=False, allow_null=True)
+    merchant_processor_fee = fields.Integer(least=0, most=0, required=False)
+    merchant_service_fee = fields.Integer(least=0, most=0, required=False)
+    refunds = serializers.ListField(child=RefundOut(), required=False, allow_empty=False)
+    pending_operation = serializers.ChoiceField(Operation.Kind.choices, required=False)
+    shares = SharesOut(required=False)
+
+
+class CheckoutListOut(serializers.Serializer[Any]):
+    checkouts = serializers.ListField(child=CheckoutOut(), max_length=200)
+    next_cursor = fields.Text(most=500, allow_null=True)
+
+
+class PaymentRequestOut(serializers.Serializer[Any]):
+    payment_request_uuid = serializers.UUIDField()
+    amount = fields.Integer(least=1, most=MOST)
+    status = serializers.ChoiceField(PaymentRequest.Status.choices)

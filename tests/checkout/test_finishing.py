@@ -1,0 +1,97 @@
+"""A process that dies between the beats leaves a row; the pump brings it to the truth."""
+
+from collections.abc import Callable
+
+import pytest
+
+from checkout import proof, tasks, transitions
+from checkout.models import Checkout
+from payments import operations
+from payments.models import Operation, Payment
+from payments.providers.sandbox import bank
+from payments.providers.sandbox.models import Charge
+from tests.factories import CAUSE, CustomerFactory, make_late
+from webhooks.models import Event
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+@pytest.fixture
+def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the process die before or after the provider's call, then let the lease run out."""
+
+    def die(verb: Callable[[], object], *, after_call: bool) -> None:
+        perform = operations.perform
+
+        def interrupted(operation: Operation, *, card_token: str = "") -> object:
+            if after_call:
+                perform(operation, card_token=card_token)
+            raise Died
+
+        with monkeypatch.context() as patched:
+            patched.setattr(operations, "perform", interrupted)
+            with pytest.raises(Died):
+                verb()
+        Operation.objects.filter(state="in_flight").update(next_attempt_at="2020-01-01T00:00Z")
+
+    return die
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("after_call", [False, True])
+class TestACrash:
+    def test_of_a_payment_is_finished(
+        self, unpaid: Checkout, dying: Callable[..., None], after_call: bool
+    ) -> None:
+        token = bank.tokenise(unpaid.pk, "4242424242424242")
+        lead = CustomerFactory.create()
+        dying(
+            lambda: transitions.authorize(unpaid.pk, card_token=token, lead=lead, cause=CAUSE),
+            after_call=after_call,
+        )
+        unpaid.refresh_from_db()
+        assert unpaid.status == "created"
+        tasks.finish_operations()
+        unpaid.refresh_from_db()
+        assert unpaid.status == "authorized" and unpaid.lead == lead
+        assert Charge.objects.get().state == "held"
+        assert Event.objects.filter(type="checkout.authorized").count() == 1
+
+    def test_of_a_capture_is_finished(
+        self, held: Checkout, dying: Callable[..., None], after_call: bool
+    ) -> None:
+        dying(lambda: transitions.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
+        tasks.finish_operations()
+        held.refresh_from_db()
+        assert held.status == "captured" and Charge.objects.get().state == "captured"
+        assert proof.breaches() == []
+
+    def test_of_a_capture_found_after_the_deadline_ends_in_the_one_right_state(
+        self, held: Checkout, dying: Callable[..., None], after_call: bool
+    ) -> None:
+        dying(lambda: transitions.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
+        make_late(held)
+        tasks.keep_deadlines()
+        held.refresh_from_db()
+        assert held.status == "authorized", "a capture in doubt is never voided over"
+        tasks.finish_operations()
+        held.refresh_from_db()
+        expected = "captured" if after_call else "voided"
+        assert (held.status, Charge.objects.get().state, Payment.objects.get().status) == (expected,) * 3
+        assert Event.objects.filter(type="checkout.voided").count() == (not after_call)
+        assert proof.breaches() == []
+
+    def test_of_a_void_is_finished(
+        self, held: Checkout, dying: Callable[..., None], after_call: bool
+    ) -> None:
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+
+        def pump() -> None:
+            for operation in operations.claim_due():
+                transitions.settle(operation, operations.perform(operation))
+
+        dying(pump, after_call=after_call)
+        tasks.finish_operations()
+        assert (Charge.objects.get().state, Payment.objects.get().status) == ("voided", "voided")

@@ -1,0 +1,91 @@
+import re
+from pathlib import Path
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from uuid_utils.compat import uuid7
+
+from checkout import states
+from checkout.models import Change, Checkout
+from checkout.states import MoveRefused, Status
+from config.lib import clock
+from tests.factories import CAUSE, checkout
+
+
+def migration() -> str:
+    return Path("checkout/migrations/0002_guards.py").read_text()
+
+
+class TestTheTable:
+    def test_the_database_holds_exactly_its_pairs(self) -> None:
+        pairs = re.findall(r"\('(\w+)', '(\w+)'\)", migration())
+        assert set(pairs) == {(str(origin), str(to)) for origin, to in states.ALLOWED}
+
+    def test_what_spec_says_is_in_it(self) -> None:
+        spec = {
+            ("created", "authorized"),
+            ("authorized", "captured"),
+            ("authorized", "voided"),
+            ("captured", "refunding"),
+            ("refunding", "refunded"),
+        }
+        ours = {("created", "voided"), ("created", "expired"), ("refunding", "captured")}
+        assert {(str(origin), str(to)) for origin, to in states.ALLOWED} == spec | ours
+
+    def test_nothing_leaves_an_end(self) -> None:
+        ends = {Status.VOIDED, Status.EXPIRED, Status.REFUNDED}
+        assert not ends & {origin for origin, _ in states.ALLOWED}
+
+
+@pytest.mark.django_db
+class TestMove:
+    def test_refuses_what_the_table_lacks_before_writing(self, unpaid: Checkout) -> None:
+        now = clock.now()
+        with CaptureQueriesContext(connection) as queries, pytest.raises(MoveRefused):
+            unpaid.move(Status.REFUNDED, CAUSE, now)
+        assert not queries.captured_queries
+        unpaid.refresh_from_db()
+        assert unpaid.status == "created"
+
+    def test_leaves_a_line_of_history(self, held: Checkout) -> None:
+        lines = list(
+            Change.objects.filter(checkout=held).order_by("created_at", "id").values_list("origin", "to")
+        )
+        assert lines == [("", "created"), ("created", "authorized")]
+
+
+@pytest.mark.django_db
+class TestTheGuards:
+    @pytest.mark.parametrize(
+        ("origin", "to"),
+        [
+            (origin, to)
+            for origin in Status
+            for to in Status
+            if origin != to and (origin, to) not in states.ALLOWED and origin == Status.CREATED
+        ],
+    )
+    def test_the_database_refuses_a_move_by_hand(self, unpaid: Checkout, origin: str, to: str) -> None:
+        with pytest.raises(IntegrityError, match="never goes from"), transaction.atomic():
+            Checkout.objects.filter(pk=unpaid.pk).update(status=to)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "created"
+
+    def test_a_checkout_begins_as_created(self, unpaid: Checkout) -> None:
+        unpaid.pk, unpaid.status = uuid7(), Status.CAPTURED
+        with pytest.raises(IntegrityError, match="begins as created"), transaction.atomic():
+            unpaid.save(force_insert=True)
+
+    def test_history_is_append_only(self, unpaid: Checkout) -> None:
+        for forbidden in (Change.objects.all().delete, lambda: Change.objects.update(to="voided")):
+            with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+                forbidden()
+        assert Change.objects.get(checkout=unpaid).to == "created"
+
+    def test_a_held_checkout_needs_its_deadline(self, held: Checkout) -> None:
+        with pytest.raises(IntegrityError, match="a_held_checkout_has_a_payment"), transaction.atomic():
+            Checkout.objects.filter(pk=held.pk).update(capture_before=None)
+
+    def test_two_checkouts_of_one_order_live_side_by_side(self, unpaid: Checkout) -> None:
+        assert checkout(unpaid.merchant).pk != unpaid.pk

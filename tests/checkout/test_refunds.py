@@ -1,0 +1,82 @@
+from collections.abc import Callable
+
+import pytest
+
+from checkout import proof, refunds, tasks, transitions
+from checkout.models import Checkout, Refund
+from payments import ledger
+from payments.models import Merchant, Operation, Payment
+from tests import factories
+from tests.factories import CAUSE
+
+
+def settle(checkout: Checkout) -> Checkout:
+    """Let the bank settle and the pump ask, as the seconds that pass would."""
+    tasks.finish_operations()
+    Operation.objects.filter(state="pending").update(next_attempt_at="2020-01-01T00:00Z")
+    tasks.finish_operations()
+    checkout.refresh_from_db()
+    return checkout
+
+
+@pytest.mark.django_db
+class TestAccept:
+    def test_gives_everything_back_once_settled(self, captured: Checkout) -> None:
+        accepted = refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        captured.refresh_from_db()
+        assert accepted.is_new and (captured.status, captured.refunded_amount) == ("refunding", 0)
+        settle(captured)
+        assert (captured.status, captured.refunded_amount) == ("refunded", 9000)
+        assert captured.last_refund_at == Refund.objects.get().settled_at
+        assert ledger.balances(captured.pk) == {"provider": 0, "merchant": 0}
+        assert Payment.objects.get().status == "refunded" and proof.breaches() == []
+
+    def test_a_repeated_ref_makes_nothing_new(self, captured: Checkout) -> None:
+        first = refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        again = refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        assert (again.refund, again.is_new) == (first.refund, False)
+        assert Operation.objects.filter(kind="refund").count() == 1
+
+    def test_a_second_ref_is_refused(self, captured: Checkout) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        with pytest.raises(refunds.NotRefundable):
+            refunds.accept(captured.merchant, captured.pk, ref="r-2", cause=CAUSE)
+        assert Refund.objects.count() == 1
+
+    def test_a_ref_of_another_checkout_is_refused(
+        self, captured: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        other = pay(factories.checkout(captured.merchant))
+        transitions.capture(other.merchant, other.pk, cause=CAUSE)
+        with pytest.raises(refunds.RefundRefConflict):
+            refunds.accept(other.merchant, other.pk, ref="r-1", cause=CAUSE)
+        other.refresh_from_db()
+        assert other.status == "captured"
+
+    def test_a_held_one_is_cancelled_instead(self, held: Checkout) -> None:
+        with pytest.raises(refunds.NotRefundable):
+            refunds.accept(held.merchant, held.pk, ref="r-1", cause=CAUSE)
+        assert not Refund.objects.exists()
+
+    def test_a_stranger_finds_nothing(self, captured: Checkout, rival: Merchant) -> None:
+        with pytest.raises(Checkout.DoesNotExist):
+            refunds.accept(rival, captured.pk, ref="r-1", cause=CAUSE)
+        assert not Refund.objects.exists()
+
+
+@pytest.mark.django_db
+class TestFailure:
+    def test_leads_back_to_captured_and_a_new_ref_may_try(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        checkout = pay(unpaid, "4000000000005126")
+        transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+        refunds.accept(checkout.merchant, checkout.pk, ref="r-1", cause=CAUSE)
+        settle(checkout)
+        refund = Refund.objects.get()
+        assert (checkout.status, checkout.refunded_amount) == ("captured", 0)
+        assert (refund.status, refund.failure_reason) == ("failed", "card_account_closed")
+        assert ledger.balances(checkout.pk) == {"provider": 9000, "merchant": -9000}
+        assert not refunds.accept(checkout.merchant, checkout.pk, ref="r-1", cause=CAUSE).is_new
+        assert refunds.accept(checkout.merchant, checkout.pk, ref="r-2", cause=CAUSE).is_new

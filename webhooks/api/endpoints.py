@@ -1,0 +1,56 @@
+"""The webhook API, as its document tells it (SPEC.md part 4)."""
+
+from config.lib.endpoint import Answer, Endpoint, Endpoints
+from webhooks.api import answers, serializers, views
+
+REGISTER = Endpoint(
+    "register_subscription",
+    "Register or change the subscription",
+    "A merchant has one subscription. The first call answers 201 with the `signing_secret`, which is shown "
+    "this once; later calls change address and event types and keep the secret.",
+    {
+        201: Answer("The subscription is new. Keep its `signing_secret` now.", answers.NewSubscriptionOut),
+        200: Answer("The subscription has changed; its secret has not.", answers.SubscriptionOut),
+    },
+    takes=serializers.SubscriptionIn,
+)
+READ = Endpoint(
+    "read_subscription",
+    "Read the subscription",
+    "Where your events go, and which. The secret is never shown again.",
+    {200: Answer("The subscription.", answers.SubscriptionOut)},
+    codes=("subscription_not_found",),
+)
+END = Endpoint(
+    "end_subscription",
+    "End the subscription",
+    "No further delivery is sent; those that wait are parked. A new subscription gets a new secret.",
+    {204: Answer("The subscription has ended.")},
+    codes=("subscription_not_found",),
+)
+ROTATE = Endpoint(
+    "rotate_signing_secret",
+    "Rotate the signing secret",
+    "For the next two hours every delivery is signed with the new secret and the previous one. With "
+    "`revoke_previous` the previous one stops at once, and deliveries may fail until your server has the new "
+    "one. The flag goes in the body or in the query.",
+    {200: Answer("The new secret, shown this once.", answers.RotatedSecretOut)},
+    takes=serializers.RotateIn,
+    query=serializers.RotateQuery,
+    codes=("subscription_not_found",),
+)
+DELIVERIES = Endpoint(
+    "list_delivery_attempts",
+    "List delivery attempts",
+    "One entry per attempt, newest first. An attempt that is under way is not in the list yet.",
+    {200: Answer("One page of the delivery log.", answers.DeliveryLogOut)},
+    query=serializers.DeliveriesQuery,
+)
+
+ENDPOINTS: Endpoints = {
+    (views.OneSubscription, "POST"): REGISTER,
+    (views.OneSubscription, "GET"): READ,
+    (views.OneSubscription, "DELETE"): END,
+    (views.RotateSecret, "POST"): ROTATE,
+    (views.Deliveries, "GET"): DELIVERIES,
+}
