@@ -8,14 +8,14 @@ from psycopg import ProgrammingError, conninfo
 
 
 def text(name: str, default: str | None = None) -> str:
-    value = os.environ.get(name, default)
+    value = os.environ.get(name) or default
     if not value:
         raise ImproperlyConfigured(f"Set the environment variable {name}.")
     return value
 
 
 def optional(name: str, default: str = "") -> str:
-    return os.environ.get(name, default)
+    return os.environ.get(name) or default
 
 
 def integer(name: str, default: int) -> int:
@@ -35,7 +35,7 @@ def boolean(name: str, default: bool) -> bool:
 
 def words(name: str, default: str = "") -> list[str]:
     """Return the comma-separated parts of a variable, without empty ones."""
-    return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+    return [part.strip() for part in (os.environ.get(name) or default).split(",") if part.strip()]
 
 
 def choice(name: str, choices: set[str], default: str | None = None) -> str:

@@ -1,0 +1,183 @@
+"""The API's document, OpenAPI 3.1: made by drf-spectacular from the views, serializers and tables."""
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+from rest_framework.views import APIView
+
+import checkout.api.endpoints
+import hosted_page.sandbox_endpoints
+import webhooks.api.endpoints
+from checkout.api.answers import ALWAYS, SOMETIMES
+from checkout.api.calls import RecordedView
+from config import schema_errors, schema_examples, schema_guide, schema_parts, schema_words
+from config.lib.endpoint import Answer, Endpoint
+
+Schema = dict[str, Any]
+TABLES = {
+    "Checkouts": checkout.api.endpoints.ENDPOINTS,
+    "Webhooks": webhooks.api.endpoints.ENDPOINTS,
+    "Sandbox": hosted_page.sandbox_endpoints.ENDPOINTS,
+}
+ENDPOINTS = {key: endpoint for table in TABLES.values() for key, endpoint in table.items()}
+TAGS = {key: tag for tag, table in TABLES.items() for key in table}
+
+
+class EndpointSchema(AutoSchema):
+    """Describes a view's method by its row in the tables, and by the serializers that the row names."""
+
+    @property
+    def _key(self) -> tuple[type[APIView], str]:
+        return type(self.view), self.method
+
+    @property
+    def _endpoint(self) -> Endpoint:
+        return ENDPOINTS[self._key]
+
+    def get_operation_id(self) -> str:
+        return self._endpoint.name
+
+    def get_summary(self) -> str:
+        return self._endpoint.summary
+
+    def get_description(self) -> str:
+        return self._endpoint.description
+
+    def get_tags(self) -> list[str]:
+        return [TAGS[self._key]]
+
+    def get_override_parameters(self) -> list[Any]:
+        return [self._endpoint.query] if self._endpoint.query else []
+
+    def get_request_serializer(self) -> Any:
+        return self._endpoint.takes
+
+    def get_response_serializers(self) -> None:
+        """Not asked: `_get_response_bodies` reads the row."""
+
+    def get_serializer_name(self, serializer: Any, direction: str) -> str:
+        name = type(serializer).__name__
+        return re.sub("In$", "Request", name) if name.endswith("In") else name.removesuffix("Out")
+
+    def _get_parameters(self) -> list[Schema]:
+        own = [{"$ref": "#/components/parameters/RequestId"}]
+        if self._is_recorded:
+            own.insert(0, {"$ref": "#/components/parameters/IdempotencyKey"})
+        found: list[Schema] = super()._get_parameters()
+        return found + own
+
+    def _get_request_body(self, direction: str = "request") -> Schema | None:
+        body: Schema | None = super()._get_request_body(direction)
+        example = schema_examples.request(self._endpoint.name)
+        if body is not None and example is not None:
+            body["content"]["application/json"]["example"] = example
+        return body
+
+    def _get_response_bodies(self, direction: str = "response") -> Schema:
+        answers = self._endpoint.answers.items()
+        return {str(status): self._answer(status, answer) for status, answer in answers} | schema_errors.responses(
+            self._codes()
+        )
+
+    def _answer(self, status: int, answer: Answer) -> Schema:
+        names = ["X-Request-Id", *(["Idempotent-Replay"] if self._is_recorded else [])]
+        headers = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+        described: Schema = {"description": answer.sentence, "headers": headers}
+        if answer.body is None:
+            return described
+        inner = self.resolve_serializer(answer.body, "response").ref
+        media: Schema = {"schema": {"type": "object", "required": ["data"], "properties": {"data": inner}}}
+        example = schema_examples.answer(self._endpoint.name, status)
+        if example is not None:
+            media["example"] = example
+        return described | {"content": {"application/json": media}}
+
+    def _codes(self) -> set[str]:
+        """What every call can answer, what follows from its shape, and its own."""
+        endpoint = self._endpoint
+        by_shape = {
+            schema_errors.WITH_BODY: self.method == "POST",
+            schema_errors.WITH_FIELDS: bool(endpoint.takes or endpoint.query),
+            schema_errors.WITH_CURSOR: endpoint.query is not None and "cursor" in endpoint.query().fields,
+            schema_errors.WITH_CHECKOUT: "{checkout_uuid}" in self.path,
+            schema_errors.WITH_KEY: self._is_recorded,
+        }
+        shaped = (code for codes, fits in by_shape.items() if fits for code in codes)
+        return {*schema_errors.ANY, *shaped, *endpoint.codes}
+
+    @property
+    def _is_recorded(self) -> bool:
+        return self.method == "POST" and isinstance(self.view, RecordedView)
+
+
+def described(endpoints: list[Any]) -> list[Any]:
+    """Preprocessing hook: the views that the tables name, in the tables' order."""
+    order = list(ENDPOINTS)
+    named = [row for row in endpoints if (row[3].cls, row[2]) in ENDPOINTS]
+    return sorted(named, key=lambda row: order.index((row[3].cls, row[2])))
+
+
+def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
+    """Postprocessing hook: the token endpoint, the events, the error table, and a word on every field."""
+    inspector = EndpointSchema()
+    inspector.view, inspector.registry = APIView(request=None), generator.registry
+    result["paths"] = schema_parts.token_path() | result["paths"]
+    result["webhooks"] = schema_parts.webhooks(
+        lambda shape: inspector.resolve_serializer(shape, "response").ref
+    )
+    components = generator.registry.build({})
+    components["schemas"] |= schema_parts.SCHEMAS | {"Error": schema_errors.component()}
+    components |= {"headers": schema_parts.HEADERS, "parameters": schema_parts.PARAMETERS}
+    result["components"] = components | {"examples": schema_errors.examples()}
+    _add_states(components["schemas"]["Checkout"]["properties"])
+    _add_words(result)
+    return result
+
+
+def _add_states(properties: Schema) -> None:
+    for name in {**ALWAYS, **SOMETIMES}:
+        states = {"always": ALWAYS.get(name, ()), "sometimes": SOMETIMES.get(name, ())}
+        properties[name]["x-states"] = {kind: [str(state) for state in found] for kind, found in states.items()}
+
+
+def _add_words(result: Schema) -> None:
+    for name, schema in result["components"]["schemas"].items():
+        for field, described in schema["properties"].items():
+            described.pop("x-spec-enum-id", None)
+            described.setdefault("description", schema_words.of(name, field))
+    for parameter in _parameters(result):
+        parameter.setdefault("description", schema_words.of("query", parameter["name"]))
+
+
+def _parameters(result: Schema) -> Iterator[Schema]:
+    for methods in result["paths"].values():
+        for operation in methods.values():
+            yield from (found for found in operation["parameters"] if "name" in found)
+
+
+@functools.cache
+def document() -> Schema:
+    """Return the document, made once per process."""
+    made: Schema = SchemaGenerator().get_schema(request=None, public=True)
+    made["info"]["description"] = schema_guide.text(made)
+    return made
+
+
+@require_safe
+def api_schema(request: HttpRequest) -> HttpResponse:
+    """GET /api/schema."""
+    return HttpResponse(
+        orjson.dumps(document(), option=orjson.OPT_INDENT_2),
+        content_type="application/json",
+        headers={"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"},
+    )
+
+

@@ -237,7 +237,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["config.merchant_api.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["config.merchant_api.DataRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.merchant_api.AlwaysJSON",
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "config.schema.EndpointSchema",
     "DEFAULT_METADATA_CLASS": None,
     "EXCEPTION_HANDLER": "config.errors.answer",
     "UNAUTHENTICATED_USER": None,
@@ -245,14 +245,17 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Merchant Checkout Service",
-    "DESCRIPTION": "Create a checkout, send the customer to its page, capture or cancel, refund.",
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
-    "SERVE_INCLUDE_SCHEMA": False,
     "SERVERS": [{"url": BASE_URL}],
-    "SCHEMA_PATH_PREFIX": "/api/(merchant|sandbox)/v1",
+    "PREPROCESSING_HOOKS": ["config.schema.described"],
     "POSTPROCESSING_HOOKS": ["config.schema.complete"],
-    "PREPROCESSING_HOOKS": ["config.schema.public_paths"],
+    "PATH_CONVERTER_OVERRIDES": {"api_uuid": {"type": "string", "format": "uuid"}},
+    "SORT_OPERATIONS": False,
+    "SORT_OPERATION_PARAMETERS": False,
+    "DISABLE_DOCSTRING_DESCRIPTIONS": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "GENERIC_ADDITIONAL_PROPERTIES": None,
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
 }
 

@@ -42,13 +42,23 @@ def plan(folder: Path, port: str) -> Plan:
     python = (sys.executable, "-m")
     web = f"gunicorn config.wsgi:application --bind 127.0.0.1:{port} --no-control-socket"
     options = "--worker-class gthread --workers 2 --threads 4 --keep-alive 30 --graceful-timeout 5"
-    worker = "celery -A config.celery worker --pool threads --concurrency 8 --without-gossip --without-mingle"
+    as_root = "ignore:You're running the worker with superuser"  # on this machine alone, and without pickle
+    worker = "celery --quiet -A config.celery worker --pool threads --concurrency 8 --without-gossip --without-mingle"
     return Plan(
         seed=(*python, "config.local.seed", str(folder / CREDENTIALS)),
         services={
             "web": (*python, *web.split(), *options.split()),
-            "worker": (*python, *worker.split(), "--loglevel", "INFO"),
-            "beat": (*python, "celery", "-A", "config.celery", "beat", "--schedule", str(folder / "beat")),
+            "worker": (sys.executable, "-W", as_root, "-m", *worker.split(), "--loglevel", "INFO"),
+            "beat": (
+                *python,
+                "celery",
+                "--quiet",
+                "-A",
+                "config.celery",
+                "beat",
+                "--schedule",
+                str(folder / "beat"),
+            ),
             "shop": (*python, "config.local.shop"),
         },
         ready={"PORT": "/readyz", "SHOP_PORT": "/"},

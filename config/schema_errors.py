@@ -1,0 +1,69 @@
+"""The error table in the API's document: the envelope, its codes, and what each operation can answer."""
+
+from collections.abc import Collection, Iterable
+from itertools import groupby
+from typing import Any
+
+from config import errors, schema_examples
+
+Schema = dict[str, Any]
+ALL = ("missing_token", "invalid_token", "insufficient_scope", "rate_limited", "internal_error")
+ANY = (*ALL, "service_unavailable")
+WITH_BODY = ("invalid_json", "payload_too_large", "unsupported_media_type")
+WITH_FIELDS = ("validation_failed",)
+WITH_CURSOR = ("invalid_cursor",)
+WITH_CHECKOUT = ("checkout_not_found",)
+WITH_KEY = ("invalid_header", "idempotency_key_reused", "idempotency_in_progress")
+
+
+def component() -> Schema:
+    """Return the envelope's schema, `code` one of the whole table."""
+    fields = {
+        "code": {"type": "string", "enum": list(errors.ERRORS), "description": "What went wrong. Branch on it."},
+        "message": {"type": "string", "description": "A sentence for a developer: what to do."},
+        "param": {"type": ["string", "null"], "description": "The field at fault, such as `items[2].currency`."},
+        "details": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "All field errors at once; expected and actual amount; state and allowed actions.",
+        },
+        "request_id": {"type": "string", "description": "As in `X-Request-Id`. Tell it to support."},
+        "doc_url": {"type": "string", "format": "uri", "description": "This code in the documentation."},
+    }
+    return _object({"error": _object(fields)})
+
+
+def examples() -> Schema:
+    """Return an example body per code."""
+    return {
+        code: {"summary": row.message, "value": schema_examples.error(code)} for code, row in errors.ERRORS.items()
+    }
+
+
+def responses(codes: Collection[str]) -> Schema:
+    """Return the responses, by status, that answer with these codes."""
+    rows = [(str(errors.ERRORS[code].status), code) for code in errors.ERRORS if code in codes]
+    grouped = groupby(sorted(rows, key=lambda row: row[0]), key=lambda row: row[0])
+    return {status: _response([code for _, code in found]) for status, found in grouped}
+
+
+def _response(codes: list[str]) -> Schema:
+    narrowed = {"properties": {"error": {"properties": {"code": {"enum": codes}}}}}
+    content = {
+        "schema": {"allOf": [{"$ref": "#/components/schemas/Error"}, narrowed]},
+        "examples": {code: {"$ref": f"#/components/examples/{code}"} for code in codes},
+    }
+    return {
+        "description": "\n".join(f"- `{code}`: {errors.ERRORS[code].message}" for code in codes),
+        "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in _headers(codes)},
+        "content": {"application/json": content},
+    }
+
+
+def _headers(codes: Iterable[str]) -> list[str]:
+    sent = {name for code in codes for name in errors.headers(code)}
+    return ["X-Request-Id", *(name for name in ("Retry-After", "WWW-Authenticate") if name in sent)]
+
+
+def _object(properties: Schema) -> Schema:
+    return {"type": "object", "required": list(properties), "properties": properties}

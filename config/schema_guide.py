@@ -1,0 +1,65 @@
+"""The document's prose: guide.md with its tables filled in from the code."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from checkout import states
+from checkout.states import Status
+from webhooks import retries
+from webhooks.models import EventType
+
+GUIDE = Path(__file__).with_name("guide.md").read_text()
+
+
+def text(document: dict[str, Any]) -> str:
+    """Return the guide as CommonMark with tables; `document` holds the schemas."""
+    properties = document["components"]["schemas"]["Checkout"]["properties"]
+    urgent, patient = retries.POLICY[EventType.AUTHORIZED], retries.POLICY[EventType.VOIDED]
+    starts = [str(start) for start in getattr(urgent, "starts", ())[1:]]
+    filled = {
+        "{base_url}": settings.BASE_URL,
+        "{scopes}": _scopes(),
+        "{moves}": _moves(),
+        "{always}": ", ".join(f"`{name}`" for name, field in properties.items() if "x-states" not in field),
+        "{states}": _states(properties),
+        "{authorized}": f"{', '.join(starts[:-1])} and {starts[-1]}",
+        "{attempts}": str(patient.attempts),
+    }
+    guide = GUIDE
+    for placeholder, value in filled.items():
+        guide = guide.replace(placeholder, value)
+    return guide
+
+
+def _scopes() -> str:
+    return _table(("Scope", "Allows"), ((f"`{scope}`", meaning) for scope, meaning in settings.SCOPES.items()))
+
+
+def _moves() -> str:
+    rows = ((f"`{origin}`", f"`{to}`", cause) for (origin, to), cause in states.ALLOWED.items())
+    return _table(("From", "To", "When"), rows)
+
+
+def _states(properties: dict[str, Any]) -> str:
+    """The fields that not every state has (INTERFACE.md 4)."""
+    header = ("Field", *(f"`{status}`" for status in Status))
+    rows = (
+        (f"`{name}`", *(_presence(field["x-states"], status) for status in Status))
+        for name, field in properties.items()
+        if "x-states" in field
+    )
+    return _table(header, rows)
+
+
+def _presence(carried: dict[str, list[str]], status: Status) -> str:
+    if status in carried["always"]:
+        return "yes"
+    return "may" if status in carried["sometimes"] else "–"
+
+
+def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

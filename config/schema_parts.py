@@ -1,0 +1,194 @@
+"""What the API's document holds beside the merchant API: headers, the token endpoint, events."""
+
+from collections.abc import Callable
+from typing import Any
+
+from checkout.api import events
+from config import schema_examples, schema_fields
+from webhooks.models import EventType
+from webhooks.outbox import API_VERSION
+
+Schema = dict[str, Any]
+# Returns a reference to a serializer's schema.
+Refer = Callable[[Any], Schema]
+
+HEADERS: Schema = {
+    "X-Request-Id": {
+        "description": "Your own id of the call, or one that we made. It is in our logs, too.",
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+    },
+    "Idempotent-Replay": {
+        "description": "`true` when this answer was stored under the same `Idempotency-Key`.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+    "Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "integer"}},
+    "WWW-Authenticate": {"description": "The scheme to use.", "schema": {"type": "string", "enum": ["Bearer"]}},
+}
+PARAMETERS: Schema = {
+    "RequestId": {
+        "name": "X-Request-Id",
+        "in": "header",
+        "description": "Your own id of the call; anything else is replaced by ours.",
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+    },
+    "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "Makes the call safe to repeat for 24 hours: the same key with the same bytes gets the "
+        "stored answer, and nothing happens twice.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x20-\\x7E]+$"},
+    },
+}
+TOKEN_FIELDS: Schema = {
+    "grant_type": {"type": "string", "enum": ["client_credentials"], "description": "Always this."},
+    "client_id": {"type": "string", "maxLength": 2048, "description": "From the merchant portal, under Keys. Here or in HTTP Basic."},
+    "client_secret": {"type": "string", "maxLength": 2048, "description": "Shown once when the key is made. Beside `client_id`."},
+    "scope": {"type": "string", "description": "Scopes separated by spaces; without it, all that the key has."},
+}
+TOKEN_ANSWER: Schema = {
+    "access_token": {"type": "string", "description": "Send it as `Authorization: Bearer <ACCESS_TOKEN>`."},
+    "token_type": {"type": "string", "enum": ["Bearer"], "description": "Always this."},
+    "expires_in": {"type": "integer", "minimum": 1, "description": "Seconds. Keep the token that long."},
+    "scope": {"type": "string", "description": "What the token may do."},
+}
+TOKEN_ERROR: Schema = {
+    "error": {
+        "type": "string",
+        "enum": [
+            "invalid_request",
+            "invalid_client",
+            "invalid_scope",
+            "unsupported_grant_type",
+            "unauthorized_client",
+            "rate_limited",
+        ],
+        "description": "A code of RFC 6749, or `rate_limited`.",
+    },
+    "error_description": {"type": "string", "description": "What to change, where that helps."},
+}
+SCHEMAS: Schema = {
+    "TokenRequest": {
+        "type": "object",
+        "required": ["grant_type"],
+        "properties": TOKEN_FIELDS,
+    },
+    "Token": {"type": "object", "required": list(TOKEN_ANSWER), "properties": TOKEN_ANSWER},
+    "TokenError": {"type": "object", "required": ["error"], "properties": TOKEN_ERROR},
+}
+TOKEN_REFUSALS = {
+    "400": "The request cannot be used: `invalid_request`, `invalid_scope`, `unsupported_grant_type`.",
+    "401": "`invalid_client`: the client is unknown, or its secret is wrong.",
+    "429": "`rate_limited`: too many failures. Wait for `Retry-After`.",
+}
+
+
+def token_path() -> Schema:
+    """The token endpoint (INTERFACE.md 3)."""
+    sent = {"schema": {"$ref": "#/components/schemas/TokenRequest"}} | _example(schema_examples.request("get_token"))
+    token = _json("Token") | _example(schema_examples.answer("get_token", 200))
+    refusals = {
+        status: {"description": description, "headers": _request_id(), "content": _content(_json("TokenError"))}
+        for status, description in TOKEN_REFUSALS.items()
+    }
+    refusals["429"]["headers"]["Retry-After"] = {"$ref": "#/components/headers/Retry-After"}
+    operation = {
+        "operationId": "get_token",
+        "summary": "Get an access token",
+        "description": "Client credentials (RFC 6749), as JSON or form; the client may stand in HTTP Basic "
+        "instead. The answer has no `data`. Keep the token until it ends instead of asking again for each call.",
+        "tags": ["Token"],
+        "security": [],
+        "parameters": [{"$ref": "#/components/parameters/RequestId"}],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": sent, "application/x-www-form-urlencoded": {"schema": sent["schema"]}},
+        },
+        "responses": {
+            "200": {"description": "A token.", "headers": _request_id(), "content": _content(token)},
+            **refusals,
+        },
+    }
+    return {"/oauth/token": {"post": operation}}
+
+
+SENTENCES = {
+    EventType.AUTHORIZED: (
+        "The customer has paid; the funds are held",
+        "Verify the signature, drop what you have seen (`id`), capture, or cancel an order that you cannot "
+        "fulfil, and answer 2xx, all within 15 seconds. The hold ends two minutes after `created_at`.",
+    ),
+    EventType.VOIDED: (
+        "An authorization was released",
+        "You cancelled it, or nobody captured it in two minutes. Nothing was taken.",
+    ),
+    EventType.OPTED_IN: (
+        "A customer ticked your marketing opt-in box",
+        "Sent for every tick, also again on the same order; the newest is current. It is the only event with "
+        "personal data, and says nothing about whether the order was paid.",
+    ),
+    EventType.TEST: (
+        "A test, sent from the portal",
+        "Goes out whatever types you subscribe to. No checkout is behind it: check the signature, answer 2xx.",
+    ),
+}
+SIGNATURE_HEADERS = {
+    "X-Service-Signature": "`t=<unix seconds>,v1=<hex>`, and one more `,v1=<hex>` while two secrets sign.",
+    "X-Service-Timestamp": "The same unix seconds.",
+    "X-Service-Event-Id": "As `id` in the body.",
+    "X-Service-Event-Type": "As `type` in the body.",
+    "X-Service-Delivery-Attempt": "1 for the first attempt.",
+    "webhook-id": "As `id`, for libraries of the Standard Webhooks.",
+    "webhook-timestamp": "The unix seconds, for the same libraries.",
+    "webhook-signature": "`v1,<base64>`, for the same libraries.",
+}
+
+
+def webhooks(refer: Refer) -> Schema:
+    """The events that we send (SPEC.md part 6), each with its envelope."""
+    return {kind.value: {"post": _event(kind, refer)} for kind in events.EVENT_DATA}
+
+
+def _event(kind: EventType, refer: Refer) -> Schema:
+    summary, description = SENTENCES[kind]
+    shape = events.EVENT_DATA[kind]
+    envelope: Schema = {
+        "id": {"type": "string", "format": "uuid", "description": "The same in every attempt: deduplicate on it."},
+        "type": {"type": "string", "enum": [kind.value], "description": "What happened."},
+        "api_version": {"type": "string", "enum": [API_VERSION], "description": "The envelope's version."},
+        "created_at": schema_fields.written_time() | {"description": "When it happened."},
+        "data": {"type": "object", "description": "Tied to no checkout."} if shape is None else refer(shape),
+    }
+    schema = {"type": "object", "required": list(envelope), "properties": envelope}
+    body = {"schema": schema} | _example(schema_examples.event(kind.value))
+    return {
+        "operationId": kind.value.replace(".", "_"),
+        "summary": summary,
+        "description": description,
+        "tags": ["Events"],
+        "security": [],
+        "parameters": [
+            {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}
+            for name, text in SIGNATURE_HEADERS.items()
+        ],
+        "requestBody": {"required": True, "content": _content(body)},
+        "responses": {
+            "2XX": {"description": "Delivered."},
+            "default": {"description": "A failure: it is in the delivery log, and may be sent again."},
+        },
+    }
+
+
+def _json(name: str) -> Schema:
+    return {"schema": {"$ref": f"#/components/schemas/{name}"}}
+
+
+def _content(media: Schema) -> Schema:
+    return {"application/json": media}
+
+
+def _example(value: Any) -> Schema:
+    return {} if value is None else {"example": value}
+
+
+def _request_id() -> Schema:
+    return {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}

@@ -1,0 +1,122 @@
+"""A sentence on every field of the API's document: by schema and field where it must be, else by field."""
+
+WORDS = {
+    # Checkouts
+    "checkout_uuid": "The checkout: for capture, cancel, refund, reads and events.",
+    "merchant_order_id": "Your own reference of the order. It may repeat.",
+    "status": "Where the order is; see States.",
+    "amount": "Minor units, such as pence.",
+    "total_amount": "Minor units: what the items add up to.",
+    "currency": "ISO 4217 code in upper case, such as `GBP`.",
+    "checkout_url": "The hosted page. Send the customer there; use it exactly as it is.",
+    "expires_at": "`merchant_expires_at` as you sent it; null unless you did.",
+    "created_at": "When it was made.",
+    "items": "The lines of the order, in your order.",
+    "available_actions": "What you may do with it now.",
+    "expired_at": "When the unpaid checkout ended.",
+    "authorized_at": "When the card was held.",
+    "capture_before": "When the hold ends by itself, two minutes after `authorized_at`.",
+    "voided_at": "When the hold was released, or the unpaid checkout cancelled.",
+    "void_reason": "`merchant_cancel`: you did. `auth_expired`: nobody captured in time.",
+    "captured_at": "When the money moved.",
+    "refunded_amount": "Minor units given back: 0 until the refund has settled, then the whole amount.",
+    "last_refund_at": "When the refund settled; null until then.",
+    "merchant_processor_fee": "Reserved. Always 0 today.",
+    "merchant_service_fee": "Reserved. Always 0 today.",
+    "refunds": "Newest first, failed ones too.",
+    "pending_operation": "The card operation that is open at this moment.",
+    "shares": "How far the customer's mates have paid their parts. `amount` and refunds do not depend on it.",
+    "Shares.count": "How many mates were asked.",
+    "Shares.paid_count": "How many of them have paid.",
+    "Shares.paid_amount": "Minor units that they have paid.",
+    "return_url": "Where the customer lands afterwards: absolute https, without user name. A confirmation page "
+    "only, never a reason to fulfil.",
+    "cancel_url": "Where the customer lands after giving up: absolute https, without user name.",
+    "merchant_expires_at": "When the unpaid checkout ends: 1 minute to 24 hours ahead, with an offset. "
+    "60 minutes after creation when you leave it out.",
+    "CheckoutRequest.items": "The lines of the order. Together they make `total_amount`.",
+    # Items
+    "item_ref": "Your own reference of the line.",
+    "name": "What the customer reads.",
+    "quantity": "How many.",
+    "unit_price": "Minor units for one; negative on a `discount`, and only there.",
+    "category": "A slug. Known: ticket, merchandise, food_and_drink, accommodation, travel, experience, "
+    "membership, service, donation, shipping, fee, tax, discount, other. An unknown one is kept, and shown as "
+    "other.",
+    "custom_data": "Your own object: at most 8 KiB, 4 levels, 50 keys. On a ticket `event_id` (string), "
+    "`event_start` (timestamp) and `time_zone` (IANA name) are checked when present.",
+    "ItemRequest.currency": "The checkout's currency.",
+    # Capture, cancel, refund
+    "CaptureRequest.amount": "The full amount; leave it out to take the full amount.",
+    "CancelRequest.reason": "A note of yours, shown in the portal only.",
+    "merchant_refund_ref": "Your own reference, unique among all your refunds. Repeating it is safe.",
+    "refund_uuid": "The refund.",
+    "reason": "Your reason, in your words.",
+    "RefundRequest.amount": "The full amount; leave it out.",
+    "Refund.status": "`pending` until the provider has confirmed or refused it.",
+    "settled_at": "When the money was back; null until then.",
+    "failure_reason": "Why the provider refused it; null unless it did.",
+    # Lists
+    "checkouts": "Newest first.",
+    "deliveries": "Newest first.",
+    "next_cursor": "Give it as `cursor` for the next page; null on the last one.",
+    # Webhooks
+    "url": "Your endpoint: https, reachable from the internet, a name and no address, port 443 or from 1024.",
+    "event_types": "Which events you want; `*` is all of them, future ones too.",
+    "updated_at": "When it last changed.",
+    "signing_secret": "What deliveries are signed with: `whsec_` and base64 of 32 bytes. Shown this once; keep "
+    "it on your server.",
+    "revoke_previous": "`true` stops the previous secret at once.",
+    "previous_secret_expires_at": "Until when the previous secret signs too; null when it was revoked.",
+    "event_id": "The event, the same in all its attempts.",
+    "event_type": "What happened.",
+    "attempt_number": "1 for the first.",
+    "http_status": "What your endpoint answered; null when there was no answer.",
+    "error_message": "Why it was a failure; null on a 2xx.",
+    "duration_ms": "Milliseconds from start to end.",
+    "attempted_at": "When it started.",
+    "DeliveryAttempt.status": "`delivered` on a 2xx, else `failed`.",
+    "next_attempt_at": "When the event is sent again; null when it is not, and on all but its latest attempt.",
+    "DeliveryAttempt.checkout_uuid": "The checkout that the event is about; null when there is none.",
+    # Events
+    "user_uuid": "The customer, as in `customer_id`: the same person at your shop, another id at any other.",
+    "VoidedData.reason": "`merchant_cancel`: you did. `auth_expired`: nobody captured in time.",
+    "customer_id": "The person at your shop: stable here, different at other merchants.",
+    "subject": "`lead` placed the order, `friend` pays a share of it.",
+    "order": "Where it happened.",
+    "payment_request_uuid": "The friend's share.",
+    "OptInOrder.payment_request_uuid": "The friend's share; null for the lead.",
+    "customer": "Whom to write to.",
+    "OptInCustomer.name": "As known when the box was ticked; null when it is not.",
+    "email": "Entered with this tick. The newest is current.",
+    "phone": "E.164; null unless the customer has verified it.",
+    "opt_in": "What was agreed to.",
+    "email_marketing": "true when there is an address to write to, else null.",
+    "sms_marketing": "true when there is a number to write to, else null.",
+    "opted_in_at": "When the box was ticked.",
+    "placement": "Where the box stood.",
+    "text_version": "Which wording was shown.",
+    # Sandbox
+    "card": "A test card.",
+    "PayRequest.phone": "The customer's mobile number.",
+    "challenge": "How a 3-D Secure challenge ends.",
+    "PayRequest.shares": "What mates are asked for.",
+    "payment_requests": "The mates' shares.",
+    "seconds": "How much nearer.",
+    # Queries
+    "query.checkout_uuid": "The checkout.",
+    "query.status": "Only these.",
+    "query.merchant_order_id": "Only checkouts of this order.",
+    "query.created_after": "Only what was created after this time.",
+    "query.created_before": "Only what was created before this time.",
+    "query.updated_after": "Only what has changed after this time.",
+    "query.limit": "How many a page.",
+    "query.cursor": "`next_cursor` of the page before.",
+    "query.event_type": "Only events of this type.",
+    "query.event_id": "Only attempts of this event.",
+}
+
+
+def of(schema: str, field: str) -> str:
+    """Return the sentence on a field, "" where none is written."""
+    return WORDS.get(f"{schema}.{field}") or WORDS.get(field, "")

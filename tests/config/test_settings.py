@@ -1,0 +1,61 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+PRODUCTION = {
+    "ENVIRONMENT": "production",
+    "BASE_URL": "https://checkout.example",
+    "PROVIDER": "adapter.of.production.Provider",
+    "SMS_SENDER": "adapter.of.production.Sender",
+}
+BANK = "payments.providers.sandbox.adapter.SandboxProvider"
+PAGE = "hosted_page.sms.PageSender"
+
+
+def start(**changes: str) -> str:
+    """Return why the service does not start, "" if it does."""
+    cleared = {"BASE_URL": "", "PROVIDER": "", "SMS_SENDER": "", "CHECKOUT_PAGE_URL": ""}
+    ended = subprocess.run(
+        [sys.executable, "-c", "import config.settings"],
+        env={**os.environ, **cleared, **changes},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode == 0) == (ended.stderr == ""), ended.stderr
+    return ended.stderr
+
+
+class TestTheEnvironmentTable:
+    @pytest.mark.parametrize(
+        "mix",
+        [
+            {"ENVIRONMENT": "local"},
+            {"ENVIRONMENT": "sandbox", "BASE_URL": "https://sandbox.example"},
+            PRODUCTION,
+        ],
+        ids=["local", "sandbox", "production"],
+    )
+    def test_starts_what_it_has(self, mix: dict[str, str]) -> None:
+        assert start(**mix) == ""
+
+    @pytest.mark.parametrize(
+        ("mix", "reason"),
+        [
+            (PRODUCTION | {"PROVIDER": BANK}, "production needs a real one"),
+            (PRODUCTION | {"SMS_SENDER": PAGE}, "production needs a real SMS sender"),
+            (PRODUCTION | {"BASE_URL": "http://checkout.example"}, "https"),
+            (PRODUCTION | {"PROVIDER": ""}, "Set the environment variable PROVIDER"),
+            ({"ENVIRONMENT": "local", "BASE_URL": "https://checkout.example"}, "loopback"),
+            ({"ENVIRONMENT": "local", "PROVIDER": "adapter.of.production.Provider"}, "no other provider"),
+            ({"ENVIRONMENT": "sandbox", "BASE_URL": "http://127.0.0.1:8000"}, "https"),
+            ({"ENVIRONMENT": "staging"}, "must be one of"),
+            ({"ENVIRONMENT": "local", "FIELD_KEYS": ","}, "FIELD_KEYS"),
+            ({"ENVIRONMENT": "local", "UNPAID_CHECKOUT_MINUTES": "soon"}, "whole number"),
+            ({"ENVIRONMENT": "local", "DATABASE_URL": "mysql"}, "postgresql://"),
+        ],
+    )
+    def test_refuses_any_other_mix(self, mix: dict[str, str], reason: str) -> None:
+        assert reason in start(**mix)
