@@ -4,7 +4,7 @@ provider takes three beats: commit the intent, call with no transaction open, lo
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.conf import settings
@@ -96,7 +96,7 @@ def authorize(checkout_uuid: UUID, *, card_token: str, lead: Customer | None, ca
     if not payable:
         raise NotPayable(checkout.status)
     outcome = operations.perform(operation, card_token=card_token)
-    settled = settle(operation, outcome)
+    settled = settle(operation, outcome).operation
     if settled.state == State.SUCCEEDED:
         return Paid(Verdict.SUCCEEDED)
     return Paid(outcome.verdict, settled.reason)
@@ -143,9 +143,9 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
         return checkout
     outcome = operations.perform(operation)
     settled = settle(operation, outcome)
-    if settled.state == State.SUCCEEDED:
-        return Checkout.objects.select_related("merchant", "payment").get(pk=checkout_uuid)
-    if settled.state == State.FAILED:
+    if settled.operation.state == State.SUCCEEDED:
+        return settled.checkout
+    if settled.operation.state == State.FAILED:
         raise ProviderRefused
     raise OutcomeUnknown
 
@@ -244,7 +244,14 @@ def _void(checkout: Checkout, reason: VoidReason, *, at: datetime, cause: Cause)
         events.voided(checkout, at)
 
 
-def settle(operation: Operation, outcome: Outcome) -> Operation:
+class Settled(NamedTuple):
+    """An operation and its checkout, as they stand after the provider's answer."""
+
+    operation: Operation
+    checkout: Checkout
+
+
+def settle(operation: Operation, outcome: Outcome) -> Settled:
     """Lock the checkout again and record what the provider said of an authorization, capture or void."""
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(operation.payment.checkout_uuid)
@@ -257,7 +264,7 @@ def settle(operation: Operation, outcome: Outcome) -> Operation:
                 _settle_capture(checkout, settled, now)
             case Kind.VOID:
                 _settle_void(checkout, settled, now)
-    return settled
+    return Settled(settled, checkout)
 
 
 def _settle_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
 import structlog
@@ -121,33 +121,35 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime) -> Operatio
     """Keep the provider's answer, the payment's new status and the postings; return the row as it stands.
 
     Belongs inside the verb's second transaction, after the checkout's lock. An operation that has ended
-    stays as it is: a late answer under the same key can only repeat it.
+    stays as it is: a late answer under the same key can only repeat it. No answer at all changes nothing
+    where another process has taken the lease over.
     """
-    stored = Operation.objects.select_for_update().select_related("payment").get(pk=operation.pk)
-    if stored.state in Operation.ENDED:
-        return stored
-    if outcome.verdict == Verdict.UNKNOWN and stored.lease_token != operation.lease_token:
-        return stored
-    _apply(stored, outcome, now)
-    return stored
+    rows = Operation.objects.filter(pk=operation.pk, ended_at=None)
+    if outcome.verdict == Verdict.UNKNOWN:
+        rows = rows.filter(lease_token=operation.lease_token)
+    facts = _facts_after(operation, outcome, now)
+    if not rows.update(**facts):
+        return Operation.objects.select_related("payment").get(pk=operation.pk)
+    for name, value in facts.items():
+        setattr(operation, name, value)
+    if operation.state in Operation.ENDED:
+        _move_payment(operation, outcome)
+    return operation
 
 
-def _apply(stored: Operation, outcome: Outcome, now: datetime) -> None:
-    stored.state = STATE_AFTER[outcome.verdict]
-    stored.reference = outcome.reference or stored.reference
-    stored.reason, stored.action_url = outcome.reason, outcome.action_url
-    stored.lease_until = stored.lease_token = None
-    ended = stored.state in Operation.ENDED
-    stored.ended_at = now if ended else None
-    stored.next_attempt_at = None if ended else now + gap(stored, now)
-    stored.save(
-        update_fields=[
-            "state", "reference", "reason", "action_url",
-            "lease_until", "lease_token", "ended_at", "next_attempt_at",
-        ]
-    )  # fmt: skip
-    if ended:
-        _move_payment(stored, outcome)
+def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[str, Any]:
+    state = STATE_AFTER[outcome.verdict]
+    ended = state in Operation.ENDED
+    return {
+        "state": state,
+        "reference": outcome.reference or operation.reference,
+        "reason": outcome.reason,
+        "action_url": outcome.action_url,
+        "lease_until": None,
+        "lease_token": None,
+        "ended_at": now if ended else None,
+        "next_attempt_at": None if ended else now + gap(operation, state, now),
+    }
 
 
 def _move_payment(operation: Operation, outcome: Outcome) -> None:
@@ -169,12 +171,12 @@ def _move_payment(operation: Operation, outcome: Outcome) -> None:
         ledger.post_refund(operation)
 
 
-def gap(operation: Operation, now: datetime) -> timedelta:
+def gap(operation: Operation, state: State, now: datetime) -> timedelta:
     """Return how long to wait before asking again: INTERFACE.md 10's rhythm for an authorization."""
     if operation.kind == Kind.AUTHORIZE:
         waiting = now - operation.created_at < timedelta(minutes=1)
         return timedelta(seconds=2 if waiting else 10)
-    if operation.state == State.PENDING:
+    if state == State.PENDING:
         return timedelta(seconds=min(2 ** (operation.attempts // 4), 600))
     return timedelta(seconds=min(2 ** min(operation.attempts, 10), 60))
 

@@ -5,7 +5,8 @@ from typing import Any
 from uuid import UUID
 
 import orjson
-from django.db.models import F, Q
+from django.db import connection
+from django.db.models import F
 from uuid_utils.compat import uuid7
 
 from config.lib import clock, request_id, wakeup
@@ -73,13 +74,19 @@ def supersede(checkout_uuid: UUID, now: datetime) -> None:
 
     An attempt in flight finishes, and its result stands.
     """
-    events = Event.objects.filter(checkout_uuid=checkout_uuid, type=EventType.AUTHORIZED, superseded_at=None)
-    superseded = events.values_list("pk", flat=True)
-    waiting = Delivery.objects.filter(event__in=superseded, status=Delivery.Status.PENDING)
-    waiting.filter(Q(lease_token=None)).update(
-        status=Delivery.Status.SUPERSEDED, next_attempt_at=None, ended_at=now
-    )
-    events.update(superseded_at=now)
+    with connection.cursor() as cursor:
+        cursor.execute(_SUPERSEDE, [now, checkout_uuid, EventType.AUTHORIZED.value, now])
+
+
+_SUPERSEDE = """
+WITH gone AS (
+    UPDATE webhooks_event SET superseded_at = %s
+    WHERE checkout_uuid = %s AND type = %s AND superseded_at IS NULL
+    RETURNING id
+)
+UPDATE webhooks_delivery d SET status = 'superseded', next_attempt_at = NULL, ended_at = %s
+FROM gone WHERE d.event_id = gone.id AND d.status = 'pending' AND d.lease_token IS NULL
+"""
 
 
 def hasten(checkout_uuid: UUID, moved_by: Any) -> None:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import orjson
 from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import F
 from django.db.models.functions import Now
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -15,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from checkout.models import ApiCall
-from config.lib import clock, request_id
+from config.lib import request_id
 from payments.cause import caller_of
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
@@ -97,7 +98,7 @@ def _new_call(request: Request, checkout_uuid: UUID | None, key: str | None) -> 
         request_id=request_id.current(),
         idempotency_key=key,
         request_digest=digest.hexdigest(),
-        created_at=Now() if key is None else clock.now(),
+        created_at=Now(),
     )
 
 
@@ -112,14 +113,14 @@ def _claim(call: ApiCall) -> HttpResponse | None:
             pass
         except OperationalError:
             raise IdempotencyInProgress from None
-        stored = ApiCall.objects.filter(merchant=call.merchant, idempotency_key=call.idempotency_key).first()
-        if stored is not None and not _release(stored, call):
+        same_key = ApiCall.objects.filter(merchant=call.merchant, idempotency_key=call.idempotency_key)
+        stored = same_key.annotate(age=Now() - F("created_at")).first()
+        if stored is not None and not _release(stored, stored.age, call):
             return _replay(stored, call)
 
 
-def _release(stored: ApiCall, call: ApiCall) -> bool:
+def _release(stored: ApiCall, age: timedelta, call: ApiCall) -> bool:
     """Free the key of a record that is too old, or whose process died before answering."""
-    age = call.created_at - stored.created_at
     if age < KEPT and (stored.status is not None or age < TAKEN_OVER_AFTER):
         return False
     if age < KEPT and stored.request_digest != call.request_digest:
@@ -156,5 +157,7 @@ def _finish(call: ApiCall, response: Response) -> Response:
         return response
     if response.status_code in NOT_KEPT or response.status_code >= 500 or call.error_code in NOT_KEPT_CODES:
         call.idempotency_key, call.body = None, None
-    call.save(update_fields=["status", "body", "error_code", "checkout_uuid", "idempotency_key"])
+        call.save(update_fields=["status", "error_code", "checkout_uuid", "idempotency_key"])
+        return response
+    call.save(update_fields=["status", "error_code", "checkout_uuid", "body"])
     return response
