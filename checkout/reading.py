@@ -1,6 +1,7 @@
 """Reading what is true at this moment: a passed deadline is found first."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -8,7 +9,11 @@ from django.db.models.functions import Now
 
 from checkout import transitions
 from checkout.models import Checkout
+from checkout.states import Status
 from config.lib import clock
+from payments.models import Merchant
+
+SOON = timedelta(seconds=30)
 
 
 def one(rows: QuerySet[Checkout], checkout_uuid: UUID) -> Checkout:
@@ -32,3 +37,9 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
     return [
         again[row.pk] if row.pk in late else row for row in found if row.pk not in late or row.pk in again
     ]
+
+
+def ends_soon(merchant: Merchant, checkout_uuid: UUID) -> bool:
+    """Return whether the checkout is held and its hold ends within 30 seconds."""
+    held = Checkout.objects.filter(pk=checkout_uuid, merchant=merchant, status=Status.AUTHORIZED)
+    return held.filter(capture_before__lte=clock.now() + SOON).exists()

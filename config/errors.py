@@ -99,6 +99,7 @@ CODES: list[tuple[type[Exception], str]] = [
     (drf.ParseError, "invalid_json"),
     (drf.UnsupportedMediaType, "unsupported_media_type"),
     (drf.MethodNotAllowed, "method_not_allowed"),
+    (drf.Throttled, "rate_limited"),
     (Http404, "not_found"),
     (drf.NotFound, "not_found"),
     (InterfaceError, "service_unavailable"),

@@ -13,8 +13,9 @@ from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
 
-from config.lib import crypto, strict_json
+from config.lib import crypto, limits, strict_json
 from payments.cause import Caller, caller_of
 
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
@@ -70,6 +71,20 @@ class HasScope(BasePermission):
         return True
 
 
+class ClientLimits(BaseThrottle):
+    """Each API client has its buckets (INTERFACE.md 8). A capture whose hold is about to end always passes."""
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        bucket = "reads" if request.method == "GET" else getattr(view, "limit", "creates")
+        if limits.spend(bucket, str(caller_of(request).client_uuid)):
+            return True
+        is_urgent = getattr(view, "is_urgent", None)
+        return is_urgent is not None and is_urgent(request, **view.kwargs)
+
+    def wait(self) -> float:
+        return 1.0
+
+
 class StrictJSONParser(BaseParser):
     """One JSON value, without what makes two readers disagree: duplicate keys, NaN, BOM, lone surrogates."""
 
@@ -80,7 +95,7 @@ class StrictJSONParser(BaseParser):
         if request.headers.get("Content-Encoding", "identity") != "identity":
             raise UnsupportedMediaType(str(request.headers["Content-Encoding"]))
         try:
-            return strict_json.parse(stream.read())
+            return strict_json.parse(request.body)  # unlike the stream, refused when it is too large
         except strict_json.InvalidJson:
             raise ParseError from None
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
+from rest_framework.serializers import ListField
 from rest_framework.views import APIView
 
 import checkout.api.endpoints
@@ -28,6 +29,7 @@ TABLES = {
     "Sandbox": hosted_page.sandbox_endpoints.ENDPOINTS,
 }
 ENDPOINTS = {key: endpoint for table in TABLES.values() for key, endpoint in table.items()}
+NAMES = [endpoint.name for endpoint in ENDPOINTS.values()]
 TAGS = {key: tag for tag, table in TABLES.items() for key in table}
 
 
@@ -66,6 +68,11 @@ class EndpointSchema(AutoSchema):
     def get_serializer_name(self, serializer: Any, direction: str) -> str:
         name = type(serializer).__name__
         return re.sub("In$", "Request", name) if name.endswith("In") else name.removesuffix("Out")
+
+    def _map_serializer_field(self, field: Any, direction: str, bypass_extensions: bool = False) -> Schema:
+        schema: Schema = super()._map_serializer_field(field, direction, bypass_extensions)
+        is_filled = isinstance(field, ListField) and not field.allow_empty
+        return schema | {"minItems": 1} if is_filled else schema
 
     def _get_parameters(self) -> list[Schema]:
         own = [{"$ref": "#/components/parameters/RequestId"}]
@@ -139,7 +146,14 @@ def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
     result["components"] = components | {"examples": schema_errors.examples()}
     _add_states(components["schemas"]["Checkout"]["properties"])
     _add_words(result)
-    return result
+    return _without_marks(result)
+
+
+def _without_marks(value: Any) -> Any:
+    """Leave out drf-spectacular's marks on enums."""
+    if isinstance(value, dict):
+        return {name: _without_marks(part) for name, part in value.items() if name != "x-spec-enum-id"}
+    return [_without_marks(part) for part in value] if isinstance(value, list) else value
 
 
 def _add_states(properties: Schema) -> None:
@@ -151,7 +165,6 @@ def _add_states(properties: Schema) -> None:
 def _add_words(result: Schema) -> None:
     for name, schema in result["components"]["schemas"].items():
         for field, described in schema["properties"].items():
-            described.pop("x-spec-enum-id", None)
             described.setdefault("description", schema_words.of(name, field))
     for parameter in _parameters(result):
         parameter.setdefault("description", schema_words.of("query", parameter["name"]))
@@ -168,7 +181,13 @@ def document() -> Schema:
     """Return the document, made once per process."""
     made: Schema = SchemaGenerator().get_schema(request=None, public=True)
     made["info"]["description"] = schema_guide.text(made)
+    made["tags"] = [{"name": name, "description": schema_guide.of_tag(name)} for name in _used_tags(made)]
     return made
+
+
+def _used_tags(made: Schema) -> list[str]:
+    paths = [*made["paths"].values(), *made["webhooks"].values()]
+    return list(dict.fromkeys(tag for methods in paths for call in methods.values() for tag in call["tags"]))
 
 
 @require_safe

@@ -30,7 +30,7 @@ def component() -> Schema:
         "request_id": {"type": "string", "description": "As in `X-Request-Id`. Tell it to support."},
         "doc_url": {"type": "string", "format": "uri", "description": "This code in the documentation."},
     }
-    return _object({"error": _object(fields)})
+    return _object({"error": _object(fields) | {"description": "What went wrong."}})
 
 
 def examples() -> Schema:

@@ -8,9 +8,18 @@ from django.conf import settings
 
 from checkout import states
 from checkout.states import Status
+from payments.providers.sandbox.cards import CARDS
 from webhooks import retries
 from webhooks.models import EventType
 
+TAGS = {
+    "Token": "The one call without a token. Its answers follow RFC 6749, not the envelopes of the merchant API.",
+    "Checkouts": "From the order to the money, and back.",
+    "Webhooks": "Where your events go, and how they fared.",
+    "Sandbox": "What a customer and the time do, for tests without a browser. In the sandbox alone; the calls "
+    "take no `Idempotency-Key`. Any other card number is refused; any expiry in the future and any code will do.",
+    "Events": "What we send to your endpoint, always in the same envelope.",
+}
 GUIDE = Path(__file__).with_name("guide.md").read_text()
 
 
@@ -58,6 +67,14 @@ def _presence(carried: dict[str, list[str]], status: Status) -> str:
     if status in carried["always"]:
         return "yes"
     return "may" if status in carried["sometimes"] else "–"
+
+
+def of_tag(name: str) -> str:
+    """Return what a group of calls is about, as CommonMark."""
+    if name != "Sandbox":
+        return TAGS[name]
+    cards = ((f"`{card.number}`", card.effect.capitalize()) for card in CARDS.values())
+    return f"{TAGS[name]}\n\n{_table(('Test card', 'What it does'), cards)}"
 
 
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -145,7 +145,8 @@ CONTENT_SECURITY_POLICY = {
 }
 SECURE_SSL_REDIRECT = not LOCAL
 SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.boolean("BEHIND_PROXY", False) else None
+TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
 SECURE_REFERRER_POLICY = "same-origin"
@@ -231,9 +232,16 @@ OAUTH2_PROVIDER = {
     "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
     "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
 }
+LIMITS = {  # INTERFACE.md 8
+    "reads": env.text("LIMIT_READS", "100/second"),
+    "creates": env.text("LIMIT_CREATES", "50/second"),
+    "verbs": env.text("LIMIT_VERBS", "100/second"),  # capture and cancel
+    "token_failures": env.text("LIMIT_TOKEN_FAILURES", "20/minute"),
+}
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["config.merchant_api.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["config.merchant_api.HasScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["config.merchant_api.ClientLimits"],
     "DEFAULT_PARSER_CLASSES": ["config.merchant_api.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["config.merchant_api.DataRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.merchant_api.AlwaysJSON",

@@ -7,9 +7,10 @@ from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, re_path, register_converter
+from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
-from config import errors, health
+from config import docs, errors, health, schema
 from portal import oauth
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -30,6 +31,7 @@ class ApiUuid:
 register_converter(ApiUuid, "api_uuid")
 
 
+@csrf_exempt  # a stranger's POST gets the same answer as a GET
 def api_not_found(request: HttpRequest) -> HttpResponse:
     return errors.json_answer("not_found")
 
@@ -40,6 +42,8 @@ urlpatterns = [
     path("livez", health.livez),
     path("readyz", health.readyz),
     path("oauth/token", oauth.token),
+    path("api/schema", schema.api_schema, name="api_schema"),
+    path("api/docs", docs.page, name="api_docs"),
     path("api/merchant/v1/", include(merchant_api)),
     path("", include("hosted_page.urls")),
     path("", include("portal.urls")),

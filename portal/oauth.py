@@ -16,7 +16,7 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.scopes import BaseScopes
 from oauth2_provider.views.mixins import OAuthLibMixin
 
-from config.lib import strict_json
+from config.lib import address, limits, strict_json
 from portal.keys import ClientSecretHasher
 from portal.models import ApiClient
 
@@ -77,7 +77,9 @@ class _Issuer(OAuthLibMixin):
 def token(request: HttpRequest) -> HttpResponse:
     """POST /oauth/token. SPEC.md 5.1."""
     if request.method != "POST":
-        return _answer({"error": "invalid_request", "error_description": "Use POST."}, 405)
+        response = _answer({"error": "invalid_request", "error_description": "Use POST."}, 405)
+        response["Allow"] = "POST"
+        return response
     try:
         parameters = _parameters(request)
         _check(parameters)
@@ -85,10 +87,18 @@ def token(request: HttpRequest) -> HttpResponse:
         return _answer({"error": "invalid_request", "error_description": str(invalid)}, 400)
     if parameters["grant_type"] != "client_credentials":
         return _answer({"error": "unsupported_grant_type"}, 400)
+    pair = (parameters.get("client_id", ""), address.of(request))
+    if not limits.has_left("token_failures", *pair):
+        response = _answer({"error": "rate_limited"}, 429)
+        response["Retry-After"] = "60"
+        return response
     request.token_parameters = parameters  # type: ignore[attr-defined]  # read by Core
     _, headers, body, status = _Issuer().create_token_response(request)
     response = HttpResponse(body, status=status, headers={"Content-Type": "application/json", **headers})
     response["Cache-Control"] = "no-store"
+    if status == 401:
+        limits.spend("token_failures", *pair)
+        response["WWW-Authenticate"] = 'Basic realm="token"'  # RFC 6749 5.2: the scheme that clients use here
     return response
 
 

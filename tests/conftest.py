@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from checkout import transitions
 from checkout.models import Checkout
@@ -12,6 +13,12 @@ from payments.providers.sandbox import bank
 from portal import keys
 from tests import factories
 from tests.factories import CAUSE, CustomerFactory, MerchantFactory
+
+
+@pytest.fixture(autouse=True)
+def _no_limits(settings: Settings) -> None:
+    """Tests are faster than any merchant may be; the limits have tests of their own."""
+    settings.LIMITS = dict.fromkeys(settings.LIMITS, "1000000/second")
 
 
 @pytest.fixture
@@ -28,7 +35,7 @@ class Api:
     """A merchant's backend: JSON in, JSON out, with a token."""
 
     def __init__(self, merchant: Merchant) -> None:
-        self.merchant, self.client = merchant, Client()
+        self.merchant, self.client = merchant, Client(enforce_csrf_checks=True)
         self.key = keys.create_client(merchant, "Key")
         self.token = self.get_token()
 

@@ -1,5 +1,6 @@
 """A pytest plugin: PostgreSQL and Valkey are up before Django reads its settings, and gone at the end."""
 
+import atexit
 import contextlib
 import os
 import tempfile
@@ -25,6 +26,7 @@ def start() -> None:
         return
     folder = Path(_stack.enter_context(tempfile.TemporaryDirectory(prefix="checkout-tests-")))
     current = _stack.enter_context(engines.running(folder, durable=False))
+    atexit.register(_stack.close)  # also when pytest gives up before its last hook
     os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = current.database_url, current.redis_url
 
 

@@ -70,6 +70,11 @@ class Capture(RecordedView):
     """Takes the held money, synchronously."""
 
     scopes = {"POST": "checkouts:write"}
+    limit = "verbs"
+
+    def is_urgent(self, request: Request, checkout_uuid: UUID) -> bool:
+        """Whether the hold ends so soon that no limit may refuse."""
+        return reading.ends_soon(caller_of(request).merchant, checkout_uuid)
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         fields = serializers.CaptureIn(data=_optional_body(request))
@@ -88,6 +93,7 @@ class Cancel(RecordedView):
     """Releases the hold, or ends an unpaid checkout."""
 
     scopes = {"POST": "checkouts:write"}
+    limit = "verbs"
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         fields = serializers.CancelIn(data=_optional_body(request))

@@ -110,11 +110,14 @@ class TestRun:
     def test_a_killed_run_leaves_no_process_and_the_next_one_starts(
         self, folder: Path, ports: tuple[int, int]
     ) -> None:
-        for _ in range(2):
-            with started(folder, PORT=ports[0], SHOP_PORT=ports[1]) as process:
-                assert is_ready(folder)
-                process.kill()
-            assert living.within(5, lambda: living.processes_in(folder) == [])
+        with started(folder, PORT=ports[0], SHOP_PORT=ports[1]) as process:
+            assert is_ready(folder)
+            process.kill()
+        assert living.within(5, lambda: living.processes_in(folder) == [])
+        with started(folder, PORT=ports[0], SHOP_PORT=ports[1]) as process:
+            assert is_ready(folder)
+            process.terminate()
+            assert process.wait(timeout=10) == 0
 
     @pytest.mark.long
     def test_ends_within_ten_seconds_though_a_service_will_not(

@@ -1,0 +1,158 @@
+"""The documentation page: the API's document, made readable (GET /api/docs)."""
+
+import functools
+import re
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from config import docs_fields, docs_text, errors, schema
+from config.docs_fields import Row
+from config.schema_errors import ANY
+
+Schema = dict[str, Any]
+
+
+class Section(NamedTuple):
+    """A part of the guide."""
+
+    anchor: str
+    title: str
+    html: SafeString
+
+
+class Shown(NamedTuple):
+    """A 2xx answer: its status, sentence, object and example."""
+
+    status: str
+    text: SafeString
+    thing: str
+    example: str
+
+
+class Call(NamedTuple):
+    """An endpoint, or an event."""
+
+    anchor: str
+    title: str
+    line: str
+    text: SafeString
+    scope: str
+    parameters: list[Row]
+    fields: list[Row]
+    request: str
+    answers: list[Shown]
+    codes: list[tuple[int, str]]
+
+
+class Group(NamedTuple):
+    """The calls of a tag."""
+
+    anchor: str
+    title: str
+    html: SafeString
+    calls: list[Call]
+
+
+class Refusal(NamedTuple):
+    """A row of the error table; `calls` is empty when every call can answer it."""
+
+    code: str
+    status: int
+    text: str
+    calls: list[Call]
+    example: str
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """GET /api/docs."""
+    return render(request, "docs.html", _context(), headers={"Cache-Control": "public, max-age=300"})
+
+
+@functools.cache
+def _context() -> dict[str, Any]:
+    document = schema.document()
+    groups = [_group(document, tag) for tag in document["tags"]]
+    calls = [call for group in groups for call in group.calls]
+    return {
+        "title": document["info"]["title"],
+        "version": document["info"]["version"],
+        "base_url": settings.BASE_URL,
+        "test_mode": settings.SANDBOX,
+        "sections": _sections(document["info"]["description"]),
+        "groups": groups,
+        "things": docs_fields.things(document),
+        "refusals": [_refusal(document, code, calls) for code in errors.ERRORS],
+    }
+
+
+def _sections(guide: str) -> list[Section]:
+    parts = (part.split("\n", 1) for part in re.split(r"^## ", guide, flags=re.M)[1:])
+    return [Section(docs_text.slug(title), title, docs_text.block(body, title)) for title, body in parts]
+
+
+def _group(document: Schema, tag: Schema) -> Group:
+    places = {**document["paths"], **document["webhooks"]}
+    calls = [
+        _call(document, place, method.upper(), operation)
+        for place, methods in places.items()
+        for method, operation in methods.items()
+        if tag["name"] in operation["tags"]
+    ]
+    order = list(schema.NAMES)
+    calls.sort(key=lambda call: order.index(call.anchor) if call.anchor in order else -1)
+    name = tag["name"]
+    return Group(docs_text.slug(name), name, docs_text.block(tag["description"], name), calls)
+
+
+def _call(document: Schema, place: str, method: str, operation: Schema) -> Call:
+    is_event = place in document["webhooks"]
+    media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    line = place if is_event else f"{method} {place}"
+    return Call(
+        anchor=operation["operationId"],
+        title=operation["summary"],
+        line=line,
+        text=docs_text.inline(operation["description"]),
+        scope=next((scope for need in operation["security"] for scope in need["oauth2"]), ""),
+        parameters=docs_fields.parameters(document, operation),
+        fields=docs_fields.rows(document, media.get("schema", {})),
+        request=docs_text.json(media["example"]) if "example" in media else "",
+        answers=[] if is_event else _answers(operation),
+        codes=_codes(operation),
+    )
+
+
+def _answers(operation: Schema) -> list[Shown]:
+    return [
+        Shown(status, docs_text.inline(answer["description"]), docs_fields.thing_of(media), _example(media))
+        for status, answer in operation["responses"].items()
+        if status.startswith("2")
+        for media in [answer.get("content", {}).get("application/json", {})]
+    ]
+
+
+def _example(media: Schema) -> str:
+    return docs_text.json(media["example"]) if "example" in media else ""
+
+
+def _codes(operation: Schema) -> list[tuple[int, str]]:
+    """The call's error codes, those that every call can answer left out."""
+    found = [
+        (int(status), code)
+        for status, answer in operation["responses"].items()
+        if status.isdigit()
+        for code in answer.get("content", {}).get("application/json", {}).get("examples", {})
+    ]
+    return [(status, code) for status, code in found if code not in ANY]
+
+
+def _refusal(document: Schema, code: str, calls: list[Call]) -> Refusal:
+    example = document["components"]["examples"][code]
+    found = [call for call in calls if code in [own for _, own in call.codes]]
+    return Refusal(code, errors.ERRORS[code].status, example["summary"], found, docs_text.json(example["value"]))

@@ -1,0 +1,141 @@
+"""The fields of the API's document as rows: name, kind, sentence."""
+
+from typing import Any, NamedTuple
+
+from django.utils.safestring import SafeString
+
+from config import docs_text
+
+Schema = dict[str, Any]
+KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mail address"}
+
+
+class Row(NamedTuple):
+    """A field; `thing` is the object that it holds."""
+
+    name: str
+    kind: str
+    thing: str
+    is_required: bool
+    text: SafeString
+
+
+class Thing(NamedTuple):
+    """An object that answers hold."""
+
+    name: str
+    rows: list[Row]
+
+
+def rows(document: Schema, schema: Schema, within: str = "") -> list[Row]:
+    """Return the fields of a request or event, objects inside unfolded as `items[].name`."""
+    found = []
+    schema = _resolved(document, schema)
+    for name, field in schema.get("properties", {}).items():
+        found.append(_row(within + name, field, name in schema.get("required", []))._replace(thing=""))
+        inner, step = (field["items"], "[].") if "items" in field else (field, ".")
+        found += rows(document, inner, f"{within}{name}{step}")
+    return found
+
+
+def parameters(document: Schema, operation: Schema) -> list[Row]:
+    """Return path, query and header parameters, those left out that every call has."""
+    found = (_resolved(document, parameter) for parameter in operation["parameters"])
+    return [
+        _row(parameter["name"], parameter["schema"] | {"description": parameter["description"]}, False)._replace(
+            is_required=parameter.get("required", False)
+        )
+        for parameter in found
+        if parameter["name"] not in {"X-Request-Id", "checkout_uuid"}
+    ]
+
+
+def things(document: Schema) -> list[Thing]:
+    """Return the objects that answers hold, in order of appearance."""
+    names: list[str] = []
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            for answer in operation["responses"].values():
+                _collect(document, answer.get("content", {}).get("application/json", {}).get("schema", {}), names)
+    schemas = document["components"]["schemas"]
+    return [Thing(name, _rows_of(schemas[name])) for name in names]
+
+
+def thing_of(media: Schema) -> str:
+    """Return the name of the object under `data`, or at the top where there is no `data`."""
+    schema = media.get("schema", {})
+    return _name(schema.get("properties", {}).get("data", schema))
+
+
+def _rows_of(schema: Schema) -> list[Row]:
+    required = schema.get("required", [])
+    return [_row(name, field, name in required) for name, field in schema["properties"].items()]
+
+
+def _collect(document: Schema, schema: Schema, names: list[str]) -> None:
+    name = _name(schema)
+    if name in names:
+        return
+    if name:
+        names.append(name)
+        schema = document["components"]["schemas"][name]
+    parts = [*schema.get("properties", {}).values(), *schema.get("allOf", []), schema.get("items", {})]
+    for part in parts:
+        if part:
+            _collect(document, part, names)
+
+
+def _row(name: str, field: Schema, is_required: bool) -> Row:
+    thing = _name(field) or _name(field.get("items", {}))
+    return Row(name, _kind(field), thing, is_required, docs_text.inline(field.get("description", "")))
+
+
+def _kind(field: Schema) -> str:
+    """Return a type with its limits in words."""
+    if _name(field):
+        return "object"
+    types = [field["type"]] if isinstance(field.get("type"), str) else field.get("type", ["value"])
+    first = types[0]
+    if first == "array":
+        words = f"list of {_plural(field['items'])}"
+    elif "enum" in field:
+        known = [value for value in field["enum"] if value is not None]
+        words = f"always {_json(known[0])}" if len(known) == 1 else f"one of {', '.join(map(str, known))}"
+    else:
+        words = KINDS.get(field.get("format", ""), first)
+    default = f", default {field['default']}" if "default" in field else ""
+    return words + _limits(field) + (" or null" if "null" in types else "") + default
+
+
+def _plural(item: Schema) -> str:
+    return "objects" if _name(item) else "strings" if "enum" not in item else ", ".join(map(str, item["enum"]))
+
+
+def _json(value: Any) -> str:
+    return docs_text.json(value) if isinstance(value, bool) else str(value)
+
+
+def _limits(field: Schema) -> str:
+    for least, most, unit in (
+        ("minimum", "maximum", ""),
+        ("minItems", "maxItems", ""),
+        ("minLength", "maxLength", " characters"),
+    ):
+        if most in field:
+            low, high = field.get(least, 0), field[most]
+            return f", {low:,}{unit}" if low == high else f", {low:,} to {high:,}{unit}"
+    return ""
+
+
+def _name(schema: Schema) -> str:
+    return str(schema.get("$ref", "")).rpartition("/")[2]
+
+
+def _resolved(document: Schema, schema: Schema) -> Schema:
+    if "$ref" not in schema:
+        return schema
+    found: Any = document
+    for step in schema["$ref"].removeprefix("#/").split("/"):
+        found = found[step]
+    resolved: Schema = found
+    return resolved

@@ -1,0 +1,228 @@
+"""One run through the whole API, whose requests and answers are the examples of its document."""
+
+import json
+import re
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from checkout import tasks
+from config.schema_examples import BASE
+from tests.conftest import Api
+from webhooks import delivery, outbox
+from webhooks.models import Event, EventType
+
+TICKETS = {
+    "item_ref": "standing-blue",
+    "name": "Standing ticket, Blue Room",
+    "quantity": 4,
+    "unit_price": 2250,
+    "currency": "GBP",
+    "category": "ticket",
+    "custom_data": {
+        "event_id": "evt-881",
+        "event_start": "2026-11-20T19:30:00.000Z",
+        "time_zone": "Europe/London",
+    },
+}
+FEE = {
+    "item_ref": "booking-fee",
+    "name": "Booking fee",
+    "quantity": 4,
+    "unit_price": 175,
+    "currency": "GBP",
+    "category": "fee",
+}
+DISCOUNT = {
+    "item_ref": "early-bird",
+    "name": "Early-bird discount",
+    "quantity": 1,
+    "unit_price": -150,
+    "currency": "GBP",
+    "category": "discount",
+}
+ORDER = {
+    "merchant_order_id": "A-20417",
+    "total_amount": 9550,
+    "currency": "GBP",
+    "return_url": "https://shop.example/thanks",
+    "cancel_url": "https://shop.example/basket",
+    "items": [TICKETS, FEE, DISCOUNT],
+}
+# Loopback, since tests ask no DNS.
+RECEIVER, SHOWN_RECEIVER = "http://127.0.0.1:9001/webhooks", "https://shop.example/webhooks"
+ENDPOINT = {"url": RECEIVER, "event_types": ["checkout.authorized", "checkout.voided"]}
+OPT_IN = {
+    "customer_id": "7b1e0c52-6a34-4d0e-9a52-0d1a7d2f9c11",
+    "subject": "lead",
+    "order": {"merchant_order_id": "A-20417", "checkout_uuid": "", "payment_request_uuid": None},
+    "customer": {"name": "Lea Fontaine", "email": "lea@example.com", "phone": "+447700900123"},
+    "opt_in": {
+        "email_marketing": True,
+        "sms_marketing": True,
+        "opted_in_at": "2026-06-01T18:32:07.418Z",
+        "placement": "success_page",
+        "text_version": 1,
+    },
+}
+# What differs in every run, and what stands for it in a comparison; secrets are never kept.
+VOLATILE = (
+    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
+    (r"client_[0-9a-f]{24}", "CLIENT"),
+    (r"req_[0-9a-f]{32}", "REQUEST"),
+    (r'(?<="next_cursor": ")[^"]+', "CURSOR"),
+)
+SECRETS = (
+    (r"whsec_[A-Za-z0-9+/=]+", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
+    (r'(?<="client_secret": ")[^"]+', "sk_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"),
+    (r'(?<="access_token": ")[^"]+', "AAECAwQFBgcICQoLDA0ODxAREhMUFR"),
+)
+
+
+def as_text(examples: dict[str, Any]) -> str:
+    """Return the examples as they are kept: our address left open, stand-ins for secrets and the receiver."""
+    text = json.dumps(examples, indent=2, ensure_ascii=False)
+    for pattern, stand_in in SECRETS:
+        text = re.sub(pattern, stand_in, text)
+    return text.replace(settings.BASE_URL, BASE).replace(RECEIVER, SHOWN_RECEIVER) + "\n"
+
+
+def comparable(text: str) -> Any:
+    """Return what two runs have in common."""
+    for pattern, word in VOLATILE:
+        text = re.sub(pattern, word, text)
+    return json.loads(text)
+
+
+class Story:
+    """Keeps what is sent and what comes back, the first time for each name, status and code."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.kept: dict[str, dict[str, Any]] = {"requests": {}, "answers": {}, "errors": {}, "events": {}}
+
+    def call(self, name: str, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """Send a call; what is refused is kept under its code, what is answered under its name."""
+        raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        prefix = "" if path.startswith("/") else "/api/merchant/v1/"
+        names = {header.replace("_", "-"): value for header, value in headers.items()}
+        sent = {"authorization": f"Bearer {self.api.token}"} | names
+        response = self.api.client.generic(
+            method, f"{prefix}{path}", raw, content_type=sent.pop("content-type", "application/json"), headers=sent
+        )
+        answer = response.json() if response.content else None
+        if response.status_code >= 400:
+            self.kept["errors"].setdefault(answer["error"]["code"], answer)
+            return answer
+        if isinstance(body, dict):
+            self.kept["requests"].setdefault(name, body)
+        if answer is not None:
+            self.kept["answers"].setdefault(f"{name} {response.status_code}", answer)
+        return answer
+
+    def tell(self) -> dict[str, Any]:
+        """Run it all and return what was kept."""
+        self._get_token()
+        self._register()
+        paid = self._pay()
+        self._refuse_before_capture(paid)
+        self._capture_and_refund(paid)
+        self._refuse(paid)
+        self._cancel()
+        self._events(paid)
+        return self.kept
+
+    def _get_token(self) -> None:
+        key = self.api.key
+        body = {
+            "grant_type": "client_credentials",
+            "client_id": key.client.client_id,
+            "client_secret": key.client_secret,
+        }
+        self.call("get_token", "POST", "/oauth/token", body)
+
+    def _register(self) -> None:
+        self.call("read_subscription", "GET", "webhooks/subscription")
+        for _ in range(2):
+            self.call("register_subscription", "POST", "webhooks/subscription", ENDPOINT)
+        self.call("read_subscription", "GET", "webhooks/subscription")
+
+    def _create(self) -> str:
+        created = self.call("create_checkout", "POST", "checkouts", ORDER)
+        return str(created["data"]["checkout_uuid"])
+
+    def _pay(self) -> str:
+        paid = self._create()
+        pay = f"/api/sandbox/v1/checkouts/{paid}/pay"
+        self.call("sandbox_pay", "POST", pay, {"card": "4000000000009995"})
+        self.call("sandbox_pay", "POST", pay, {"card": "4242424242424242", "phone": "+447700900123"})
+        self.call("sandbox_pay", "POST", pay, {})
+        (claimed,) = delivery.claim(slots=1, general_slots=1)
+        failed = (500, "HTTP 500", 212, "upstream unavailable")
+        delivery.record([delivery.Result(claimed.delivery_id, claimed.lease_token, *failed)])
+        self.call("list_delivery_attempts", "GET", "webhooks/deliveries")
+        return paid
+
+    def _refuse_before_capture(self, held: str) -> None:
+        self.call("", "POST", f"checkouts/{held}/capture", {"amount": 5000})
+        self.call("", "POST", f"checkouts/{held}/refund", {"merchant_refund_ref": "R-1"})
+
+    def _capture_and_refund(self, held: str) -> None:
+        self.call("capture_checkout", "POST", f"checkouts/{held}/capture", {})
+        self.call("", "POST", f"checkouts/{held}/refund", {"merchant_refund_ref": "R-1", "amount": 5000})
+        self.call("", "POST", f"checkouts/{held}/cancel", {})
+        refund = {"merchant_refund_ref": "R-20417", "reason": "Show moved to January"}
+        self.call("refund_checkout", "POST", f"checkouts/{held}/refund", refund)
+        tasks.finish_operations()
+        self.call("sandbox_advance", "POST", f"/api/sandbox/v1/checkouts/{held}/advance", {"seconds": 60})
+        self.call("refund_checkout", "POST", f"checkouts/{held}/refund", refund)
+        self.call("read_checkout", "GET", f"checkouts/{held}")
+
+    def _refuse(self, refunded: str) -> None:
+        self._refuse_malformed()
+        self._refuse_callers()
+        other = self._create()
+        self.call("list_checkouts", "GET", "checkouts?limit=1")
+        self.call("", "POST", f"checkouts/{other}/refund", {"merchant_refund_ref": "R-20417"})
+        self.call("", "POST", f"checkouts/{refunded}/capture", {})
+        self.call("", "GET", "checkouts/0193c2a1-7e44-7b0c-9d1f-5a6e0c41b2d8")
+        self.call("", "GET", "nothing")
+        self.call("", "DELETE", "checkouts")
+
+    def _refuse_malformed(self) -> None:
+        self.call("", "POST", "checkouts", b'{"merchant_order_id": "A-1", "merchant_order_id": "A-2"}')
+        self.call("", "POST", "checkouts", b" " * (256 * 1024 + 1))
+        self.call("", "POST", "checkouts", b"a=1", **{"content-type": "application/x-www-form-urlencoded"})
+        self.call("", "POST", "checkouts", ORDER | {"total_amount": 9500})
+        self.call("", "POST", "checkouts", ORDER | {"currency": "gbp", "items": [TICKETS | {"quantity": "4"}]})
+        self.call("", "POST", "checkouts", ORDER, Idempotency_Key="x" * 256)
+        for order in (ORDER, ORDER | {"merchant_order_id": "A-20418"}):
+            self.call("create_checkout", "POST", "checkouts", order, Idempotency_Key="order-20417")
+        self.call("", "GET", "checkouts?cursor=abc")
+
+    def _refuse_callers(self) -> None:
+        self.call("", "GET", "checkouts", authorization="")
+        self.call("", "GET", "checkouts", authorization="Bearer nobodys")
+        narrow = self.api.get_token(scope="checkouts:read")
+        self.call("", "POST", "checkouts", ORDER, authorization=f"Bearer {narrow}")
+        merchant = self.api.merchant
+        for suspended_at in (timezone.now(), None):
+            merchant.suspended_at = suspended_at
+            merchant.save(update_fields=["suspended_at"])
+            self.call("create_checkout", "POST", "checkouts", ORDER)
+
+    def _cancel(self) -> None:
+        held = self._create()
+        self.call("sandbox_pay", "POST", f"/api/sandbox/v1/checkouts/{held}/pay", {})
+        self.call("cancel_checkout", "POST", f"checkouts/{held}/cancel", {"reason": "Sold out"})
+        self.call("rotate_signing_secret", "POST", "webhooks/secret/rotate", {"revoke_previous": False})
+        self.call("end_subscription", "DELETE", "webhooks/subscription")
+
+    def _events(self, paid: str) -> None:
+        opted_in = OPT_IN | {"order": {**OPT_IN["order"], "checkout_uuid": paid}}  # type: ignore[dict-item]
+        outbox.emit(self.api.merchant, EventType.OPTED_IN, opted_in, at=timezone.now())
+        outbox.emit(self.api.merchant, EventType.TEST, {}, at=timezone.now())
+        for event in Event.objects.order_by("-created_at"):
+            self.kept["events"][event.type] = json.loads(bytes(event.body))

@@ -1,0 +1,201 @@
+"""Bodies that are no JSON object, and addresses that are none of ours (INTERFACE.md 1, 2)."""
+
+import json
+from typing import Any
+
+import pytest
+
+from checkout.models import ApiCall, Checkout
+from tests import factories
+from tests.conftest import Api
+from tests.refusals import nothing_moves, refused
+
+JSON = "application/json"
+BASE = "/api/merchant/v1/"
+POSTS = [
+    "checkouts",
+    "checkouts/{uuid}/capture",
+    "checkouts/{uuid}/cancel",
+    "checkouts/{uuid}/refund",
+    "webhooks/subscription",
+    "webhooks/secret/rotate",
+]
+WITHOUT_BODY = ("/capture", "/cancel", "/rotate")
+
+
+@pytest.fixture(params=POSTS, ids=lambda path: path.rpartition("/")[2])
+def path(request: pytest.FixtureRequest, held: Checkout) -> str:
+    """The address of each POST of the merchant API in turn, of a held checkout."""
+    return str(request.param).format(uuid=held.pk)
+
+
+def send(api: Api, path: str, body: bytes, content_type: str = JSON, **headers: str) -> Any:
+    return api.client.generic("POST", BASE + path, body, content_type, headers=api.headers(headers))
+
+
+class TestBody:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"{",
+            b'{"a": 1,}',
+            b'{"a": 1} // why',
+            b"{'a': 1}",
+            b"{a: 1}",
+            b"{}{}",
+            b"   ",
+            b"\xef\xbb\xbf{}",
+            b'{"a": "\xff"}',
+            '{"a": 1}'.encode("utf-16"),
+            b'{"a": NaN}',
+            b'{"a": -Infinity}',
+            b'{"a": 1e999}',
+            b'{"a": 9223372036854775808}',
+            b'{"a": ' + b"9" * 5_000 + b"}",
+            b'{"a": 01}',
+            b'{"a": "\\ud800"}',
+            b'{"\\udfff": 1}',
+            b'{"a": "\x01"}',
+            b'{"a": 1, "a": 1}',
+            b'{"a": {"b": 1, "b": 2}}',
+            b'{"a": ' + b"[" * 20 + b"]" * 20 + b"}",
+            b"[" * 20_000,
+            b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        ],
+        ids=lambda body: repr(body[:24]),
+    )
+    def test_that_is_not_strict_json_is_refused(self, api: Api, path: str, body: bytes) -> None:
+        with nothing_moves():
+            refused(send(api, path, body), 400, "invalid_json")
+
+    @pytest.mark.parametrize("body", [b"[]", b'"x"', b"null", b"5", b"true", b"[{}]", b"1.5"])
+    def test_that_is_no_object_is_refused(self, api: Api, path: str, body: bytes) -> None:
+        with nothing_moves():
+            error = refused(send(api, path, body), 422, "validation_failed", None)
+        assert len(error["details"]) == 1
+
+    def test_may_be_left_out_where_it_says_nothing(self, api: Api, path: str) -> None:
+        api.post("webhooks/subscription", {"url": "http://127.0.0.1:9/hook", "event_types": ["*"]})
+        if path.endswith(WITHOUT_BODY):
+            assert send(api, path, b"").status_code == 200
+        else:
+            with nothing_moves():
+                assert refused(send(api, path, b""), 422, "validation_failed")["param"]
+
+    @pytest.mark.parametrize(
+        "content_type",
+        [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "application/xml",
+            "application/jsonp",
+            "bogus",
+            "",
+        ],
+    )
+    def test_of_another_type_is_refused(self, api: Api, path: str, content_type: str) -> None:
+        with nothing_moves():
+            refused(send(api, path, b"{}", content_type), 415, "unsupported_media_type")
+
+    @pytest.mark.parametrize("encoding", ["gzip", "br", "deflate"])
+    def test_that_is_compressed_is_refused(self, api: Api, path: str, encoding: str) -> None:
+        with nothing_moves():
+            answer = send(api, path, b"{}", **{"content-encoding": encoding})
+            refused(answer, 415, "unsupported_media_type")
+
+    @pytest.mark.parametrize("size", [256 * 1024 + 1, 30_000_000])
+    @pytest.mark.parametrize("key", [None, "key"])
+    def test_that_is_too_large_is_refused(self, api: Api, path: str, size: int, key: str | None) -> None:
+        headers = {"idempotency-key": key} if key else {}
+        with nothing_moves():
+            refused(send(api, path, b'{"a":"' + b"a" * size + b'"}', **headers), 413, "payload_too_large")
+
+    @pytest.mark.parametrize(
+        "content_type", [f"{JSON}; charset=utf-8", f"{JSON};charset=bogus", "Application/JSON"]
+    )
+    def test_is_utf_8_whatever_the_charset_says(self, api: Api, content_type: str) -> None:
+        body = factories.order(merchant_order_id="Ä-1")
+        answer = send(api, "checkouts", _encoded(body), content_type)
+        assert answer.status_code == 201 and Checkout.objects.get().merchant_order_id == "Ä-1"
+
+    def test_as_large_as_allowed_is_read(self, api: Api) -> None:
+        body = _encoded(factories.order())
+        body += b" " * (256 * 1024 - len(body))
+        assert send(api, "checkouts", body).status_code == 201
+
+    def test_nineteen_levels_inside_are_read(self, api: Api) -> None:
+        body = _encoded(factories.order(unknown="DEPTH")).replace(b'"DEPTH"', b"[" * 19 + b"]" * 19)
+        assert send(api, "checkouts", body).status_code == 201
+
+    def test_brackets_in_a_string_are_no_depth(self, api: Api) -> None:
+        name = '[{"\\[' * 20
+        answer = send(api, "checkouts", _encoded(factories.order(merchant_order_id=name)))
+        assert answer.status_code == 201 and Checkout.objects.get().merchant_order_id == name
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+class TestAddress:
+    @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "TRACE", "OPTIONS", "FROBNICATE"])
+    @pytest.mark.parametrize("path", ["checkouts", "checkouts/{uuid}", "checkouts/{uuid}/capture"])
+    def test_refuses_other_methods(self, api: Api, held: Checkout, method: str, path: str) -> None:
+        with nothing_moves():
+            answer = api.client.generic(
+                method, BASE + path.format(uuid=held.pk), b"{}", JSON, headers=api.headers({})
+            )
+            refused(answer, 405, "method_not_allowed")
+        assert answer["Allow"]
+
+    @pytest.mark.parametrize("path", ["checkouts/{uuid}", "webhooks/deliveries"])
+    def test_refuses_a_post_where_nothing_is_posted(self, api: Api, held: Checkout, path: str) -> None:
+        refused(api.post(path.format(uuid=held.pk), {}), 405, "method_not_allowed")
+
+    @pytest.mark.parametrize("path", [path for path in POSTS if path.count("/") > 1])
+    def test_refuses_a_get_of_a_verb(self, api: Api, held: Checkout, path: str) -> None:
+        with nothing_moves():
+            refused(api.get(path.format(uuid=held.pk)), 405, "method_not_allowed")
+
+    @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/api/",
+            "/api/merchant/v1/",
+            "/api/merchant/v2/checkouts",
+            "/api/merchant/v1/Checkouts",
+            "/api/merchant/v1/checkouts/",
+            "/api/merchant/v1//checkouts",
+            "/api/merchant/v1/checkouts/{uuid}/",
+            "/api/merchant/v1/checkouts/{uuid}/capture/",
+            "/api/merchant/v1/checkouts/{uuid}/void",
+            "/api/merchant/v1/checkouts/..%2f..%2fadmin",
+            "/api/merchant/v1/checkouts%00",
+            "/api/merchant/v1/<script>",
+            "/oauth/token/",
+            "/oauth/authorize",
+        ],
+    )
+    def test_of_nothing_answers_json(self, api: Api, held: Checkout, method: str, path: str) -> None:
+        with nothing_moves():
+            answer = api.client.generic(
+                method, path.format(uuid=held.pk), b"{}", JSON, headers=api.headers({})
+            )
+            refused(answer, 404, "not_found")
+
+    @pytest.mark.parametrize("accept", ["text/html", "application/xml", "image/*;q=0.1", "garbage", ""])
+    def test_answers_json_whatever_is_accepted(self, api: Api, unpaid: Checkout, accept: str) -> None:
+        answer = api.get(f"checkouts/{unpaid.pk}", accept=accept)
+        assert (answer.status_code, answer["Content-Type"]) == (200, JSON)
+        refused(api.get("checkouts/x", accept=accept), 404, "checkout_not_found")
+
+    def test_of_a_stranger_is_not_a_host(self, api: Api) -> None:
+        answer = api.get("checkouts", host="evil.example")
+        assert (answer.status_code, answer["Content-Type"]) == (400, JSON)
+
+    def test_leaves_a_row_for_every_refused_call_of_a_checkout(self, api: Api, unpaid: Checkout) -> None:
+        refused(send(api, f"checkouts/{unpaid.pk}/capture", b"{"), 400, "invalid_json")
+        call = ApiCall.objects.get()
+        assert (call.checkout_uuid, call.status, call.error_code) == (unpaid.pk, 400, "invalid_json")

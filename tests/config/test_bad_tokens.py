@@ -1,0 +1,247 @@
+"""Who calls: the token endpoint and the bearer header, asked wrongly (INTERFACE.md 2, 3)."""
+
+import base64
+import json
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from oauth2_provider.models import AccessToken
+
+from checkout.models import Checkout
+from portal.models import ApiClient
+from tests.conftest import Api
+from tests.refusals import MISSING, nothing_moves, refused, without
+
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+NIL = UUID(int=0)
+# Every address of the merchant API with its scope.
+ENDPOINTS = [
+    ("POST", "checkouts", "checkouts:write"),
+    ("GET", "checkouts", "checkouts:read"),
+    ("GET", f"checkouts/{NIL}", "checkouts:read"),
+    ("POST", f"checkouts/{NIL}/capture", "checkouts:write"),
+    ("POST", f"checkouts/{NIL}/cancel", "checkouts:write"),
+    ("POST", f"checkouts/{NIL}/refund", "refunds:write"),
+    ("POST", "webhooks/subscription", "webhooks:write"),
+    ("GET", "webhooks/subscription", "webhooks:read"),
+    ("DELETE", "webhooks/subscription", "webhooks:write"),
+    ("POST", "webhooks/secret/rotate", "webhooks:write"),
+    ("GET", "webhooks/deliveries", "webhooks:read"),
+]
+
+
+class Asker:
+    """Asks for tokens with Acme's key, changed as told."""
+
+    def __init__(self, api: Api) -> None:
+        self.client = Client(enforce_csrf_checks=True)
+        self.right = {
+            "grant_type": "client_credentials",
+            "client_id": api.key.client.client_id,
+            "client_secret": api.key.client_secret,
+        }
+
+    def ask(self, **changes: Any) -> Any:
+        return self.send(json.dumps(without(self.right | changes)))
+
+    def send(self, body: str | bytes, content_type: str = JSON, **headers: str) -> Any:
+        return self.client.generic("POST", "/oauth/token", body, content_type, headers=headers)
+
+    def basic(self, body: dict[str, str], client_id: str, secret: str) -> Any:
+        encoded = base64.b64encode(f"{client_id}:{secret}".encode()).decode()
+        return self.send(json.dumps(body), authorization=f"Basic {encoded}")
+
+
+@pytest.fixture
+def asker(api: Api) -> Asker:
+    return Asker(api)
+
+
+def refused_token(answer: Any, status: int, error: str) -> None:
+    """RFC 6749: the error at the top level, no envelope."""
+    assert (answer.status_code, answer["Content-Type"]) == (status, JSON), answer.content
+    assert answer.json()["error"] == error and "access_token" not in answer.json()
+    assert answer["Cache-Control"] == "no-store" and answer["X-Request-Id"]
+
+
+class TestTokenEndpoint:
+    @pytest.mark.parametrize(
+        ("changes", "status", "error"),
+        [
+            ({"grant_type": MISSING}, 400, "invalid_request"),
+            ({"grant_type": "password"}, 400, "unsupported_grant_type"),
+            ({"grant_type": "authorization_code"}, 400, "unsupported_grant_type"),
+            ({"grant_type": "refresh_token"}, 400, "unsupported_grant_type"),
+            ({"grant_type": "magic"}, 400, "unsupported_grant_type"),
+            ({"grant_type": ""}, 400, "unsupported_grant_type"),
+            ({"grant_type": 5}, 400, "invalid_request"),
+            ({"client_id": MISSING}, 401, "invalid_client"),
+            ({"client_id": "client_unknown"}, 401, "invalid_client"),
+            ({"client_id": None}, 400, "invalid_request"),
+            ({"client_id": "a\x00b"}, 400, "invalid_request"),
+            ({"client_secret": MISSING}, 401, "invalid_client"),
+            ({"client_secret": ""}, 401, "invalid_client"),
+            ({"client_secret": "wrong"}, 401, "invalid_client"),
+            ({"client_secret": "pä\u202ess"}, 401, "invalid_client"),
+            ({"client_secret": "a\x00b"}, 400, "invalid_request"),
+            ({"client_secret": ["x"]}, 400, "invalid_request"),
+            ({"client_secret": "x" * 5_000}, 400, "invalid_request"),
+            ({"client_secret": "x" * 1_000_000}, 400, "invalid_request"),
+            ({"scope": "everything"}, 400, "invalid_scope"),
+            ({"scope": "checkouts:read admin"}, 400, "invalid_scope"),
+        ],
+    )
+    def test_refuses_in_rfc_6749s_words(
+        self, asker: Asker, changes: dict[str, Any], status: int, error: str
+    ) -> None:
+        refused_token(asker.ask(**changes), status, error)
+        assert AccessToken.objects.count() == 1
+
+    @pytest.mark.parametrize("mutate", [str.upper, lambda secret: f"{secret} ", lambda secret: secret[:-1]])
+    def test_compares_the_secret_exactly(self, asker: Asker, mutate: Any) -> None:
+        refused_token(asker.ask(client_secret=mutate(asker.right["client_secret"])), 401, "invalid_client")
+
+    def test_does_not_tell_an_unknown_client_from_a_wrong_secret(self, asker: Asker, rival_api: Api) -> None:
+        unknown = asker.ask(client_id="client_unknown")
+        strangers = asker.ask(client_secret=rival_api.key.client_secret)
+        refused_token(strangers, 401, "invalid_client")
+        assert unknown.content == strangers.content
+
+    def test_a_revoked_client_gets_none(self, asker: Asker) -> None:
+        ApiClient.objects.update(revoked_at=timezone.now())
+        refused_token(asker.ask(), 401, "invalid_client")
+
+    @pytest.mark.parametrize(
+        ("body", "content_type", "error"),
+        [
+            (b"{", JSON, "invalid_request"),
+            (b"[]", JSON, "invalid_request"),
+            (b"\xff\xfe", JSON, "invalid_request"),
+            (b'{"grant_type": "client_credentials", "grant_type": "password"}', JSON, "invalid_request"),
+            (b"grant_type=client_credentials&grant_type=client_credentials", FORM, "invalid_request"),
+            (b"grant_type=client_credentials&client_id=a%00b", FORM, "invalid_request"),
+            (b"grant_type=client_credentials&client_id=%ff", FORM, "invalid_client"),
+            (b"&".join(b"a%d=1" % number for number in range(1_100)), FORM, "invalid_request"),
+            (b"grant_type=client_credentials", "text/plain", "invalid_request"),
+            (b"--x--", "multipart/form-data; boundary=x", "invalid_request"),
+            (b"", JSON, "invalid_request"),
+        ],
+    )
+    def test_refuses_a_body_that_it_cannot_read(
+        self, asker: Asker, body: bytes, content_type: str, error: str
+    ) -> None:
+        status = 401 if error == "invalid_client" else 400
+        refused_token(asker.send(body, content_type), status, error)
+
+    @pytest.mark.parametrize("header", ["Basic", "Basic !", "Basic gA==", "Basic bm9jb2xvbg=="])
+    def test_refuses_a_malformed_basic_header(self, asker: Asker, header: str) -> None:
+        answer = asker.send(json.dumps({"grant_type": "client_credentials"}), authorization=header)
+        assert answer.status_code in (400, 401) and "error" in answer.json()
+
+    def test_refuses_basic_and_body_that_differ(self, asker: Asker) -> None:
+        refused_token(
+            asker.basic(asker.right, "client_other", asker.right["client_secret"]), 400, "invalid_request"
+        )
+
+    def test_answers_basic_in_its_own_scheme(self, asker: Asker) -> None:
+        answer = asker.basic({"grant_type": "client_credentials"}, asker.right["client_id"], "wrong")
+        refused_token(answer, 401, "invalid_client")
+        assert answer["WWW-Authenticate"].startswith("Basic ")
+
+    @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+    def test_takes_post_alone(self, asker: Asker, method: str) -> None:
+        answer = asker.client.generic(method, "/oauth/token", json.dumps(asker.right), JSON)
+        refused_token(answer, 405, "invalid_request")
+        assert answer["Allow"] == "POST"
+
+    def test_never_reads_the_address(self, asker: Asker) -> None:
+        query = "&".join(f"{name}={value}" for name, value in asker.right.items())
+        answer = asker.client.generic("POST", f"/oauth/token?{query}", b"{}", JSON)
+        refused_token(answer, 400, "invalid_request")
+
+    def test_takes_json_form_and_basic(self, asker: Asker) -> None:
+        form = "&".join(f"{name}={value}" for name, value in asker.right.items())
+        grant = {"grant_type": "client_credentials"}
+        key = asker.right["client_id"], asker.right["client_secret"]
+        for answer in (asker.ask(), asker.send(form, FORM), asker.basic(grant, *key)):
+            body = answer.json()
+            assert set(body) == {"access_token", "token_type", "expires_in", "scope"}
+            assert (body["token_type"], body["expires_in"]) == ("Bearer", 3600)
+            assert answer["Cache-Control"] == "no-store"
+
+    def test_gives_the_scopes_that_were_asked_for(self, asker: Asker) -> None:
+        assert asker.ask(scope="checkouts:read").json()["scope"] == "checkouts:read"
+        assert len(asker.ask().json()["scope"].split()) == 5
+
+    def test_ignores_unknown_parameters(self, asker: Asker) -> None:
+        assert asker.ask(colour="green", number=5).status_code == 200
+
+
+class TestBearer:
+    @pytest.mark.parametrize(("method", "path", "scope"), ENDPOINTS)
+    def test_is_asked_for_everywhere(self, api: Api, method: str, path: str, scope: str) -> None:
+        with nothing_moves():
+            answer = api.client.generic(method, f"/api/merchant/v1/{path}")
+            refused(answer, 401, "missing_token")
+        assert answer["WWW-Authenticate"] == "Bearer"
+
+    @pytest.mark.parametrize(("method", "path", "scope"), ENDPOINTS)
+    def test_needs_the_scope(self, api: Api, method: str, path: str, scope: str) -> None:
+        others = " ".join(name for _, _, name in ENDPOINTS if name != scope)
+        headers = {"authorization": f"Bearer {api.get_token(scope=others)}"}
+        with nothing_moves():
+            refused(
+                api.client.generic(method, f"/api/merchant/v1/{path}", headers=headers),
+                403,
+                "insufficient_scope",
+            )
+
+    @pytest.mark.parametrize(
+        ("header", "code"),
+        [
+            ("", "missing_token"),
+            ("Basic dTpw", "missing_token"),
+            ("{token}", "missing_token"),
+            ("Bearer", "invalid_token"),
+            ("Bearer ", "invalid_token"),
+            ("Bearer {token} {token}", "invalid_token"),
+            ("Bearer {token},Bearer {token}", "invalid_token"),
+            ("Bearer {token}x", "invalid_token"),
+            ("Bearer garbage", "invalid_token"),
+            ("Bearer " + "x" * 10_000, "invalid_token"),
+            ("Bearer tökén", "invalid_token"),
+            ("Bearer a\x00b", "invalid_token"),
+            ('Bearer "{token}"', "invalid_token"),
+        ],
+    )
+    def test_refuses_what_is_no_token(self, api: Api, held: Checkout, header: str, code: str) -> None:
+        headers = {"authorization": header.format(token=api.token)}
+        with nothing_moves():
+            answer = api.client.post(f"/api/merchant/v1/checkouts/{held.pk}/capture", headers=headers)
+            refused(answer, 401, code)
+        assert answer["WWW-Authenticate"] == "Bearer"
+
+    def test_refuses_an_expired_token(self, api: Api, held: Checkout) -> None:
+        AccessToken.objects.update(expires=timezone.now() - timedelta(seconds=1))
+        with nothing_moves():
+            refused(api.post(f"checkouts/{held.pk}/capture"), 401, "invalid_token")
+
+    def test_refuses_the_token_of_a_revoked_client(self, api: Api) -> None:
+        ApiClient.objects.update(revoked_at=timezone.now())
+        refused(api.get("checkouts"), 401, "invalid_token")
+
+    def test_reads_no_token_in_address_body_or_cookie(self, api: Api, held: Checkout) -> None:
+        api.client.cookies["access_token"] = api.token
+        path = f"/api/merchant/v1/checkouts/{held.pk}/capture?access_token={api.token}"
+        with nothing_moves():
+            body = json.dumps({"access_token": api.token})
+            refused(api.client.generic("POST", path, body, JSON), 401, "missing_token")
+
+    def test_takes_the_scheme_in_any_case(self, api: Api, unpaid: Checkout) -> None:
+        for scheme in ("bearer", "BEARER", "Bearer "):
+            headers = {"authorization": f"{scheme} {api.token}"}
+            assert api.client.get("/api/merchant/v1/checkouts", headers=headers).status_code == 200

@@ -1,0 +1,62 @@
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout.models import Checkout
+from config.lib import limits
+from tests import factories
+from tests.conftest import Api
+from tests.factories import make_late
+from tests.portal.test_oauth import ask, credentials
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _two_a_minute(settings: Settings) -> None:
+    settings.LIMITS = dict.fromkeys(settings.LIMITS, "2/minute")
+
+
+class TestBuckets:
+    def test_of_reads_and_creates_are_apart(self, api: Api) -> None:
+        answers = [api.get("checkouts").status_code for _ in range(3)]
+        assert answers == [200, 200, 429]
+        refused = [api.post("checkouts", factories.order()) for _ in range(3)][-1]
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limited")
+        assert refused["Retry-After"] == "1" and Checkout.objects.count() == 2
+
+    def test_are_each_clients_own(self, api: Api, rival_api: Api) -> None:
+        for _ in range(3):
+            api.get("checkouts")
+        assert rival_api.get("checkouts").status_code == 200
+
+    def test_count_in_this_process_while_redis_is_out(
+        self, api: Api, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settings.REDIS_URL = "unix:///nowhere/valkey.sock"
+        limits._shared.cache_clear()
+        try:
+            assert [api.get("checkouts").status_code for _ in range(3)] == [200, 200, 429]
+        finally:
+            limits._shared.cache_clear()
+            monkeypatch.setattr(limits, "_out_until", 0.0)
+
+
+class TestCapture:
+    def test_has_a_bucket_of_its_own_and_is_never_refused_at_the_end_of_a_hold(
+        self, api: Api, held: Checkout
+    ) -> None:
+        path = f"checkouts/{held.pk}/capture"
+        for _ in range(2):
+            api.post("checkouts", factories.order())
+        answers = [api.post(path, {"amount": 1}).status_code for _ in range(3)]
+        assert answers == [422, 422, 429]
+        make_late(held)
+        assert api.post(path).status_code == 409
+
+
+class TestTokenFailures:
+    def test_are_limited_per_client_and_address(self, api: Api) -> None:
+        wrong = credentials(api, client_secret="wrong")
+        assert [ask(wrong).status_code for _ in range(3)] == [401, 401, 429]
+        assert ask(credentials(api)).status_code == 429
+        assert ask(credentials(api, client_id="other")).status_code == 401

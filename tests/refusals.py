@@ -1,0 +1,64 @@
+"""What every refusal has in common: the envelope (INTERFACE.md 1), and books in which nothing has moved."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import connection
+
+from checkout.models import Checkout, Item, Refund
+from payments.models import Operation, Payment, Posting
+from webhooks.models import Delivery, Event, SigningSecret, Subscription
+
+BOOKS = (
+    Checkout,
+    Item,
+    Payment,
+    Operation,
+    Posting,
+    Refund,
+    Event,
+    Delivery,
+    Subscription,
+    SigningSecret,
+)
+ENVELOPE = {"code", "message", "param", "details", "request_id", "doc_url"}
+MISSING: Any = object()
+
+
+@contextmanager
+def nothing_moves() -> Iterator[None]:
+    """Fail if the block changes any row of the money and event tables."""
+    before = _rows()
+    yield
+    assert _rows() == before
+
+
+def _rows() -> dict[str, str | None]:
+    """Every row of the books as JSON, table by table, in one statement."""
+    tables = [model._meta.db_table for model in BOOKS]
+    selects = [f"SELECT '{table}', jsonb_agg(t ORDER BY t.id)::text FROM {table} t" for table in tables]
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(selects))
+        return dict(cursor.fetchall())
+
+
+def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[str, Any]:
+    """Check the whole envelope, and that it names each of `params` (the first one in `param`); return it."""
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/json"), answer.content[:500]
+    body = answer.json()
+    assert list(body) == ["error"] and set(body["error"]) == ENVELOPE
+    error: dict[str, Any] = body["error"]
+    assert error["code"] == code, error
+    assert error["request_id"] == answer["X-Request-Id"] != ""
+    assert error["doc_url"].endswith(f"#error-{code}") and error["message"]
+    assert answer["Cache-Control"] == "no-store"
+    named = [row.get("param") for row in error["details"]]
+    assert error["param"] == (named[0] if named else None)
+    assert set(params) <= set(named), error
+    return error
+
+
+def without(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields less those that are MISSING."""
+    return {name: value for name, value in fields.items() if value is not MISSING}
