@@ -28,6 +28,7 @@ check: export SECRET_KEY := nobody-signs-with-this-key-0123456789-abcdefghijklm
 check: export FIELD_KEYS := AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
 check: export DATABASE_URL := postgresql://checkout@127.0.0.1:1/checkout
 check: export REDIS_URL := redis://127.0.0.1:1/0
+check: export DATABASE_POOL := 0
 check: export PROVIDER := adapter.of.production.Provider
 check: export SMS_SENDER := adapter.of.production.Sender
 check: $(INSTALLED) ## Format, lint, types, floors, migrations and production settings

@@ -71,7 +71,9 @@ class Refusal(NamedTuple):
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """GET /api/docs."""
-    return render(request, "docs.html", _context(), headers={"Cache-Control": "public, max-age=300"})
+    response = render(request, "docs.html", _context())
+    response["Cache-Control"] = "public, max-age=300"
+    return response
 
 
 @functools.cache

@@ -37,8 +37,9 @@ def text(document: dict[str, Any]) -> str:
         "{authorized}": f"{', '.join(starts[:-1])} and {starts[-1]}",
         "{attempts}": str(patient.attempts),
     }
+    limits = {f"{{{name}}}": rate.replace("/", " a ") for name, rate in settings.LIMITS.items()}
     guide = GUIDE
-    for placeholder, value in filled.items():
+    for placeholder, value in (filled | limits).items():
         guide = guide.replace(placeholder, value)
     return guide
 

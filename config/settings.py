@@ -163,15 +163,14 @@ WHITENOISE_AUTOREFRESH = False
 # --- Database --------------------------------------------------------------------------------------------
 
 _DATABASE = env.database("DATABASE_URL")
+_POOL_SIZE = env.integer("DATABASE_POOL", 16)  # 0: one connection at a time, made when needed
+_POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else False
 DATABASES = {
     "default": {
         **_DATABASE,
         "ENGINE": "django.db.backends.postgresql",
         "CONN_HEALTH_CHECKS": True,  # a connection that died in the pool fails no request
-        "OPTIONS": {
-            **_DATABASE["OPTIONS"],
-            "pool": {"min_size": 1, "max_size": env.integer("DATABASE_POOL", 16), "timeout": 5},
-        },
+        "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL},
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -231,6 +230,12 @@ OAUTH2_PROVIDER = {
     "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
     "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
     "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_SCHEME": True,
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
 }
 LIMITS = {  # INTERFACE.md 8
     "reads": env.text("LIMIT_READS", "100/second"),

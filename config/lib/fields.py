@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from rest_framework import serializers
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
+_ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -94,7 +96,7 @@ class ReturnUrl(Text):
         try:
             parts = urlsplit(url)
             host, port = parts.hostname or "", parts.port
-            host.encode("idna")
+            plain_host = host.encode("idna").decode().lower()
         except (ValueError, UnicodeError):
             raise serializers.ValidationError("Must be a valid https address.") from None
         if re.search(r"[\s\\]", url) or "@" in parts.netloc or port == 0 or not host:
@@ -103,15 +105,19 @@ class ReturnUrl(Text):
             )
         if settings.LOCAL and host in _LOOPBACK and parts.scheme in {"http", "https"}:
             return url
-        if parts.scheme != "https" or "." not in host or _is_private(host):
+        if parts.scheme != "https" or not _is_public(plain_host):
             raise serializers.ValidationError("Must be an absolute https address that customers can reach.")
         return url
 
 
-def _is_private(host: str) -> bool:
-    """Address literals and names of this machine lead a customer nowhere good."""
-    return bool(re.fullmatch(r"[0-9a-fx.:\[\]]+", host) and not re.search(r"[g-wyz]", host)) or (
-        host.endswith((".localhost", ".local", ".internal"))
+def _is_public(host: str) -> bool:
+    """Address literals (also `0x7f.1`, as browsers read them) and this machine's names lead nowhere good."""
+    name = host.removesuffix(".")
+    return (
+        _HOST_NAME.fullmatch(host) is not None
+        and "." in name
+        and not _ENDS_IN_A_NUMBER.fullmatch(host)
+        and not name.endswith((".localhost", ".local", ".internal"))
     )
 
 

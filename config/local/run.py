@@ -208,7 +208,7 @@ def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], fold
     known = {
         **credentials,
         "base_url": base_url,
-        "portal_url": f"{base_url}/portal/",
+        "portal_url": f"{base_url}/portal",
         "admin_url": f"{base_url}/admin/",
         "shop_url": f"http://127.0.0.1:{variables['SHOP_PORT']}",
     }

@@ -5,24 +5,20 @@ BASE_URL, SHOP_CLIENT_ID, SHOP_CLIENT_SECRET and SHOP_STATE, the path of its SQL
 """
 
 import contextlib
-import functools
-import http.server
 import json
 import os
-import re
 import secrets
 import sqlite3
-import string
 import threading
 import time
-import urllib.request
 from datetime import UTC, datetime, timedelta
 from html import escape
 from http.client import HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from string import Template
 from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import parse_qsl
+from urllib import error, parse, request
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
@@ -30,119 +26,162 @@ from webhooks import signing
 
 Json = dict[str, Any]
 
-ZONE, FEE = "Europe/London", 175
-TODAY = datetime.now(ZoneInfo(ZONE)).replace(hour=19, minute=30, second=0, microsecond=0)
-SHOWS = {  # place, price, days ahead
-    "union-hall": ("Union Hall, London", 2250, 21),
-    "boathouse": ("The Boathouse, Bristol", 1950, 23),
-    "pier-nine": ("Pier Nine, Hull", 1800, 28),
+ADDRESS = f"http://127.0.0.1:{os.environ['SHOP_PORT']}"
+CLIENT = {"client_id": os.environ["SHOP_CLIENT_ID"], "client_secret": os.environ["SHOP_CLIENT_SECRET"]}
+DIRECTLY = request.build_opener(request.ProxyHandler({}))  # the service runs on this machine
+FORM_TOKEN = secrets.token_urlsafe()  # no other site knows it, so none can ask for a refund
+PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+ZONE, FEE, MOST_BYTES = "Europe/London", 175, 65_536
+DOORS = datetime.now(ZoneInfo(ZONE)).replace(hour=19, minute=30, second=0, microsecond=0)
+SHOWS = {
+    "union-hall": ("Union Hall, London", 2250, DOORS + timedelta(days=21)),
+    "boathouse": ("The Boathouse, Bristol", 1950, DOORS + timedelta(days=23)),
+    "pier-nine": ("Pier Nine, Hull", 1800, DOORS + timedelta(days=28)),
 }
-HEADLINES = {
+SAID = {
     "created": "Waiting for your payment",
-    "expired": "Not paid in time. Nothing was taken.",
-    "authorized": "Your money is held. We are confirming your order.",
-    "voided": "Not confirmed. Nothing was taken.",
+    "expired": "Not paid in time, nothing was taken",
+    "authorized": "Your money is held while we confirm",
+    "voided": "Not confirmed, nothing was taken",
     "captured": "Your tickets are ready",
     "refunding": "Your money is going back",
     "refunded": "You have your money back",
 }
 TABLES = """
-signing_secret (client_id TEXT PRIMARY KEY, secret TEXT)
-orders (id TEXT PRIMARY KEY, title TEXT, total INT, placed_at TEXT, checkout_uuid TEXT, fulfilled_at TEXT)
-event (id TEXT PRIMARY KEY, type TEXT, checkout_uuid TEXT, received_at TEXT, done_at TEXT)
+CREATE TABLE IF NOT EXISTS signing_secret (client_id TEXT PRIMARY KEY, secret TEXT);
+CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, title TEXT, placed_at TEXT, checkout_uuid TEXT, done_at TEXT);
+CREATE TABLE IF NOT EXISTS event (id TEXT PRIMARY KEY, type TEXT, checkout_uuid TEXT, received_at TEXT, done_at TEXT);
 """
-PAGE = string.Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
-OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the service is on this machine
+token, renew_at = "", 0.0
 
 
 class CallFailed(Exception):
     """The service's error code, or no_answer."""
 
 
-class Api:
-    """The service's API, with an access token that is kept until shortly before it expires."""
+def call(method: str, path: str, body: Json | None = None, key: str = "") -> Json:
+    """Call the merchant API and return the answer's `data`; `key` is an Idempotency-Key. Raises CallFailed."""
+    global token, renew_at
+    if time.monotonic() >= renew_at:
+        answer = send("POST", "/oauth/token", {"grant_type": "client_credentials", **CLIENT}, {}, seconds=3)
+        token, renew_at = answer["access_token"], time.monotonic() + answer["expires_in"] * 0.9
+    headers = {"Authorization": f"Bearer {token}"} | ({"Idempotency-Key": key} if key else {})
+    try:
+        return dict(send(method, f"/api/merchant/v1{path}", body, headers).get("data", {}))
+    except CallFailed as failure:
+        renew_at = 0.0 if str(failure) == "invalid_token" else renew_at
+        raise
 
-    def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
-        self.client_id, self._base_url, self._client_secret = client_id, base_url, client_secret
-        self._token, self._renew_at = "", 0.0
 
-    def call(self, method: str, path: str, body: Json | None = None, key: str = "") -> Json:
-        """Return the answer's `data`; `key` is an Idempotency-Key. Raises CallFailed."""
-        if time.monotonic() >= self._renew_at:
-            client = {"client_id": self.client_id, "client_secret": self._client_secret}
-            answer = self._send("POST", "/oauth/token", {"grant_type": "client_credentials", **client}, {}, seconds=3)
-            self._token, self._renew_at = answer["access_token"], time.monotonic() + answer["expires_in"] * 0.9
-        headers = {"Authorization": f"Bearer {self._token}"} | ({"Idempotency-Key": key} if key else {})
-        try:
-            content: Json = self._send(method, f"/api/merchant/v1{path}", body, headers).get("data", {})
-        except CallFailed as failure:
-            if str(failure) == "invalid_token":
-                self._renew_at = 0.0
+def send(method: str, path: str, body: Json | None, headers: dict[str, str], seconds: int = 10) -> Json:
+    """One exchange of JSON. A token (3 s) and a capture (10 s) fit together into a webhook's 15 s."""
+    content = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"} | headers
+    asked = request.Request(os.environ["BASE_URL"] + path, content, headers, method=method)
+    try:
+        with DIRECTLY.open(asked, timeout=seconds) as answer:
+            return dict(json.loads(answer.read() or "{}"))
+    except error.HTTPError as refused:
+        code = f"http_{refused.code}"
+        with contextlib.suppress(ValueError, LookupError, TypeError), refused:
+            code = json.load(refused)["error"]["code"]
+        raise CallFailed(code) from None
+    except (OSError, HTTPException, ValueError):
+        raise CallFailed("no_answer") from None
+
+
+def sql(statement: str, *values: str | None) -> list[Any]:
+    """Run one statement, which commits by itself: every step of the shop may be repeated after a crash."""
+    with contextlib.closing(sqlite3.connect(os.environ["SHOP_STATE"], isolation_level=None)) as connection:
+        connection.row_factory = sqlite3.Row
+        return connection.execute(statement, values).fetchall()
+
+
+def log(sentence: str) -> None:
+    print(sentence, flush=True)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")[:23] + "Z"
+
+
+def signing_secrets() -> list[str]:
+    return [row["secret"] for row in sql("SELECT secret FROM signing_secret WHERE client_id = ?", CLIENT["client_id"])]
+
+
+def subscribe() -> None:
+    """Register for all events. The secret is told only once: one that was lost is replaced at once."""
+    answer = call("POST", "/webhooks/subscription", {"url": f"{ADDRESS}/webhooks", "event_types": ["*"]})
+    if "signing_secret" not in answer and not signing_secrets():
+        answer = call("POST", "/webhooks/secret/rotate", {"revoke_previous": True})
+    if "signing_secret" in answer:
+        sql("REPLACE INTO signing_secret VALUES (?, ?)", CLIENT["client_id"], answer["signing_secret"])
+    log("webhook subscription registered")
+
+
+def buy(show: str, quantity: int) -> str:
+    """Create the checkout of a new order and return the page to pay it on."""
+    (place, price, starts_at), order_id = SHOWS[show], str(uuid4())
+    custom_data = {"event_id": show, "event_start": starts_at.isoformat(), "time_zone": ZONE}
+    ticket = {"item_ref": show, "name": f"Night Ferries at {place}", "unit_price": price, "category": "ticket"}
+    fee = {"item_ref": "booking-fee", "name": "Booking fee", "unit_price": FEE, "category": "fee"}
+    each = {"quantity": quantity, "currency": "GBP"}
+    order = {
+        "merchant_order_id": order_id,
+        "total_amount": quantity * (price + FEE),
+        "currency": "GBP",
+        "return_url": f"{ADDRESS}/orders/{order_id}",
+        "cancel_url": f"{ADDRESS}/",
+        "items": [ticket | each | {"custom_data": custom_data}, fee | each],
+    }
+    sql("INSERT INTO orders VALUES (?, ?, ?, NULL, NULL)", order_id, f"{quantity} × {place}", now())
+    try:
+        checkout = call("POST", "/checkouts", order, key=order_id)
+    except CallFailed:  # the key makes a second try safe: it can never become a second checkout
+        checkout = call("POST", "/checkouts", order, key=order_id)
+    sql("UPDATE orders SET checkout_uuid = ? WHERE id = ?", checkout["checkout_uuid"], order_id)
+    log(f"order {order_id}: checkout {checkout['checkout_uuid']} created")
+    return str(checkout["checkout_url"])
+
+
+def receive(signature: str | None, body: bytes) -> tuple[int, str]:
+    """Take in a webhook and return the answer to it. The body is read only once its signature is proven."""
+    known = signing_secrets()
+    if not known:
+        return 503, "not_ready"  # it will come again
+    try:
+        event = signing.verify(signature, body, known, int(time.time()))
+    except signing.VerificationError as refused:
+        log(f"webhook refused: {refused.reason}")
+        return 400, refused.reason
+    about = event["data"]
+    values = (event["id"], event["type"], about.get("checkout_uuid"), now())
+    sql("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?, NULL)", *values)
+    if sql("SELECT 1 FROM event WHERE id = ? AND done_at IS NOT NULL", event["id"]):
+        log(f"webhook {event['id']} is known already")
+        return 200, "known"
+    log(f"webhook {event['id']} {event['type']} received")
+    try:
+        if event["type"] == "checkout.authorized":
+            capture(about["merchant_order_id"], about["checkout_uuid"])
+    except CallFailed as failure:
+        log(f"webhook {event['id']} must come again: {failure}")
+        return 500, str(failure)
+    sql("UPDATE event SET done_at = ? WHERE id = ?", now(), event["id"])
+    return 200, "done"
+
+
+def capture(order_id: str, checkout_uuid: str) -> None:
+    """Take the held money; its 200 alone fulfils the order. Money for an order that is not ours is let go."""
+    verb = "capture" if sql("SELECT 1 FROM orders WHERE id = ?", order_id) else "cancel"
+    try:
+        call("POST", f"/checkouts/{checkout_uuid}/{verb}", {})
+    except CallFailed as failure:
+        if str(failure) not in ("not_capturable", "not_cancellable"):
             raise
-        return content
-
-    def _send(self, method: str, path: str, body: Json | None, headers: Json, seconds: int = 10) -> Json:
-        # A token (3 s) and a capture (10 s) fit together into a webhook's 15 s.
-        content = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json"} | headers
-        request = urllib.request.Request(self._base_url + path, content, headers, method=method)
-        try:
-            with OPENER.open(request, timeout=seconds) as answer:
-                return dict(json.loads(answer.read() or b"{}"))
-        except HTTPError as refused:
-            with contextlib.suppress(ValueError, KeyError, TypeError), refused:
-                raise CallFailed(json.load(refused)["error"]["code"]) from None
-            raise CallFailed(f"http_{refused.code}") from None
-        except (OSError, HTTPException, ValueError):
-            raise CallFailed("no_answer") from None
-
-
-class Shop:
-    """Orders, and the events that drive them. Each statement commits by itself, each step may be repeated."""
-
-    def __init__(self, api: Api, address: str, state: str) -> None:
-        self.api, self._address, self._state = api, address, state
-        self.form_token = secrets.token_urlsafe()
-        for table in TABLES.strip().splitlines():
-            self.rows(f"CREATE TABLE IF NOT EXISTS {table}")
-
-    def rows(self, statement: str, *values: object) -> list[Any]:
-        with contextlib.closing(sqlite3.connect(self._state, isolation_level=None)) as connection:
-            connection.row_factory = sqlite3.Row
-            return connection.execute(statement, values).fetchall()
-
-    def signing_secrets(self) -> list[str]:
-        found = self.rows("SELECT secret FROM signing_secret WHERE client_id = ?", self.api.client_id)
-        return [row["secret"] for row in found]
-
-    def subscribe(self) -> None:
-        """Register for all events. The secret is shown once only: one that is lost is replaced at once."""
-        wanted = {"url": f"{self._address}/webhooks", "event_types": ["*"]}
-        answer = self.api.call("POST", "/webhooks/subscription", wanted)
-        if "signing_secret" not in answer and not self.signing_secrets():
-            answer = self.api.call("POST", "/webhooks/secret/rotate", {"revoke_previous": True})
-        if "signing_secret" in answer:
-            own = (self.api.client_id, answer["signing_secret"])
-            self.rows("INSERT OR REPLACE INTO signing_secret VALUES (?, ?)", *own)
-        log("webhook subscription registered")
-
-    def buy(self, show: str, quantity: int) -> str:
-        """Create an order's checkout and return the page to pay it on."""
-        (place, price, days), order_id = SHOWS[show], str(uuid4())
-        starts_at = (TODAY + timedelta(days)).isoformat()
-        custom = {"event_id": show, "event_start": starts_at, "time_zone": ZONE}
-        lines = [
-            {"item_ref": show, "name": place, "unit_price": price, "category": "ticket", "custom_data": custom},
-            {"item_ref": "fee", "name": "Booking fee", "unit_price": FEE, "category": "fee"},
-        ]
-        order = {
-            "merchant_order_id": order_id,
-            "total_amount": quantity * (price + FEE),
-            "currency": "GBP",
-            "return_url": f"{self._address}/orders/{order_id}",
-            "cancel_url": f"{self._address}/",
-            "items": [line | {"quantity": quantity, "currency": "GBP"} for line in lines],
-        }
-        title = f"{quantity} × {place}"
-        self.rows("INSERT INTO orders (id, title, total, placed_at) VALUES (?, ?, ?, ?)", order_id, title, ...)
-        ...
+        log(f"order {order_id}: too late to {verb}")
+        return
+    log(f"order {order_id}: {verb} succeeded")
+    if verb == "capture":
+        sql("UPDATE orders SET done_at = ? WHERE id = ? AND done_at IS NULL", now(), order_id)
+        log

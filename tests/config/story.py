@@ -196,7 +196,7 @@ class Story:
         self.call("", "POST", "checkouts", b" " * (256 * 1024 + 1))
         self.call("", "POST", "checkouts", b"a=1", **{"content-type": "application/x-www-form-urlencoded"})
         self.call("", "POST", "checkouts", ORDER | {"total_amount": 9500})
-        self.call("", "POST", "checkouts", ORDER | {"currency": "gbp", "items": [TICKETS | {"quantity": "4"}]})
+        self.call("", "POST", "checkouts", ORDER | {"return_url": "/thanks", "items": [TICKETS | {"quantity": "4"}]})
         self.call("", "POST", "checkouts", ORDER, Idempotency_Key="x" * 256)
         for order in (ORDER, ORDER | {"merchant_order_id": "A-20418"}):
             self.call("create_checkout", "POST", "checkouts", order, Idempotency_Key="order-20417")

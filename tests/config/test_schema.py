@@ -214,7 +214,7 @@ class TestAnswers:
         ref = {"merchant_refund_ref": "R-1"}
         assert api.post(f"checkouts/{held.pk}/refund", ref).status_code == 204
         seen.append(self._read(document, api, held))
-        story.tasks.finish_operations()
+        self.fits(document, self._advance(api, held), "sandbox_advance")
         seen.append(self._read(document, api, held))
         self.fits(document, api.post(f"checkouts/{held.pk}/refund", ref), "refund_checkout")
         assert seen == ["created", "authorized", "captured", "refunding", "refunded"]
@@ -232,6 +232,15 @@ class TestAnswers:
         assert refused["error"]["code"] == "not_capturable"
         self.fits(document, api.post(f"checkouts/{held.pk}/cancel"), "cancel_checkout")
         self.fits(document, api.get("checkouts"), "list_checkouts")
+
+    def _advance(self, api: Api, checkout: Checkout) -> Any:
+        """Let a minute pass, so that the refund settles."""
+        path = f"/api/sandbox/v1/checkouts/{checkout.pk}/advance"
+        for _ in range(2):
+            answer = api.client.post(
+                path, b'{"seconds": 60}', content_type="application/json", headers=api.headers({})
+            )
+        return answer
 
     def _read(self, document: dict[str, Any], api: Api, checkout: Checkout) -> str:
         """Read it, compare its fields with the table of its state, return the state."""
@@ -263,13 +272,14 @@ class Page(HTMLParser):
         self.inline += [tag] if tag in {"style", "script"} else []
 
 
-class TestPage:
-    @pytest.fixture(scope="class")
-    def page(self) -> Page:
-        answer = Client().get("/api/docs")
-        assert answer.status_code == 200
-        return Page(answer.content.decode())
+@pytest.fixture(scope="module")
+def page() -> Page:
+    answer = Client().get("/api/docs")
+    assert answer.status_code == 200
+    return Page(answer.content.decode())
 
+
+class TestPage:
     def test_has_an_anchor_for_each_error_code(self, page: Page) -> None:
         assert {f"error-{code}" for code in errors.ERRORS} <= set(page.anchors)
 
@@ -295,7 +305,7 @@ class TestPage:
 
     def test_needs_no_script_and_no_inline_style(self, page: Page) -> None:
         assert page.inline == []
-        assert Client().get("/api/docs")["Content-Security-Policy"].startswith("default-src 'none'")
+        assert Client().get("/api/docs")["Content-Security-Policy"].count("script-src 'self';") == 1
 
     def test_says_test_in_the_sandbox_alone(self) -> None:
         assert "<title>TEST" in Client().get("/api/docs").content.decode()
