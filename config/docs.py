@@ -12,9 +12,14 @@ from django.views.decorators.http import require_safe
 
 from config import docs_fields, docs_text, errors, schema
 from config.docs_fields import Row
-from config.schema_errors import ANY
+from config.schema_errors import ANY, WITH_BODY
 
 Schema = dict[str, Any]
+WIDE = (
+    dict.fromkeys(ANY, "Any call with a token")
+    | dict.fromkeys(WITH_BODY, "Any POST")
+    | dict.fromkeys(("not_found", "method_not_allowed"), "Any address")
+)
 
 
 class Section(NamedTuple):
@@ -35,18 +40,19 @@ class Shown(NamedTuple):
 
 
 class Call(NamedTuple):
-    """An endpoint, or an event."""
+    """An endpoint, or an event. `codes` are its error codes by status."""
 
     anchor: str
     title: str
     line: str
+    is_event: bool
     text: SafeString
     scope: str
     parameters: list[Row]
     fields: list[Row]
     request: str
     answers: list[Shown]
-    codes: list[tuple[int, str]]
+    codes: dict[str, list[str]]
 
 
 class Group(NamedTuple):
@@ -59,11 +65,12 @@ class Group(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A row of the error table; `calls` is empty when every call can answer it."""
+    """A row of the error table: `calls` can answer it, or those that `wide` tells."""
 
     code: str
     status: int
     text: str
+    wide: str
     calls: list[Call]
     example: str
 
@@ -115,27 +122,28 @@ def _group(document: Schema, tag: Schema) -> Group:
 def _call(document: Schema, place: str, method: str, operation: Schema) -> Call:
     is_event = place in document["webhooks"]
     media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    line = place if is_event else f"{method} {place}"
     return Call(
         anchor=operation["operationId"],
-        title=operation["summary"],
-        line=line,
+        title=place if is_event else operation["summary"],
+        line=f"{operation['summary']}." if is_event else f"{method} {place}",
+        is_event=is_event,
         text=docs_text.inline(operation["description"]),
         scope=next((scope for need in operation["security"] for scope in need["oauth2"]), ""),
         parameters=docs_fields.parameters(document, operation),
         fields=docs_fields.rows(document, media.get("schema", {})),
-        request=docs_text.json(media["example"]) if "example" in media else "",
+        request=_example(media),
         answers=[] if is_event else _answers(operation),
         codes=_codes(operation),
     )
 
 
 def _answers(operation: Schema) -> list[Shown]:
+    """What is answered with a body of its own, the envelope of errors left out."""
     return [
         Shown(status, docs_text.inline(answer["description"]), docs_fields.thing_of(media), _example(media))
         for status, answer in operation["responses"].items()
-        if status.startswith("2")
         for media in [answer.get("content", {}).get("application/json", {})]
+        if "examples" not in media
     ]
 
 
@@ -143,18 +151,18 @@ def _example(media: Schema) -> str:
     return docs_text.json(media["example"]) if "example" in media else ""
 
 
-def _codes(operation: Schema) -> list[tuple[int, str]]:
-    """The call's error codes, those that every call can answer left out."""
-    found = [
-        (int(status), code)
+def _codes(operation: Schema) -> dict[str, list[str]]:
+    """The call's error codes by status; the wide ones are told with the error table."""
+    found = {
+        status: answer.get("content", {}).get("application/json", {}).get("examples", {})
         for status, answer in operation["responses"].items()
-        if status.isdigit()
-        for code in answer.get("content", {}).get("application/json", {}).get("examples", {})
-    ]
-    return [(status, code) for status, code in found if code not in ANY]
+    }
+    own = {status: [code for code in codes if code not in WIDE] for status, codes in found.items()}
+    return {status: codes for status, codes in own.items() if codes}
 
 
 def _refusal(document: Schema, code: str, calls: list[Call]) -> Refusal:
     example = document["components"]["examples"][code]
-    found = [call for call in calls if code in [own for _, own in call.codes]]
-    return Refusal(code, errors.ERRORS[code].status, example["summary"], found, docs_text.json(example["value"]))
+    found = [call for call in calls if any(code in codes for codes in call.codes.values())]
+    body = docs_text.json(example["value"])
+    return Refusal(code, errors.ERRORS[code].status, example["summary"], WIDE.get(code, ""), found, body)

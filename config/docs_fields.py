@@ -11,12 +11,13 @@ KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mai
 
 
 class Row(NamedTuple):
-    """A field; `thing` is the object that it holds."""
+    """A field; `thing` is the object that it holds; `by_state` when only some states have it."""
 
     name: str
     kind: str
     thing: str
     is_required: bool
+    by_state: bool
     text: SafeString
 
 
@@ -87,7 +88,7 @@ def _collect(document: Schema, schema: Schema, names: list[str]) -> None:
 
 def _row(name: str, field: Schema, is_required: bool) -> Row:
     thing = _name(field) or _name(field.get("items", {}))
-    return Row(name, _kind(field), thing, is_required, docs_text.inline(field.get("description", "")))
+    return Row(name, _kind(field), thing, is_required, "x-states" in field, docs_text.inline(field.get("description", "")))
 
 
 def _kind(field: Schema) -> str:
@@ -122,9 +123,14 @@ def _limits(field: Schema) -> str:
         ("minLength", "maxLength", " characters"),
     ):
         if most in field:
-            low, high = field.get(least, 0), field[most]
-            return f", {low:,}{unit}" if low == high else f", {low:,} to {high:,}{unit}"
+            return f", {_span(field.get(least), field[most])}{unit}"
     return ""
+
+
+def _span(low: int | None, high: int) -> str:
+    if low is None:
+        return f"at most {high:,}"
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _name(schema: Schema) -> str:

@@ -122,6 +122,7 @@ TEMPLATES: list[dict[str, Any]] = [
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
+                "config.lib.pages.environment",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ]
@@ -206,7 +207,6 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "portal_home"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 SESSION_COOKIE_AGE = 12 * 3600
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
 
 # --- API -------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,6 @@ urlpatterns = [
     path("api/merchant/v1/", include(merchant_api)),
     path("", include("hosted_page.urls")),
     path("", include("portal.urls")),
-    path("accounts/", include("allauth.account.urls")),
     path("admin", RedirectView.as_view(url="/admin/", permanent=False)),
     path("admin/", admin.site.urls),
 ]

@@ -3,12 +3,13 @@
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from babel.dates import format_datetime, get_timezone_location
 from django.urls import reverse
 
 from checkout.models import Checkout, Item
+from config.lib import clock
 from payments import money
 
 
@@ -71,7 +72,7 @@ def _when(item: Item) -> str:
     """A ticket's date in its own place's time, when the merchant gave both."""
     custom = item.custom_data or {}
     start, zone = custom.get("event_start"), custom.get("time_zone", "UTC")
-    if not isinstance(start, str) or zone not in available_timezones():
+    if not isinstance(start, str) or zone not in clock.zones():
         return ""
     try:
         at = datetime.fromisoformat(start).astimezone(ZoneInfo(zone))
@@ -86,7 +87,7 @@ def zone_of(checkout: Checkout) -> ZoneInfo:
     """Return the time zone that the order lives in: its ticket's, else UTC."""
     first = checkout.items.order_by("position").first()
     zone = (first.custom_data or {}).get("time_zone") if first else None
-    return ZoneInfo(zone if isinstance(zone, str) and zone in available_timezones() else "UTC")
+    return ZoneInfo(zone if isinstance(zone, str) and zone in clock.zones() else "UTC")
 
 
 def clock_time(at: datetime, zone: ZoneInfo) -> str:

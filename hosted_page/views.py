@@ -363,7 +363,6 @@ def _render(
 ) -> HttpResponse:
     shared = {
         "order": summary.of(checkout),
-        "test_mode": settings.SANDBOX,
         "checkout_id": checkout.pk,
         "cancel_url_path": _address("pay_cancel", checkout) if may_cancel else "",
     }

@@ -2,13 +2,12 @@
 
 import re
 from typing import Any
-from zoneinfo import available_timezones
 
 import orjson
 from rest_framework import serializers
 
 from checkout.states import Status
-from config.lib import fields
+from config.lib import clock, fields
 
 MOST = 99_999_999
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -82,7 +81,7 @@ def _check_ticket(custom: dict[str, Any]) -> None:
         except serializers.ValidationError:
             problems["event_start"] = ["Must be a timestamp with an offset, such as 2026-06-01T18:30:00Z."]
     zone = custom.get("time_zone", "UTC")
-    if not isinstance(zone, str) or zone not in available_timezones():
+    if not isinstance(zone, str) or zone not in clock.zones():
         problems["time_zone"] = ["Must be an IANA time zone name, such as Europe/London."]
     if problems:
         raise serializers.ValidationError({"custom_data": problems})

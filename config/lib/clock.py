@@ -1,6 +1,8 @@
 """The one clock: PostgreSQL's."""
 
 from datetime import datetime
+from functools import cache
+from zoneinfo import available_timezones
 
 from django.db import connection
 
@@ -22,3 +24,9 @@ def iso(at: datetime | None) -> str | None:
     if at is None:
         return None
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+
+
+@cache
+def zones() -> frozenset[str]:
+    """Return the IANA time zone names, read once: listing them opens hundreds of files."""
+    return frozenset(available_timezones())

@@ -29,7 +29,6 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
         "merchant_name": membership.merchant.name,
         "environment": settings.ENVIRONMENT,
         "base_url": settings.BASE_URL,
-        "test_mode": settings.SANDBOX,
         "checkouts": rows,
     }
     return render(request, "portal/home.html", context)

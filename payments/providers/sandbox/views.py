@@ -44,7 +44,6 @@ def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
     errors = {name: form.errors[name][0] for name in form.errors}
     return {
         **session.page,
-        "test_mode": True,
         "errors": errors,
         "values": {name: form[name].value() or "" for name in ("expiry", "name")},
         "test_cards": [{"number": card.spaced, "effect": card.effect} for card in CARDS.values()],

@@ -1,0 +1,145 @@
+"""A merchant's backend over real HTTP: the public API, and the sandbox helpers for customer and time."""
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+import requests
+
+from tests import factories
+from tests.journeys import polling
+
+Json = dict[str, Any]
+PATIENCE = 20.0  # of the HTTP client, in seconds; a test that wants quicker answers says so
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """An API client, as create_merchant prints it."""
+
+    client_id: str
+    client_secret: str
+
+
+class Merchant:
+    """Calls the service with a token of its own. Verbs return the answer's `data` and fail on any refusal."""
+
+    def __init__(self, base_url: str, credentials: Credentials) -> None:
+        self.base_url = base_url
+        self.longest = 0.0  # seconds that the slowest call took
+        self._http = requests.Session()
+        self._http.trust_env = False
+        grant = {"grant_type": "client_credentials", **vars(credentials)}
+        issued = self._http.post(f"{base_url}/oauth/token", json=grant, timeout=PATIENCE)
+        assert issued.status_code == 200, issued.text
+        self._http.headers["Authorization"] = f"Bearer {issued.json()['access_token']}"
+
+    def call(self, method: str, path: str, body: Json | None = None) -> requests.Response:
+        """Return whatever the service answers at `/api/…`."""
+        began = time.monotonic()
+        answer = self._http.request(method, f"{self.base_url}/api/{path}", json=body, timeout=PATIENCE)
+        self.longest = max(self.longest, time.monotonic() - began)
+        return answer
+
+    def post(self, path: str, body: Json | None = None) -> requests.Response:
+        return self.call("POST", f"merchant/v1/{path}", body)
+
+    def create(self, **changes: Any) -> str:
+        """Create an order of £90.00 and return its checkout_uuid."""
+        order = factories.order(merchant_order_id=f"A-{uuid4().hex[:8]}", **changes)
+        return str(_content(self.post("checkouts", order), 201)["checkout_uuid"])
+
+    def read(self, checkout_uuid: str) -> Json:
+        return _content(self.call("GET", f"merchant/v1/checkouts/{checkout_uuid}"))
+
+    def pay(self, checkout_uuid: str, card: str = "4242424242424242") -> Json:
+        return _content(self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay", {"card": card}))
+
+    def advance(self, checkout_uuid: str, seconds: int) -> Json:
+        return _content(
+            self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/advance", {"seconds": seconds})
+        )
+
+    def capture(self, checkout_uuid: str) -> Json:
+        return _content(self.post(f"checkouts/{checkout_uuid}/capture", {}))
+
+    def cancel(self, checkout_uuid: str) -> Json:
+        return _content(self.post(f"checkouts/{checkout_uuid}/cancel", {}))
+
+    def refund(self, checkout_uuid: str) -> str:
+        """Ask for a refund and return the reference it runs under."""
+        ref = f"R-{uuid4().hex[:8]}"
+        answer = self.post(f"checkouts/{checkout_uuid}/refund", {"merchant_refund_ref": ref})
+        assert (answer.status_code, answer.content) == (204, b""), answer.text
+        return ref
+
+    def subscribe(self, url: str, *event_types: str) -> str:
+        """Register where all events, or those, go and return the signing secret."""
+        asked = {"url": url, "event_types": list(event_types) or ["*"]}
+        return str(_content(self.post("webhooks/subscription", asked), 201)["signing_secret"])
+
+    def rotate(self, *, revoke_previous: bool = False) -> Json:
+        return _content(self.post("webhooks/secret/rotate", {"revoke_previous": revoke_previous}))
+
+    def log_of(self, event_id: str, *, length: int, within: float = 5) -> list[Json]:
+        """Return the log of one event's attempts, newest first, once there are `length` of them."""
+
+        def logged() -> list[Json] | None:
+            found = _content(self.call("GET", f"merchant/v1/webhooks/deliveries?event_id={event_id}"))
+            entries: list[Json] = found["deliveries"]
+            return entries if len(entries) >= length else None
+
+        return polling.until(logged, within=within, what=f"attempt {length} in the delivery log")
+
+    def held(self, card: str = "4242424242424242") -> str:
+        """Return a checkout that is paid for, and held."""
+        checkout_uuid = self.create()
+        assert self.pay(checkout_uuid, card)["status"] == "authorized"
+        return checkout_uuid
+
+    def captured(self, card: str = "4242424242424242") -> str:
+        checkout_uuid = self.held(card)
+        self.capture(checkout_uuid)
+        return checkout_uuid
+
+    def awaited(self, checkout_uuid: str, status: str, *, within: float) -> Json:
+        """Return the checkout once it has the status, waited for by reading it."""
+
+        def moved() -> Json | None:
+            seen = self.read(checkout_uuid)
+            return seen if seen["status"] == status else None
+
+        return polling.until(moved, within=within, what=f"the checkout {status}")
+
+    @contextmanager
+    def answered_within(self, seconds: float) -> Iterator[None]:
+        """Fail if any call of the block takes longer."""
+        self.longest = 0.0
+        yield
+        assert self.longest < seconds, f"A call took {self.longest:.1f} s."
+
+
+def _content(answer: requests.Response, status: int = 200) -> Json:
+    assert answer.status_code == status, f"{answer.request.method} {answer.url}: {answer.text}"
+    content: Json = answer.json()["data"]
+    return content
+
+
+def refusal(answer: requests.Response) -> tuple[int, str]:
+    """Return the status and code of an error."""
+    return answer.status_code, answer.json()["error"]["code"]
+
+
+def unix(timestamp: str) -> float:
+    """Return the API's timestamp as seconds since 1970."""
+    return datetime.fromisoformat(timestamp).timestamp()
+
+
+def seconds_until(timestamp: str) -> int:
+    """Return how many whole seconds have passed when the timestamp has, at least 1."""
+    return max(1, math.ceil(unix(timestamp) - time.time()))

@@ -1,0 +1,21 @@
+"""Waiting for something to come true, with a deadline."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+Seen = TypeVar("Seen")
+
+
+def until(ask: Callable[[], Seen | None], *, within: float, what: str) -> Seen:
+    """Return the first truthy answer; fail, naming what was awaited, when none has come after `within` s."""
+    deadline = time.monotonic() + within
+    while True:
+        seen = ask()
+        if seen:
+            return seen
+        if time.monotonic() > deadline:
+            pytest.fail(f"{what}: not within {within} s; last seen: {seen!r}")
+        time.sleep(0.03)

@@ -1,0 +1,120 @@
+"""A merchant's webhook endpoint: a real HTTP server that verifies, keeps the raw bytes and answers as told."""
+
+import http.server
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from tests.journeys import polling
+from webhooks import signing
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One POST as it came in; `envelope` is what its signature proved."""
+
+    arrived_at: float
+    headers: dict[str, str]
+    body: bytes
+    envelope: dict[str, Any]
+
+    @property
+    def event_id(self) -> str:
+        return self.headers["X-Service-Event-Id"]
+
+    @property
+    def attempt(self) -> int:
+        return int(self.headers["X-Service-Delivery-Attempt"])
+
+
+Answer = Callable[[Arrival], int]
+
+
+class Receiver:
+    """Verifies each delivery against `secrets` as SPEC 5.5 tells, then answers with what `answer` returns."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.secrets: Sequence[str] = ()
+        self.arrivals: list[Arrival] = []
+        self.refused: list[str] = []
+        self.answer: Answer = lambda arrival: HTTPStatus.OK
+        self._released = threading.Event()
+
+    def answer_with(self, status: int) -> None:
+        self.answer = lambda arrival: status
+
+    def hang(self) -> None:
+        """Take deliveries and never answer, until the receiver is closed."""
+        self.answer = self._wait
+
+    def _wait(self, arrival: Arrival) -> int:
+        self._released.wait()
+        return HTTPStatus.SERVICE_UNAVAILABLE
+
+    def close(self) -> None:
+        self._released.set()
+
+    def take(self, headers: dict[str, str], body: bytes) -> int:
+        """Keep what can be verified and return the status to answer with."""
+        now = time.time()
+        try:
+            envelope = signing.verify(headers.get("X-Service-Signature"), body, self.secrets, int(now))
+        except signing.VerificationError as error:
+            self.refused.append(error.reason)
+            return HTTPStatus.BAD_REQUEST
+        arrival = Arrival(now, headers, body, envelope)
+        self.arrivals.append(arrival)
+        return self.answer(arrival)
+
+    def of(self, event_type: str, checkout_uuid: str) -> list[Arrival]:
+        """Return the deliveries so far of one type of event about one checkout."""
+        return [
+            arrival
+            for arrival in list(self.arrivals)
+            if arrival.envelope["type"] == event_type
+            and arrival.envelope["data"].get("checkout_uuid") == checkout_uuid
+        ]
+
+    def awaited(
+        self, event_type: str, checkout_uuid: str, *, count: int = 1, within: float = 5
+    ) -> list[Arrival]:
+        """Return `count` deliveries, waited for."""
+
+        def enough() -> list[Arrival] | None:
+            found = self.of(event_type, checkout_uuid)
+            return found if len(found) >= count else None
+
+        return polling.until(enough, within=within, what=f"delivery {count} of {event_type}")
+
+
+@contextmanager
+def listening() -> Iterator[Receiver]:
+    """Run a receiver on 127.0.0.1 until the block ends."""
+
+    class Endpoint(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            status = receiver.take(dict(self.headers.items()), body)
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Tests look at the arrivals instead."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as server:
+        receiver = Receiver(f"http://127.0.0.1:{server.server_port}/webhooks")
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield receiver
+        finally:
+            receiver.close()
+            server.shutdown()

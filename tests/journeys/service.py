@@ -1,0 +1,109 @@
+"""The service as its users and operators meet it: an address, merchants, and the commands of manage.py."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from config.local import children, environment, run
+from tests.journeys import polling
+from tests.journeys.merchant import Credentials, Merchant
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = "import sys, pathlib; from config.local import run; sys.exit(run.main(pathlib.Path(sys.argv[1])))"
+START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running service; `shop_url` is empty where no demo shop runs."""
+
+    base_url: str
+    shop_url: str
+    clerk: "subprocess.Popen[str]"
+
+    def command(self, *arguments: str) -> str:
+        """Run a command of manage.py and return what it printed; it must exit 0."""
+        assert self.clerk.stdin is not None and self.clerk.stdout is not None
+        self.clerk.stdin.write(json.dumps(arguments) + "\n")
+        self.clerk.stdin.flush()
+        result = json.loads(self.clerk.stdout.readline())
+        assert result["exit_code"] == 0, result["printed"]
+        return str(result["printed"])
+
+    def new_merchant(self, name: str = "Acme Tickets") -> Merchant:
+        """Make a merchant with `manage.py create_merchant` and return its backend."""
+        email = f"owner-{uuid4().hex}@acme.example"
+        made = json.loads(self.command("create_merchant", name, "--email", email, "--json"))
+        return Merchant(self.base_url, Credentials(made["client_id"], made["client_secret"]))
+
+    def prove_ledger(self) -> None:
+        """Fail, naming the checkouts, if money and states disagree."""
+        self.command("prove_ledger")
+
+
+def bare_environment(**more: str) -> dict[str, str]:
+    """Return the shell's variables without this test run's own engines and keys."""
+    kept = {name: text for name, text in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
+    return kept | {"PYTHONPATH": str(ROOT)} | more
+
+
+def free_ports() -> tuple[str, str]:
+    """Return two ports that were free a moment ago."""
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1]), str(other.getsockname()[1])
+
+
+@contextlib.contextmanager
+def clerk(variables: Mapping[str, str]) -> Iterator["subprocess.Popen[str]"]:
+    """Run a clerk in the environment until the block ends."""
+    command = children.tied([sys.executable, "-m", "tests.journeys.clerk"], by=signal.SIGTERM)
+    with subprocess.Popen(
+        command, env=dict(variables), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Service]:
+    """Run the program of `make run` with its files in the folder until the block ends."""
+    port, shop_port = free_ports()
+    with open(folder / "run.log", "wb") as log:
+        process = subprocess.Popen(
+            children.tied([sys.executable, "-c", RUN, str(folder)], by=signal.SIGTERM),
+            env=bare_environment(PORT=port, SHOP_PORT=shop_port),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        sandbox = _sandbox_of(process, folder)
+        variables = bare_environment() | environment.read(folder / environment.RUNNING)
+        with clerk(variables) as helper:
+            yield Service(sandbox["base_url"], sandbox["shop_url"], helper)
+    finally:
+        process.terminate()
+        process.wait(15)
+
+
+def _sandbox_of(process: "subprocess.Popen[bytes]", folder: Path) -> dict[str, str]:
+    """Return what the run announces, once everything answers."""
+
+    def announced() -> bool:
+        assert process.poll() is None, (folder / "run.log").read_text(errors="replace")[-3000:]
+        return (folder / run.SANDBOX).exists()
+
+    polling.until(announced, within=START_SECONDS, what="make run")
+    return environment.read(folder / run.SANDBOX)
