@@ -83,10 +83,11 @@ def _of(refund: Refund, checkout: Checkout) -> Refund:
 def _check_refundable(checkout: Checkout, amount: int | None) -> None:
     if amount is not None and amount != checkout.amount:
         raise PartialRefundNotSupported(checkout.amount)
+    undecided = checkout.status in (Status.CREATED, Status.AUTHORIZED, Status.CAPTURED)
+    if undecided and operations.open_operation(checkout.pk) is not None:
+        raise OperationInProgress
     if checkout.status != Status.CAPTURED:
         raise NotRefundable(checkout.status)
-    if operations.open_operation(checkout.pk) is not None:
-        raise OperationInProgress
 
 
 def _begin(checkout: Checkout, refund: Refund, now: datetime, cause: Cause) -> None:

@@ -43,8 +43,10 @@ def parameters(document: Schema, operation: Schema) -> list[Row]:
     """Return path, query and header parameters, those left out that every call has."""
     found = (_resolved(document, parameter) for parameter in operation["parameters"])
     return [
-        _row(parameter["name"], parameter["schema"] | {"description": parameter["description"]}, False)._replace(
-            is_required=parameter.get("required", False)
+        _row(
+            parameter["name"],
+            parameter["schema"] | {"description": parameter["description"]},
+            parameter.get("required", False),
         )
         for parameter in found
         if parameter["name"] not in {"X-Request-Id", "checkout_uuid"}
@@ -57,7 +59,8 @@ def things(document: Schema) -> list[Thing]:
     for methods in document["paths"].values():
         for operation in methods.values():
             for answer in operation["responses"].values():
-                _collect(document, answer.get("content", {}).get("application/json", {}).get("schema", {}), names)
+                media = answer.get("content", {}).get("application/json", {})
+                _collect(document, media.get("schema", {}), names)
     schemas = document["components"]["schemas"]
     return [Thing(name, _rows_of(schemas[name])) for name in names]
 
@@ -88,7 +91,8 @@ def _collect(document: Schema, schema: Schema, names: list[str]) -> None:
 
 def _row(name: str, field: Schema, is_required: bool) -> Row:
     thing = _name(field) or _name(field.get("items", {}))
-    return Row(name, _kind(field), thing, is_required, "x-states" in field, docs_text.inline(field.get("description", "")))
+    text = docs_text.inline(field.get("description", ""))
+    return Row(name, _kind(field), thing, is_required, "x-states" in field, text)
 
 
 def _kind(field: Schema) -> str:
@@ -109,7 +113,9 @@ def _kind(field: Schema) -> str:
 
 
 def _plural(item: Schema) -> str:
-    return "objects" if _name(item) else "strings" if "enum" not in item else ", ".join(map(str, item["enum"]))
+    return (
+        "objects" if _name(item) else "strings" if "enum" not in item else ", ".join(map(str, item["enum"]))
+    )
 
 
 def _json(value: Any) -> str:
@@ -130,7 +136,7 @@ def _limits(field: Schema) -> str:
 def _span(low: int | None, high: int) -> str:
     if low is None:
         return f"at most {high:,}"
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}".replace("-", "−")
 
 
 def _name(schema: Schema) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import orjson
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
@@ -50,7 +49,7 @@ class EndpointSchema(AutoSchema):
     def get_summary(self) -> str:
         return self._endpoint.summary
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]  # as in the class above, DRF's has arguments
         return self._endpoint.description
 
     def get_tags(self) -> list[str]:
@@ -90,9 +89,9 @@ class EndpointSchema(AutoSchema):
 
     def _get_response_bodies(self, direction: str = "response") -> Schema:
         answers = self._endpoint.answers.items()
-        return {str(status): self._answer(status, answer) for status, answer in answers} | schema_errors.responses(
-            self._codes()
-        )
+        return {
+            str(status): self._answer(status, answer) for status, answer in answers
+        } | schema_errors.responses(self._codes())
 
     def _answer(self, status: int, answer: Answer) -> Schema:
         names = ["X-Request-Id", *(["Idempotent-Replay"] if self._is_recorded else [])]
@@ -159,7 +158,9 @@ def _without_marks(value: Any) -> Any:
 def _add_states(properties: Schema) -> None:
     for name in {**ALWAYS, **SOMETIMES}:
         states = {"always": ALWAYS.get(name, ()), "sometimes": SOMETIMES.get(name, ())}
-        properties[name]["x-states"] = {kind: [str(state) for state in found] for kind, found in states.items()}
+        properties[name]["x-states"] = {
+            kind: [str(state) for state in found] for kind, found in states.items()
+        }
 
 
 def _add_words(result: Schema) -> None:
@@ -198,5 +199,3 @@ def api_schema(request: HttpRequest) -> HttpResponse:
         content_type="application/json",
         headers={"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"},
     )
-
-

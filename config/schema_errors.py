@@ -19,9 +19,16 @@ WITH_KEY = ("invalid_header", "idempotency_key_reused", "idempotency_in_progress
 def component() -> Schema:
     """Return the envelope's schema, `code` one of the whole table."""
     fields = {
-        "code": {"type": "string", "enum": list(errors.ERRORS), "description": "What went wrong. Branch on it."},
+        "code": {
+            "type": "string",
+            "enum": list(errors.ERRORS),
+            "description": "What went wrong. Branch on it.",
+        },
         "message": {"type": "string", "description": "A sentence for a developer: what to do."},
-        "param": {"type": ["string", "null"], "description": "The field at fault, such as `items[2].currency`."},
+        "param": {
+            "type": ["string", "null"],
+            "description": "The field at fault, such as `items[2].currency`.",
+        },
         "details": {
             "type": "array",
             "items": {"type": "object"},
@@ -36,7 +43,8 @@ def component() -> Schema:
 def examples() -> Schema:
     """Return an example body per code."""
     return {
-        code: {"summary": row.message, "value": schema_examples.error(code)} for code, row in errors.ERRORS.items()
+        code: {"summary": row.message, "value": schema_examples.error(code)}
+        for code, row in errors.ERRORS.items()
     }
 
 

@@ -45,7 +45,9 @@ def text(document: dict[str, Any]) -> str:
 
 
 def _scopes() -> str:
-    return _table(("Scope", "Allows"), ((f"`{scope}`", meaning) for scope, meaning in settings.SCOPES.items()))
+    return _table(
+        ("Scope", "Allows"), ((f"`{scope}`", meaning) for scope, meaning in settings.SCOPES.items())
+    )
 
 
 def _moves() -> str:

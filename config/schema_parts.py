@@ -22,7 +22,10 @@ HEADERS: Schema = {
         "schema": {"type": "string", "enum": ["true"]},
     },
     "Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "integer"}},
-    "WWW-Authenticate": {"description": "The scheme to use.", "schema": {"type": "string", "enum": ["Bearer"]}},
+    "WWW-Authenticate": {
+        "description": "The scheme to use.",
+        "schema": {"type": "string", "enum": ["Bearer"]},
+    },
 }
 PARAMETERS: Schema = {
     "RequestId": {
@@ -41,9 +44,20 @@ PARAMETERS: Schema = {
 }
 TOKEN_FIELDS: Schema = {
     "grant_type": {"type": "string", "enum": ["client_credentials"], "description": "Always this."},
-    "client_id": {"type": "string", "maxLength": 2048, "description": "From the merchant portal, under Keys. Here or in HTTP Basic."},
-    "client_secret": {"type": "string", "maxLength": 2048, "description": "Shown once when the key is made. Beside `client_id`."},
-    "scope": {"type": "string", "description": "Scopes separated by spaces; without it, all that the key has."},
+    "client_id": {
+        "type": "string",
+        "maxLength": 2048,
+        "description": "From the merchant portal, under Keys. Here or in HTTP Basic.",
+    },
+    "client_secret": {
+        "type": "string",
+        "maxLength": 2048,
+        "description": "Shown once when the key is made. Beside `client_id`.",
+    },
+    "scope": {
+        "type": "string",
+        "description": "Scopes separated by spaces; without it, all that the key has.",
+    },
 }
 TOKEN_ANSWER: Schema = {
     "access_token": {"type": "string", "description": "Send it as `Authorization: Bearer <ACCESS_TOKEN>`."},
@@ -84,10 +98,16 @@ TOKEN_REFUSALS = {
 
 def token_path() -> Schema:
     """The token endpoint (INTERFACE.md 3)."""
-    sent = {"schema": {"$ref": "#/components/schemas/TokenRequest"}} | _example(schema_examples.request("get_token"))
+    sent = {"schema": {"$ref": "#/components/schemas/TokenRequest"}} | _example(
+        schema_examples.request("get_token")
+    )
     token = _json("Token") | _example(schema_examples.answer("get_token", 200))
-    refusals = {
-        status: {"description": description, "headers": _request_id(), "content": _content(_json("TokenError"))}
+    refusals: dict[str, Schema] = {
+        status: {
+            "description": description,
+            "headers": _request_id(),
+            "content": _content(_json("TokenError")),
+        }
         for status, description in TOKEN_REFUSALS.items()
     }
     refusals["429"]["headers"]["Retry-After"] = {"$ref": "#/components/headers/Retry-After"}
@@ -101,7 +121,10 @@ def token_path() -> Schema:
         "parameters": [{"$ref": "#/components/parameters/RequestId"}],
         "requestBody": {
             "required": True,
-            "content": {"application/json": sent, "application/x-www-form-urlencoded": {"schema": sent["schema"]}},
+            "content": {
+                "application/json": sent,
+                "application/x-www-form-urlencoded": {"schema": sent["schema"]},
+            },
         },
         "responses": {
             "200": {"description": "A token.", "headers": _request_id(), "content": _content(token)},
@@ -152,7 +175,11 @@ def _event(kind: EventType, refer: Refer) -> Schema:
     summary, description = SENTENCES[kind]
     shape = events.EVENT_DATA[kind]
     envelope: Schema = {
-        "id": {"type": "string", "format": "uuid", "description": "The same in every attempt: deduplicate on it."},
+        "id": {
+            "type": "string",
+            "format": "uuid",
+            "description": "The same in every attempt: deduplicate on it.",
+        },
         "type": {"type": "string", "enum": [kind.value], "description": "What happened."},
         "api_version": {"type": "string", "enum": [API_VERSION], "description": "The envelope's version."},
         "created_at": schema_fields.written_time() | {"description": "When it happened."},
@@ -167,7 +194,13 @@ def _event(kind: EventType, refer: Refer) -> Schema:
         "tags": ["Events"],
         "security": [],
         "parameters": [
-            {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}
+            {
+                "name": name,
+                "in": "header",
+                "required": True,
+                "description": text,
+                "schema": {"type": "string"},
+            }
             for name, text in SIGNATURE_HEADERS.items()
         ],
         "requestBody": {"required": True, "content": _content(body)},

@@ -85,6 +85,8 @@ class Advance(APIView):
         asked = AdvanceIn(data=request.data)
         asked.is_valid(raise_exception=True)
         merchant = caller_of(request).merchant
+        Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
+        tasks.finish_operations_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
         _hasten(merchant, checkout_uuid, asked.validated_data["seconds"])
         transitions.keep_deadlines_of(checkout_uuid)
         tasks.finish_operations_of(checkout_uuid)

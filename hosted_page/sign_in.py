@@ -65,8 +65,9 @@ def _can_get_texts(number: phonenumbers.PhoneNumber) -> bool:
     kind = phonenumbers.number_type(number)
     if kind in (phonenumbers.PhoneNumberType.MOBILE, phonenumbers.PhoneNumberType.FIXED_LINE_OR_MOBILE):
         return True
-    fictional = kind == phonenumbers.PhoneNumberType.UNKNOWN and phonenumbers.is_possible_number(number)
-    return fictional and sms.current().shows_codes
+    if kind != phonenumbers.PhoneNumberType.UNKNOWN or not sms.current().shows_codes:
+        return False
+    return phonenumbers.is_possible_number_with_reason(number) == phonenumbers.ValidationResult.IS_POSSIBLE
 
 
 def send_code(checkout: Checkout, phone: str, browser: str) -> Sent:

@@ -6,13 +6,13 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from checkout import transitions
+from checkout import refunds, tasks, transitions
 from checkout.models import Checkout
-from payments.models import Merchant
+from payments.models import Merchant, Operation
 from payments.providers.sandbox import bank
 from portal import keys
 from tests import factories
-from tests.factories import CAUSE, CustomerFactory, MerchantFactory
+from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 
 
 @pytest.fixture(autouse=True)
@@ -100,3 +100,30 @@ def held(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
 @pytest.fixture
 def captured(held: Checkout) -> Checkout:
     return transitions.capture(held.merchant, held.pk, cause=CAUSE)
+
+
+@pytest.fixture
+def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checkout]:
+    """Bring Acme's unpaid checkout to any status, the way that it gets there; `lapsed` is voided by time."""
+
+    def brought(status: str) -> Checkout:
+        if status not in ("created", "expired"):
+            pay(unpaid)
+        if status in ("captured", "refunding", "refunded"):
+            transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        if status in ("refunding", "refunded"):
+            refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        if status == "refunded":
+            tasks.finish_operations()
+            Operation.objects.filter(state="pending").update(next_attempt_at="2020-01-01T00:00Z")
+            tasks.finish_operations()
+        if status == "voided":
+            transitions.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        unpaid.refresh_from_db()
+        if status in ("expired", "lapsed"):
+            make_late(unpaid)
+            transitions.keep_deadlines_of(unpaid.pk)
+        unpaid.refresh_from_db()
+        return unpaid
+
+    return brought

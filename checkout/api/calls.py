@@ -94,7 +94,7 @@ def _new_call(request: Request, checkout_uuid: UUID | None, key: str | None) -> 
         client_uuid=caller.client_uuid,
         checkout_uuid=checkout_uuid,
         method=method,
-        path=path[:300],
+        path=path[:300].replace("\x00", "\N{REPLACEMENT CHARACTER}"),  # PostgreSQL has no NUL
         request_id=request_id.current(),
         idempotency_key=key,
         request_digest=digest.hexdigest(),

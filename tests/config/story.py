@@ -110,7 +110,11 @@ class Story:
         names = {header.replace("_", "-"): value for header, value in headers.items()}
         sent = {"authorization": f"Bearer {self.api.token}"} | names
         response = self.api.client.generic(
-            method, f"{prefix}{path}", raw, content_type=sent.pop("content-type", "application/json"), headers=sent
+            method,
+            f"{prefix}{path}",
+            raw,
+            content_type=sent.pop("content-type", "application/json"),
+            headers=sent,
         )
         answer = response.json() if response.content else None
         if response.status_code >= 400:
@@ -196,7 +200,9 @@ class Story:
         self.call("", "POST", "checkouts", b" " * (256 * 1024 + 1))
         self.call("", "POST", "checkouts", b"a=1", **{"content-type": "application/x-www-form-urlencoded"})
         self.call("", "POST", "checkouts", ORDER | {"total_amount": 9500})
-        self.call("", "POST", "checkouts", ORDER | {"return_url": "/thanks", "items": [TICKETS | {"quantity": "4"}]})
+        self.call(
+            "", "POST", "checkouts", ORDER | {"return_url": "/thanks", "items": [TICKETS | {"quantity": "4"}]}
+        )
         self.call("", "POST", "checkouts", ORDER, Idempotency_Key="x" * 256)
         for order in (ORDER, ORDER | {"merchant_order_id": "A-20418"}):
             self.call("create_checkout", "POST", "checkouts", order, Idempotency_Key="order-20417")

@@ -1,0 +1,103 @@
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from checkout.models import Checkout
+from payments.models import Operation
+from tests.conftest import Api
+from webhooks.models import Delivery, Subscription
+
+pytestmark = pytest.mark.django_db
+
+
+def post(api: Api, checkout: Checkout, verb: str, body: Any) -> Any:
+    path = f"/api/sandbox/v1/checkouts/{checkout.pk}/{verb}"
+    return api.client.post(path, body, content_type="application/json", headers=api.headers({}))
+
+
+class TestPay:
+    def test_holds_as_the_customer_does_on_the_page(self, api: Api, unpaid: Checkout) -> None:
+        answer = post(api, unpaid, "pay", {})
+        assert (answer.status_code, answer.json()["data"]["status"]) == (200, "authorized")
+        unpaid.refresh_from_db()
+        assert unpaid.lead is not None and unpaid.lead.phone == "+447700900123"
+
+    def test_a_decline_is_a_402_with_its_reason(self, api: Api, unpaid: Checkout) -> None:
+        answer = post(api, unpaid, "pay", {"card": "4000000000009995"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (402, "card_declined")
+        assert answer.json()["error"]["details"] == [{"reason": "insufficient_funds"}]
+
+    def test_what_is_held_is_not_payable(self, api: Api, held: Checkout) -> None:
+        answer = post(api, held, "pay", {})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "not_payable")
+        assert Operation.objects.count() == 1
+
+    @pytest.mark.parametrize(("field", "value"), [("card", "4111111111111111"), ("phone", "12345")])
+    def test_names_the_field_that_is_wrong(self, api: Api, unpaid: Checkout, field: str, value: str) -> None:
+        answer = post(api, unpaid, "pay", {field: value})
+        assert (answer.status_code, answer.json()["error"]["param"]) == (422, field)
+        assert not Operation.objects.exists()
+
+    def test_a_strangers_checkout_is_not_found(self, rival_api: Api, unpaid: Checkout) -> None:
+        for verb, body in (("pay", {}), ("advance", {"seconds": 1})):
+            answer = post(rival_api, unpaid, verb, body)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "checkout_not_found")
+
+
+class TestAdvance:
+    def test_lets_a_hold_lapse(self, api: Api, held: Checkout) -> None:
+        assert post(api, held, "advance", {"seconds": 119}).json()["data"]["status"] == "authorized"
+        shown = post(api, held, "advance", {"seconds": 2}).json()["data"]
+        assert (shown["status"], shown["void_reason"]) == ("voided", "auth_expired")
+        held.refresh_from_db()
+        assert held.payment is not None and held.payment.status == "voided"
+
+    def test_lets_an_unpaid_one_expire(self, api: Api, unpaid: Checkout) -> None:
+        assert post(api, unpaid, "advance", {"seconds": 3600}).json()["data"]["status"] == "expired"
+
+    def test_settles_a_refund(self, api: Api, captured: Checkout) -> None:
+        api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r"})
+        assert post(api, captured, "advance", {"seconds": 10}).json()["data"]["status"] == "refunded"
+
+    def test_moves_nothing_that_has_happened(self, api: Api, captured: Checkout) -> None:
+        before = api.get(f"checkouts/{captured.pk}").json()
+        assert post(api, captured, "advance", {"seconds": 864_000}).json() == before
+
+    def test_brings_the_next_attempt_of_its_deliveries_nearer(self, api: Api, unpaid: Checkout) -> None:
+        Subscription.objects.create(merchant=api.merchant, url="http://127.0.0.1:9/", event_types=["*"])
+        post(api, unpaid, "pay", {})
+        before = Delivery.objects.get().next_attempt_at
+        post(api, unpaid, "advance", {"seconds": 30})
+        after = Delivery.objects.get().next_attempt_at
+        assert before is not None and after is not None and (before - after).total_seconds() == 30
+
+    @pytest.mark.parametrize("seconds", [0, -1, 864_001, "10", 1.5, None, True])
+    def test_takes_up_to_ten_days(self, api: Api, unpaid: Checkout, seconds: Any) -> None:
+        answer = post(api, unpaid, "advance", {"seconds": seconds})
+        assert (answer.status_code, answer.json()["error"]["param"]) == (422, "seconds")
+        unpaid.refresh_from_db()
+        assert unpaid.status == "created"
+
+
+def test_the_helpers_do_not_exist_in_production() -> None:
+    production = {
+        "ENVIRONMENT": "production",
+        "BASE_URL": "https://checkout.example",
+        "PROVIDER": "adapter.of.production.Provider",
+        "SMS_SENDER": "adapter.of.production.Sender",
+    }
+    script = (
+        "import django; django.setup()\n"
+        "from django.test import Client\n"
+        "client = Client(headers={'host': 'checkout.example'})\n"
+        "paths = ['/api/sandbox/v1/checkouts/x/pay', '/bank/card/019f8b6e-0000-7000-8000-000000000000']\n"
+        "print([client.post(path, secure=True).status_code for path in paths])\n"
+    )
+    environment = {**os.environ, **production, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    ended = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.strip() == "[404, 404]"
