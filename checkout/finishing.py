@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from checkout import refunds, transitions
+from checkout import refunds, settlement
 from checkout.models import Checkout
 from config.lib import clock
 from payments import operations
@@ -20,11 +20,11 @@ def finish(operation: Operation) -> None:
     """Bring one claimed operation nearer its end. Safe to repeat: the provider knows its id."""
     match operation.kind:
         case Kind.AUTHORIZE:
-            transitions.settle(operation, _ask_authorization(operation))
+            settlement.settle(operation, _ask_authorization(operation))
         case Kind.CAPTURE:
             _finish_capture(operation)
         case Kind.VOID:
-            transitions.settle(operation, operations.perform(operation))
+            settlement.settle(operation, operations.perform(operation))
         case Kind.REFUND:
             refunds.settle(operation, _ask_refund(operation))
 
@@ -43,18 +43,18 @@ def _finish_capture(operation: Operation) -> None:
     """Before the deadline it is sent again; after it, looked up, and fenced by a void if it never arrived."""
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if not checkout.has_lapsed(clock.now()):
-        transitions.settle(operation, operations.perform(operation))
+        settlement.settle(operation, operations.perform(operation))
         return
     outcome = operations.look_up(operation)
     if outcome.verdict != Verdict.NOT_FOUND:
-        transitions.settle(operation, outcome)
+        settlement.settle(operation, outcome)
         return
     with transaction.atomic(durable=True):
         Checkout.objects.locked(checkout.pk)
         now = clock.now()
         ended = operations.record(operation, Outcome(Verdict.FAILED, reason="never_arrived"), now=now)
         fence = operations.begin(ended.payment, Kind.VOID, now=now, cause=PUMP)
-    transitions.settle(fence, operations.perform(fence))
+    settlement.settle(fence, operations.perform(fence))
 
 
 def _ask_refund(operation: Operation) -> Outcome:

@@ -8,7 +8,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSe
 from config.lib import fields
 
 # Not blank, without control characters.
-PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F]*$"
+PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
 WRITTEN_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
 Schema = dict[str, Any]
 

@@ -8,6 +8,7 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponse
 
 from checkout.models import Checkout
+from checkout.states import Status
 
 LIFE = 15 * 60  # seconds, sliding (INTERFACE.md 4)
 BROWSER = "payer_browser"
@@ -23,6 +24,14 @@ def customer_of(request: HttpRequest, checkout: Checkout) -> UUID | None:
         return None
     checkout_hex, customer_hex = value
     return UUID(customer_hex) if checkout_hex == checkout.pk.hex else None
+
+
+def leads(request: HttpRequest, checkout: Checkout) -> bool:
+    """Whether the person at this browser leads a checkout that can still be paid."""
+    customer_uuid = customer_of(request, checkout)
+    return (
+        checkout.status == Status.CREATED and customer_uuid is not None and customer_uuid == checkout.lead_id
+    )
 
 
 def remember(response: HttpResponse, checkout: Checkout, customer_uuid: UUID) -> None:

@@ -67,7 +67,9 @@ def _can_get_texts(number: phonenumbers.PhoneNumber) -> bool:
         return True
     if kind != phonenumbers.PhoneNumberType.UNKNOWN or not sms.current().shows_codes:
         return False
-    return phonenumbers.is_possible_number_with_reason(number) == phonenumbers.ValidationResult.IS_POSSIBLE
+    region = phonenumbers.region_code_for_country_code(number.country_code)
+    example = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
+    return example is not None and len(str(number.national_number)) == len(str(example.national_number))
 
 
 def send_code(checkout: Checkout, phone: str, browser: str) -> Sent:

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hosted_page import views
+from hosted_page import card, views
 
 urlpatterns = [
     path("pay", views.page, name="pay"),
@@ -9,8 +9,8 @@ urlpatterns = [
     path("pay/resend", views.resend, name="pay_resend"),
     path("pay/again", views.again, name="pay_again"),
     path("pay/split", views.split, name="pay_split"),
-    path("pay/card", views.card, name="pay_card"),
-    path("pay/paid", views.paid, name="pay_paid"),
+    path("pay/card", card.card, name="pay_card"),
+    path("pay/paid", card.paid, name="pay_paid"),
     path("pay/cancel", views.cancel, name="pay_cancel"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
 ]

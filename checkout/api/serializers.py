@@ -128,4 +128,4 @@ class CheckoutListQuery(fields.Query):
     created_before = fields.Timestamp(required=False)
     updated_after = fields.Timestamp(required=False)
     limit = fields.QueryInteger(least=1, most=200, default=50)
-    cursor = fields.Text(required=False, most=500)
+    cursor = fields.Cursor(required=False, most=500)

@@ -140,6 +140,13 @@ class QueryInteger(Integer):
         return super().to_internal_value(int(data))
 
 
+class Cursor(Text):
+    """Whatever is sent: `cursor.page` alone tells which ones are ours."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return str(data)
+
+
 class OneOf(Text):
     """One of the given words."""
 

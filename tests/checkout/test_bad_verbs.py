@@ -163,9 +163,10 @@ class TestConflict:
                 refused(answer, 409, "operation_in_progress")
             assert answer["Retry-After"] == "1"
 
-    @pytest.mark.parametrize(("status", "verb", "expected"), [
-        ("authorized", "capture", 403), ("authorized", "cancel", 200), ("captured", "refund", 204)
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("status", "verb", "expected"),
+        [("authorized", "capture", 403), ("authorized", "cancel", 200), ("captured", "refund", 204)],
+    )
     def test_of_a_suspended_merchant_spares_what_gives_money_back(
         self, api: Api, at: Bring, status: str, verb: str, expected: int
     ) -> None:

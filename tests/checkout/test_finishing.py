@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from checkout import proof, tasks, transitions
+from checkout import proof, settlement, tasks, transitions
 from checkout.models import Checkout
 from payments import operations
 from payments.models import Operation, Payment
@@ -90,7 +90,7 @@ class TestACrash:
 
         def pump() -> None:
             for operation in operations.claim_due():
-                transitions.settle(operation, operations.perform(operation))
+                settlement.settle(operation, operations.perform(operation))
 
         dying(pump, after_call=after_call)
         tasks.finish_operations()

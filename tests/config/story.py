@@ -116,7 +116,7 @@ class Story:
             content_type=sent.pop("content-type", "application/json"),
             headers=sent,
         )
-        answer = response.json() if response.content else None
+        answer: Any = response.json() if response.content else None
         if response.status_code >= 400:
             self.kept["errors"].setdefault(answer["error"]["code"], answer)
             return answer

@@ -1,85 +1,38 @@
 """The API's document against the API: addresses, codes, examples, and what calls really answer."""
 
-import json
 import os
-import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from django.conf import settings
-from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import get_resolver
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.validation import validate_schema
-from jsonschema_rs import Draft202012Validator
 from jsonschema_rs import meta as metaschema
 
 from checkout.api import answers
 from checkout.models import Checkout
 from checkout.states import Status
 from config import errors, schema, schema_examples
-from tests.config import story
+from tests.config import described, story
 from tests.conftest import Api
 from tests.factories import make_late, order
 
-METHODS = {"get", "post", "put", "patch", "delete"}
 RECORD = "RECORD_EXAMPLES"
 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    answer = Client().get("/api/schema")
-    assert answer.status_code == 200
-    assert answer["Content-Type"] == "application/json"
-    made: dict[str, Any] = answer.json()
-    return made
-
-
-def validator(
-    document: dict[str, Any], part: dict[str, Any], *, closed: bool = False
-) -> Draft202012Validator:
-    """A validator for a part of the document; `closed` refuses fields that the document does not name."""
-    components = json.loads(json.dumps(document["components"]))
-    for described in components["schemas"].values() if closed else ():
-        described.setdefault("additionalProperties", False)
-    return Draft202012Validator(part | {"components": components}, validate_formats=True)
-
-
-def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            yield path, method, operation
-
-
-def response_schema(document: dict[str, Any], name: str, status: int) -> dict[str, Any]:
-    """The schema of what the named operation answers with this status."""
-    (operation,) = (found for _, _, found in operations(document) if found["operationId"] == name)
-    media: dict[str, Any] = operation["responses"][str(status)]["content"]["application/json"]
-    described: dict[str, Any] = media["schema"]
-    return described
-
-
-def routes(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, str]]:
-    """Every path and method of the URLconf."""
-    for pattern in patterns:
-        path = prefix + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            yield from routes(pattern.url_patterns, path)
-        elif isinstance(pattern, URLPattern) and hasattr(pattern.callback, "cls"):
-            template = re.sub(r"<\w+:(\w+)>", r"{\1}", path)
-            yield from ((template, method) for method in METHODS if hasattr(pattern.callback.cls, method))
+    return described.document()
 
 
 class TestDocument:
     def test_is_valid_openapi(self, document: dict[str, Any]) -> None:
         assert document["openapi"].startswith("3.1")
         validate_schema(document)
-        for described in document["components"]["schemas"].values():
-            metaschema.validate(described)
+        for part in document["components"]["schemas"].values():
+            metaschema.validate(part)
 
     def test_is_made_without_a_warning(self) -> None:
         GENERATOR_STATS.reset()
@@ -88,8 +41,8 @@ class TestDocument:
         assert not GENERATOR_STATS
 
     def test_has_every_address_of_the_api_and_no_other(self, document: dict[str, Any]) -> None:
-        described = {(path, method) for path, method, _ in operations(document)}
-        assert described == {*routes(get_resolver().url_patterns), ("/oauth/token", "post")}
+        told = {(path, method) for path, method, _ in described.operations(document)}
+        assert told == {*described.routes(get_resolver().url_patterns), ("/oauth/token", "post")}
 
     def test_names_every_error_code(self, document: dict[str, Any]) -> None:
         envelope = document["components"]["schemas"]["Error"]["properties"]["error"]["properties"]
@@ -99,7 +52,7 @@ class TestDocument:
     def test_answers_each_code_with_its_own_status(self, document: dict[str, Any]) -> None:
         told = {
             (code, int(status))
-            for _, _, operation in operations(document)
+            for _, _, operation in described.operations(document)
             for status, answer in operation["responses"].items()
             for code in answer.get("content", {}).get("application/json", {}).get("examples", {})
         }
@@ -109,7 +62,7 @@ class TestDocument:
     def test_names_the_scope_of_each_call(self, document: dict[str, Any]) -> None:
         scopes = {
             operation["operationId"]: operation["security"][0]["oauth2"]
-            for _, _, operation in operations(document)
+            for _, _, operation in described.operations(document)
             if operation["security"]
         }
         assert scopes["refund_checkout"] == ["refunds:write"]
@@ -118,13 +71,13 @@ class TestDocument:
 
     def test_has_a_sentence_on_every_field_and_parameter(self, document: dict[str, Any]) -> None:
         fields = {
-            f"{name}.{field}": described.get("description")
+            f"{name}.{field}": shown.get("description")
             for name, found in document["components"]["schemas"].items()
-            for field, described in found["properties"].items()
+            for field, shown in found["properties"].items()
         }
         parameters = {
             f"{operation['operationId']} {parameter['name']}": parameter.get("description")
-            for _, _, operation in operations(document)
+            for _, _, operation in described.operations(document)
             for parameter in operation["parameters"]
             if "name" in parameter
         }
@@ -137,24 +90,9 @@ class TestDocument:
         assert fields["merchant_order_id"]["maxLength"] == 255
 
     def test_has_no_helpers_in_production(self) -> None:
-        paths = _of_production("print(json.dumps(schema.document()))")
+        paths = described.of_production("print(json.dumps(schema.document()))")
         assert "/api/merchant/v1/checkouts" in paths
         assert "/api/sandbox/" not in paths
-
-
-def _of_production(statement: str) -> str:
-    """What a statement prints under production's settings."""
-    environment = os.environ | {
-        "ENVIRONMENT": "production",
-        "BASE_URL": "https://checkout.example",
-        "PROVIDER": "adapter.of.production.Provider",
-        "SMS_SENDER": "adapter.of.production.Sender",
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-    }
-    code = f"import django, json; django.setup(); from config import docs, schema; {statement}"
-    return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    ).stdout
 
 
 class TestExamples:
@@ -171,11 +109,11 @@ class TestExamples:
         shown = list(_examples(document))
         assert len(shown) > 100
         for part, example in shown:
-            validator(document, part, closed=True).validate(example)
+            described.validator(document, part, closed=True).validate(example)
 
     def test_every_call_and_event_has_one(self, document: dict[str, Any]) -> None:
         events = [methods["post"] for methods in document["webhooks"].values()]
-        for operation in [*(found for _, _, found in operations(document)), *events]:
+        for operation in [*(found for _, _, found in described.operations(document)), *events]:
             bodies = [
                 answer.get("content") for status, answer in operation["responses"].items() if status[0] == "2"
             ]
@@ -200,8 +138,8 @@ class TestAnswers:
     """What calls really answer fits the document, which names every field."""
 
     def fits(self, document: dict[str, Any], answer: Any, name: str) -> dict[str, Any]:
-        described = response_schema(document, name, answer.status_code)
-        validator(document, described, closed=True).validate(answer.json())
+        part = described.response_schema(document, name, answer.status_code)
+        described.validator(document, part, closed=True).validate(answer.json())
         found: dict[str, Any] = answer.json()
         return found
 
@@ -259,66 +197,3 @@ class TestAnswers:
         limited = found.keys() & {*answers.ALWAYS, *answers.SOMETIMES}
         assert due <= limited <= due | may
         return status.value
-
-
-class Page(HTMLParser):
-    """What a page holds: anchors, addresses, inline code."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.anchors: list[str] = []
-        self.addresses: list[str] = []
-        self.inline: list[str] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self.anchors += [given["id"]] if "id" in given else []
-        self.addresses += [given[name] for name in ("href", "src", "action") if name in given]
-        self.inline += [name for name in given if name == "style" or name.startswith("on")]
-        self.inline += [tag] if tag in {"style", "script"} else []
-
-
-@pytest.fixture(scope="module")
-def page() -> Page:
-    answer = Client().get("/api/docs")
-    assert answer.status_code == 200
-    return Page(answer.content.decode())
-
-
-class TestPage:
-    def test_has_an_anchor_for_each_error_code(self, page: Page) -> None:
-        assert {f"error-{code}" for code in errors.ERRORS} <= set(page.anchors)
-
-    def test_is_where_error_bodies_point_to(self, page: Page, api: Api) -> None:
-        doc_url = api.get("checkouts?cursor=abc").json()["error"]["doc_url"]
-        address, _, anchor = doc_url.partition("#")
-        assert address == f"{settings.BASE_URL}/api/docs"
-        assert anchor in page.anchors
-
-    def test_has_every_call_and_event(self, page: Page, document: dict[str, Any]) -> None:
-        names = {operation["operationId"] for _, _, operation in operations(document)}
-        names |= {methods["post"]["operationId"] for methods in document["webhooks"].values()}
-        assert names <= set(page.anchors)
-
-    def test_links_only_to_itself_and_us(self, page: Page) -> None:
-        outside = [address for address in page.addresses if not address.startswith(("#", "/"))]
-        assert outside == []
-        inside = {address[1:] for address in page.addresses if address.startswith("#")}
-        assert inside <= set(page.anchors)
-
-    def test_has_no_two_equal_anchors(self, page: Page) -> None:
-        assert len(page.anchors) == len(set(page.anchors))
-
-    def test_needs_no_script_and_no_inline_style(self, page: Page) -> None:
-        assert page.inline == []
-        assert Client().get("/api/docs")["Content-Security-Policy"].count("script-src 'self';") == 1
-
-    def test_says_test_in_the_sandbox_alone(self) -> None:
-        assert "<title>TEST" in Client().get("/api/docs").content.decode()
-        live = _of_production(
-            "from django.test import Client; "
-            "print(Client().get('/api/docs', secure=True, headers={'host': 'checkout.example'}).content.decode())"
-        )
-        assert "<title>TEST" not in live
-        assert "4242424242424242" not in live

@@ -116,6 +116,15 @@ class Merchant:
 
         return polling.until(moved, within=within, what=f"the checkout {status}")
 
+    def at_rest(self, checkout_uuid: str, *, within: float = 5) -> Json:
+        """Return the checkout once no card operation is open on it any more."""
+
+        def rests() -> Json | None:
+            seen = self.read(checkout_uuid)
+            return None if "pending_operation" in seen else seen
+
+        return polling.until(rests, within=within, what="the end of the card operation")
+
     @contextmanager
     def answered_within(self, seconds: float) -> Iterator[None]:
         """Fail if any call of the block takes longer."""

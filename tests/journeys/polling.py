@@ -18,4 +18,4 @@ def until(ask: Callable[[], Seen | None], *, within: float, what: str) -> Seen:
             return seen
         if time.monotonic() > deadline:
             pytest.fail(f"{what}: not within {within} s; last seen: {seen!r}")
-        time.sleep(0.03)
+        time.sleep(0.05)

@@ -17,7 +17,7 @@ from tests.journeys import polling
 from tests.journeys.merchant import Credentials, Merchant
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN = "import runpy; runpy.run_path(\"/tmp/jrn/noshop.py\")"
+RUN = "import sys, pathlib; from config.local import run; sys.exit(run.main(pathlib.Path(sys.argv[1])))"
 START_SECONDS = 60
 
 

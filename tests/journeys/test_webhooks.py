@@ -56,11 +56,13 @@ class TestDeadEndpoint:
         checkout_uuid = subscribed.held()
         subscribed.cancel(checkout_uuid)
         (first,) = receiver.awaited("checkout.voided", checkout_uuid)
+        subscribed.at_rest(checkout_uuid)
         waited = 0.0
         for attempts in range(1, 9):
             latest = subscribed.log_of(first.event_id, length=attempts)[0]
-            waited += seconds_until(latest["next_attempt_at"])
-            subscribed.advance(checkout_uuid, seconds_until(latest["next_attempt_at"]))
+            gap = seconds_until(latest["next_attempt_at"])
+            waited += gap
+            subscribed.advance(checkout_uuid, gap)
             receiver.awaited("checkout.voided", checkout_uuid, count=attempts + 1)
         assert subscribed.log_of(first.event_id, length=9)[0]["next_attempt_at"] is None, "parked"
         assert {arrival.event_id for arrival in receiver.of("checkout.voided", checkout_uuid)} == {

@@ -41,7 +41,7 @@ class DeliveriesQuery(fields.Query):
     """Paging and filters of the delivery log."""
 
     limit = fields.QueryInteger(least=1, most=200, default=50)
-    cursor = fields.Text(required=False, most=500)
+    cursor = fields.Cursor(required=False, most=500)
     event_type = fields.OneOf(tuple(kind.value for kind in EventType), required=False)
     event_id = fields.Text(required=False)
     status = fields.OneOf(("delivered", "failed"), required=False)

@@ -1,0 +1,89 @@
+"""The third beat: the checkout is locked again and what the provider said is recorded."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+
+from checkout import events, states
+from checkout.models import Checkout
+from checkout.states import Status, VoidReason
+from config.lib import clock
+from payments import operations
+from payments.cause import PUMP, Cause
+from payments.models import Operation
+from payments.provider import Outcome
+from webhooks import outbox
+
+Kind, State = Operation.Kind, Operation.State
+
+
+class Settled(NamedTuple):
+    """An operation and its checkout, as they stand after the provider's answer."""
+
+    operation: Operation
+    checkout: Checkout
+
+
+def settle(operation: Operation, outcome: Outcome) -> Settled:
+    """Lock the checkout again and record what the provider said of an authorization, capture or void."""
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(operation.payment.checkout_uuid)
+        now = clock.now()
+        settled = operations.record(operation, outcome, now=now)
+        match settled.kind:
+            case Kind.AUTHORIZE:
+                _settle_authorization(checkout, settled, now)
+            case Kind.CAPTURE:
+                _settle_capture(checkout, settled, now)
+            case Kind.VOID:
+                _settle_void(checkout, settled, now)
+    return Settled(settled, checkout)
+
+
+def _settle_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
+        return
+    if checkout.status != Status.CREATED:  # paid with another card, or ended: what was held goes back
+        operations.plan(operation.payment, Kind.VOID, now=now, cause=PUMP)
+        return
+    checkout.move(
+        Status.AUTHORIZED,
+        _cause(operation),
+        now,
+        payment=operation.payment,
+        authorized_at=now,
+        capture_before=now + settings.HOLD,
+    )
+    events.authorized(checkout, now)
+
+
+def _settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
+        return
+    if checkout.status != Status.AUTHORIZED:
+        operations.report(operation, "captured_after_the_end", status=checkout.status)
+        return
+    checkout.move(Status.CAPTURED, _cause(operation), now, captured_at=now)
+    outbox.supersede(checkout.pk, now)
+
+
+def _settle_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    """A void of a checkout that is still held is the fence: it proves that no capture happened, or one did."""
+    if checkout.payment_id != operation.payment_id or checkout.status != Status.AUTHORIZED:
+        if operation.state == State.FAILED and operation.reason == "already_captured":
+            operations.report(operation, "void_refused_as_captured", status=checkout.status)
+        return
+    if operation.state == State.SUCCEEDED:
+        at = checkout.capture_before or now
+        checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=VoidReason.AUTH_EXPIRED)
+        events.voided(checkout, at)
+    elif operation.state == State.FAILED and operation.reason == "already_captured":
+        operations.recover_capture(operation.payment, now=now)
+        checkout.move(Status.CAPTURED, PUMP, now, captured_at=now)
+        outbox.supersede(checkout.pk, now)
+
+
+def _cause(operation: Operation) -> Cause:
+    return Cause(operation.actor, operation.request_id)

@@ -1,0 +1,74 @@
+"""The API's document as tests read it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from django.test import Client
+from django.urls import URLPattern, URLResolver
+from jsonschema_rs import Draft202012Validator
+
+METHODS = {"get", "post", "put", "patch", "delete"}
+
+
+def document() -> dict[str, Any]:
+    """The document as it is served."""
+    answer = Client().get("/api/schema")
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == "application/json"
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def validator(
+    document: dict[str, Any], part: dict[str, Any], *, closed: bool = False
+) -> Draft202012Validator:
+    """A validator for a part of the document; `closed` refuses fields that the document does not name."""
+    components = json.loads(json.dumps(document["components"]))
+    for described in components["schemas"].values() if closed else ():
+        described.setdefault("additionalProperties", False)
+    return Draft202012Validator(part | {"components": components}, validate_formats=True)
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def response_schema(document: dict[str, Any], name: str, status: int) -> dict[str, Any]:
+    """The schema of what the named operation answers with this status."""
+    (operation,) = (found for _, _, found in operations(document) if found["operationId"] == name)
+    media: dict[str, Any] = operation["responses"][str(status)]["content"]["application/json"]
+    described: dict[str, Any] = media["schema"]
+    return described
+
+
+def routes(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, str]]:
+    """Every path and method of the URLconf."""
+    for pattern in patterns:
+        path = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, path)
+        elif isinstance(pattern, URLPattern) and hasattr(pattern.callback, "cls"):
+            template = re.sub(r"<\w+:(\w+)>", r"{\1}", path)
+            yield from ((template, method) for method in METHODS if hasattr(pattern.callback.cls, method))
+
+
+def of_production(statement: str) -> str:
+    """What a statement prints under production's settings."""
+    environment = os.environ | {
+        "ENVIRONMENT": "production",
+        "BASE_URL": "https://checkout.example",
+        "PROVIDER": "adapter.of.production.Provider",
+        "SMS_SENDER": "adapter.of.production.Sender",
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+    }
+    code = f"import django, json; django.setup(); from config import docs, schema; {statement}"
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout

@@ -1,0 +1,76 @@
+"""The documentation page: every anchor that is promised, nothing from outside."""
+
+from html.parser import HTMLParser
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from config import errors
+from tests.config import described
+from tests.conftest import Api
+
+
+class Page(HTMLParser):
+    """What a page holds: anchors, addresses, inline code."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.anchors: list[str] = []
+        self.addresses: list[str] = []
+        self.inline: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.anchors += [given["id"]] if "id" in given else []
+        self.addresses += [given[name] for name in ("href", "src", "action") if name in given]
+        self.inline += [name for name in given if name == "style" or name.startswith("on")]
+        self.inline += [tag] if tag in {"style", "script"} else []
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    answer = Client().get("/api/docs")
+    assert answer.status_code == 200
+    return Page(answer.content.decode())
+
+
+class TestPage:
+    def test_has_an_anchor_for_each_error_code(self, page: Page) -> None:
+        assert {f"error-{code}" for code in errors.ERRORS} <= set(page.anchors)
+
+    def test_is_where_error_bodies_point_to(self, page: Page, api: Api) -> None:
+        doc_url = api.get("checkouts?cursor=abc").json()["error"]["doc_url"]
+        address, _, anchor = doc_url.partition("#")
+        assert address == f"{settings.BASE_URL}/api/docs"
+        assert anchor in page.anchors
+
+    def test_has_every_call_and_event(self, page: Page) -> None:
+        document = described.document()
+        names = {operation["operationId"] for _, _, operation in described.operations(document)}
+        names |= {methods["post"]["operationId"] for methods in document["webhooks"].values()}
+        assert names <= set(page.anchors)
+
+    def test_links_only_to_itself_and_us(self, page: Page) -> None:
+        outside = [address for address in page.addresses if not address.startswith(("#", "/"))]
+        assert outside == []
+        inside = {address[1:] for address in page.addresses if address.startswith("#")}
+        assert inside <= set(page.anchors)
+
+    def test_has_no_two_equal_anchors(self, page: Page) -> None:
+        assert len(page.anchors) == len(set(page.anchors))
+
+    def test_needs_no_script_and_no_inline_style(self, page: Page) -> None:
+        assert page.inline == []
+        policy = Client().get("/api/docs")["Content-Security-Policy"].split("; ")
+        assert {"default-src 'none'", "script-src 'self'", "style-src 'self'"} <= set(policy)
+
+    def test_says_test_in_the_sandbox_alone(self) -> None:
+        assert "<title>TEST" in Client().get("/api/docs").content.decode()
+        live = described.of_production(
+            "from django.test import Client; "
+            "print(Client().get('/api/docs', secure=True, headers={'host': 'checkout.example'}).content.decode())"
+        )
+        assert "<title>TEST" not in live
+        assert "4242424242424242" not in live

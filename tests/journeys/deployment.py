@@ -1,0 +1,111 @@
+"""Web, worker and beat as processes of their own on engines of their own, so that each can be broken alone."""
+
+import contextlib
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import redis
+import requests
+
+from config.local import children, engines, environment, run
+from tests.journeys import polling, service
+from tests.journeys.service import ROOT, Service
+
+PARTS = ("web", "worker", "beat")
+SILENT_SECONDS = 600  # ended by a restart
+
+
+class Deployment:
+    """Runs the commands that `make run` runs; nothing of it outlives the thread that started it."""
+
+    def __init__(self, folder: Path, own: engines.Engines, variables: Mapping[str, str]) -> None:
+        self.engines = own
+        self.variables = dict(variables)
+        self._folder = folder
+        self._plan = run.plan(folder, variables["PORT"])
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._is_redis_whole = True
+
+    def migrate(self) -> None:
+        subprocess.run(self._plan.seed, env=self.variables, cwd=ROOT, check=True, capture_output=True)
+
+    def start(self, part: str) -> None:
+        """Start web, worker or beat, with a log of its own."""
+        with open(self._folder / f"{part}.log", "wb") as log:
+            self._running[part] = subprocess.Popen(
+                children.tied(self._plan.services[part], by=signal.SIGKILL),
+                env=self.variables,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def kill(self, part: str) -> None:
+        """End a part in the middle of whatever it does."""
+        process = self._running.pop(part)
+        process.kill()
+        process.wait()
+
+    def stop_redis(self) -> None:
+        self._is_redis_whole = False
+        self.engines.stop_redis()
+
+    def silence_redis(self) -> None:
+        """Let it take connections and commands, and answer none."""
+        self._is_redis_whole = False
+        with redis.Redis.from_url(self.engines.redis_url) as connection:
+            connection.client_pause(SILENT_SECONDS * 1000)
+
+    def flush_redis(self) -> None:
+        with redis.Redis.from_url(self.engines.redis_url) as connection:
+            connection.flushall()
+
+    def make_whole(self) -> None:
+        """Return when everything runs and answers."""
+        if not self._is_redis_whole:
+            self.engines.stop_redis()
+            self.engines.start_redis()
+            self._is_redis_whole = True
+        for part in PARTS:
+            if part not in self._running:
+                self.start(part)
+        polling.until(self._is_ready, within=60, what="web and worker")
+
+    def _is_ready(self) -> bool:
+        with contextlib.suppress(requests.ConnectionError):
+            answer = requests.get(f"{self.variables['BASE_URL']}/readyz", timeout=5)
+            return answer.status_code == 200 and b" ready." in (self._folder / "worker.log").read_bytes()
+        return False
+
+    def are_alive(self) -> bool:
+        """Whether no part has ended by itself."""
+        return all(process.poll() is None for process in self._running.values())
+
+    def end(self) -> None:
+        for process in self._running.values():
+            process.terminate()
+        for part in list(self._running):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._running[part].wait(10)
+            self.kill(part)
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
+    """Run a deployment, and a clerk beside it, until the block ends."""
+    port, shop_port = service.free_ports()
+    variables = environment.of_run(service.bare_environment(PORT=port, SHOP_PORT=shop_port), folder)
+    with engines.running(folder, durable=False) as own:
+        variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
+        deployment = Deployment(folder, own, variables)
+        deployment.migrate()
+        try:
+            deployment.make_whole()
+            with service.clerk(variables) as helper:
+                yield deployment, Service(variables["BASE_URL"], "", helper)
+        finally:
+            deployment.end()

@@ -1,0 +1,167 @@
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.journeys import deployment as deployments
+from tests.journeys.deployment import Deployment
+from tests.journeys.merchant import Json, Merchant, unix
+from tests.journeys.receiver import Receiver
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+
+PROMPT = 3.0  # seconds after its time within which everything has happened, whatever is broken
+REFUND_SECONDS = 2.0  # what the sandbox bank takes
+ANSWER = 3.0  # seconds within which each call answers
+LEASE_OVER = "UPDATE webhooks_delivery SET lease_until = clock_timestamp() WHERE lease_token IS NOT NULL"
+
+
+@pytest.fixture(scope="module")
+def _parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment, Service]]:
+    with deployments.running(tmp_path_factory.mktemp("deployment")) as parts:
+        yield parts
+
+
+@pytest.fixture
+def deployment(_parts: tuple[Deployment, Service]) -> Iterator[Deployment]:
+    """The deployment, whole again after the test."""
+    yield _parts[0]
+    assert _parts[0].are_alive(), "a part has ended by itself"
+    _parts[0].make_whole()
+
+
+@pytest.fixture
+def service(_parts: tuple[Deployment, Service]) -> Service:
+    return _parts[1]
+
+
+def hold_ends_soon(merchant: Merchant) -> tuple[str, str]:
+    """Return a held checkout, and its deadline in about two seconds."""
+    checkout_uuid = merchant.held()
+    return checkout_uuid, merchant.advance(checkout_uuid, 118)["capture_before"]
+
+
+def lapses_in_time(receiver: Receiver, checkout_uuid: str, deadline: str) -> None:
+    """The merchant hears of the lapse within three seconds of the deadline, though nobody looked."""
+    left = unix(deadline) - time.time()
+    (told,) = receiver.awaited("checkout.voided", checkout_uuid, within=left + 2 * PROMPT)
+    assert 0 <= told.arrived_at - unix(deadline) < PROMPT
+
+
+def settles_in_time(merchant: Merchant, checkout_uuid: str) -> None:
+    """The refund settles within three seconds of when the bank is done with it."""
+    refund = merchant.awaited(checkout_uuid, "refunded", within=REFUND_SECONDS + 2 * PROMPT)["refunds"][0]
+    assert unix(refund["settled_at"]) - unix(refund["created_at"]) < REFUND_SECONDS + PROMPT
+
+
+def told_in_time(receiver: Receiver, event_type: str, checkout: Json, moment: str) -> None:
+    """The event has arrived within three seconds of the moment that it tells of."""
+    (told,) = receiver.awaited(event_type, checkout["checkout_uuid"], within=2 * PROMPT)
+    assert told.arrived_at - unix(checkout[moment]) < PROMPT
+
+
+def goes_on(merchant: Merchant, receiver: Receiver) -> None:
+    """Every call answers, and whatever follows from it happens in its time."""
+    with merchant.answered_within(ANSWER):
+        lapsing, deadline = hold_ends_soon(merchant)
+        paid = merchant.pay(merchant.create())
+        told_in_time(receiver, "checkout.authorized", paid, "authorized_at")
+        assert merchant.capture(paid["checkout_uuid"])["status"] == "captured"
+        merchant.refund(paid["checkout_uuid"])
+        cancelled = merchant.cancel(merchant.held())
+        told_in_time(receiver, "checkout.voided", cancelled, "voided_at")
+        lapses_in_time(receiver, lapsing, deadline)
+        settles_in_time(merchant, paid["checkout_uuid"])
+
+
+class TestValkeyStopped:
+    def test_everything_goes_on_and_after_it_too(
+        self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
+    ) -> None:
+        deployment.stop_redis()
+        goes_on(subscribed, receiver)
+        deployment.make_whole()
+        goes_on(subscribed, receiver)
+
+    @pytest.mark.long
+    def test_for_minutes_everything_goes_on(
+        self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
+    ) -> None:
+        deployment.stop_redis()
+        until = time.monotonic() + 180
+        while time.monotonic() < until:
+            goes_on(subscribed, receiver)
+        deployment.make_whole()
+        goes_on(subscribed, receiver)
+
+    def test_while_it_is_silent_everything_goes_on(
+        self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
+    ) -> None:
+        deployment.silence_redis()
+        goes_on(subscribed, receiver)
+
+
+class TestValkeyFlushed:
+    def test_nothing_is_lost(self, deployment: Deployment, subscribed: Merchant, receiver: Receiver) -> None:
+        receiver.answer_with(500)
+        retried = subscribed.held()
+        (first,) = receiver.awaited("checkout.authorized", retried)
+        refunded = subscribed.captured()
+        lapsing, deadline = hold_ends_soon(subscribed)
+        due = subscribed.log_of(first.event_id, length=1)[0]["next_attempt_at"]
+        receiver.answer_with(200)
+        subscribed.refund(refunded)
+        deployment.flush_redis()
+        lapses_in_time(receiver, lapsing, deadline)
+        settles_in_time(subscribed, refunded)
+        _, second = receiver.awaited("checkout.authorized", retried, count=2, within=10)
+        assert second.event_id == first.event_id
+        assert 0 <= second.arrived_at - unix(due) < PROMPT
+        goes_on(subscribed, receiver)
+
+
+class TestBeatDead:
+    def test_everything_happens_in_its_time(
+        self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
+    ) -> None:
+        deployment.kill("beat")
+        goes_on(subscribed, receiver)
+
+
+class TestWorkerKilled:
+    @pytest.mark.parametrize("waits", [False, pytest.param(True, marks=pytest.mark.long)])
+    def test_in_the_middle_of_a_delivery_the_event_goes_out_again(
+        self, deployment: Deployment, subscribed: Merchant, receiver: Receiver, waits: bool
+    ) -> None:
+        receiver.hang()
+        checkout_uuid = subscribed.held()
+        (cut_off,) = receiver.awaited("checkout.authorized", checkout_uuid)
+        deployment.kill("worker")
+        receiver.answer_with(200)
+        deployment.make_whole()
+        if not waits:
+            with psycopg.connect(deployment.engines.database_url) as connection:
+                assert connection.execute(LEASE_OVER).rowcount == 1
+        _, again = receiver.awaited("checkout.authorized", checkout_uuid, count=2, within=40 if waits else 12)
+        assert (again.event_id, again.body) == (cut_off.event_id, cut_off.body)
+        log = subscribed.log_of(cut_off.event_id, length=2)
+        assert [(entry["attempt_number"], entry["error_message"]) for entry in log] == [
+            (2, None),
+            (1, "worker_lost"),
+        ]
+        assert subscribed.capture(checkout_uuid)["status"] == "captured"
+
+    def test_what_is_due_meanwhile_happens_when_the_next_one_starts(
+        self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
+    ) -> None:
+        deployment.kill("worker")
+        refunded = subscribed.captured()
+        subscribed.refund(refunded)
+        lapsed = subscribed.held()
+        subscribed.advance(lapsed, 119)
+        assert receiver.arrivals == []
+        deployment.make_whole()
+        receiver.awaited("checkout.voided", lapsed, within=PROMPT)
+        subscribed.awaited(refunded, "refunded", within=REFUND_SECONDS + PROMPT)
