@@ -69,7 +69,7 @@ class EndpointSchema(AutoSchema):
         return re.sub("In$", "Request", name) if name.endswith("In") else name.removesuffix("Out")
 
     def _map_serializer_field(self, field: Any, direction: str, bypass_extensions: bool = False) -> Schema:
-        schema: Schema = super()._map_serializer_field(field, direction, bypass_extensions)
+        schema: Schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]  # untyped there
         is_filled = isinstance(field, ListField) and not field.allow_empty
         return schema | {"minItems": 1} if is_filled else schema
 
@@ -81,7 +81,7 @@ class EndpointSchema(AutoSchema):
         return found + own
 
     def _get_request_body(self, direction: str = "request") -> Schema | None:
-        body: Schema | None = super()._get_request_body(direction)
+        body: Schema | None = super()._get_request_body(direction)  # type: ignore[no-untyped-call]  # untyped there
         example = schema_examples.request(self._endpoint.name)
         if body is not None and example is not None:
             body["content"]["application/json"]["example"] = example

@@ -67,7 +67,7 @@ def _can_get_texts(number: phonenumbers.PhoneNumber) -> bool:
         return True
     if kind != phonenumbers.PhoneNumberType.UNKNOWN or not sms.current().shows_codes:
         return False
-    region = phonenumbers.region_code_for_country_code(number.country_code)
+    region = phonenumbers.region_code_for_country_code(number.country_code or 0)
     example = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
     return example is not None and len(str(number.national_number)) == len(str(example.national_number))
 
