@@ -1,14 +1,18 @@
 """The documentation page: every anchor that is promised, nothing from outside."""
 
+import re
+import time
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
 
-from config import errors
+from config import errors, schema_guide
 from tests.config import described
 from tests.conftest import Api
+from webhooks import signing
 
 
 class Page(HTMLParser):
@@ -74,3 +78,18 @@ class TestPage:
         )
         assert "<title>TEST" not in live
         assert "4242424242424242" not in live
+
+
+class TestGuide:
+    def test_its_receiver_tells_our_deliveries_from_others(self) -> None:
+        source = re.search(r"```python\n(.*?)```", schema_guide.GUIDE, re.S)
+        assert source is not None
+        names: dict[str, Any] = {}
+        exec(source[1], names)
+        is_ours, secret, body, now = names["is_ours"], signing.new_secret(), b'{"id": "1"}', int(time.time())
+        ours = signing.sign([signing.new_secret(), secret], body, now)
+        assert is_ours(ours, body, secret)
+        assert not is_ours(ours, body + b" ", secret)
+        assert not is_ours(ours, body, signing.new_secret())
+        assert not is_ours(signing.sign([secret], body, now - 301), body, secret)
+        assert not is_ours("", body, secret)
