@@ -10,7 +10,8 @@ from django.urls import include, path, re_path, register_converter
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
-from config import docs, errors, health, schema
+from config import errors, health
+from config.openapi import page, schema
 from portal import oauth
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -43,7 +44,7 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("oauth/token", oauth.token),
     path("api/schema", schema.api_schema, name="api_schema"),
-    path("api/docs", docs.page, name="api_docs"),
+    path("api/docs", page.page, name="api_docs"),
     path("api/merchant/v1/", include(merchant_api)),
     path("", include("hosted_page.urls")),
     path("", include("portal.urls")),

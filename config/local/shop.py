@@ -5,9 +5,7 @@ It knows nothing but the public API and webhooks/signing.py, which you may copy.
 
 import contextlib
 import json
-import os
 import sqlite3
-import threading
 import time
 import urllib.request
 from datetime import UTC, datetime, timedelta
@@ -16,7 +14,6 @@ from typing import Any
 from urllib.error import HTTPError
 from uuid import uuid4
 
-from config.local import shop_site
 from webhooks import signing
 
 BOOKING_FEE = {"item_ref": "booking-fee", "name": "Booking fee", "unit_price": 175, "category": "fee"}  # pence

@@ -2,7 +2,9 @@
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,6 +16,7 @@ from django.utils import timezone
 
 from checkout import refunds, tasks, transitions
 from checkout.models import ApiCall, Checkout, PaymentRequest, Refund
+from config.errors import ERRORS
 from payments import operations
 from payments.models import Operation, Payment
 from tests import factories
@@ -227,18 +230,18 @@ class TestIdempotencyKey:
         assert Refund.objects.count() == 1
 
     @pytest.mark.parametrize(
-        ("verb", "body", "status", "code"),
+        ("verb", "body", "code"),
         [
-            ("capture", {}, 409, "not_capturable"),
-            ("refund", {"merchant_refund_ref": "r"}, 409, "not_refundable"),
-            ("capture", {"amount": 1}, 422, "partial_capture_not_supported"),
-            ("cancel", {"reason": 5}, 422, "validation_failed"),
+            ("capture", {}, "not_capturable"),
+            ("refund", {"merchant_refund_ref": "r"}, "not_refundable"),
+            ("capture", {"amount": 1}, "partial_capture_not_supported"),
+            ("cancel", {"reason": 5}, "validation_failed"),
         ],
     )
     def test_replays_a_final_refusal_though_it_would_work_now(
-        self, api: Api, at: Bring, verb: str, body: Any, status: int, code: str
+        self, api: Api, at: Bring, verb: str, body: Any, code: str
     ) -> None:
-        checkout = at("created")
+        checkout, status = at("created"), ERRORS[code].status
         first = api.post(f"checkouts/{checkout.pk}/{verb}", body, idempotency_key="k", x_request_id="one")
         refused(first, status, code)
         at("authorized" if verb == "capture" else "captured")
@@ -351,6 +354,38 @@ class TestIdempotencyKey:
         secrets = {api.post("webhooks/secret/rotate", idempotency_key="k").content for _ in range(2)}
         assert len(secrets) == 2
         assert api.get("checkouts", idempotency_key="ключ").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+class TestSameKeyAtOnce:
+    """On real connections: the rows decide, not the process."""
+
+    def at_once(self, api: Api, path: str, body: Any) -> list[Any]:
+        together = threading.Barrier(4)
+
+        def call(_: int) -> Any:
+            together.wait()
+            try:
+                return api.post(path, body, idempotency_key="k")
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(4) as threads:
+            return list(threads.map(call, range(4)))
+
+    def test_makes_one_checkout(self, api: Api) -> None:
+        answers = self.at_once(api, "checkouts", order())
+        assert {answer.status_code for answer in answers} == {201}
+        assert len({answer.content for answer in answers}) == Checkout.objects.count() == 1
+        assert sum("Idempotent-Replay" in answer for answer in answers) == 3
+
+    def test_captures_once(self, api: Api, held: Checkout) -> None:
+        answers = self.at_once(api, f"checkouts/{held.pk}/capture", {})
+        for answer in answers:
+            if answer.status_code != 200:
+                refused(answer, 409, "idempotency_in_progress")
+        assert len({answer.content for answer in answers if answer.status_code == 200}) == 1
+        assert Operation.objects.filter(kind="capture").count() == 1
 
 
 def uuids(answer: Any) -> list[str]:

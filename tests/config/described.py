@@ -68,7 +68,7 @@ def of_production(statement: str) -> str:
         "SMS_SENDER": "adapter.of.production.Sender",
         "DJANGO_SETTINGS_MODULE": "config.settings",
     }
-    code = f"import django, json; django.setup(); from config import docs, schema; {statement}"
+    code = f"import django, json; django.setup(); from config.openapi import page, schema; {statement}"
     return subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     ).stdout

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from checkout import tasks
-from config.schema_examples import BASE
+from config.openapi.examples import BASE
 from tests.conftest import Api
 from webhooks import delivery, outbox
 from webhooks.models import Event, EventType

@@ -9,7 +9,8 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from config import errors, schema_guide
+from config import errors
+from config.openapi import guide
 from tests.config import described
 from tests.conftest import Api
 from webhooks import signing
@@ -82,7 +83,7 @@ class TestPage:
 
 class TestGuide:
     def test_its_receiver_tells_our_deliveries_from_others(self) -> None:
-        source = re.search(r"```python\n(.*?)```", schema_guide.GUIDE, re.S)
+        source = re.search(r"```python\n(.*?)```", guide.GUIDE, re.S)
         assert source is not None
         names: dict[str, Any] = {}
         exec(source[1], names)

@@ -14,7 +14,8 @@ from jsonschema_rs import meta as metaschema
 from checkout.api import answers
 from checkout.models import Checkout
 from checkout.states import Status
-from config import errors, schema, schema_examples
+from config import errors
+from config.openapi import examples, schema
 from tests.config import described, story
 from tests.conftest import Api
 from tests.factories import make_late, order
@@ -99,8 +100,8 @@ class TestExamples:
     def test_are_what_the_api_answers_today(self, api: Api) -> None:
         fresh = story.as_text(story.Story(api).tell())
         if os.environ.get(RECORD):
-            schema_examples.PATH.write_text(fresh)
-        kept = schema_examples.PATH.read_text()
+            examples.PATH.write_text(fresh)
+        kept = examples.PATH.read_text()
         assert story.comparable(kept) == story.comparable(fresh), (
             f"Record them anew: {RECORD}=1 pytest {__file__}"
         )

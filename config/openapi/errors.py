@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable
 from itertools import groupby
 from typing import Any
 
-from config import errors, schema_examples
+from config import errors
+from config.openapi import examples
 
 Schema = dict[str, Any]
 ALL = ("missing_token", "invalid_token", "insufficient_scope", "rate_limited", "internal_error")
@@ -40,11 +41,10 @@ def component() -> Schema:
     return _object({"error": _object(fields) | {"description": "What went wrong."}})
 
 
-def examples() -> Schema:
+def by_code() -> Schema:
     """Return an example body per code."""
     return {
-        code: {"summary": row.message, "value": schema_examples.error(code)}
-        for code, row in errors.ERRORS.items()
+        code: {"summary": row.message, "value": examples.error(code)} for code, row in errors.ERRORS.items()
     }
 
 

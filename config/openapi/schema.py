@@ -18,8 +18,8 @@ import hosted_page.sandbox_endpoints
 import webhooks.api.endpoints
 from checkout.api.answers import ALWAYS, SOMETIMES
 from checkout.api.calls import RecordedView
-from config import schema_errors, schema_examples, schema_guide, schema_parts, schema_words
 from config.lib.endpoint import Answer, Endpoint
+from config.openapi import errors, examples, guide, parts, words
 
 Schema = dict[str, Any]
 TABLES = {
@@ -82,16 +82,16 @@ class EndpointSchema(AutoSchema):
 
     def _get_request_body(self, direction: str = "request") -> Schema | None:
         body: Schema | None = super()._get_request_body(direction)  # type: ignore[no-untyped-call]  # untyped there
-        example = schema_examples.request(self._endpoint.name)
+        example = examples.request(self._endpoint.name)
         if body is not None and example is not None:
             body["content"]["application/json"]["example"] = example
         return body
 
     def _get_response_bodies(self, direction: str = "response") -> Schema:
         answers = self._endpoint.answers.items()
-        return {
-            str(status): self._answer(status, answer) for status, answer in answers
-        } | schema_errors.responses(self._codes())
+        return {str(status): self._answer(status, answer) for status, answer in answers} | errors.responses(
+            self._codes()
+        )
 
     def _answer(self, status: int, answer: Answer) -> Schema:
         names = ["X-Request-Id", *(["Idempotent-Replay"] if self._is_recorded else [])]
@@ -101,7 +101,7 @@ class EndpointSchema(AutoSchema):
             return described
         inner = self.resolve_serializer(answer.body, "response").ref
         media: Schema = {"schema": {"type": "object", "required": ["data"], "properties": {"data": inner}}}
-        example = schema_examples.answer(self._endpoint.name, status)
+        example = examples.answer(self._endpoint.name, status)
         if example is not None:
             media["example"] = example
         return described | {"content": {"application/json": media}}
@@ -110,14 +110,14 @@ class EndpointSchema(AutoSchema):
         """What every call can answer, what follows from its shape, and its own."""
         endpoint = self._endpoint
         by_shape = {
-            schema_errors.WITH_BODY: self.method == "POST",
-            schema_errors.WITH_FIELDS: bool(endpoint.takes or endpoint.query),
-            schema_errors.WITH_CURSOR: endpoint.query is not None and "cursor" in endpoint.query().fields,
-            schema_errors.WITH_CHECKOUT: "{checkout_uuid}" in self.path,
-            schema_errors.WITH_KEY: self._is_recorded,
+            errors.WITH_BODY: self.method == "POST",
+            errors.WITH_FIELDS: bool(endpoint.takes or endpoint.query),
+            errors.WITH_CURSOR: endpoint.query is not None and "cursor" in endpoint.query().fields,
+            errors.WITH_CHECKOUT: "{checkout_uuid}" in self.path,
+            errors.WITH_KEY: self._is_recorded,
         }
         shaped = (code for codes, fits in by_shape.items() if fits for code in codes)
-        return {*schema_errors.ANY, *shaped, *endpoint.codes}
+        return {*errors.ANY, *shaped, *endpoint.codes}
 
     @property
     def _is_recorded(self) -> bool:
@@ -135,14 +135,12 @@ def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
     """Postprocessing hook: the token endpoint, the events, the error table, and a word on every field."""
     inspector = EndpointSchema()
     inspector.view, inspector.registry = APIView(request=None), generator.registry
-    result["paths"] = schema_parts.token_path() | result["paths"]
-    result["webhooks"] = schema_parts.webhooks(
-        lambda shape: inspector.resolve_serializer(shape, "response").ref
-    )
+    result["paths"] = parts.token_path() | result["paths"]
+    result["webhooks"] = parts.webhooks(lambda shape: inspector.resolve_serializer(shape, "response").ref)
     components = generator.registry.build({})
-    components["schemas"] |= schema_parts.SCHEMAS | {"Error": schema_errors.component()}
-    components |= {"headers": schema_parts.HEADERS, "parameters": schema_parts.PARAMETERS}
-    result["components"] = components | {"examples": schema_errors.examples()}
+    components["schemas"] |= parts.SCHEMAS | {"Error": errors.component()}
+    components |= {"headers": parts.HEADERS, "parameters": parts.PARAMETERS}
+    result["components"] = components | {"examples": errors.by_code()}
     _add_states(components["schemas"]["Checkout"]["properties"])
     _add_words(result)
     cleaned: Schema = _without_marks(result)
@@ -167,9 +165,9 @@ def _add_states(properties: Schema) -> None:
 def _add_words(result: Schema) -> None:
     for name, schema in result["components"]["schemas"].items():
         for field, described in schema["properties"].items():
-            described.setdefault("description", schema_words.of(name, field))
+            described.setdefault("description", words.of(name, field))
     for parameter in _parameters(result):
-        parameter.setdefault("description", schema_words.of("query", parameter["name"]))
+        parameter.setdefault("description", words.of("query", parameter["name"]))
 
 
 def _parameters(result: Schema) -> Iterator[Schema]:
@@ -182,8 +180,8 @@ def _parameters(result: Schema) -> Iterator[Schema]:
 def document() -> Schema:
     """Return the document, made once per process."""
     made: Schema = SchemaGenerator().get_schema(request=None, public=True)
-    made["info"]["description"] = schema_guide.text(made)
-    made["tags"] = [{"name": name, "description": schema_guide.of_tag(name)} for name in _used_tags(made)]
+    made["info"]["description"] = guide.text(made)
+    made["tags"] = [{"name": name, "description": guide.of_tag(name)} for name in _used_tags(made)]
     return made
 
 

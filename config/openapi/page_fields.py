@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString
 
-from config import docs_text
+from config.openapi import page_text
 
 Schema = dict[str, Any]
 KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mail address"}
@@ -91,7 +91,7 @@ def _collect(document: Schema, schema: Schema, names: list[str]) -> None:
 
 def _row(name: str, field: Schema, is_required: bool) -> Row:
     thing = _name(field) or _name(field.get("items", {}))
-    text = docs_text.inline(field.get("description", ""))
+    text = page_text.inline(field.get("description", ""))
     return Row(name, _kind(field), thing, is_required, "x-states" in field, text)
 
 
@@ -119,7 +119,7 @@ def _plural(item: Schema) -> str:
 
 
 def _json(value: Any) -> str:
-    return docs_text.json(value) if isinstance(value, bool) else str(value)
+    return page_text.json(value) if isinstance(value, bool) else str(value)
 
 
 def _limits(field: Schema) -> str:

@@ -10,9 +10,10 @@ from django.shortcuts import render
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from config import docs_fields, docs_text, errors, schema
-from config.docs_fields import Row
-from config.schema_errors import ANY, WITH_BODY
+from config import errors
+from config.openapi import page_fields, page_text, schema
+from config.openapi.errors import ANY, WITH_BODY
+from config.openapi.page_fields import Row
 
 Schema = dict[str, Any]
 WIDE = (
@@ -95,14 +96,14 @@ def _context() -> dict[str, Any]:
         "test_mode": settings.SANDBOX,
         "sections": _sections(document["info"]["description"]),
         "groups": groups,
-        "things": docs_fields.things(document),
+        "things": page_fields.things(document),
         "refusals": [_refusal(document, code, calls) for code in errors.ERRORS],
     }
 
 
 def _sections(guide: str) -> list[Section]:
     parts = (part.split("\n", 1) for part in re.split(r"^## ", guide, flags=re.M)[1:])
-    return [Section(docs_text.slug(title), title, docs_text.block(body, title)) for title, body in parts]
+    return [Section(page_text.slug(title), title, page_text.block(body, title)) for title, body in parts]
 
 
 def _group(document: Schema, tag: Schema) -> Group:
@@ -116,7 +117,7 @@ def _group(document: Schema, tag: Schema) -> Group:
     order = list(schema.NAMES)
     calls.sort(key=lambda call: order.index(call.anchor) if call.anchor in order else -1)
     name = tag["name"]
-    return Group(docs_text.slug(name), name, docs_text.block(tag["description"], name), calls)
+    return Group(page_text.slug(name), name, page_text.block(tag["description"], name), calls)
 
 
 def _call(document: Schema, place: str, method: str, operation: Schema) -> Call:
@@ -127,10 +128,10 @@ def _call(document: Schema, place: str, method: str, operation: Schema) -> Call:
         title=place if is_event else operation["summary"],
         line=f"{operation['summary']}." if is_event else f"{method} {place}",
         is_event=is_event,
-        text=docs_text.inline(operation["description"]),
+        text=page_text.inline(operation["description"]),
         scope=next((scope for need in operation["security"] for scope in need["oauth2"]), ""),
-        parameters=docs_fields.parameters(document, operation),
-        fields=docs_fields.rows(document, media.get("schema", {})),
+        parameters=page_fields.parameters(document, operation),
+        fields=page_fields.rows(document, media.get("schema", {})),
         request=_example(media),
         answers=[] if is_event else _answers(operation),
         codes=_codes(operation),
@@ -140,7 +141,7 @@ def _call(document: Schema, place: str, method: str, operation: Schema) -> Call:
 def _answers(operation: Schema) -> list[Shown]:
     """What is answered with a body of its own, the envelope of errors left out."""
     return [
-        Shown(status, docs_text.inline(answer["description"]), docs_fields.thing_of(media), _example(media))
+        Shown(status, page_text.inline(answer["description"]), page_fields.thing_of(media), _example(media))
         for status, answer in operation["responses"].items()
         for media in [answer.get("content", {}).get("application/json", {})]
         if "examples" not in media
@@ -148,7 +149,7 @@ def _answers(operation: Schema) -> list[Shown]:
 
 
 def _example(media: Schema) -> str:
-    return docs_text.json(media["example"]) if "example" in media else ""
+    return page_text.json(media["example"]) if "example" in media else ""
 
 
 def _codes(operation: Schema) -> dict[str, list[str]]:
@@ -164,5 +165,5 @@ def _codes(operation: Schema) -> dict[str, list[str]]:
 def _refusal(document: Schema, code: str, calls: list[Call]) -> Refusal:
     example = document["components"]["examples"][code]
     found = [call for call in calls if any(code in codes for codes in call.codes.values())]
-    body = docs_text.json(example["value"])
+    body = page_text.json(example["value"])
     return Refusal(code, errors.ERRORS[code].status, example["summary"], WIDE.get(code, ""), found, body)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from checkout.api import events
-from config import schema_examples, schema_fields
+from config.openapi import examples, fields
 from webhooks.models import EventType
 from webhooks.outbox import API_VERSION
 
@@ -98,10 +98,8 @@ TOKEN_REFUSALS = {
 
 def token_path() -> Schema:
     """The token endpoint (INTERFACE.md 3)."""
-    sent = {"schema": {"$ref": "#/components/schemas/TokenRequest"}} | _example(
-        schema_examples.request("get_token")
-    )
-    token = _json("Token") | _example(schema_examples.answer("get_token", 200))
+    sent = {"schema": {"$ref": "#/components/schemas/TokenRequest"}} | _example(examples.request("get_token"))
+    token = _json("Token") | _example(examples.answer("get_token", 200))
     refusals: dict[str, Schema] = {
         status: {
             "description": description,
@@ -182,11 +180,11 @@ def _event(kind: EventType, refer: Refer) -> Schema:
         },
         "type": {"type": "string", "enum": [kind.value], "description": "What happened."},
         "api_version": {"type": "string", "enum": [API_VERSION], "description": "The envelope's version."},
-        "created_at": schema_fields.written_time() | {"description": "When it happened."},
+        "created_at": fields.written_time() | {"description": "When it happened."},
         "data": {"type": "object", "description": "Tied to no checkout."} if shape is None else refer(shape),
     }
     schema = {"type": "object", "required": list(envelope), "properties": envelope}
-    body = {"schema": schema} | _example(schema_examples.event(kind.value))
+    body = {"schema": schema} | _example(examples.event(kind.value))
     return {
         "operationId": kind.value.replace(".", "_"),
         "summary": summary,
