@@ -18,19 +18,17 @@ app = Celery("checkout")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
+DELIVER_DUE = "webhooks.tasks.deliver_due"
 # The pumps: all of them short, all of them harmless when started twice or by two beats.
-PUMPS = (
-    "checkout.tasks.keep_deadlines",
-    "checkout.tasks.finish_operations",
-    "webhooks.tasks.deliver_due",
-)
+PUMPS = ("checkout.tasks.keep_deadlines", "checkout.tasks.finish_operations", DELIVER_DUE)
 DAILY = ("checkout.tasks.forget_idempotency_keys", "portal.tasks.forget_expired_tokens")
 app.conf.beat_schedule = {
     **{name: {"task": name, "schedule": 1.0, "options": {"expires": 1}} for name in PUMPS},
     **{name: {"task": name, "schedule": 3600.0, "options": {"expires": 600}} for name in DAILY},
 }
 
-SILENCE = 2.0
+SILENCE = 2.0  # seconds without a word about a pump until the ticker starts it
+RHYTHM = 1.0  # and then again, as long as the silence lasts
 _heard: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
 
 
@@ -47,23 +45,26 @@ def _hear(task: Any = None, **_: Any) -> None:
 
 
 @signals.worker_init.connect
-def _start_ticker(**_: Any) -> None:
-    threading.Thread(target=_tick, name="ticker", daemon=True).start()
+def _start_tickers(**_: Any) -> None:
+    """A thread for each pump: one that waits for the provider holds up no deadline."""
+    for name in PUMPS:
+        threading.Thread(target=_tick, args=(name,), name=f"ticker of {name}", daemon=True).start()
 
 
-def _tick() -> None:
-    """Run, straight from PostgreSQL, each pump that neither beat nor a wake-up has started lately."""
+def _tick(name: str) -> None:
+    """Run the pump, straight from PostgreSQL, when neither beat nor a wake-up has started it lately."""
     while True:
-        time.sleep(0.5)
-        for name in PUMPS:
-            if time.monotonic() - _heard[name] >= SILENCE:
-                _heard[name] = time.monotonic()
-                _run(name)
+        time.sleep(0.25)
+        now = time.monotonic()
+        if now - _heard[name] >= SILENCE:
+            _heard[name] = now - SILENCE + RHYTHM
+            _run(name)
 
 
 def _run(name: str) -> None:
     try:
         app.tasks[name]()
+        app.tasks[DELIVER_DUE]()  # what the pump has emitted: the wake-up for it may be on its way to nobody
     except Exception as error:
         log.error("pump failed", task=name, error=type(error).__name__, exc_info=True)
     finally:

@@ -191,7 +191,13 @@ def _join(param: str, name: Any) -> str:
 class ApiErrorMiddleware:
     """An API address never answers HTML: what Django itself refuses becomes the same envelope."""
 
-    CODES = {400: "invalid_json", 404: "not_found", 405: "method_not_allowed", 413: "payload_too_large"}
+    CODES = {
+        400: "invalid_json",
+        403: "method_not_allowed",  # a POST without CSRF token to an address that is only read
+        404: "not_found",
+        405: "method_not_allowed",
+        413: "payload_too_large",
+    }
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

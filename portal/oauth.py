@@ -77,9 +77,7 @@ class _Issuer(OAuthLibMixin):
 def token(request: HttpRequest) -> HttpResponse:
     """POST /oauth/token. SPEC.md 5.1."""
     if request.method != "POST":
-        response = _answer({"error": "invalid_request", "error_description": "Use POST."}, 405)
-        response["Allow"] = "POST"
-        return response
+        return _answer({"error": "invalid_request", "error_description": "Use POST."}, 405, {"Allow": "POST"})
     try:
         parameters = _parameters(request)
         _check(parameters)
@@ -89,23 +87,26 @@ def token(request: HttpRequest) -> HttpResponse:
         return _answer({"error": "unsupported_grant_type"}, 400)
     pair = (parameters.get("client_id", ""), address.of(request))
     if not limits.has_left("token_failures", *pair):
-        response = _answer({"error": "rate_limited"}, 429)
-        response["Retry-After"] = "60"
-        return response
+        return _answer({"error": "rate_limited"}, 429, {"Retry-After": "60"})
+    response = _issue(request, parameters)
+    if response.status_code == 401:
+        limits.spend("token_failures", *pair)
+    return response
+
+
+def _issue(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
+    """Return a new token, or the library's refusal, which names the scheme that clients use here."""
     request.token_parameters = parameters  # type: ignore[attr-defined]  # read by Core
     _, headers, body, status = _Issuer().create_token_response(request)
     response = HttpResponse(body, status=status, headers={"Content-Type": "application/json", **headers})
     response["Cache-Control"] = "no-store"
     if status == 401:
-        limits.spend("token_failures", *pair)
-        response["WWW-Authenticate"] = 'Basic realm="token"'  # RFC 6749 5.2: the scheme that clients use here
+        response["WWW-Authenticate"] = 'Basic realm="token"'
     return response
 
 
-def _answer(content: dict[str, str], status: int) -> HttpResponse:
-    response = JsonResponse(content, status=status)
-    response["Cache-Control"] = "no-store"
-    return response
+def _answer(content: dict[str, str], status: int, headers: dict[str, str] | None = None) -> HttpResponse:
+    return JsonResponse(content, status=status, headers={"Cache-Control": "no-store", **(headers or {})})
 
 
 def _parameters(request: HttpRequest) -> dict[str, str]:

@@ -45,7 +45,8 @@ def _rows() -> dict[str, str | None]:
 
 def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[str, Any]:
     """Check the whole envelope, and that it names each of `params` (the first one in `param`); return it."""
-    assert (answer.status_code, answer["Content-Type"]) == (status, "application/json"), answer.content[:500]
+    seen = answer.request["PATH_INFO"][-80:], answer.content[:500]
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/json"), seen
     body = answer.json()
     assert list(body) == ["error"] and set(body["error"]) == ENVELOPE
     error: dict[str, Any] = body["error"]

@@ -108,14 +108,14 @@ class CaptureIn(serializers.Serializer[Any]):
 class CancelIn(serializers.Serializer[Any]):
     """An optional note, for the portal only."""
 
-    reason = fields.Text(required=False, allow_null=True)
+    reason = fields.Text(required=False, allow_null=True, least=0)
 
 
 class RefundIn(serializers.Serializer[Any]):
     """A refund request (SPEC.md 2.4)."""
 
     merchant_refund_ref = fields.Text()
-    reason = fields.Text(required=False, allow_null=True, most=500)
+    reason = fields.Text(required=False, allow_null=True, least=0, most=500)
     amount = fields.Integer(required=False, least=1, most=MOST)
 
 

@@ -1,74 +1,27 @@
-"""The demo shop: what a merchant's backend does, start to finish, to try the service with and to integrate by.
+"""The demo shop: what a merchant's backend does, to try the service with and to integrate by.
 
-It knows nothing but the public API and webhooks/signing.py, which you may copy. Its pages are in shop_site.py.
+Besides the public API (shop_api.py calls it) it needs webhooks/signing.py, which you may copy. Its pages are in
+shop_site.py. The environment names SHOP_PORT, BASE_URL, SHOP_CLIENT_ID, SHOP_CLIENT_SECRET and SHOP_STATE.
 """
 
 import contextlib
-import json
+import os
 import sqlite3
+import threading
 import time
-import urllib.request
 from datetime import UTC, datetime, timedelta
-from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError
 from uuid import uuid4
 
+from config.local import shop_site
+from config.local.shop_api import Api, CallFailed
 from webhooks import signing
 
-BOOKING_FEE = {"item_ref": "booking-fee", "name": "Booking fee", "unit_price": 175, "category": "fee"}  # pence
-DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the service runs on this machine
 TABLES = (
     "signing_secret (client_id TEXT PRIMARY KEY, secret TEXT)",
     "orders (id TEXT PRIMARY KEY, title TEXT, placed_at TEXT, checkout_uuid TEXT, fulfilled_at TEXT)",
     "event (id TEXT PRIMARY KEY, type TEXT, checkout_uuid TEXT, received_at TEXT, done_at TEXT)",
 )
-
-
-class CallFailed(Exception):
-    """The service refused: the text is its error code. Or there was no answer: it is no_answer."""
-
-
-class Api:
-    """The service's API for one client. Its access token is kept until shortly before it expires."""
-
-    def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
-        self.client_id, self._base_url, self._client_secret = client_id, base_url, client_secret
-        self._token, self._renew_at = "", 0.0
-
-    def call(self, method: str, path: str, body: object = None, *, key: str = "") -> Any:
-        """Return the answer's `data`, None for 204. `key` is the Idempotency-Key. Raises CallFailed."""
-        if time.monotonic() >= self._renew_at:
-            self._renew_token()
-        headers = {"Authorization": f"Bearer {self._token}"} | ({"Idempotency-Key": key} if key else {})
-        try:
-            return self._send(method, f"/api/merchant/v1{path}", body, headers, seconds=10).get("data")
-        except CallFailed as failure:
-            if str(failure) == "invalid_token":
-                self._renew_at = 0.0
-            raise
-
-    def _renew_token(self) -> None:
-        # With a capture (10 s) it fits into the 15 s that a webhook may take.
-        client = {"client_id": self.client_id, "client_secret": self._client_secret}
-        body = {"grant_type": "client_credentials", **client}
-        answer = self._send("POST", "/oauth/token", body, {}, seconds=3)
-        self._token, self._renew_at = answer["access_token"], time.monotonic() + answer["expires_in"] * 0.9
-
-    def _send(self, method: str, path: str, body: object, headers: dict[str, str], *, seconds: int) -> Any:
-        content = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json"} | headers
-        request = urllib.request.Request(self._base_url + path, content, headers, method=method)
-        try:
-            with DIRECTLY.open(request, timeout=seconds) as answer:
-                return json.loads(answer.read() or "{}")
-        except HTTPError as refused:
-            code = f"http_{refused.code}"
-            with contextlib.suppress(ValueError, LookupError, TypeError):
-                code = json.load(refused)["error"]["code"]
-            raise CallFailed(code) from None
-        except (OSError, HTTPException, ValueError):
-            raise CallFailed("no_answer") from None
 
 
 class Shop:
@@ -99,19 +52,20 @@ class Shop:
         if "signing_secret" in answer:
             own = (self.api.client_id, answer["signing_secret"])
             self.rows("REPLACE INTO signing_secret VALUES (?, ?)", *own)
+        print("subscribed to webhooks")
 
-    def buy(self, ticket: dict[str, Any], quantity: int) -> str:
+    def buy(self, show: str, quantity: int) -> str:
         """Place an order, create its checkout and return the page where the customer pays it."""
-        order_id, each = str(uuid4()), {"quantity": quantity, "currency": "GBP"}
+        order_id, items = str(uuid4()), shop_catalogue.items(show, quantity)
         order = {
             "merchant_order_id": order_id,
-            "items": [ticket | each, BOOKING_FEE | each],
-            "total_amount": quantity * (ticket["unit_price"] + BOOKING_FEE["unit_price"]),
+            "items": items,
+            "total_amount": sum(item["quantity"] * item["unit_price"] for item in items),
             "currency": "GBP",
             "return_url": f"{self.address}/orders/{order_id}",
             "cancel_url": f"{self.address}/",
         }
-        title = f"{quantity} × {ticket['name']}"
+        title = f"{quantity} × {items[0]['name']}"
         self.rows("INSERT INTO orders VALUES (?, ?, ?, NULL, NULL)", order_id, title, moment())
         try:
             checkout = self.api.call("POST", "/checkouts", order, key=order_id)
@@ -131,11 +85,89 @@ class Shop:
         except signing.VerificationError as refused:
             print(f"webhook refused: {refused.reason}")
             return 400, refused.reason
-        about, values = event["data"], (event["id"], event["type"], moment())
-        ...
+        values = (event["id"], event["type"], event["data"].get("checkout_uuid"), moment())
+        self.rows("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?, NULL)", *values)
+        if self.rows("SELECT 1 FROM event WHERE id = ? AND done_at IS NOT NULL", event["id"]):
+            print(f"webhook {event['id']}: known already")
+            return 200, "known already"
+        print(f"webhook {event['id']}: {event['type']}")
+        try:
+            if event["type"] == "checkout.authorized":
+                self._capture(event["data"]["merchant_order_id"], event["data"]["checkout_uuid"])
+        except CallFailed as failure:
+            print(f"webhook {event['id']}: failed with {failure}, to be sent again")
+            return 500, str(failure)
+        self.rows("UPDATE event SET done_at = ? WHERE id = ?", moment(), event["id"])
+        return 200, "done"
+
+    def _capture(self, order_id: str, checkout_uuid: str) -> None:
+        """Take the held money: a 200, and nothing else, fulfils the order. Raises CallFailed to try again."""
+        known = self.rows("SELECT 1 FROM orders WHERE id = ?", order_id)
+        verb = "capture" if known else "cancel"  # money for an order that is not here is let go
+        try:
+            self.api.call("POST", f"/checkouts/{checkout_uuid}/{verb}", {})
+        except CallFailed as failure:
+            if str(failure) not in ("not_capturable", "not_cancellable"):
+                raise
+            print(f"order {order_id}: {failure}")
+            return
+        print(f"order {order_id}: {verb} succeeded")
+        if known:
+            fulfil = "UPDATE orders SET fulfilled_at = ? WHERE id = ? AND fulfilled_at IS NULL"
+            self.rows(fulfil, moment(), order_id)
+
+    def look_up(self, order: Any) -> Any:
+        """Read an order's checkout, and make up for an event or an answer that was lost on the way."""
+        path = f"/checkouts/{order['checkout_uuid']}"
+        checkout = self.api.call("GET", path)
+        is_held = checkout["status"] in ("authorized", "captured") and not order["fulfilled_at"]
+        if is_held and checkout["authorized_at"] < moment(ago=30):
+            self._capture(order["id"], order["checkout_uuid"])
+            checkout = self.api.call("GET", path)
+        return checkout
+
+    def events(self, order: Any) -> list[Any]:
+        """The webhooks that have come about an order."""
+        return self.rows("SELECT * FROM event WHERE checkout_uuid = ?", order["checkout_uuid"])
+
+    def refund(self, order: Any) -> None:
+        """Give everything back. A second click repeats the ref; a new one follows a refund that failed."""
+        path = f"/checkouts/{order['checkout_uuid']}"
+        refunds = self.api.call("GET", path).get("refunds", [])
+        failed = sum(refund["status"] == "failed" for refund in refunds)
+        asked = {"merchant_refund_ref": f"{order['id']}-{failed + 1}", "reason": "Asked for in the shop"}
+        self.api.call("POST", f"{path}/refund", asked)
+        print(f"order {order['id']}: refund accepted")
 
 
 def moment(ago: int = 0) -> str:
     """The time some seconds ago, as the API writes it."""
     at = datetime.now(UTC) - timedelta(seconds=ago)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def subscribe(shop: Shop) -> None:
+    """Subscribe as soon as the service answers: it may still be starting."""
+    said = ""
+    while True:
+        try:
+            return shop.subscribe()
+        except CallFailed as failure:
+            if said != str(failure):
+                print(f"not subscribed to webhooks yet: {failure}")
+            said = str(failure)
+            time.sleep(1)
+
+
+def main() -> None:
+    """Serve the shop until it is interrupted."""
+    os.umask(0o077)  # the state holds the signing secret
+    given = os.environ
+    api = Api(given["BASE_URL"], given["SHOP_CLIENT_ID"], given["SHOP_CLIENT_SECRET"])
+    shop = Shop(api, f"http://127.0.0.1:{given['SHOP_PORT']}", given["SHOP_STATE"])
+    threading.Thread(target=subscribe, args=[shop], daemon=True).start()
+    shop_site.serve(shop, int(given["SHOP_PORT"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -71,10 +71,10 @@ class TestTotalAmount:
     def test_out_of_range_or_no_integer_is_refused(self, api: Api, value: Any) -> None:
         refuse(api, "total_amount", total_amount=value)
 
-    @pytest.mark.parametrize("field", ["quantity", "unit_price"])
     @pytest.mark.parametrize("value", [-(10**9), 10**9, 2**63 - 1, *NO_INTEGERS], ids=repr)
-    def test_of_an_item_is_held_to_the_same(self, api: Api, field: str, value: Any) -> None:
-        refuse_item(api, field, **{field: value})
+    def test_of_an_item_is_held_to_the_same(self, api: Api, value: Any) -> None:
+        refuse_item(api, "quantity", quantity=value)
+        refuse_item(api, "unit_price", unit_price=value)
 
     @pytest.mark.parametrize("quantity", [0, -1, 10_001])
     def test_counts_one_to_ten_thousand_pieces(self, api: Api, quantity: int) -> None:
@@ -198,10 +198,10 @@ LOOPBACK = ["http://localhost:3000/", "https://localhost/", "http://127.0.0.1/",
 
 
 class TestAddresses:
-    @pytest.mark.parametrize("field", ["return_url", "cancel_url"])
     @pytest.mark.parametrize("url", REFUSED_URLS, ids=lambda url: repr(url)[:40])
-    def test_that_lead_nowhere_good_are_refused(self, api: Api, field: str, url: Any) -> None:
-        refuse(api, field, **{field: url})
+    def test_that_lead_nowhere_good_are_refused(self, api: Api, url: Any) -> None:
+        refuse(api, "return_url", return_url=url)
+        refuse(api, "cancel_url", cancel_url=url)
 
     @pytest.mark.parametrize("url", LOOPBACK)
     def test_of_this_machine_are_for_local_alone(self, api: Api, settings: Settings, url: str) -> None:

@@ -5,7 +5,9 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import redis
 import requests
 
@@ -63,6 +65,12 @@ class Deployment:
     def flush_redis(self) -> None:
         with redis.Redis.from_url(self.engines.redis_url) as connection:
             connection.flushall()
+
+    def one_row(self, statement: str, *parameters: str) -> Any:
+        """Return the one row of a statement, for what no API tells."""
+        with psycopg.connect(self.engines.database_url) as connection:
+            (row,) = connection.execute(statement, parameters).fetchall()
+        return row
 
     def make_whole(self) -> None:
         """Return when everything runs and answers."""

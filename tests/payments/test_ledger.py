@@ -7,12 +7,12 @@ from checkout.models import Checkout
 from payments.models import Operation, Posting
 
 
-def without_guards(sql: str, *values: object) -> None:
+def without_guards(sql: str) -> None:
     """What a person with the database's keys could do."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET session_replication_role = replica")
-        cursor.execute(sql, values)
+        cursor.execute(sql)
         cursor.execute("SET session_replication_role = DEFAULT")
 
 

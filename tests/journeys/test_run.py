@@ -1,0 +1,157 @@
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.config import living
+from tests.journeys import polling, service
+from tests.journeys.merchant import Credentials, Merchant
+from tests.journeys.service import ROOT
+
+pytestmark = pytest.mark.journey
+
+END_SECONDS = 10
+KEYS = {
+    *("base_url", "client_id", "client_secret", "portal_url", "portal_email", "portal_password"),
+    *("admin_url", "admin_username", "admin_password", "shop_url"),
+}
+NOT_COPIED = shutil.ignore_patterns(".*", "tests", "__pycache__")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with a `.local` of its own, beside whatever runs in the original."""
+    copy = tmp_path_factory.mktemp("make") / "project"
+    shutil.copytree(ROOT, copy, ignore=NOT_COPIED)
+    (copy / ".venv").symlink_to(Path(sys.prefix))
+    return copy
+
+
+class Run:
+    """A `make run` in a session of its own, as in a terminal."""
+
+    def __init__(self, tree: Path, make: "subprocess.Popen[bytes]") -> None:
+        self.tree = tree
+        self.make = make
+        self.sandbox = tree / ".local" / "sandbox.json"
+
+    def await_announcement(self) -> dict[str, str]:
+        """Return what sandbox.json says once it is there."""
+
+        def announced() -> bool:
+            assert self.make.poll() is None, self.log()
+            return self.sandbox.exists()
+
+        polling.until(announced, within=service.START_SECONDS, what="sandbox.json")
+        known: dict[str, str] = json.loads(self.sandbox.read_text())
+        return known
+
+    def log(self) -> str:
+        return (self.tree.parent / "run.log").read_text(errors="replace")
+
+    def ctrl_c(self) -> None:
+        """What the terminal does: the whole foreground group gets the signal."""
+        os.killpg(self.make.pid, signal.SIGINT)
+
+    def kill_the_program(self) -> None:
+        """SIGKILL for what make runs, not for make."""
+        statuses = [path.read_text() for path in Path("/proc").glob("[0-9]*/stat")]
+        # Behind the name in parentheses: state, parent.
+        (child,) = [
+            int(status.split()[0])
+            for status in statuses
+            if int(status.rpartition(")")[2].split()[1]) == self.make.pid
+        ]
+        os.kill(child, signal.SIGKILL)
+
+    def is_gone(self) -> bool:
+        return self.make.poll() is not None and living.processes_in(self.tree) == []
+
+
+@contextmanager
+def make_run(tree: Path) -> Iterator[Run]:
+    """Start `make run` in the tree; whatever is left of it at the end of the block is killed."""
+    (tree / ".local" / "sandbox.json").unlink(missing_ok=True)  # a run that was killed leaves it
+    port, shop_port = service.free_ports()
+    variables = service.bare_environment(PORT=port, SHOP_PORT=shop_port)
+    del variables["PYTHONPATH"]
+    with open(tree.parent / "run.log", "wb") as log:
+        process = subprocess.Popen(
+            ["make", "--old-file=.venv/.installed", "run"],
+            env=variables,
+            cwd=tree,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    run = Run(tree, process)
+    try:
+        yield run
+    finally:
+        if not run.is_gone():
+            os.killpg(process.pid, signal.SIGTERM)
+            polling.until(run.is_gone, within=2 * END_SECONDS, what="the end of make run")
+        process.wait()
+
+
+def manage(tree: Path, *arguments: str) -> str:
+    """Run manage.py as in another terminal, with no variable set, and return what it prints."""
+    bare = service.bare_environment()
+    del bare["PYTHONPATH"]
+    command = [str(tree / ".venv" / "bin" / "python"), "manage.py", *arguments]
+    return subprocess.run(command, env=bare, cwd=tree, check=True, capture_output=True, text=True).stdout
+
+
+def merchant_of(known: dict[str, str]) -> Merchant:
+    return Merchant(known["base_url"], Credentials(known["client_id"], known["client_secret"]))
+
+
+class TestMakeRun:
+    def test_announces_itself_to_people_and_programs(self, tree: Path) -> None:
+        with make_run(tree) as run:
+            known = run.await_announcement()
+            assert set(known) == KEYS
+            assert run.sandbox.stat().st_mode & 0o777 == 0o600
+            assert [key for key in KEYS if known[key] not in run.log()] == []
+            made = json.loads(
+                manage(tree, "create_merchant", "Beside", "--email", "b@beside.example", "--json")
+            )
+            assert set(made) == {
+                *("merchant_uuid", "client_id", "client_secret", "portal_email", "portal_password")
+            }
+            assert merchant_of({**known, **made}).create()
+            run.ctrl_c()
+            polling.until(run.is_gone, within=END_SECONDS, what="the end after Ctrl-C")
+            assert not run.sandbox.exists()
+
+    def test_keeps_the_data_from_run_to_run(self, tree: Path) -> None:
+        with make_run(tree) as run:
+            known = run.await_announcement()
+            checkout_uuid = merchant_of(known).captured()
+            run.make.terminate()
+            polling.until(run.is_gone, within=END_SECONDS, what="the end after SIGTERM")
+            assert not run.sandbox.exists()
+        with make_run(tree) as run:
+            again = run.await_announcement()
+            assert again["client_id"] == known["client_id"]
+            assert merchant_of(again).read(checkout_uuid)["status"] == "captured"
+            assert "proved" in manage(tree, "prove_ledger")
+            run.make.kill()
+            polling.until(run.is_gone, within=END_SECONDS, what="the end after SIGKILL of make")
+            assert not run.sandbox.exists()
+
+    @pytest.mark.long
+    def test_leaves_no_process_though_it_is_killed_itself(self, tree: Path) -> None:
+        for _ in range(2):
+            with make_run(tree) as run:
+                run.await_announcement()
+                run.kill_the_program()
+                polling.until(run.is_gone, within=END_SECONDS, what="the end after SIGKILL of the program")
