@@ -12,11 +12,19 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 from config.local import shop_site
 from config.local.shop_api import Api, CallFailed
 from webhooks import signing
 
+ZONE, FEE = "Europe/London", 175  # pence
+TONIGHT = datetime.now(ZoneInfo(ZONE)).replace(hour=19, minute=30, second=0, microsecond=0)
+SHOWS = {  # place, price, start
+    "union-hall": ("Union Hall, London", 2250, TONIGHT + timedelta(days=21)),
+    "boathouse": ("The Boathouse, Bristol", 1950, TONIGHT + timedelta(days=23)),
+    "pier-nine": ("Pier Nine, Hull", 1800, TONIGHT + timedelta(days=28)),
+}
 TABLES = (
     "signing_secret (client_id TEXT PRIMARY KEY, secret TEXT)",
     "orders (id TEXT PRIMARY KEY, title TEXT, placed_at TEXT, checkout_uuid TEXT, fulfilled_at TEXT)",
@@ -26,6 +34,8 @@ TABLES = (
 
 class Shop:
     """Orders and what becomes of them. Each step commits by itself and may be repeated after a crash."""
+
+    shows, fee = SHOWS, FEE
 
     def __init__(self, api: Api, address: str, state: str) -> None:
         self.api, self.address, self._state = api, address, state
@@ -56,7 +66,7 @@ class Shop:
 
     def buy(self, show: str, quantity: int) -> str:
         """Place an order, create its checkout and return the page where the customer pays it."""
-        order_id, items = str(uuid4()), shop_catalogue.items(show, quantity)
+        order_id, items = str(uuid4()), basket(show, quantity)
         order = {
             "merchant_order_id": order_id,
             "items": items,
@@ -138,6 +148,21 @@ class Shop:
         asked = {"merchant_refund_ref": f"{order['id']}-{failed + 1}", "reason": "Asked for in the shop"}
         self.api.call("POST", f"{path}/refund", asked)
         print(f"order {order['id']}: refund accepted")
+
+
+def basket(show: str, quantity: int) -> list[dict[str, Any]]:
+    """The lines of an order: tickets for a show, and their booking fees."""
+    place, price, starts_at = SHOWS[show]
+    ticket = {
+        "item_ref": show,
+        "name": f"Night Ferries at {place}",
+        "unit_price": price,
+        "category": "ticket",
+    }
+    custom_data = {"event_id": show, "event_start": starts_at.isoformat(), "time_zone": ZONE}
+    fee = {"item_ref": "booking-fee", "name": "Booking fee", "unit_price": FEE, "category": "fee"}
+    each = {"quantity": quantity, "currency": "GBP"}
+    return [ticket | each | {"custom_data": custom_data}, fee | each]
 
 
 def moment(ago: int = 0) -> str:

@@ -1,35 +1,23 @@
-"""The demo shop's site: its pages, and the address that takes its webhooks. Its backend is shop_backend.py.
-
-The environment names SHOP_PORT, BASE_URL, SHOP_CLIENT_ID, SHOP_CLIENT_SECRET and SHOP_STATE, an SQLite file.
-"""
+"""The demo shop's site: its pages, and the address that takes its webhooks."""
 
 import contextlib
 import hmac
-import os
 import re
 import secrets
-import threading
-import time
-from datetime import datetime, timedelta
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
-from zoneinfo import ZoneInfo
 
-from config.local import shop_backend
+from config.local.shop_api import CallFailed
 
-FRAME = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
-ZONE = "Europe/London"
-TONIGHT = datetime.now(ZoneInfo(ZONE)).replace(hour=19, minute=30, second=0, microsecond=0)
-SHOWS = {  # place, pence, start
-    "union-hall": ("Union Hall, London", 2250, TONIGHT + timedelta(days=21)),
-    "boathouse": ("The Boathouse, Bristol", 1950, TONIGHT + timedelta(days=23)),
-    "pier-nine": ("Pier Nine, Hull", 1800, TONIGHT + timedelta(days=28)),
-}
-MOST_TICKETS = 8
+if TYPE_CHECKING:
+    from config.local.shop import Shop
+
+_PARTS = re.split(r"<!-- (\w+) -->\n", Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+HTML = {name: Template(text) for name, text in zip(_PARTS[1::2], _PARTS[2::2], strict=True)}
 HEADLINES = {
     "created": "Waiting for your payment",
     "expired": "Not paid in time, nothing was taken",
@@ -49,14 +37,14 @@ SECURITY = (
 class Site(BaseHTTPRequestHandler):
     """One request to the shop."""
 
-    shop: shop_backend.Shop
+    shop: "Shop"
     timeout = 20
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         order = self._order(path)
         if path == "/":
-            self._show(200, "Tickets", home())
+            self._show(200, "Tickets", home(self.shop))
         elif order is None:
             self._show(404, "Not found", notice("There is nothing here"))
         else:
@@ -74,21 +62,22 @@ class Site(BaseHTTPRequestHandler):
         form = dict(parse_qsl(body.decode("utf-8", "replace")))
         try:
             self._buy(form) if self.path == "/buy" else self._refund(form)
-        except shop_backend.CallFailed as failure:
+        except CallFailed as failure:
             print(f"{self.path} failed: {failure}")
             self._show(502, "Not done", notice("That did not work", f"The payment service says: {failure}."))
 
     def _buy(self, form: dict[str, str]) -> None:
         show, quantity = form.get("show", ""), form.get("quantity", "")
-        if show not in SHOWS or not re.fullmatch(f"[1-{MOST_TICKETS}]", quantity):
+        if show not in self.shop.shows or not re.fullmatch("[1-8]", quantity):
             self._show(400, "Not for sale", notice("We do not sell that"))
         elif not self.shop.signing_secrets():  # nobody would confirm the payment
             self._show(503, "One moment", notice("The box office opens in a moment"))
         else:
-            self._answer(303, "", Location=self.shop.buy(ticket(show), int(quantity)))
+            self._answer(303, "", Location=self.shop.buy(show, int(quantity)))
 
     def _refund(self, form: dict[str, str]) -> None:
-        order = self._order(self.path.removesuffix("/refund"))
+        path, _, verb = self.path.rpartition("/")
+        order = self._order(path) if verb == "refund" else None
         if order is None:
             self._show(404, "Not found", notice("There is nothing here"))
         elif not hmac.compare_digest(form.get("form_token", "").encode(), FORM_TOKEN.encode()):
@@ -105,7 +94,7 @@ class Site(BaseHTTPRequestHandler):
     def _show_order(self, order: Any) -> None:
         try:
             checkout = self.shop.look_up(order)
-        except shop_backend.CallFailed as failure:
+        except CallFailed as failure:
             words = f"The payment service says: {failure}. This page tries again by itself."
             self._show(502, "One moment", notice("We cannot look that up just now", words), refresh=5)
             return
@@ -114,9 +103,9 @@ class Site(BaseHTTPRequestHandler):
         self._show(200, "Your order", content, refresh=REFRESH_SECONDS.get(checkout["status"], 0))
 
     def _show(self, status: int, title: str, content: str, refresh: int = 0) -> None:
-        tag = f'<meta http-equiv="refresh" content="{refresh}">' if refresh else ""
-        text = FRAME.substitute(title=title, refresh=tag, content=content)
-        self._answer(status, text, **{"Content-Type": "text/html; charset=utf-8"})
+        meta = fill("refresh", seconds=str(refresh)) if refresh else ""
+        page = fill("head", meta, title=title) + fill("body", content)
+        self._answer(status, page, **{"Content-Type": "text/html; charset=utf-8"})
 
     def _answer(self, status: int, text: str, **headers: str) -> None:
         content = text.encode()
@@ -132,59 +121,54 @@ class Site(BaseHTTPRequestHandler):
         """Say nothing of each request: the shop logs what happened."""
 
 
-def ticket(show: str) -> dict[str, Any]:
-    """The item to buy, without its quantity."""
-    place, price, starts_at = SHOWS[show]
-    custom_data = {"event_id": show, "event_start": starts_at.isoformat(), "time_zone": ZONE}
-    named = {"item_ref": show, "name": f"Night Ferries at {place}", "category": "ticket"}
-    return named | {"unit_price": price, "custom_data": custom_data}
+def fill(part: str, inner: str = "", **values: str) -> str:
+    """The part of the HTML file with the values, escaped, and with `inner`, which is HTML already."""
+    return HTML[part].substitute({name: escape(value) for name, value in values.items()}, inner=inner)
 
 
-def home() -> str:
-    numbers = "".join(f"<option>{number}</option>" for number in range(1, MOST_TICKETS + 1))
-    fee = shop_backend.BOOKING_FEE["unit_price"]
-    shows = [
-        f"""<section class="card show"><div><h2>{escape(place)}</h2><p>{starts_at:%A} {starts_at.day}
-        {starts_at:%B}, {starts_at:%H:%M}</p><p>£{price / 100:.2f} + £{fee / 100:.2f} booking fee</p></div>
-        <form class="buy" method="post" action="/buy"><input type="hidden" name="show" value="{show}">
-        <label>Tickets <select name="quantity">{numbers}</select></label><button>Buy</button></form></section>"""
-        for show, (place, price, starts_at) in SHOWS.items()
-    ]
-    return (
-        f"<h1>Three nights by the water</h1><p>Pay by card, and split it with your mates.</p>{''.join(shows)}"
-    )
+def pounds(amount: int) -> str:
+    return f"£{amount / 100:.2f}"
+
+
+def home(shop: "Shop") -> str:
+    shows = ""
+    for show, (place, price, start) in shop.shows.items():
+        starts = f"{start:%A} {start.day} {start:%B}, {start:%H:%M}"
+        shows += fill(
+            "show", show=show, place=place, starts=starts, price=pounds(price), fee=pounds(shop.fee)
+        )
+    return fill("home", shows)
 
 
 def notice(headline: str, words: str = "") -> str:
-    return f'<h1>{escape(headline)}</h1><p>{escape(words)}</p><p class="actions"><a class="button" href="/">Back to the tickets</a></p>'
+    return fill("notice", headline=headline, words=words)
 
 
 def order_page(order: Any, checkout: Any, events: list[Any]) -> str:
     """What happened to an order, and what can be done next."""
-    status, stamp = checkout["status"], "ticket" if checkout["status"] == "captured" else "ticket void"
-    parts = [f"<h1>{HEADLINES[status]}</h1><p>Order {order['id'][:8]}, £{checkout['amount'] / 100:.2f}</p>"]
-    code = f"<b>NF-{order['id'][-6:].upper()}</b>" if order["fulfilled_at"] else ""
-    parts.append(
-        f'<section class="card {stamp if code else ""}"><h2>{escape(order["title"])}</h2>{code}</section>'
+    status, amount = checkout["status"], pounds(checkout["amount"])
+    content = fill(
+        "order",
+        "".join(
+            fill("step", said=said, at=at, at_clock=at[11:23]) for at, said in story(order, checkout, events)
+        ),
+        headline=HEADLINES[status],
+        number=order["id"][:8],
+        amount=amount,
+        title=order["title"],
+        validity="" if status == "captured" else "void",
+        code=f"NF-{order['id'][-6:].upper()}" if order["fulfilled_at"] else "",
     )
-    rows = "".join(
-        f"<li>{escape(said)}<time>{at[11:23]}</time></li>" for at, said in story(order, checkout, events)
-    )
-    parts.append(f'<section class="card"><h2>What happened</h2><ol>{rows}</ol></section>')
     if status == "created":
-        parts.append(
-            f'<p class="actions"><a class="button" href="{escape(checkout["checkout_url"])}">Pay now</a></p>'
-        )
+        content += fill("pay", url=checkout["checkout_url"])
     if status == "captured":
-        parts.append(
-            f"""<form class="actions" method="post" action="/orders/{order["id"]}/refund">
-            <input type="hidden" name="form_token" value="{FORM_TOKEN}"><button class="quiet">Refund</button></form>"""
-        )
-    return "".join(parts)
+        content += fill("refund", order=order["id"], form_token=FORM_TOKEN, amount=amount)
+    return content
 
 
 def story(order: Any, checkout: Any, events: list[Any]) -> list[tuple[str, str]]:
     """When what happened, oldest first."""
+    refunds = checkout.get("refunds", [])
     told = [
         (order["placed_at"], "Order placed"),
         (checkout.get("authorized_at"), "Money held on the card"),
@@ -193,7 +177,8 @@ def story(order: Any, checkout: Any, events: list[Any]) -> list[tuple[str, str]]
         (order["fulfilled_at"], "Tickets issued"),
         (checkout.get("voided_at"), "Hold released"),
         (checkout.get("expired_at"), "Expired unpaid"),
-        *((refund["created_at"], "Refund accepted") for refund in checkout.get("refunds", [])),
+        *((refund["created_at"], "Refund asked for") for refund in refunds),
+        *((refund["settled_at"], "Refund failed, the tickets stay valid") for refund in refunds if refund["status"] == "failed"),
         (checkout.get("last_refund_at"), "Refunded in full"),
     ]
     return sorted((at, said) for at, said in told if at)

@@ -2,6 +2,7 @@ import time
 
 import pytest
 
+from tests.journeys import polling
 from tests.journeys.merchant import Merchant, refusal, seconds_until, unix
 from tests.journeys.receiver import Receiver
 
@@ -50,8 +51,8 @@ class TestPayAndCapture:
         checkout_uuid = subscribed.create()
         subscribed.pay(checkout_uuid)
         (told,) = receiver.awaited("checkout.authorized", checkout_uuid)
-        subscribed.awaited(checkout_uuid, "captured", within=5)
-        assert captured == ["captured"]
+        polling.until(lambda: captured, within=5, what="the answer to the capture")
+        assert captured == [subscribed.read(checkout_uuid)["status"]] == ["captured"]
         (entry,) = subscribed.log_of(told.event_id, length=1)
         assert (entry["http_status"], entry["status"]) == (204, "delivered")
 

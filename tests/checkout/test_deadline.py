@@ -1,0 +1,85 @@
+"""The deadline is judged by the database's clock once the row is held, not when the call came in."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.db import connection, transaction
+
+from checkout import transitions
+from checkout.models import Checkout
+from config.lib import clock
+from payments.models import Operation, Payment
+from tests.factories import CAUSE
+from webhooks.models import Event
+
+SOON = timedelta(milliseconds=600)
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
+
+
+def ends_soon(checkout: Checkout) -> None:
+    """Let the hold end in little more than half a second."""
+    deadline = clock.now() + SOON
+    rows = Checkout.objects.filter(pk=checkout.pk)
+    rows.update(capture_before=deadline, authorized_at=deadline - settings.HOLD)
+    checkout.refresh_from_db()
+
+
+def captured_by_another_connection(checkout: Checkout) -> Checkout:
+    try:
+        return transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+    finally:
+        connection.close()
+
+
+def capture_behind_a_lock(checkout: Checkout, *, until: Callable[[], bool]) -> "Future[Checkout]":
+    """Start a capture that must wait for the row, give the row free once `until` says so; return its end."""
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Checkout.objects.locked(checkout.pk)
+            capture = pool.submit(captured_by_another_connection, checkout)
+            wait_for(some_connection_waits)
+            assert clock.now() < (checkout.capture_before or clock.now()), "it came in too late to tell"
+            wait_for(until)
+            assert not capture.done()
+        return capture
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def some_connection_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(WAITING)
+        return bool(cursor.fetchone()[0])
+
+
+@pytest.mark.django_db(transaction=True)
+class TestCaptureThatWaitsForTheRow:
+    def test_across_the_deadline_is_refused(self, held: Checkout) -> None:
+        ends_soon(held)
+        capture = capture_behind_a_lock(held, until=lambda: held.has_lapsed(clock.now()))
+        with pytest.raises(transitions.NotCapturable):
+            capture.result()
+        held.refresh_from_db()
+        assert (held.status, held.void_reason, held.voided_at) == (
+            "voided",
+            "auth_expired",
+            held.capture_before,
+        )
+        assert not Operation.objects.filter(kind="capture").exists()
+        assert Payment.objects.get().status != "captured"
+        assert Event.objects.get(type="checkout.voided").created_at == held.capture_before
+
+    def test_until_just_before_the_deadline_is_accepted(self, held: Checkout) -> None:
+        assert capture_behind_a_lock(held, until=lambda: True).result().status == "captured"
+        assert Operation.objects.get(kind="capture").state == "succeeded"
