@@ -147,7 +147,7 @@ class Shop:
         failed = sum(refund["status"] == "failed" for refund in refunds)
         asked = {"merchant_refund_ref": f"{order['id']}-{failed + 1}", "reason": "Asked for in the shop"}
         self.api.call("POST", f"{path}/refund", asked)
-        print(f"order {order['id']}: refund accepted")
+        print(f"order {order['id']}: refund asked for")
 
 
 def basket(show: str, quantity: int) -> list[dict[str, Any]]:

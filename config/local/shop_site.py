@@ -168,17 +168,17 @@ def order_page(order: Any, checkout: Any, events: list[Any]) -> str:
 
 def story(order: Any, checkout: Any, events: list[Any]) -> list[tuple[str, str]]:
     """When what happened, oldest first."""
+    asked_for = ("Refund asked for", "Refund asked for, but it failed")
     refunds = checkout.get("refunds", [])
     told = [
         (order["placed_at"], "Order placed"),
         (checkout.get("authorized_at"), "Money held on the card"),
-        *((event["received_at"], f"Webhook {event['type']} received and verified") for event in events),
+        *((event["received_at"], f"Webhook verified: {event['type']}") for event in events),
         (checkout.get("captured_at"), "Captured: the money has moved"),
         (order["fulfilled_at"], "Tickets issued"),
         (checkout.get("voided_at"), "Hold released"),
         (checkout.get("expired_at"), "Expired unpaid"),
-        *((refund["created_at"], "Refund asked for") for refund in refunds),
-        *((refund["settled_at"], "Refund failed, the tickets stay valid") for refund in refunds if refund["status"] == "failed"),
+        *((refund["created_at"], asked_for[refund["status"] == "failed"]) for refund in refunds),
         (checkout.get("last_refund_at"), "Refunded in full"),
     ]
     return sorted((at, said) for at, said in told if at)
