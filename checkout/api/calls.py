@@ -26,15 +26,19 @@ NOT_KEPT = {400, 401, 403, 413, 415, 429}
 NOT_KEPT_CODES = {"operation_in_progress", "idempotency_in_progress"}
 
 
-class InvalidIdempotencyKey(Exception):
+class KeyRefused(Exception):
+    """The Idempotency-Key stands against this call."""
+
+
+class InvalidIdempotencyKey(KeyRefused):
     """The header is not 1 to 255 printable ASCII characters."""
 
 
-class IdempotencyKeyReused(Exception):
+class IdempotencyKeyReused(KeyRefused):
     """The key has served another request."""
 
 
-class IdempotencyInProgress(Exception):
+class IdempotencyInProgress(KeyRefused):
     """The first call under this key has not been answered yet."""
 
 
@@ -51,25 +55,24 @@ class RecordedView(APIView):
         raise NotImplementedError
 
     def post(self, request: Request, checkout_uuid: UUID | None = None) -> HttpResponse | Response:
-        key = request.headers.get("Idempotency-Key")
-        if key is not None and not _KEY.fullmatch(key):
-            raise InvalidIdempotencyKey
         if self.in_one_transaction:
             with transaction.atomic():
-                return self._post(request, checkout_uuid, key)
-        return self._post(request, checkout_uuid, key)
+                return self._post(request, checkout_uuid)
+        return self._post(request, checkout_uuid)
 
-    def _post(self, request: Request, checkout_uuid: UUID | None, key: str | None) -> HttpResponse | Response:
-        call = _new_call(request, checkout_uuid, key)
-        if key is not None:
-            replay = _claim(call)
-            if replay is not None:
-                return replay
+    def _post(self, request: Request, checkout_uuid: UUID | None) -> HttpResponse | Response:
+        call = _new_call(request, checkout_uuid)
+        try:
+            replay = _claim(call, request.headers.get("Idempotency-Key"))
+        except KeyRefused as refused:
+            call.idempotency_key = None
+            return _finish(call, self.handle_exception(refused))
+        if replay is not None:
+            return replay
         try:
             response = self.act(request, checkout_uuid)
         except OperationalError:
-            if key is not None and not self.in_one_transaction:
-                ApiCall.objects.filter(pk=call.pk).delete()
+            self._free(call)
             raise
         except Exception as error:
             response = self._refusal(call, error)
@@ -80,15 +83,18 @@ class RecordedView(APIView):
         try:
             return self.handle_exception(error)
         except Exception:
-            if call.idempotency_key is not None and not self.in_one_transaction:
-                ApiCall.objects.filter(pk=call.pk).delete()
+            self._free(call)
             raise
 
+    def _free(self, call: ApiCall) -> None:
+        """Let the key be used again at once; in one transaction the rollback does it."""
+        if call.idempotency_key is not None and not self.in_one_transaction:
+            ApiCall.objects.filter(pk=call.pk).delete()
 
-def _new_call(request: Request, checkout_uuid: UUID | None, key: str | None) -> ApiCall:
+
+def _new_call(request: Request, checkout_uuid: UUID | None) -> ApiCall:
     caller = caller_of(request)
     method, path = str(request.method), request.path
-    digest = hashlib.sha256(f"{method} {path}\n".encode() + (request.body if key is not None else b""))
     return ApiCall(
         merchant=caller.merchant,
         client_uuid=caller.client_uuid,
@@ -96,14 +102,25 @@ def _new_call(request: Request, checkout_uuid: UUID | None, key: str | None) -> 
         method=method,
         path=path[:300].replace("\x00", "\N{REPLACEMENT CHARACTER}"),  # PostgreSQL has no NUL
         request_id=request_id.current(),
-        idempotency_key=key,
-        request_digest=digest.hexdigest(),
+        request_digest=_digest(request),
         created_at=Now(),
     )
 
 
-def _claim(call: ApiCall) -> HttpResponse | None:
-    """Write the row that owns the key, or return the stored answer. Raises what stands against it."""
+def _digest(request: Request) -> str:
+    """What "the same request" means: method, path and the body's bytes. Only a key asks for it."""
+    if "Idempotency-Key" not in request.headers:
+        return ""
+    return hashlib.sha256(f"{request.method} {request.path}\n".encode() + request.body).hexdigest()
+
+
+def _claim(call: ApiCall, key: str | None) -> HttpResponse | None:
+    """Write the row that owns the key, or return the stored answer. Raises KeyRefused."""
+    if key is None:
+        return None
+    if not _KEY.fullmatch(key):
+        raise InvalidIdempotencyKey
+    call.idempotency_key = key
     while True:
         try:
             with transaction.atomic():
