@@ -12,8 +12,8 @@ from tests.journeys.service import Service
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The whole of `make run`, for every journey that breaks nothing."""
-    with services.running(tmp_path_factory.mktemp("service")) as running:
-        yield running
+    with services.shared(tmp_path_factory) as shared:
+        yield shared
 
 
 @pytest.fixture

@@ -12,13 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from config.local import children, environment, run
+from tests.config import living
 from tests.journeys import polling
 from tests.journeys.merchant import Credentials, Merchant
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = "import sys, pathlib; from config.local import run; sys.exit(run.main(pathlib.Path(sys.argv[1])))"
 START_SECONDS = 60
+END_SECONDS = 10  # INTERFACE.md 9
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def clerk(variables: Mapping[str, str]) -> Iterator["subprocess.Popen[str]"]:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Service]:
-    """Run the program of `make run` with its files in the folder until the block ends."""
+    """Run the program of `make run` with its files in the folder until the block ends; it must end whole."""
     port, shop_port = free_ports()
     with open(folder / "run.log", "wb") as log:
         process = subprocess.Popen(
@@ -95,7 +99,25 @@ def running(folder: Path) -> Iterator[Service]:
             yield Service(sandbox["base_url"], sandbox["shop_url"], helper)
     finally:
         process.terminate()
-        process.wait(15)
+        assert process.wait(END_SECONDS) == 0
+    assert living.processes_in(folder) == []
+    assert not (folder / run.SANDBOX).exists()
+
+
+_held = contextlib.ExitStack()
+_shared: list[Service] = []
+
+
+@contextlib.contextmanager
+def shared(factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The one run of this test session: the first who asks starts it, the last who leaves ends it."""
+    _shared.append(_shared[0] if _shared else _held.enter_context(running(factory.mktemp("service"))))
+    try:
+        yield _shared[0]
+    finally:
+        _shared.pop()
+        if not _shared:
+            _held.close()
 
 
 def _sandbox_of(process: "subprocess.Popen[bytes]", folder: Path) -> dict[str, str]:

@@ -17,11 +17,11 @@ from tests.journeys.service import ROOT
 
 pytestmark = pytest.mark.journey
 
-END_SECONDS = 10
 KEYS = {
     *("base_url", "client_id", "client_secret", "portal_url", "portal_email", "portal_password"),
     *("admin_url", "admin_username", "admin_password", "shop_url"),
 }
+MADE = {"merchant_uuid", "client_id", "client_secret", "portal_email", "portal_password"}
 NOT_COPIED = shutil.ignore_patterns(".*", "tests", "__pycache__")
 
 
@@ -98,7 +98,7 @@ def make_run(tree: Path) -> Iterator[Run]:
     finally:
         if not run.is_gone():
             os.killpg(process.pid, signal.SIGTERM)
-            polling.until(run.is_gone, within=2 * END_SECONDS, what="the end of make run")
+            polling.until(run.is_gone, within=2 * service.END_SECONDS, what="the end of make run")
         process.wait()
 
 
@@ -114,39 +114,40 @@ def merchant_of(known: dict[str, str]) -> Merchant:
     return Merchant(known["base_url"], Credentials(known["client_id"], known["client_secret"]))
 
 
+@contextmanager
+def ended(run: Run) -> Iterator[None]:
+    """Do what the block does to the run; then all of it must be gone, and sandbox.json too."""
+    yield
+    polling.until(run.is_gone, within=service.END_SECONDS, what="the end of the run")
+    assert not run.sandbox.exists()
+
+
 class TestMakeRun:
-    def test_announces_itself_to_people_and_programs(self, tree: Path) -> None:
+    def test_announces_itself_and_keeps_the_data_from_run_to_run(self, tree: Path) -> None:
         with make_run(tree) as run:
             known = run.await_announcement()
             assert set(known) == KEYS
             assert run.sandbox.stat().st_mode & 0o777 == 0o600
             assert [key for key in KEYS if known[key] not in run.log()] == []
-            made = json.loads(
-                manage(tree, "create_merchant", "Beside", "--email", "b@beside.example", "--json")
-            )
-            assert set(made) == {
-                *("merchant_uuid", "client_id", "client_secret", "portal_email", "portal_password")
-            }
-            assert merchant_of({**known, **made}).create()
-            run.ctrl_c()
-            polling.until(run.is_gone, within=END_SECONDS, what="the end after Ctrl-C")
-            assert not run.sandbox.exists()
-
-    def test_keeps_the_data_from_run_to_run(self, tree: Path) -> None:
-        with make_run(tree) as run:
-            known = run.await_announcement()
             checkout_uuid = merchant_of(known).captured()
-            run.make.terminate()
-            polling.until(run.is_gone, within=END_SECONDS, what="the end after SIGTERM")
-            assert not run.sandbox.exists()
+            with ended(run):
+                run.ctrl_c()
         with make_run(tree) as run:
             again = run.await_announcement()
             assert again["client_id"] == known["client_id"]
             assert merchant_of(again).read(checkout_uuid)["status"] == "captured"
-            assert "proved" in manage(tree, "prove_ledger")
-            run.make.kill()
-            polling.until(run.is_gone, within=END_SECONDS, what="the end after SIGKILL of make")
-            assert not run.sandbox.exists()
+            made = json.loads(manage(tree, "create_merchant", "Beside", "--email=b@beside.example", "--json"))
+            assert set(made) == MADE
+            assert merchant_of({**again, **made}).create()
+            with ended(run):
+                run.make.kill()
+
+    @pytest.mark.long
+    def test_ends_whole_when_it_is_asked_to(self, tree: Path) -> None:
+        with make_run(tree) as run:
+            run.await_announcement()
+            with ended(run):
+                run.make.terminate()
 
     @pytest.mark.long
     def test_leaves_no_process_though_it_is_killed_itself(self, tree: Path) -> None:
@@ -154,4 +155,6 @@ class TestMakeRun:
             with make_run(tree) as run:
                 run.await_announcement()
                 run.kill_the_program()
-                polling.until(run.is_gone, within=END_SECONDS, what="the end after SIGKILL of the program")
+                polling.until(
+                    run.is_gone, within=service.END_SECONDS, what="the end after SIGKILL of the program"
+                )

@@ -1,0 +1,78 @@
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
+
+from tests.journeys import service as services
+from tests.journeys.service import Service
+
+QUIET = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    " --disable-component-update --disable-sync"
+)
+PHONE: ViewportSize = {"width": 375, "height": 812}
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The whole of `make run`, the demo shop included: the same one that the journeys use."""
+    with services.shared(tmp_path_factory) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, or the one that CHROMIUM names.
+
+    It ends with the module: as long as Playwright's event loop runs, Django's ORM refuses to work.
+    """
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    assert chromium, (
+        "The browser tests need Debian's package chromium, or CHROMIUM set to a browser of yours."
+    )
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=QUIET.split())
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open a page of a phone's size; whatever its console or the network complains of fails the test."""
+    opened: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def listen(line: ConsoleMessage) -> None:
+        if line.type == "error":
+            complaints.append(line.text)
+
+    def opener(**options: Any) -> Page:
+        context = browser.new_context(viewport=PHONE, **options)
+        opened.append(context)
+        page = context.new_page()
+        page.on("console", listen)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        return page
+
+    yield opener
+    for context in opened:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def accessible() -> Callable[[Page], None]:
+    """Fail with what axe finds on the page, and when it is wider than the phone."""
+    axe = Axe()
+
+    def check(page: Page) -> None:
+        page.wait_for_load_state("load")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], page.url
+        found = axe.run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+    return check

@@ -1,0 +1,104 @@
+"""From the demo shop's Buy to its ticket, as a customer with a phone does it."""
+
+from collections.abc import Callable
+from datetime import datetime
+from itertools import count
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+
+_numbers = count(900_100)
+GOOD, DECLINED = "4242424242424242", "4000000000000002"
+Visit = Callable[[Page], None]
+
+
+def nothing(page: Page) -> None:
+    """Look at nothing on the way."""
+
+
+def sign_in(page: Page, look: Visit = nothing) -> None:
+    look(page)
+    page.fill("#phone", f"07700 {next(_numbers)}")
+    page.click("text=Text me a code")
+    look(page)
+    page.fill("#code", page.inner_text(".notice code"))
+    page.click("main button:has-text('Continue')")
+
+
+def pay(page: Page, number: str, look: Visit = nothing) -> None:
+    expect(page.locator("h1")).to_have_text("Pay by card")
+    look(page)
+    page.fill("#number", number)
+    page.fill("#expiry", "08 / 49")
+    page.fill("[name=code]", "123")
+    page.click("#card-form button:has-text('Pay £')")
+
+
+def heading(page: Page, text: str) -> None:
+    expect(page.locator("h1")).to_have_text(text, timeout=10_000)
+
+
+def buy(page: Page, service: Service, look: Visit = nothing) -> None:
+    """In the shop, take two tickets to the checkout."""
+    page.goto(service.shop_url)
+    look(page)
+    page.locator("button:has-text('Buy')").first.click()
+
+
+def moment(page: Page, said: str) -> float:
+    """When, by the order page, something happened."""
+    at = page.locator("li", has_text=said).locator("time").get_attribute("datetime")
+    return datetime.fromisoformat(at or "").timestamp()
+
+
+class TestBuying:
+    @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+    def test_ends_with_tickets_in_the_shop(
+        self, service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
+    ) -> None:
+        look = accessible if script else nothing  # axe is a script itself
+        page = open_page(java_script_enabled=script)
+        buy(page, service, look)
+        sign_in(page, look)
+        look(page)
+        page.check("#split-equal")
+        page.fill("#people", "3")
+        page.click("main button:has-text('Continue')")
+        pay(page, DECLINED, look)
+        expect(page.locator("[role=alert]")).to_contain_text("Your bank declined this card.")
+        look(page)
+        pay(page, GOOD)
+        heading(page, "Confirmed and paid.")
+        look(page)
+        page.click("#return")
+        heading(page, "Your tickets are ready")
+        look(page)
+        assert 0 <= moment(page, "Captured") - moment(page, "Money held") < 1
+        service.prove_ledger()
+
+    def test_refunds_from_the_order_page(
+        self, service: Service, open_page: Callable[..., Page], accessible: Visit
+    ) -> None:
+        page = open_page()
+        buy(page, service)
+        sign_in(page)
+        page.click("main button:has-text('Continue')")
+        pay(page, GOOD)
+        heading(page, "Confirmed and paid.")
+        page.click("#return")
+        page.click("button:has-text('Refund')")
+        heading(page, "You have your money back")
+        accessible(page)
+        service.prove_ledger()
+
+
+class TestTheWayBack:
+    def test_cancel_leads_to_the_shop(self, service: Service, open_page: Callable[..., Page]) -> None:
+        page = open_page()
+        buy(page, service)
+        page.click("text=Cancel and go back")
+        expect(page).to_have_url(f"{service.shop_url}/")
