@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -42,17 +43,17 @@ class IdempotencyInProgress(KeyRefused):
     """The first call under this key has not been answered yet."""
 
 
-class RecordedView(APIView):
-    """A view whose POST is recorded. Subclasses write `act`, which returns status and payload.
+class RecordedView(APIView, ABC):
+    """A view whose POST is recorded. Subclasses write `act`, which returns the answer.
 
     With `in_one_transaction` the record shares the act's transaction: a crash leaves both or neither.
     """
 
     in_one_transaction = False
 
+    @abstractmethod
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         """Do what the request asks and return the answer; domain errors are mapped by config.errors."""
-        raise NotImplementedError
 
     def post(self, request: Request, checkout_uuid: UUID | None = None) -> HttpResponse | Response:
         if self.in_one_transaction:
