@@ -47,7 +47,7 @@ TOKEN_FIELDS: Schema = {
     "client_id": {
         "type": "string",
         "maxLength": 2048,
-        "description": "From the merchant portal, under Keys. Here or in HTTP Basic.",
+        "description": "Given to you with your account. Here or in HTTP Basic.",
     },
     "client_secret": {
         "type": "string",

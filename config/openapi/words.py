@@ -48,7 +48,7 @@ WORDS = {
     "ItemRequest.currency": "The checkout's currency.",
     # Capture, cancel, refund
     "CaptureRequest.amount": "The full amount; leave it out to take the full amount.",
-    "CancelRequest.reason": "A note of yours, shown in the portal only.",
+    "CancelRequest.reason": "A note of yours, for your own records: no customer sees it.",
     "merchant_refund_ref": "Your own reference, unique among all your refunds. Repeating it is safe.",
     "refund_uuid": "The refund.",
     "reason": "Your reason, in your words.",
