@@ -222,7 +222,10 @@ RETURNING o.id
 
 
 def recover_capture(payment: Payment, *, now: datetime) -> None:
-    """A void was refused because a capture had happened: the capture that we took for lost becomes the truth."""
+    """Make the capture that we took for lost the truth: a void was refused because it had happened.
+
+    Belongs under the checkout's lock, as `record`.
+    """
     capture = payment.operations.filter(kind=Kind.CAPTURE).order_by("-created_at").first()
     if capture is not None:
         capture.state, capture.reason, capture.ended_at = State.SUCCEEDED, "", now

@@ -8,6 +8,7 @@ from checkout import proof, settlement, tasks, transitions
 from checkout.models import Checkout
 from payments import operations
 from payments.models import Operation, Payment
+from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Charge
 from tests.factories import CAUSE, CustomerFactory, make_late
@@ -95,3 +96,18 @@ class TestACrash:
         dying(pump, after_call=after_call)
         tasks.finish_operations()
         assert (Charge.objects.get().state, Payment.objects.get().status) == ("voided", "voided")
+
+
+@pytest.mark.django_db
+class TestTheFence:
+    def test_proves_a_capture_that_the_look_up_did_not_find(
+        self, held: Checkout, dying: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dying(lambda: transitions.capture(held.merchant, held.pk, cause=CAUSE), after_call=True)
+        make_late(held)
+        monkeypatch.setattr(bank, "look_up", lambda key: Outcome(Verdict.NOT_FOUND))
+        tasks.finish_operations()
+        held.refresh_from_db()
+        assert (held.status, Payment.objects.get().status) == ("captured", "captured")
+        assert not Event.objects.filter(type="checkout.voided").exists()
+        assert proof.breaches() == []
