@@ -1,6 +1,7 @@
 """What a payer types."""
 
 from django import forms
+from django.http import QueryDict
 
 from checkout import splitting
 
@@ -11,8 +12,8 @@ class SplitForm(forms.Form):
     split = forms.ChoiceField(choices=[("all", "all"), ("equal", "equal")])
     people = forms.IntegerField(required=False, min_value=2, max_value=splitting.MOST_PEOPLE)
 
-    def __init__(self, *args: object, amount: int, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+    def __init__(self, typed: QueryDict, *, amount: int) -> None:
+        super().__init__(typed)
         self.most = splitting.most_people(amount)
 
     def people_in_all(self) -> int | None:
