@@ -13,9 +13,8 @@ from checkout import pricing
 from checkout.models import Change, Checkout, Item
 from checkout.pricing import Problem
 from checkout.states import Status
-from checkout.transitions import MerchantSuspended
 from config.lib import clock
-from payments import money
+from payments import money, switches
 from payments.cause import Cause
 from payments.models import Merchant
 
@@ -46,10 +45,10 @@ class Order:
 def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     """Write a new checkout with its items and first line of history.
 
-    Raises MerchantSuspended, InvalidOrder, pricing.InvalidAmountArithmetic. SPEC.md 2.2, 2.3.
+    Raises switches.MerchantSuspended, switches.AllStopped, InvalidOrder, pricing.InvalidAmountArithmetic.
+    SPEC.md 2.2, 2.3.
     """
-    if merchant.suspended_at is not None:
-        raise MerchantSuspended
+    switches.check(merchant)
     now = clock.now()
     _check(order, now)
     checkout = Checkout(

@@ -1,18 +1,21 @@
 """Finishing what was begun: each operation whose time has come is brought to the truth (INTERFACE.md 10)."""
 
 from datetime import timedelta
+from uuid import UUID
 
 from django.db import transaction
 
 from checkout import refunds, settlement
 from checkout.models import Checkout
+from checkout.transitions import CHALLENGE, PATIENT_FOR
 from config.lib import clock
 from payments import operations
 from payments.cause import PUMP
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
+from payments.seats import Seat
 
-RESEND_WITHIN = timedelta(minutes=1)
+GIVEN_UP_AFTER = timedelta(hours=24)  # an abandoned authorization that never arrived
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -20,7 +23,7 @@ def finish(operation: Operation) -> None:
     """Bring one claimed operation nearer its end. Safe to repeat: the provider knows its id."""
     match operation.kind:
         case Kind.AUTHORIZE:
-            settlement.settle(operation, _ask_authorization(operation))
+            _finish_authorization(operation)
         case Kind.CAPTURE:
             _finish_capture(operation)
         case Kind.VOID:
@@ -29,13 +32,39 @@ def finish(operation: Operation) -> None:
             refunds.settle(operation, _ask_refund(operation))
 
 
+def finish_now(checkout_uuid: UUID) -> None:
+    """Ask the provider at once about a checkout's open operation: the payer is back from their bank."""
+    found = operations.open_operation(checkout_uuid)
+    with Seat() as seat:
+        if found is None or not seat.is_taken():
+            return
+        operations.due_now(found)
+        for operation in operations.claim_due(checkout_uuid=checkout_uuid):
+            finish(operation)
+
+
+def _finish_authorization(operation: Operation) -> None:
+    """Look it up. A challenge that nobody answers ends after ten minutes."""
+    outcome = _ask_authorization(operation)
+    is_late = clock.now() - operation.created_at > CHALLENGE
+    if outcome.verdict != Verdict.NEEDS_ACTION or not is_late:
+        settlement.settle(operation, outcome)
+        return
+    with transaction.atomic(durable=True):
+        Checkout.objects.locked(operation.payment.checkout_uuid)
+        settlement.end_challenge(operation, "challenge_expired", clock.now())
+
+
 def _ask_authorization(operation: Operation) -> Outcome:
-    """Look it up; if it never arrived and the customer may still wait, send it again under the same id."""
+    """If it never arrived and the payer may still wait, it is sent again under the same id."""
     outcome = operations.look_up(operation)
     if outcome.verdict != Verdict.NOT_FOUND:
         return outcome
-    if clock.now() - operation.created_at < RESEND_WITHIN:
-        return operations.perform(operation, card_token=operation.payment.card_token)
+    age, abandoned = clock.now() - operation.created_at, operation.payment.abandoned_at is not None
+    if age < PATIENT_FOR and not abandoned:
+        return operations.perform(operation)
+    if abandoned and age < GIVEN_UP_AFTER:
+        return outcome
     return Outcome(Verdict.FAILED, reason="never_arrived")
 
 

@@ -7,9 +7,10 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout.models import Checkout, Refund
+from checkout.settlement import FINISH_OPERATIONS
 from checkout.states import Status
-from checkout.transitions import FINISH_OPERATIONS, OperationInProgress, StateConflict
-from config.lib import clock, wakeup
+from checkout.transitions import OperationInProgress, StateConflict
+from config.lib import clock, failpoint, wakeup
 from payments import operations
 from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
@@ -104,13 +105,18 @@ def settle(operation: Operation, outcome: Outcome) -> None:
         refund = Refund.objects.select_for_update().get(pk=_refund_of(operation))
         now = clock.now()
         settled = operations.record(operation, outcome, now=now)
-        if refund.status != Refund.Status.PENDING:
-            return
-        if settled.state == State.SUCCEEDED:
-            _succeed(checkout, refund, now)
-        elif settled.state in (State.FAILED, State.DECLINED):
-            _fail(refund, settled.reason)
-            checkout.move(Status.CAPTURED, PUMP, now)
+        if refund.status == Refund.Status.PENDING:
+            _conclude(checkout, refund, settled, now)
+        failpoint.reach("before_commit", settled.kind)
+    failpoint.reach("after_commit", settled.kind)
+
+
+def _conclude(checkout: Checkout, refund: Refund, leg: Operation, now: datetime) -> None:
+    if leg.state == State.SUCCEEDED:
+        _succeed(checkout, refund, now)
+    elif leg.state in (State.FAILED, State.DECLINED):
+        _fail(refund, leg.reason)
+        checkout.move(Status.CAPTURED, PUMP, now)
 
 
 def _refund_of(operation: Operation) -> UUID:

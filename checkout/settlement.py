@@ -9,13 +9,14 @@ from django.db import transaction
 from checkout import events, states
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
-from config.lib import clock
-from payments import operations
+from config.lib import clock, failpoint, wakeup
+from payments import discrepancies, operations
 from payments.cause import PUMP, Cause
 from payments.models import Operation
-from payments.provider import Outcome
+from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
+FINISH_OPERATIONS = "checkout.tasks.finish_operations"
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -39,14 +40,18 @@ def settle(operation: Operation, outcome: Outcome) -> Settled:
                 _settle_capture(checkout, settled, now)
             case Kind.VOID:
                 _settle_void(checkout, settled, now)
+        failpoint.reach("before_commit", settled.kind)
+    failpoint.reach("after_commit", settled.kind)
     return Settled(settled, checkout)
 
 
 def _settle_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return
-    if checkout.status != Status.CREATED:  # paid with another card, or ended: what was held goes back
+    if checkout.status != Status.CREATED or operation.payment.abandoned_at is not None:
+        # paid with another card, given up, or ended: what was held goes back
         operations.plan(operation.payment, Kind.VOID, now=now, cause=PUMP)
+        wakeup.after_commit(FINISH_OPERATIONS)
         return
     checkout.move(
         Status.AUTHORIZED,
@@ -63,7 +68,7 @@ def _settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> 
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
     if checkout.status != Status.AUTHORIZED:
-        operations.report(operation, "captured_after_the_end", status=checkout.status)
+        discrepancies.report_operation(operation, "captured_after_the_end", status=checkout.status)
         return
     checkout.move(Status.CAPTURED, _cause(operation), now, captured_at=now)
     outbox.supersede(checkout.pk, now)
@@ -71,18 +76,31 @@ def _settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> 
 
 def _settle_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """A void of a checkout that is still held is the fence: it proves that no capture happened, or one did."""
+    was_captured = operation.state == State.FAILED and operation.reason == "already_captured"
     if checkout.payment_id != operation.payment_id or checkout.status != Status.AUTHORIZED:
-        if operation.state == State.FAILED and operation.reason == "already_captured":
-            operations.report(operation, "void_refused_as_captured", status=checkout.status)
-        return
-    if operation.state == State.SUCCEEDED:
+        if was_captured:
+            discrepancies.report_operation(operation, "void_refused_as_captured", status=checkout.status)
+        elif operation.state == State.FAILED:
+            discrepancies.report_operation(operation, "void_refused", reason=operation.reason)
+    elif operation.state == State.SUCCEEDED:
         at = checkout.capture_before or now
         checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=VoidReason.AUTH_EXPIRED)
         events.voided(checkout, at)
-    elif operation.state == State.FAILED and operation.reason == "already_captured":
+    elif was_captured:
         operations.recover_capture(operation.payment, now=now)
         checkout.move(Status.CAPTURED, PUMP, now, captured_at=now)
         outbox.supersede(checkout.pk, now)
+
+
+def end_challenge(operation: Operation, reason: str, now: datetime) -> None:
+    """End an authorization that the payer has not confirmed; should they do so yet, the hold is released.
+
+    Belongs under the checkout's lock.
+    """
+    ended = operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now)
+    if ended is operation:  # nobody else has ended it since
+        operations.plan(ended.payment, Kind.VOID, now=now, cause=PUMP)
+        wakeup.after_commit(FINISH_OPERATIONS)
 
 
 def _cause(operation: Operation) -> Cause:

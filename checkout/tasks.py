@@ -9,12 +9,13 @@ from celery import shared_task
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from checkout import finishing, transitions
+from checkout import finishing, settlement, transitions
 from checkout.api.calls import KEPT
 from checkout.models import ApiCall, Checkout
 from checkout.states import Status
-from config.lib import clock
+from config.lib import clock, wakeup
 from payments import operations
+from payments.seats import Seat
 
 log = structlog.get_logger("checkout.tasks")
 BATCH = 200
@@ -34,10 +35,15 @@ def keep_deadlines() -> None:
 
 @shared_task
 def finish_operations() -> None:
-    """Bring what is due at the provider nearer its end."""
-    while claimed := operations.claim_due():
-        for operation in claimed:
-            _alone(finishing.finish, operation)
+    """Bring what is due at the provider nearer its end, one by one.
+
+    With each the next run is woken, so that a provider that is slow about one holds up no other; at most half
+    of the process's threads are at it.
+    """
+    with Seat() as seat:
+        while seat.is_taken() and (claimed := operations.claim_due(limit=1)):
+            wakeup.after_commit(settlement.FINISH_OPERATIONS)
+            _alone(finishing.finish, claimed[0])
 
 
 @shared_task

@@ -3,7 +3,7 @@ provider takes three beats: commit the intent, call with no transaction open, lo
 
 import time
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeAlias
 from uuid import UUID
 
@@ -13,13 +13,18 @@ from checkout import events, settlement, states
 from checkout.models import Checkout, Customer
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
-from payments import operations
+from config.lib.deadline import Deadline
+from payments import operations, switches
 from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation, Payment
-from payments.provider import Verdict
+from payments.provider import CardUse, Outcome, Verdict
+from payments.seats import Seat
 
-FINISH_OPERATIONS = "checkout.tasks.finish_operations"
+CAPTURE_SECONDS = 8.0  # the whole call, whatever the provider does: a merchant makes it in a 15 s webhook
+SETTLE_SECONDS = 3.2  # of them, kept for the wait for the second lock (lock_timeout) and the recording
 JOIN_SECONDS = 2.0
+PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank until another card may be used
+CHALLENGE = timedelta(minutes=10)
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
@@ -49,10 +54,6 @@ class OperationInProgress(Exception):
     """A card operation is open on the checkout."""
 
 
-class MerchantSuspended(Exception):
-    """The merchant may neither create nor be paid nor capture."""
-
-
 class PartialCaptureNotSupported(Exception):
     """Only the full amount can be captured."""
 
@@ -71,45 +72,81 @@ class OutcomeUnknown(Exception):
 
 @dataclass(frozen=True)
 class Paid:
-    """What became of an attempt to pay."""
+    """What became of an attempt to pay; NEEDS_ACTION names the page on which the payer confirms."""
 
     verdict: Verdict
     reason: str = ""
+    action_url: str = ""
 
 
-def authorize(checkout_uuid: UUID, *, card_token: str, lead: Customer | None, cause: Cause) -> Paid:
-    """Hold the checkout's amount on the card behind the token: `created` becomes `authorized`.
+def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, cause: Cause) -> Paid:
+    """Hold the checkout's amount on the card: `created` becomes `authorized`.
 
-    Raises NotPayable, OperationInProgress, MerchantSuspended. SPEC.md 3.
+    A card in whose stead this one comes is given up: one whose challenge is open, or one that the bank has
+    been silent about for a minute. Raises NotPayable, OperationInProgress, switches.MerchantSuspended,
+    switches.AllStopped, seats.ProviderBusy. SPEC.md 3, INTERFACE.md 10.
     """
-    with transaction.atomic(durable=True):
-        checkout = Checkout.objects.locked(checkout_uuid)
-        now = clock.now()
-        payable = _check_payable(checkout, now)
-        if payable:
-            payment = _new_payment(checkout, card_token)
-            operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
-            checkout.lead = lead
-            checkout.save(update_fields=["lead", "updated_at"])
-    if not payable:
-        raise NotPayable(checkout.status)
-    outcome = operations.perform(operation, card_token=card_token)
-    settled = settlement.settle(operation, outcome).operation
+    with Seat() as seat:
+        with transaction.atomic(durable=True):
+            checkout = Checkout.objects.locked(checkout_uuid)
+            now = clock.now()
+            payable = _check_payable(checkout, card.token, now)
+            if payable:
+                seat.take()
+                payment = _new_payment(checkout, card.token)
+                operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
+                checkout.lead = lead
+                checkout.save(update_fields=["lead", "updated_at"])
+        if not payable:
+            raise NotPayable(checkout.status)
+        outcome = operations.perform(operation, card=card)
+        settled = settlement.settle(operation, outcome).operation
     if settled.state == State.SUCCEEDED:
         return Paid(Verdict.SUCCEEDED)
-    return Paid(outcome.verdict, settled.reason)
+    return Paid(outcome.verdict, settled.reason, settled.action_url)
 
 
-def _check_payable(checkout: Checkout, now: datetime) -> bool:
+def _check_payable(checkout: Checkout, card_token: str, now: datetime) -> bool:
     """Whether it can be paid now. Finds a passed deadline first."""
     keep_deadlines(checkout, now)
     if checkout.status != Status.CREATED:
         return False
-    if checkout.merchant.suspended_at is not None:
-        raise MerchantSuspended
-    if operations.open_operation(checkout.pk) is not None:
+    switches.check(checkout.merchant)
+    found = operations.open_operation(checkout.pk)
+    if found is not None and (found.payment.card_token == card_token or not _give_up(found, now)):
         raise OperationInProgress
     return True
+
+
+def _give_up(operation: Operation, now: datetime) -> bool:
+    """Let a card go in whose stead another one comes, if that is due; whatever it may hold is released."""
+    if operation.state == State.NEEDS_ACTION:
+        settlement.end_challenge(operation, "another_card", now)
+        return True
+    return _abandon(operation, now)
+
+
+def _abandon(operation: Operation, now: datetime) -> bool:
+    """Stop waiting for a bank that has been silent for a minute: a hold that is found later is voided."""
+    late = operation.state != State.NEEDS_ACTION or now - operation.created_at > CHALLENGE
+    if operation.kind != Kind.AUTHORIZE or not late or now - operation.created_at < PATIENT_FOR:
+        return False
+    Payment.objects.filter(pk=operation.payment_id).update(abandoned_at=now)
+    return True
+
+
+def may_use_another_card(operation: Operation, now: datetime) -> bool:
+    """Whether the payer need not wait any longer for this authorization."""
+    return operation.state == State.NEEDS_ACTION or now - operation.created_at >= PATIENT_FOR
+
+
+def use_another_card(checkout_uuid: UUID) -> None:
+    """Let the card go that the bank is silent about, or asks about, if that is due."""
+    with transaction.atomic(durable=True):
+        Checkout.objects.locked(checkout_uuid)
+        found = operations.open_operation(checkout_uuid)
+        if found is not None and found.kind == Kind.AUTHORIZE:
+            _give_up(found, clock.now())
 
 
 def _new_payment(checkout: Checkout, card_token: str) -> Payment:
@@ -127,25 +164,34 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     """Take the held money: `authorized` becomes `captured`; a captured checkout is returned as it is.
 
     The deadline is judged by the database's clock under the row's lock. A capture that finds another one
-    open waits two seconds for it. Raises Checkout.DoesNotExist, NotCapturable, PartialCaptureNotSupported,
-    OperationInProgress, MerchantSuspended, ProviderRefused, OutcomeUnknown. SPEC.md 3, 4.
+    open waits two seconds for it. All of it ends within eight seconds. Raises Checkout.DoesNotExist,
+    NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused, OutcomeUnknown,
+    switches.MerchantSuspended, switches.AllStopped, seats.ProviderBusy. SPEC.md 3, 4.
     """
-    patience = time.monotonic() + JOIN_SECONDS
-    while True:
-        try:
-            checkout, operation = _begin_capture(merchant, checkout_uuid, amount, cause)
-            break
-        except _CaptureOpen as joined:
-            _wait_for(joined.operation_uuid, patience)
-    if operation is None:
-        return checkout
-    outcome = operations.perform(operation)
-    settled = settlement.settle(operation, outcome)
+    deadline = Deadline.after(CAPTURE_SECONDS)
+    with Seat() as seat:
+        while True:
+            try:
+                checkout, operation = _begin_capture(merchant, checkout_uuid, amount, cause, seat)
+                break
+            except _CaptureOpen as joined:
+                _wait_for(joined.operation_uuid, deadline.sooner(CAPTURE_SECONDS - JOIN_SECONDS), seat)
+        if operation is None:
+            return checkout
+        settled = settlement.settle(operation, _ask_for_money(operation, deadline.sooner(SETTLE_SECONDS)))
     if settled.operation.state == State.SUCCEEDED:
         return settled.checkout
     if settled.operation.state == State.FAILED:
         raise ProviderRefused
     raise OutcomeUnknown
+
+
+def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
+    """Capture; where the answer is lost, ask once what became of it, as far as the time goes."""
+    outcome = operations.perform(operation, deadline=deadline)
+    if outcome.verdict == Verdict.UNKNOWN:
+        return operations.look_up(operation, deadline=deadline)
+    return outcome
 
 
 class _CaptureOpen(Exception):
@@ -156,7 +202,7 @@ class _CaptureOpen(Exception):
 
 
 def _begin_capture(
-    merchant: Merchant, checkout_uuid: UUID, amount: int | None, cause: Cause
+    merchant: Merchant, checkout_uuid: UUID, amount: int | None, cause: Cause, seat: Seat
 ) -> tuple[Checkout, Operation | None]:
     """Commit the intent. Returns no operation when the checkout is captured already."""
     with transaction.atomic(durable=True):
@@ -169,8 +215,8 @@ def _begin_capture(
         _check_no_open_operation(checkout, joining=Kind.CAPTURE)
         keep_deadlines(checkout, now)
         if checkout.status == Status.AUTHORIZED and checkout.payment is not None:
-            if checkout.merchant.suspended_at is not None:
-                raise MerchantSuspended
+            switches.check(merchant)
+            seat.take()
             return checkout, operations.begin(checkout.payment, Kind.CAPTURE, now=now, cause=cause)
     raise NotCapturable(checkout.status)
 
@@ -184,8 +230,9 @@ def _check_no_open_operation(checkout: Checkout, *, joining: Kind | None = None)
     raise OperationInProgress
 
 
-def _wait_for(operation_uuid: UUID, patience: float) -> None:
-    while time.monotonic() < patience:
+def _wait_for(operation_uuid: UUID, patience: Deadline, seat: Seat) -> None:
+    """Return when the operation has ended. Who waits for a provider takes a seat, else comes back later."""
+    while patience.left() and seat.is_taken():
         time.sleep(0.1)
         if not Operation.objects.filter(pk=operation_uuid, ended_at=None).exists():
             return
@@ -214,10 +261,13 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
 def keep_deadlines(checkout: Checkout, now: datetime) -> bool:
     """Let a locked checkout lapse or expire if its time has passed and no card operation is open.
 
-    Whoever looks at a checkout first calls this. Returns whether it moved.
+    Whoever looks at a checkout first calls this. Returns whether it moved. An authorization that the bank is
+    silent about for a minute does not keep an unpaid checkout alive.
     """
-    late = checkout.has_lapsed(now) or checkout.has_expired(now)
-    if not late or operations.open_operation(checkout.pk) is not None:
+    if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
+        return False
+    found = operations.open_operation(checkout.pk)
+    if found is not None and not _abandon(found, now):
         return False
     if checkout.status == Status.AUTHORIZED:
         _void(checkout, VoidReason.AUTH_EXPIRED, at=checkout.capture_before or now, cause=PUMP)
@@ -238,5 +288,5 @@ def _void(checkout: Checkout, reason: VoidReason, *, at: datetime, cause: Cause)
     checkout.move(Status.VOIDED, cause, at, voided_at=at, void_reason=reason)
     if held and checkout.payment is not None:
         operations.plan(checkout.payment, Kind.VOID, now=at, cause=cause)
-        wakeup.after_commit(FINISH_OPERATIONS)
+        wakeup.after_commit(settlement.FINISH_OPERATIONS)
         events.voided(checkout, at)

@@ -20,7 +20,12 @@ app.autodiscover_tasks()
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 # The pumps: all of them short, all of them harmless when started twice or by two beats.
-PUMPS = ("checkout.tasks.keep_deadlines", "checkout.tasks.finish_operations", DELIVER_DUE)
+PUMPS = (
+    "checkout.tasks.keep_deadlines",
+    "checkout.tasks.finish_operations",
+    DELIVER_DUE,
+    "payments.providers.sandbox.tasks.send_notices",
+)
 DAILY = ("checkout.tasks.forget_idempotency_keys", "portal.tasks.forget_expired_tokens")
 app.conf.beat_schedule = {
     **{name: {"task": name, "schedule": 1.0, "options": {"expires": 1}} for name in PUMPS},

@@ -19,6 +19,8 @@ from checkout.models import Checkout
 from config import merchant_api
 from config.lib import cursor, request_id
 from hosted_page import sandbox_api
+from payments import switches
+from payments.seats import ProviderBusy
 from webhooks import subscriptions
 
 log = structlog.get_logger("config.errors")
@@ -79,7 +81,9 @@ CODES: list[tuple[type[Exception], str]] = [
     (refunds.PartialRefundNotSupported, "partial_refund_not_supported"),
     (transitions.PartialCaptureNotSupported, "partial_capture_not_supported"),
     (transitions.OperationInProgress, "operation_in_progress"),
-    (transitions.MerchantSuspended, "merchant_suspended"),
+    (switches.MerchantSuspended, "merchant_suspended"),
+    (switches.AllStopped, "service_unavailable"),
+    (ProviderBusy, "service_unavailable"),
     (transitions.ProviderRefused, "provider_error"),
     (transitions.OutcomeUnknown, "outcome_unknown"),
     (creation.InvalidOrder, "validation_failed"),

@@ -53,6 +53,13 @@ if not LOCAL and urlsplit(BASE_URL).scheme != "https":
 if LOCAL and urlsplit(BASE_URL).hostname not in {"127.0.0.1", "localhost"}:
     _refuse("local is bound to this machine: BASE_URL must be a loopback address.")
 
+FAIL_POINTS = env.optional("FAIL_POINTS")  # a folder in which tests arm config.lib.failpoint
+if FAIL_POINTS and not LOCAL:
+    _refuse("FAIL_POINTS is for tests on one machine.")
+BANK_URL = env.optional("BANK_URL").rstrip("/")  # a sandbox bank in a process of its own
+if BANK_URL and not LOCAL:
+    _refuse("BANK_URL is for tests on one machine: the sandbox bank lives in our own processes.")
+
 SECRET_KEY = env.text("SECRET_KEY")
 FIELD_KEYS = env.words("FIELD_KEYS")
 if not FIELD_KEYS:
@@ -65,6 +72,7 @@ CHECKOUT_PAGE_URL = env.text("CHECKOUT_PAGE_URL", f"{BASE_URL}/pay")
 HOLD = timedelta(minutes=2)  # SPEC.md 8
 UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTES", 60))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
+PROVIDER_SEATS = env.integer("PROVIDER_SEATS", 4)  # half of a process's threads
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 100)
 
 # --- Apps ------------------------------------------------------------------------------------------------

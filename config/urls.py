@@ -10,6 +10,7 @@ from django.urls import include, path, re_path, register_converter
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
+from checkout import notifications
 from config import errors, health
 from config.openapi import page, schema
 from portal import oauth
@@ -46,6 +47,7 @@ urlpatterns = [
     path("api/schema", schema.api_schema, name="api_schema"),
     path("api/docs", page.page, name="api_docs"),
     path("api/merchant/v1/", include(merchant_api)),
+    path("provider/notifications", notifications.take, name="provider_notifications"),
     path("", include("hosted_page.urls")),
     path("", include("portal.urls")),
     path("admin", RedirectView.as_view(url="/admin/", permanent=False)),

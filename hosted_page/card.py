@@ -9,21 +9,27 @@ from django.conf import settings
 from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from checkout import splitting, transitions
+from checkout import finishing, splitting, transitions
 from checkout.models import Checkout
-from checkout.transitions import MerchantSuspended, NotPayable, OperationInProgress
+from checkout.transitions import NotPayable, OperationInProgress
 from config.lib import request_id
 from hosted_page import pages, payer, summary
 from payments import money, provider
 from payments.cause import Cause
 from payments.models import Payment
+from payments.provider import CardUse, Verdict
+from payments.seats import ProviderBusy
+from payments.switches import AllStopped, MerchantSuspended
 
 # What a bank's refusal means for the person at the page.
 DECLINES = {
     "insufficient_funds": "There is not enough money on this card.",
     "expired_card": "This card has expired.",
+    "challenge_failed": "You did not confirm this payment with your bank.",
+    "challenge_expired": "Your bank did not hear from you in time.",
+    "never_arrived": "Your bank did not answer.",
 }
 DECLINED = "Your bank declined this card."
 _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
@@ -77,7 +83,7 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
 
 def _decline_notice(checkout: Checkout) -> dict[str, str] | None:
     last = Payment.objects.filter(subject=checkout.pk).order_by("-created_at").first()
-    if last is None or last.status != Payment.Status.DECLINED:
+    if last is None or not last.decline_reason or last.decline_reason == "another_card":
         return None
     title = DECLINES.get(last.decline_reason, DECLINED)
     return {"title": title, "text": "No money was taken. Try another card."}
@@ -101,12 +107,45 @@ def paid(request: HttpRequest) -> HttpResponse:
         return pages.go(checkout)
     cause = Cause(f"customer:{customer_uuid}", request_id.current())
     try:
-        transitions.authorize(checkout.pk, card_token=_card_token(request), lead=checkout.lead, cause=cause)
-    except MerchantSuspended:
+        card = CardUse(_card_token(request), return_url=pages.absolute("pay_confirmed", checkout))
+        paid = transitions.authorize(checkout.pk, card=card, lead=checkout.lead, cause=cause)
+    except (MerchantSuspended, AllStopped):
         context = {"heading": "This shop takes no payments now", "paragraphs": ["You paid nothing."]}
         return pages.show(request, checkout, "message", context)
+    except ProviderBusy:
+        return _busy(request, checkout)
     except (NotPayable, OperationInProgress):
-        pass  # the page tells what is true
+        return pages.go(checkout)  # the page tells what is true
+    if paid.verdict == Verdict.NEEDS_ACTION:
+        return HttpResponseRedirect(paid.action_url, status=303)
+    return pages.go(checkout)
+
+
+def _busy(request: HttpRequest, checkout: Checkout) -> HttpResponse:
+    """Nothing was begun, and the token is still good: the same address is the way to try again."""
+    context = {
+        "heading": "The bank is slow just now",
+        "paragraphs": ["You paid nothing yet. Try again in a moment."],
+        "link": {"href": request.get_full_path(), "label": "Try again"},
+    }
+    return pages.show(request, checkout, "message", context, status=503)
+
+
+@never_cache
+@require_safe
+def confirmed(request: HttpRequest) -> HttpResponse:
+    """Come back from the bank's question: ask the bank at once what came of it."""
+    checkout = pages.checkout_of(request)
+    finishing.finish_now(checkout.pk)
+    return pages.go(checkout)
+
+
+@require_POST
+def another(request: HttpRequest) -> HttpResponse:
+    """Let the card go that the bank is silent about, or asks about, and go back to the card page."""
+    checkout = pages.checkout_of(request)
+    if payer.leads(request, checkout):
+        transitions.use_another_card(checkout.pk)
     return pages.go(checkout)
 
 

@@ -11,18 +11,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from checkout import tasks, transitions
+from checkout import finishing, tasks, transitions
 from checkout.api import presentation
 from checkout.models import Checkout, Customer
 from checkout.states import Status
-from checkout.transitions import OperationInProgress
+from checkout.transitions import OperationInProgress, Paid
 from config.lib import fields
 from hosted_page import sign_in
 from payments import operations
 from payments.cause import caller_of, cause_of
 from payments.models import Merchant, Operation, Payment
-from payments.provider import Verdict
-from payments.providers.sandbox import bank
+from payments.provider import CardUse, Verdict
+from payments.providers.sandbox import bank, line
 from webhooks import outbox
 
 
@@ -39,6 +39,7 @@ class PayIn(drf.Serializer[Any]):
 
     card = fields.Text(default="4242424242424242", most=19)
     phone = fields.Text(default="+447700900123", most=40)
+    challenge = drf.ChoiceField(["pass", "fail"], default="pass")
 
 
 class AdvanceIn(drf.Serializer[Any]):
@@ -59,13 +60,28 @@ class Pay(APIView):
         checkout = Checkout.objects.get(pk=checkout_uuid, merchant=merchant)
         lead = _customer(asked.validated_data["phone"], merchant)
         try:
-            token = bank.tokenise(checkout.pk, asked.validated_data["card"])
+            token = line.ask("tokenise", subject=checkout.pk, number=asked.validated_data["card"])
         except bank.UnknownCard:
             raise drf.ValidationError({"card": ["Must be a test card, such as 4242424242424242."]}) from None
-        paid = transitions.authorize(checkout.pk, card_token=token, lead=lead, cause=cause_of(request))
+        paid = transitions.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause_of(request))
+        if paid.verdict == Verdict.NEEDS_ACTION:
+            is_confirmed = asked.validated_data["challenge"] == "pass"
+            paid = _answer_challenge(checkout, is_confirmed=is_confirmed)
         if paid.verdict == Verdict.DECLINED:
             raise CardDeclined(paid.reason)
         return Response({"data": presentation.read(merchant, checkout_uuid)})
+
+
+def _answer_challenge(checkout: Checkout, *, is_confirmed: bool) -> Paid:
+    """Do what the payer does on their bank's page, and come back from it."""
+    found = operations.open_operation(checkout.pk)
+    if found is None:
+        raise OperationInProgress
+    line.ask("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
+    finishing.finish_now(checkout.pk)
+    found.payment.refresh_from_db()
+    is_declined = found.payment.status == Payment.Status.DECLINED
+    return Paid(Verdict.DECLINED if is_declined else Verdict.SUCCEEDED, found.payment.decline_reason)
 
 
 def _customer(phone: str, merchant: Merchant) -> Customer:
@@ -110,5 +126,5 @@ def _hasten(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
         payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
         due = Operation.objects.filter(payment__in=payments, ended_at=None, lease_token=None)
         due.update(next_attempt_at=F("next_attempt_at") - sooner)
-        bank.hasten(payments, seconds)
         outbox.hasten(checkout.pk, sooner)
+    line.ask("hasten", payments=payments, seconds=seconds)

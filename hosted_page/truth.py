@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.html import format_html
 
+from checkout import transitions
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import Status, VoidReason
 from config.lib import clock
@@ -30,6 +31,8 @@ class Truth:
     live: bool = False
     countdown: dict[str, Any] | None = None
     auto_return: bool = False
+    action_url: str = ""
+    may_change_card: bool = False
     receipt: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -40,12 +43,7 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> Truth | None:
     """
     operation = operations.open_operation(checkout.pk)
     if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
-        return Truth(
-            "checking",
-            "Checking with your bank",
-            ["Please don’t pay again. This takes up to a minute."],
-            live=True,
-        )
+        return _with_the_bank(operation, now, is_lead)
     match checkout.status:
         case Status.CREATED:
             return None
@@ -64,6 +62,22 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> Truth | None:
             )
         case _:
             return _refund(checkout, is_lead)
+
+
+def _with_the_bank(operation: Operation, now: datetime, is_lead: bool) -> Truth:
+    """The bank asks the payer, or says nothing; after a minute nobody has to wait for it any longer."""
+    if operation.state == Operation.State.NEEDS_ACTION:
+        words = "Your bank wants to be sure that it is you. Nothing is held or taken until you confirm."
+        shown = Truth("confirm", "Confirm with your bank", [words], live=True)
+        shown.action_url = operation.action_url if is_lead else ""
+    elif transitions.may_use_another_card(operation, now):
+        words = "Your bank has not answered. If it holds money on this card after all, we release it."
+        shown = Truth("silent", "Your bank takes long", [words], live=True)
+    else:
+        words = "Please don’t pay again. This takes up to a minute."
+        return Truth("checking", "Checking with your bank", [words], live=True)
+    shown.may_change_card = is_lead
+    return shown
 
 
 def _held(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:

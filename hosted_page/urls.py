@@ -11,6 +11,8 @@ urlpatterns = [
     path("pay/split", views.split, name="pay_split"),
     path("pay/card", card.card, name="pay_card"),
     path("pay/paid", card.paid, name="pay_paid"),
+    path("pay/confirmed", card.confirmed, name="pay_confirmed"),
+    path("pay/another-card", card.another, name="pay_another_card"),
     path("pay/cancel", views.cancel, name="pay_cancel"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
 ]

@@ -46,6 +46,7 @@ def _status(request: HttpRequest, checkout: Checkout, found: truth.Truth, *, is_
         **vars(found),
         "amount": money.display(checkout.amount, checkout.currency),
         "poll_url": pages.address("pay", checkout),
+        "change_card_action": pages.address("pay_another_card", checkout) if found.may_change_card else "",
         "return_url_path": "" if found.live and found.state != "refunding" else _way_out(checkout),
         "shares": truth.shares(checkout) if is_lead and found.state in ("held", "confirmed") else [],
     }

@@ -1,17 +1,27 @@
 from django.contrib import admin
 
 from config.lib.admin import ReadOnlyAdmin, link
-from payments.models import Discrepancy, Merchant, Operation, Payment, Posting
+from payments.models import Discrepancy, Merchant, Operation, Payment, Posting, Switch
 
 
 @admin.register(Merchant)
 class MerchantAdmin(admin.ModelAdmin):
-    list_display = ("name", "id", "country", "created_at", "suspended_at")
+    list_display = ("name", "id", "country", "created_at")
     search_fields = ("name", "id")
     readonly_fields = ("created_at",)
 
     def has_delete_permission(self, request: object, obj: object = None) -> bool:
         return False
+
+
+@admin.register(Switch)
+class SwitchAdmin(admin.ModelAdmin):
+    """Stops and reopens; each change is in the log that Django keeps of the admin."""
+
+    list_display = ("__str__", "is_stopped", "merchant", "reason", "changed_at")
+    list_filter = ("is_stopped",)
+    list_select_related = ("merchant",)
+    autocomplete_fields = ("merchant",)
 
 
 @admin.register(Payment)

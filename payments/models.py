@@ -20,10 +20,30 @@ class Merchant(models.Model):
     privacy_url = models.URLField(blank=True)
     opt_in_enabled = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
-    suspended_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return self.name
+
+
+class Switch(models.Model):
+    """An operator's stop: no new checkouts, payments or captures, for one merchant or for all."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(
+        Merchant, on_delete=models.PROTECT, null=True, blank=True, help_text="Empty: all merchants."
+    )
+    is_stopped = models.BooleanField(default=True)
+    reason = models.CharField(max_length=200, help_text="For your colleagues.")
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("merchant", nulls_distinct=False, name="one_switch_per_merchant")
+        ]
+        verbose_name_plural = "switches"
+
+    def __str__(self) -> str:
+        return f"{self.merchant or 'All merchants'}: {'stopped' if self.is_stopped else 'open'}"
 
 
 class Payment(models.Model):
@@ -136,7 +156,7 @@ class Operation(models.Model):
             models.Index(
                 "next_attempt_at",
                 name="operation_due",
-                condition=Q(state__in=["planned", "in_flight", "pending", "unknown"]),
+                condition=Q(state__in=["planned", "in_flight", "needs_action", "pending", "unknown"]),
             ),
             models.Index("payment", name="operation_not_ended", condition=Q(ended_at=None)),
             models.Index("refund_uuid", name="operation_refund", condition=Q(refund_uuid__isnull=False)),
@@ -184,16 +204,27 @@ class Discrepancy(models.Model):
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, null=True, blank=True)
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, null=True, blank=True)
     kind = models.CharField(max_length=60)
+    subject = models.UUIDField(
+        null=True, blank=True, help_text="The operation's, checkout's or provider record's own id."
+    )
     facts = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
+    mailed_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
     note = models.TextField(blank=True)
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(
-                "operation", "kind", condition=Q(closed_at=None), name="one_open_discrepancy_per_kind"
+                "kind",
+                "subject",
+                condition=Q(closed_at=None),
+                nulls_distinct=False,
+                name="one_open_discrepancy_per_kind_and_subject",
             )
+        ]
+        indexes: ClassVar = [
+            models.Index("created_at", name="discrepancy_to_mail", condition=Q(mailed_at=None))
         ]
         verbose_name_plural = "discrepancies"
 

@@ -7,16 +7,21 @@ from uuid import UUID, uuid4
 
 import structlog
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Q
 
-from payments import ledger, provider
+from config.lib import clock, failpoint
+from config.lib.deadline import Deadline
+from payments import discrepancies, ledger, provider
 from payments.cause import Cause
-from payments.models import Discrepancy, Operation, Payment
-from payments.provider import Outcome, Verdict
+from payments.models import Operation, Payment
+from payments.provider import CardUse, Outcome, Verdict
 
 log = structlog.get_logger("payments.operations")
 
-LEASE = timedelta(seconds=10)
+LEASE = timedelta(seconds=10)  # longer than any sender may take
+PATIENCE = 8.0  # seconds that a sender has in all, where its caller sets no deadline
+CALL_SECONDS = {"authorize": 6.0, "capture": 3.0, "void": 5.0, "refund": 5.0}
+LOOK_UP_SECONDS = 2.0
+IN_DOUBT_TOO_LONG = timedelta(hours=24)  # INTERFACE.md 10
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 Status: TypeAlias = Payment.Status
@@ -82,30 +87,42 @@ def _create(
     )
 
 
-def perform(operation: Operation, *, card_token: str = "") -> Outcome:
+def perform(
+    operation: Operation, *, deadline: Deadline | None = None, card: CardUse | None = None
+) -> Outcome:
     """Call the provider under the operation's id, with no transaction open. Whatever breaks is UNKNOWN."""
     bank = provider.current()
+    wait = (deadline or Deadline.after(PATIENCE)).left(CALL_SECONDS[operation.kind])
     match operation.kind:
         case Kind.AUTHORIZE:
-            return _call(operation, lambda: bank.authorize(operation, card_token))
+            used = card or CardUse(operation.payment.card_token)
+            return _call(operation, wait, lambda: bank.authorize(operation, used, wait))
         case Kind.CAPTURE:
-            return _call(operation, lambda: bank.capture(operation))
+            return _call(operation, wait, lambda: bank.capture(operation, wait))
         case Kind.VOID:
-            return _call(operation, lambda: bank.void(operation))
+            return _call(operation, wait, lambda: bank.void(operation, wait))
         case _:
-            return _call(operation, lambda: bank.refund(operation))
+            return _call(operation, wait, lambda: bank.refund(operation, wait))
 
 
-def look_up(operation: Operation) -> Outcome:
+def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
     """Ask the provider what became of an earlier call under the operation's id."""
-    return _call(operation, lambda: provider.current().look_up(operation))
+    wait = (deadline or Deadline.after(PATIENCE)).left(LOOK_UP_SECONDS)
+    return _call(operation, wait, lambda: provider.current().look_up(operation, wait))
 
 
-def _call(operation: Operation, ask: Callable[[], Outcome]) -> Outcome:
+def _call(operation: Operation, wait: float, ask: Callable[[], Outcome]) -> Outcome:
+    if wait <= 0:
+        return Outcome(Verdict.UNKNOWN)
+    failpoint.reach("before_call", operation.kind)
     try:
         outcome = ask()
     except Exception as error:
         log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
+        outcome = Outcome(Verdict.UNKNOWN)
+    failpoint.reach("after_call", operation.kind)
+    if outcome.amount not in (None, operation.amount):
+        discrepancies.report_operation(operation, "another_amount", amount=outcome.amount)
         outcome = Outcome(Verdict.UNKNOWN)
     log.info(
         "provider",
@@ -134,17 +151,21 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime) -> Operatio
         setattr(operation, name, value)
     if operation.state in Operation.ENDED:
         _move_payment(operation, outcome)
+    elif operation.state == State.UNKNOWN and now - operation.created_at > IN_DOUBT_TOO_LONG:
+        discrepancies.report_operation(operation, "in_doubt_for_a_day")
     return operation
 
 
 def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[str, Any]:
     state = STATE_AFTER[outcome.verdict]
+    if state == State.UNKNOWN and operation.state in (State.NEEDS_ACTION, State.PENDING):
+        state = State(operation.state)  # silence takes nothing back of what the provider has said
     ended = state in Operation.ENDED
     return {
         "state": state,
         "reference": outcome.reference or operation.reference,
         "reason": outcome.reason,
-        "action_url": outcome.action_url,
+        "action_url": outcome.action_url or operation.action_url,
         "lease_until": None,
         "lease_token": None,
         "ended_at": now if ended else None,
@@ -157,7 +178,8 @@ def _move_payment(operation: Operation, outcome: Outcome) -> None:
     changed = []
     status = PAYMENT_AFTER.get((operation.kind, operation.state))
     if status is not None:
-        payment.status, payment.decline_reason = status, outcome.reason
+        payment.status = status
+        payment.decline_reason = outcome.reason or payment.decline_reason
         changed = ["status", "decline_reason"]
     if outcome.card is not None:
         payment.card_brand, payment.card_last4 = outcome.card.brand, outcome.card.last4
@@ -172,13 +194,21 @@ def _move_payment(operation: Operation, outcome: Outcome) -> None:
 
 
 def gap(operation: Operation, state: State, now: datetime) -> timedelta:
-    """Return how long to wait before asking again: INTERFACE.md 10's rhythm for an authorization."""
-    if operation.kind == Kind.AUTHORIZE:
-        waiting = now - operation.created_at < timedelta(minutes=1)
-        return timedelta(seconds=2 if waiting else 10)
-    if state == State.PENDING:
-        return timedelta(seconds=min(2 ** (operation.attempts // 4), 600))
-    return timedelta(seconds=min(2 ** min(operation.attempts, 10), 60))
+    """Return how long to wait before asking again (INTERFACE.md 10): soon at first, then ever more seldom."""
+    age, tries = now - operation.created_at, operation.attempts
+    if state == State.NEEDS_ACTION:
+        return timedelta(seconds=5)
+    if operation.kind == Kind.AUTHORIZE and age < IN_DOUBT_TOO_LONG:
+        return timedelta(seconds=2 if age < timedelta(minutes=1) else 10)
+    if state == State.PENDING or operation.kind == Kind.VOID:
+        return timedelta(seconds=min(2.0 ** (tries // 4), 600 if state == State.PENDING else 60))
+    return timedelta(seconds=min(2.0 ** min(tries, 10), 60))
+
+
+def due_now(operation: Operation) -> None:
+    """Let the pump ask about an open operation at once, unless somebody is at it."""
+    rows = Operation.objects.filter(pk=operation.pk, ended_at=None, lease_token=None)
+    rows.update(next_attempt_at=clock.now())
 
 
 def claim_due(limit: int = 20, *, checkout_uuid: UUID | None = None) -> Sequence[Operation]:
@@ -206,7 +236,7 @@ SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
     next_attempt_at = clock_timestamp() + interval '10 seconds'
 FROM (
     SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
-    WHERE d.state IN ('planned', 'in_flight', 'pending', 'unknown')
+    WHERE d.state IN ('planned', 'in_flight', 'needs_action', 'pending', 'unknown')
       AND d.next_attempt_at <= clock_timestamp() {only}
       AND (d.state <> 'planned' OR NOT EXISTS (
           SELECT 1 FROM payments_operation other
@@ -236,19 +266,9 @@ def recover_capture(payment: Payment, *, now: datetime) -> None:
 def open_operation(subject: UUID) -> Operation | None:
     """Return the card operation that is open on a subject's payments, if any."""
     return (
-        Operation.objects.filter(payment__subject=subject, state__in=Operation.OPEN, ended_at=None)
-        .filter(Q(payment__abandoned_at=None))
+        Operation.objects.filter(
+            payment__subject=subject, payment__abandoned_at=None, state__in=Operation.OPEN, ended_at=None
+        )
         .select_related("payment")
         .first()
     )
-
-
-def report(operation: Operation, kind: str, **facts: object) -> None:
-    """Leave a discrepancy for a person, once while it is open."""
-    Discrepancy.objects.get_or_create(
-        operation=operation,
-        kind=kind,
-        closed_at=None,
-        defaults={"merchant_id": operation.payment.merchant_id, "facts": facts},
-    )
-    log.error("discrepancy", kind=kind, operation=str(operation.pk))

@@ -1,12 +1,15 @@
 """The port: what we ask of whoever moves the cards' money."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from typing import Any, Protocol
 from uuid import UUID
 
 from django.conf import settings
+from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
 from payments.models import Operation
@@ -35,13 +38,14 @@ class Card:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A provider's answer about one operation."""
+    """A provider's answer about one operation. An `amount` that is given must be the operation's own."""
 
     verdict: Verdict
     reference: str = ""
     reason: str = ""
     action_url: str = ""
     card: Card | None = None
+    amount: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,26 +57,65 @@ class CardForm:
     page: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class CardUse:
+    """A single-use card token, and where the payer comes back to if the provider must ask them something."""
+
+    token: str
+    return_url: str = ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One operation as the provider's own books have it."""
+
+    key: UUID
+    kind: str
+    verdict: Verdict
+    payment: UUID
+    account: UUID
+    amount: int
+    currency: str
+
+
+@dataclass(frozen=True)
+class Notification:
+    """What a provider tells us unasked: its record as it stands now."""
+
+    id: str
+    record: Record
+
+
+class ForgedNotification(Exception):
+    """A message that the provider has not signed, or not lately."""
+
+
 class Provider(Protocol):
-    """Every call is idempotent under the operation's id, and answers within the caller's patience."""
+    """Every call is idempotent under the operation's id and returns or raises within `patience` seconds."""
 
     def open_card_form(self, form: CardForm) -> str:
         """Return the address of the page that asks for the card and comes back with `card_token`."""
 
-    def authorize(self, operation: Operation, card_token: str) -> Outcome:
-        """Hold the operation's amount on the card behind the single-use token."""
+    def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
+        """Hold the operation's amount on the card; NEEDS_ACTION with the page on which the payer confirms."""
 
-    def capture(self, operation: Operation) -> Outcome:
+    def capture(self, operation: Operation, patience: float) -> Outcome:
         """Take what is held."""
 
-    def void(self, operation: Operation) -> Outcome:
+    def void(self, operation: Operation, patience: float) -> Outcome:
         """Release what is held; FAILED with reason `already_captured` when there is nothing to release."""
 
-    def refund(self, operation: Operation) -> Outcome:
+    def refund(self, operation: Operation, patience: float) -> Outcome:
         """Give back what was taken; PENDING until it is settled."""
 
-    def look_up(self, operation: Operation) -> Outcome:
+    def look_up(self, operation: Operation, patience: float) -> Outcome:
         """Say what became of an earlier call under the operation's id; NOT_FOUND if it never arrived."""
+
+    def parse_notification(self, request: HttpRequest) -> Notification:
+        """Verify and read a message of the provider. Raises ForgedNotification."""
+
+    def records(self, since: datetime) -> Iterable[Record]:
+        """Return every operation that the provider's books have from `since` on."""
 
 
 @cache

@@ -8,7 +8,9 @@ from pytest_django.fixtures import Settings
 
 from checkout import refunds, tasks, transitions
 from checkout.models import Checkout
+from payments import switches
 from payments.models import Merchant, Operation
+from payments.provider import CardUse
 from payments.providers.sandbox import bank
 from portal import keys
 from tests import factories
@@ -19,6 +21,12 @@ from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 def _no_limits(settings: Settings) -> None:
     """Tests are faster than any merchant may be; the limits have tests of their own."""
     settings.LIMITS = dict.fromkeys(settings.LIMITS, "1000000/second")
+
+
+@pytest.fixture(autouse=True)
+def _switches_read_anew() -> None:
+    """What another test has stopped is open again."""
+    switches.forget()
 
 
 @pytest.fixture
@@ -85,8 +93,8 @@ def pay() -> Callable[..., Checkout]:
     """Pay a checkout with a test card, as Lea does on the page; return it as it is then."""
 
     def paid(checkout: Checkout, card: str = "4242424242424242") -> Checkout:
-        token = bank.tokenise(checkout.pk, card)
-        transitions.authorize(checkout.pk, card_token=token, lead=CustomerFactory.create(), cause=CAUSE)
+        token = bank.tokenise(subject=checkout.pk, number=card)
+        transitions.authorize(checkout.pk, card=CardUse(token), lead=CustomerFactory.create(), cause=CAUSE)
         return Checkout.objects.select_related("merchant", "payment", "lead").get(pk=checkout.pk)
 
     return paid

@@ -11,8 +11,9 @@ from checkout import creation
 from checkout.creation import Order
 from checkout.models import Checkout, Customer
 from config.lib import clock
+from payments import switches
 from payments.cause import Cause
-from payments.models import Merchant
+from payments.models import Merchant, Switch
 
 CAUSE = Cause("client:test", "req_test")
 
@@ -60,6 +61,12 @@ def order(**changes: Any) -> dict[str, Any]:
 def checkout(merchant: Merchant, **changes: Any) -> Checkout:
     """An unpaid checkout."""
     return creation.create(merchant, Order(**order(**changes)), cause=CAUSE)
+
+
+def stop(merchant: Merchant | None, *, is_stopped: bool = True) -> None:
+    """Throw an operator's switch, effective at once in this process."""
+    Switch.objects.update_or_create(merchant=merchant, defaults={"is_stopped": is_stopped, "reason": "Test"})
+    switches.forget()
 
 
 def make_late(checkout: Checkout) -> None:

@@ -1,15 +1,16 @@
 """The outbox: an event is written in the transaction of the change that it tells."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import orjson
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F
 from uuid_utils.compat import uuid7
 
-from config.lib import clock, request_id, wakeup
+from config.lib import clock, failpoint, request_id, wakeup
 from payments.models import Merchant
 from webhooks.models import Delivery, Event, EventType, Subscription
 
@@ -49,6 +50,8 @@ def emit(
         valid_until=valid_until,
         request_id=request_id.current(),
     )
+    failpoint.reach("event_written", event_type)
+    transaction.on_commit(partial(failpoint.reach, "event_committed", event_type))
     _deliver(event)
     return event
 

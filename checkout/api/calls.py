@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from checkout.models import ApiCall
-from config.lib import request_id
+from config.lib import failpoint, request_id
 from payments.cause import caller_of
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
@@ -126,6 +126,7 @@ def _claim(call: ApiCall, key: str | None) -> HttpResponse | None:
         try:
             with transaction.atomic():
                 call.save(force_insert=True)
+            failpoint.reach("key_claimed")
             return None
         except IntegrityError:
             pass
@@ -173,9 +174,11 @@ def _finish(call: ApiCall, response: Response) -> Response:
         call.body = None
         call.save(force_insert=True)
         return response
+    failpoint.reach("answer_made")
     if response.status_code in NOT_KEPT or response.status_code >= 500 or call.error_code in NOT_KEPT_CODES:
         call.idempotency_key, call.body = None, None
         call.save(update_fields=["status", "error_code", "checkout_uuid", "idempotency_key"])
         return response
     call.save(update_fields=["status", "error_code", "checkout_uuid", "body"])
+    failpoint.reach("answer_kept")
     return response

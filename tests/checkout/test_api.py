@@ -309,11 +309,9 @@ class TestIdempotencyKey:
         token, api.token = api.token, api.get_token(scope="checkouts:read")
         refused(api.post("checkouts", order(), idempotency_key="k"), 403, "insufficient_scope")
         api.token = token
-        api.merchant.suspended_at = timezone.now()
-        api.merchant.save()
+        factories.stop(api.merchant)
         refused(api.post("checkouts", order(), idempotency_key="k"), 403, "merchant_suspended")
-        api.merchant.suspended_at = None
-        api.merchant.save()
+        factories.stop(api.merchant, is_stopped=False)
         assert api.post("checkouts", order(), idempotency_key="k").status_code == 201
 
     def test_is_free_again_after_an_open_card_operation(self, api: Api, held: Checkout) -> None:

@@ -10,6 +10,7 @@ from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from config.lib import clock
+from tests import factories
 from tests.conftest import Api
 from tests.factories import item, order
 from tests.refusals import MISSING, nothing_moves, refused, without
@@ -461,7 +462,6 @@ class TestRepeats:
                 refused(answer, 422, "idempotency_key_reused")
 
     def test_of_a_suspended_merchant_are_refused(self, api: Api) -> None:
-        api.merchant.suspended_at = timezone.now()
-        api.merchant.save()
+        factories.stop(api.merchant)
         with nothing_moves():
             refused(api.post("checkouts", order()), 403, "merchant_suspended")

@@ -171,8 +171,7 @@ class TestConflict:
         self, api: Api, at: Bring, status: str, verb: str, expected: int
     ) -> None:
         checkout = at(status)
-        api.merchant.suspended_at = timezone.now()
-        api.merchant.save()
+        factories.stop(api.merchant)
         assert api.get(f"checkouts/{checkout.pk}").status_code == 200
         if expected != 403:
             assert call(api, checkout, verb).status_code == expected

@@ -1,6 +1,7 @@
 """A process that dies between the beats leaves a row; the pump brings it to the truth."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from checkout import proof, settlement, tasks, transitions
 from checkout.models import Checkout
 from payments import operations
 from payments.models import Operation, Payment
-from payments.provider import Outcome, Verdict
+from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Charge
 from tests.factories import CAUSE, CustomerFactory, make_late
@@ -26,9 +27,9 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def die(verb: Callable[[], object], *, after_call: bool) -> None:
         perform = operations.perform
 
-        def interrupted(operation: Operation, *, card_token: str = "") -> object:
+        def interrupted(operation: Operation, **rest: Any) -> object:
             if after_call:
-                perform(operation, card_token=card_token)
+                perform(operation, **rest)
             raise Died
 
         with monkeypatch.context() as patched:
@@ -46,10 +47,10 @@ class TestACrash:
     def test_of_a_payment_is_finished(
         self, unpaid: Checkout, dying: Callable[..., None], after_call: bool
     ) -> None:
-        token = bank.tokenise(unpaid.pk, "4242424242424242")
+        token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
         lead = CustomerFactory.create()
         dying(
-            lambda: transitions.authorize(unpaid.pk, card_token=token, lead=lead, cause=CAUSE),
+            lambda: transitions.authorize(unpaid.pk, card=CardUse(token), lead=lead, cause=CAUSE),
             after_call=after_call,
         )
         unpaid.refresh_from_db()
@@ -105,7 +106,7 @@ class TestTheFence:
     ) -> None:
         dying(lambda: transitions.capture(held.merchant, held.pk, cause=CAUSE), after_call=True)
         make_late(held)
-        monkeypatch.setattr(bank, "look_up", lambda key: Outcome(Verdict.NOT_FOUND))
+        monkeypatch.setattr(bank, "look_up", lambda **_: Outcome(Verdict.NOT_FOUND))
         tasks.finish_operations()
         held.refresh_from_db()
         assert (held.status, Payment.objects.get().status) == ("captured", "captured")

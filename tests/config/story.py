@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from checkout import tasks
 from config.openapi.examples import BASE
+from tests import factories
 from tests.conftest import Api
 from webhooks import delivery, outbox
 from webhooks.models import Event, EventType
@@ -213,10 +214,8 @@ class Story:
         self.call("", "GET", "checkouts", authorization="Bearer nobodys")
         narrow = self.api.get_token(scope="checkouts:read")
         self.call("", "POST", "checkouts", ORDER, authorization=f"Bearer {narrow}")
-        merchant = self.api.merchant
-        for suspended_at in (timezone.now(), None):
-            merchant.suspended_at = suspended_at
-            merchant.save(update_fields=["suspended_at"])
+        for is_stopped in (True, False):
+            factories.stop(self.api.merchant, is_stopped=is_stopped)
             self.call("create_checkout", "POST", "checkouts", ORDER)
 
     def _cancel(self) -> None:

@@ -101,6 +101,7 @@ class TestAdmin:
         }
         assert writable == {
             "MerchantAdmin",
+            "SwitchAdmin",
             "UserAdmin",
             "MembershipAdmin",
             "GroupAdmin",

@@ -1,39 +1,73 @@
 """The sandbox bank behind the provider's port."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
 from django.conf import settings
+from django.http import HttpRequest
 
 from payments.models import Operation
-from payments.provider import CardForm, Outcome
-from payments.providers.sandbox import bank
-from payments.providers.sandbox.models import CardSession
+from payments.provider import CardForm, CardUse, Notification, Outcome, Record
+from payments.providers.sandbox import line, notices
 
 
 class SandboxProvider:
     """Fulfils payments.provider.Provider in local and sandbox."""
 
     def open_card_form(self, form: CardForm) -> str:
-        session = CardSession.objects.create(subject=form.subject, return_url=form.return_url, page=form.page)
-        return f"{settings.BASE_URL}/bank/card/{session.pk}"
+        session = line.ask("open_session", subject=form.subject, return_url=form.return_url, page=form.page)
+        return f"{_pages()}/bank/card/{session}"
 
-    def authorize(self, operation: Operation, card_token: str) -> Outcome:
+    def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
         payment = operation.payment
-        return bank.authorize(
-            operation.pk,
-            payment=payment.pk,
+        charge = {
+            "payment": payment.pk,
+            "account": payment.merchant_id,
+            "amount": operation.amount,
+            "currency": payment.currency,
+            "return_url": card.return_url,
+        }
+        outcome = line.money(
+            "authorize",
+            patience=patience,
+            key=operation.pk,
+            charge=charge,
             subject=payment.subject,
+            card_token=card.token,
+        )
+        return _with_address(outcome)
+
+    def capture(self, operation: Operation, patience: float) -> Outcome:
+        return line.money("capture", patience=patience, key=operation.pk, payment=operation.payment_id)
+
+    def void(self, operation: Operation, patience: float) -> Outcome:
+        return line.money("void", patience=patience, key=operation.pk, payment=operation.payment_id)
+
+    def refund(self, operation: Operation, patience: float) -> Outcome:
+        return line.money(
+            "refund",
+            patience=patience,
+            key=operation.pk,
+            payment=operation.payment_id,
             amount=operation.amount,
-            currency=payment.currency,
-            card_token=card_token,
         )
 
-    def capture(self, operation: Operation) -> Outcome:
-        return bank.capture(operation.pk, payment=operation.payment_id)
+    def look_up(self, operation: Operation, patience: float) -> Outcome:
+        return _with_address(line.money("look_up", patience=patience, key=operation.pk))
 
-    def void(self, operation: Operation) -> Outcome:
-        return bank.void(operation.pk, payment=operation.payment_id)
+    def parse_notification(self, request: HttpRequest) -> Notification:
+        return notices.read(request.headers.get(notices.HEADER, ""), request.body)
 
-    def refund(self, operation: Operation) -> Outcome:
-        return bank.refund(operation.pk, payment=operation.payment_id, amount=operation.amount)
+    def records(self, since: datetime) -> Iterable[Record]:
+        found: list[Record] = line.ask("records", since=since)
+        return found
 
-    def look_up(self, operation: Operation) -> Outcome:
-        return bank.look_up(operation.pk)
+
+def _pages() -> str:
+    """Where the bank's own pages are."""
+    return settings.BANK_URL or settings.BASE_URL
+
+
+def _with_address(outcome: Outcome) -> Outcome:
+    return replace(outcome, action_url=f"{_pages()}{outcome.action_url}") if outcome.action_url else outcome

@@ -1,7 +1,7 @@
 from django.contrib import admin
 
 from config.lib.admin import ReadOnlyAdmin
-from payments.providers.sandbox.models import Call, CardSession, CardToken, Charge
+from payments.providers.sandbox.models import Call, CardSession, CardToken, Charge, Fault, Notice
 
 
 @admin.register(Charge)
@@ -28,3 +28,14 @@ class CardTokenAdmin(ReadOnlyAdmin):
 class CardSessionAdmin(ReadOnlyAdmin):
     list_display = ("id", "subject", "created_at")
     secret = ("return_url",)
+
+
+@admin.register(Notice)
+class NoticeAdmin(ReadOnlyAdmin):
+    list_display = ("id", "call", "verdict", "attempts", "due_at")
+    list_select_related = ("call",)
+
+
+@admin.register(Fault)
+class FaultAdmin(ReadOnlyAdmin):
+    list_display = ("verb", "mode", "times")

@@ -1,16 +1,25 @@
-"""The sandbox bank's cards, as a table: the only numbers it knows, and what each does."""
+"""The sandbox bank's cards, as a table: the only numbers it knows, and what each does (INTERFACE.md 7)."""
 
 from typing import NamedTuple
 
 
 class TestCard(NamedTuple):
-    """A card number and its fate."""
+    """A card number, its fate in words, and what makes the bank do it."""
 
     number: str
     brand: str
     effect: str
     decline_reason: str = ""
+    asks_payer: bool = False
     refund_fails: bool = False
+    seconds_a_call: float = 0
+    loses_capture_answer: bool = False
+    gets_no_capture: bool = False
+    void_failures: int = 0
+
+    @property
+    def last4(self) -> str:
+        return self.number[-4:]
 
     @property
     def spaced(self) -> str:
@@ -22,15 +31,19 @@ class TestCard(NamedTuple):
         return " ".join(parts)
 
 
-CARDS = {
-    card.number: card
-    for card in (
-        TestCard("4242424242424242", "Visa", "approved"),
-        TestCard("5555555555554444", "Mastercard", "approved"),
-        TestCard("378282246310005", "American Express", "approved"),
-        TestCard("4000000000000002", "Visa", "declined", decline_reason="declined"),
-        TestCard("4000000000009995", "Visa", "too little money", decline_reason="insufficient_funds"),
-        TestCard("4000000000000069", "Visa", "expired card", decline_reason="expired_card"),
-        TestCard("4000000000005126", "Visa", "refund fails later", refund_fails=True),
-    )
-}
+_TABLE = (
+    TestCard("4242424242424242", "Visa", "approved"),
+    TestCard("5555555555554444", "Mastercard", "approved"),
+    TestCard("378282246310005", "American Express", "approved"),
+    TestCard("4000000000000002", "Visa", "declined", decline_reason="declined"),
+    TestCard("4000000000009995", "Visa", "too little money", decline_reason="insufficient_funds"),
+    TestCard("4000000000000069", "Visa", "expired card", decline_reason="expired_card"),
+    TestCard("4000002500003155", "Visa", "asks you to confirm", asks_payer=True),
+    TestCard("4000000000005126", "Visa", "refund fails later", refund_fails=True),
+    TestCard("4000000000000341", "Visa", "slow bank: each call 2 s", seconds_a_call=2),
+    TestCard("4000000000006975", "Visa", "captured, but the answer is lost", loses_capture_answer=True),
+    TestCard("4000000000006983", "Visa", "no capture arrives: voided after 2 min", gets_no_capture=True),
+    TestCard("4000000000008013", "Visa", "void fails ten times first", void_failures=10),
+)
+CARDS = {card.number: card for card in _TABLE}
+BY_LAST4 = {card.last4: card for card in _TABLE}  # all the bank may keep of a number, and enough to know it

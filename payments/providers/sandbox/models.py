@@ -6,6 +6,8 @@ from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from payments.providers.sandbox.cards import BY_LAST4, TestCard
+
 
 class CardSession(models.Model):
     """One visit to the bank's card page."""
@@ -29,13 +31,16 @@ class CardToken(models.Model):
     last4 = models.CharField(max_length=4)
     brand = models.CharField(max_length=20)
     fingerprint = models.CharField(max_length=64)
-    decline_reason = models.CharField(max_length=40, blank=True)
-    refund_fails = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     used_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"{self.brand} {self.last4}"
+
+    @property
+    def card(self) -> TestCard:
+        """What this card does."""
+        return BY_LAST4[self.last4]
 
 
 class Charge(models.Model):
@@ -43,17 +48,22 @@ class Charge(models.Model):
 
     class State(models.TextChoices):
         DECLINED = "declined"
+        CHALLENGED = "challenged"
         HELD = "held"
         CAPTURED = "captured"
         VOIDED = "voided"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     payment = models.UUIDField(unique=True, help_text="The caller's id of the payment.")
+    account = models.UUIDField(help_text="The caller's id of the merchant.")
     token = models.OneToOneField(CardToken, on_delete=models.PROTECT)
     amount = models.BigIntegerField()
     refunded_amount = models.BigIntegerField(default=0)
     currency = models.CharField(max_length=3)
     state = models.CharField(max_length=10, choices=State)
+    return_url = models.URLField(max_length=1000, blank=True, help_text="Where a challenge leads back to.")
+    voids_failed = models.PositiveSmallIntegerField(default=0)
+    silent_until = models.DateTimeField(null=True, blank=True, help_text="No look-up is answered till then.")
 
     class Meta:
         constraints: ClassVar = [
@@ -79,5 +89,51 @@ class Call(models.Model):
     settles_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    class Meta:
+        indexes: ClassVar = [
+            models.Index("settles_at", name="bank_call_settles", condition=Q(verdict="pending"))
+        ]
+
     def __str__(self) -> str:
         return f"{self.kind} {self.verdict}"
+
+
+class Notice(models.Model):
+    """A message about a call's end that the bank sends until it is taken, six times at most."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    call = models.ForeignKey(Call, on_delete=models.PROTECT)
+    verdict = models.CharField(max_length=12)
+    due_at = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index("due_at", name="bank_notice_due", condition=Q(due_at__isnull=False))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.call}: {self.verdict}"
+
+
+class Fault(models.Model):
+    """A switch for tests: the next `times` calls of `verb` go wrong in this way."""
+
+    class Mode(models.TextChoices):
+        DOWN = "down", "the connection breaks before anything is done"
+        ERROR = "error", "nothing is done, the answer is a 500"
+        HANG = "hang", "nothing is done, and no answer comes"
+        DONE_THEN_HANG = "done_then_hang", "it is done, and no answer comes"
+        DONE_THEN_RESET = "done_then_reset", "it is done, and the connection breaks"
+        DONE_THEN_ERROR = "done_then_error", "it is done, the answer is a 500"
+        NONSENSE = "nonsense", "it is done, the answer makes no sense"
+        NOTIFY_TWICE = "notify_twice", "it is done and told twice"
+        NOTIFY_FIRST = "notify_first", "it is told before it is answered"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    verb = models.CharField(max_length=10, help_text="authorize, capture, void, refund or look_up")
+    mode = models.CharField(max_length=20, choices=Mode)
+    times = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.verb}: {self.mode}, {self.times} times"

@@ -2,4 +2,8 @@ from django.urls import path
 
 from payments.providers.sandbox import views
 
-urlpatterns = [path("bank/card/<uuid:session_uuid>", views.card, name="bank_card")]
+urlpatterns = [
+    path("bank/card/<uuid:session_uuid>", views.card, name="bank_card"),
+    path("bank/challenge/<uuid:key>", views.challenge, name="bank_challenge"),
+    path("bank/v1/<slug:verb>", views.ask, name="bank_line"),
+]

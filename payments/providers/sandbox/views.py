@@ -1,5 +1,9 @@
-"""The bank's own page: it alone sees card numbers, and gives back a token by redirect."""
+"""The bank's own pages: they alone see card numbers, and lead back by redirect. And its line for machines."""
 
+import hmac
+import socket
+import struct
+import time
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -7,14 +11,19 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from config.lib import csp
-from payments.providers.sandbox import bank
+from payments import money
+from payments.providers.sandbox import bank, line, misbehaving
 from payments.providers.sandbox.cards import CARDS
 from payments.providers.sandbox.forms import CardForm
-from payments.providers.sandbox.models import CardSession
+from payments.providers.sandbox.models import Call, CardSession, Charge, Fault
+
+Mode = Fault.Mode
+HANG_SECONDS = 20.0
 
 
 @never_cache
@@ -28,7 +37,7 @@ def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
         raise Http404
     form = CardForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        token = bank.tokenise(session.subject, form.cleaned_data["number"])
+        token = bank.tokenise(subject=session.subject, number=form.cleaned_data["number"])
         separator = "&" if "?" in session.return_url else "?"
         return HttpResponseRedirect(
             f"{session.return_url}{separator}{urlencode({'card_token': token})}", status=303
@@ -48,3 +57,57 @@ def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
         "values": {name: form[name].value() or "" for name in ("expiry", "name")},
         "test_cards": [{"number": card.spaced, "effect": card.effect} for card in CARDS.values()],
     }
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def challenge(request: HttpRequest, key: UUID) -> HttpResponse:
+    """Ask the payer to confirm an authorization (3-D Secure); the answer leads back to whoever asked for it.
+
+    Answered twice, or after it was given up, it leads back at once.
+    """
+    call = Call.objects.filter(pk=key, kind="authorize").select_related("charge__token").first()
+    if call is None:
+        raise Http404
+    charge = call.charge
+    if request.method == "POST":
+        bank.answer_challenge(key=key, is_confirmed=request.POST.get("answer") == "confirm")
+        return HttpResponseRedirect(charge.return_url, status=303)
+    if charge.state != Charge.State.CHALLENGED:
+        return HttpResponseRedirect(charge.return_url, status=303)
+    context = {
+        "amount": money.display(charge.amount, charge.currency),
+        "card": f"{charge.token.brand} •••• {charge.token.last4}",
+    }
+    response = render(request, "bank/challenge.html", context)
+    csp.allow_forms_to(response, charge.return_url)
+    return response
+
+
+@csrf_exempt
+@require_POST
+def ask(request: HttpRequest, verb: str) -> HttpResponse:
+    """Do what our own processes ask of a bank that runs as one of its own; go wrong as a peer on a network."""
+    given = request.headers.get("Authorization", "")
+    known = verb in line.MONEY or verb in line.OTHERS
+    if not known or not hmac.compare_digest(given.encode(), f"Bearer {line.secret()}".encode()):
+        raise Http404
+    try:
+        answer = line.serve(verb, request.body)
+    except bank.UnknownCard:
+        return HttpResponse(status=422)
+    except misbehaving.Broken as broken:
+        return _go_wrong(request, broken.mode)
+    return HttpResponse(line.as_json(answer), content_type="application/json")
+
+
+def _go_wrong(request: HttpRequest, mode: Mode) -> HttpResponse:
+    if mode in (Mode.HANG, Mode.DONE_THEN_HANG):
+        time.sleep(HANG_SECONDS)
+    if mode == Mode.NONSENSE:
+        return HttpResponse(b'{"verdict": "perhaps', content_type="application/json")
+    connection: socket.socket | None = request.META.get("gunicorn.socket")
+    if mode in (Mode.DOWN, Mode.DONE_THEN_RESET) and connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    return HttpResponse(status=500)

@@ -1,0 +1,63 @@
+"""The provider's messages. None is believed: one that fits makes its operation due, and the pump asks."""
+
+import structlog
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from checkout.settlement import FINISH_OPERATIONS
+from config.lib import wakeup
+from payments import discrepancies, operations, provider
+from payments.models import Operation
+from payments.provider import ForgedNotification, Record, Verdict
+
+log = structlog.get_logger("checkout.notifications")
+State = Operation.State
+ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Verdict.FAILED: State.FAILED}
+
+
+@csrf_exempt
+@require_POST
+def take(request: HttpRequest) -> HttpResponse:
+    """Take a message: 204, also for one that is known already; 400 for one that the provider has not signed."""
+    try:
+        told = provider.current().parse_notification(request)
+    except ForgedNotification:
+        discrepancies.report("forged_notification", None)
+        return HttpResponse("The signature does not fit.", status=400, content_type="text/plain")
+    log.info("notification", id=told.id, operation=str(told.record.key), verdict=told.record.verdict)
+    hear(told.record)
+    return HttpResponse(status=204)
+
+
+def hear(record: Record) -> None:
+    """Let the pump ask about the record's operation at once; what cannot be is a discrepancy, and no change."""
+    operation = Operation.objects.select_related("payment").filter(pk=record.key).first()
+    if operation is None:
+        discrepancies.report(
+            "notification_of_nothing", record.key, merchant=None, payment=str(record.payment)
+        )
+        return
+    contradiction = _contradiction(operation, record)
+    if contradiction:
+        facts = {"verdict": record.verdict, "amount": record.amount, "currency": record.currency}
+        discrepancies.report_operation(operation, contradiction, **facts)
+    elif operation.ended_at is None:
+        with transaction.atomic():
+            operations.due_now(operation)
+            wakeup.after_commit(FINISH_OPERATIONS)
+
+
+def _contradiction(operation: Operation, record: Record) -> str:
+    """Return what speaks against the message, "" if nothing does."""
+    payment = operation.payment
+    if (record.account, record.payment) != (payment.merchant_id, payment.pk):
+        return "notification_for_another_merchant"
+    if (record.amount, record.currency) != (operation.amount, payment.currency):
+        return "notification_of_another_amount"
+    if operation.state == State.PLANNED and operation.attempts == 0:
+        return "notification_before_the_call"
+    if operation.ended_at is not None and ENDS.get(record.verdict) != operation.state:
+        return "notification_contradicts"
+    return ""

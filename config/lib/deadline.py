@@ -1,0 +1,23 @@
+"""One monotonic deadline, handed down through everything that waits."""
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A moment that no wait of a call may pass."""
+
+    at: float
+
+    @classmethod
+    def after(cls, seconds: float) -> "Deadline":
+        return cls(time.monotonic() + seconds)
+
+    def sooner(self, seconds: float) -> "Deadline":
+        """Return the deadline that leaves `seconds` for what comes after it."""
+        return Deadline(self.at - seconds)
+
+    def left(self, most: float = float("inf")) -> float:
+        """Return the seconds that are left, `most` at most, never less than nothing."""
+        return max(0.0, min(most, self.at - time.monotonic()))

@@ -1,0 +1,51 @@
+"""Points at which a test may let a process die, fail or dawdle. Inert unless settings.FAIL_POINTS names a folder.
+
+To arm a point a test puts a file into the folder: its name is the point's (`after_call.capture`), its text
+what shall happen there, once: `kill`, `raise`, or `sleep 3`.
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from django.conf import settings
+
+POINTS = frozenset(
+    {
+        "before_call",  # .<operation's kind>: the intent is committed, the provider not asked yet
+        "after_call",  # .<operation's kind>: the provider has answered, nothing is recorded
+        "before_commit",  # .<operation's kind>: recorded, not committed
+        "after_commit",  # .<operation's kind>: committed, not answered
+        "event_written",  # .<event's type>: in the outbox, not committed
+        "event_committed",  # .<event's type>: committed, the senders not woken
+        "key_claimed",  # an Idempotency-Key is claimed, the verb not begun
+        "answer_made",  # the verb has ended, its answer is not kept under the key
+        "answer_kept",  # it is kept, the caller has not got it
+    }
+)
+
+
+class Failed(Exception):
+    """What `raise` raises."""
+
+
+def reach(point: str, detail: str = "") -> None:
+    """Do what is armed for this point, if anything. Raises Failed."""
+    if not settings.FAIL_POINTS:
+        return
+    if point not in POINTS:
+        raise ValueError(f"{point} is no fail point.")
+    name = f"{point}.{detail}" if detail else point
+    taken = Path(settings.FAIL_POINTS) / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
+    try:
+        (Path(settings.FAIL_POINTS) / name).rename(taken)  # whoever renames it is the one
+    except FileNotFoundError:
+        return
+    act, _, seconds = taken.read_text().partition(" ")
+    taken.unlink()
+    if act == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if act == "raise":
+        raise Failed(name)
+    time.sleep(float(seconds))

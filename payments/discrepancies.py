@@ -1,0 +1,29 @@
+"""What should not be, left for a person: a row and, within a minute, a mail to the operators."""
+
+from uuid import UUID
+
+import structlog
+
+from payments.models import Discrepancy, Merchant, Operation
+
+log = structlog.get_logger("payments.discrepancies")
+
+
+def report(
+    kind: str, subject: UUID | None, *, merchant: Merchant | UUID | None = None, **facts: object
+) -> None:
+    """Leave a discrepancy about a subject, once while one of its kind is open."""
+    merchant_uuid = merchant.pk if isinstance(merchant, Merchant) else merchant
+    _leave(kind, subject, {"merchant_id": merchant_uuid, "facts": facts})
+
+
+def report_operation(operation: Operation, kind: str, **facts: object) -> None:
+    """Leave a discrepancy about an operation, once while one of its kind is open."""
+    merchant_uuid = operation.payment.merchant_id
+    _leave(kind, operation.pk, {"merchant_id": merchant_uuid, "operation": operation, "facts": facts})
+
+
+def _leave(kind: str, subject: UUID | None, fields: dict[str, object]) -> None:
+    _, is_new = Discrepancy.objects.get_or_create(kind=kind, subject=subject, closed_at=None, defaults=fields)
+    if is_new:
+        log.error("discrepancy", kind=kind, subject=str(subject))

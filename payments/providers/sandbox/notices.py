@@ -1,0 +1,84 @@
+"""The bank's messages to its caller: signed, sent until they are taken, at most six times."""
+
+import hmac
+import time
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import orjson
+import structlog
+from django.conf import settings
+from django.db import transaction
+
+from config.lib import clock, crypto, http
+from payments.provider import ForgedNotification, Notification, Record, Verdict
+from payments.providers.sandbox import bank
+from payments.providers.sandbox.models import Notice
+
+log = structlog.get_logger("bank.notices")
+HEADER = "Bank-Signature"
+TOLERANCE_SECONDS = 300
+MOST_ATTEMPTS = 6
+SECONDS = 5.0
+LEASE = timedelta(seconds=10)
+
+
+def send_due() -> None:
+    """Settle what is due and send every notice whose time has come."""
+    bank.settle_due()
+    while notice := _claim():
+        send(notice)
+
+
+def _claim() -> Notice | None:
+    with transaction.atomic():
+        rows = Notice.objects.select_for_update(skip_locked=True).filter(due_at__lte=clock.now())
+        notice = rows.order_by("due_at").first()
+        if notice is not None:
+            notice.due_at = clock.now() + LEASE
+            notice.save(update_fields=["due_at"])
+        return notice
+
+
+def send(notice: Notice) -> None:
+    """Send it once; what is not taken is due again, ever later."""
+    body = orjson.dumps({"id": str(notice.pk), "verdict": notice.verdict, "record": bank.record(notice.call)})
+    try:
+        headers = {"Content-Type": "application/json", HEADER: sign(body, int(time.time()))}
+        answer = http.post(f"{settings.BASE_URL}/provider/notifications", body, headers, seconds=SECONDS)
+        is_taken = answer.is_success
+    except http.NoAnswer:
+        is_taken = False
+    notice.attempts += 1
+    over = is_taken or notice.attempts >= MOST_ATTEMPTS
+    notice.due_at = None if over else clock.now() + timedelta(seconds=2**notice.attempts)
+    notice.save(update_fields=["attempts", "due_at"])
+
+
+def sign(body: bytes, at: int) -> str:
+    """Return the signature's header: `t=<unix seconds>,v1=<HMAC of time and body>`."""
+    return f"t={at},v1={_mac(body, str(at))}"
+
+
+def read(header: str, body: bytes) -> Notification:
+    """Return what a message says. Raises ForgedNotification for one that the bank has not signed lately."""
+    parts = dict(part.partition("=")[::2] for part in header.split(","))
+    at, given = parts.get("t", ""), parts.get("v1", "")
+    if (
+        not hmac.compare_digest(given.encode(), _mac(body, at).encode())
+        or abs(time.time() - int(at)) > TOLERANCE_SECONDS
+    ):
+        raise ForgedNotification
+    content = orjson.loads(body)
+    return Notification(content["id"], as_record(content["record"] | {"verdict": content["verdict"]}))
+
+
+def as_record(row: dict[str, Any]) -> Record:
+    """Give a line of the journal that came as JSON its types again."""
+    ids = {name: UUID(row[name]) for name in ("key", "payment", "account")}
+    return Record(**row | ids | {"verdict": Verdict(row["verdict"])})
+
+
+def _mac(body: bytes, at: str) -> str:
+    return crypto.keyed_digest("bank notices", f"{at}.{body.decode(errors='replace')}")
