@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import refunds, settlement
+from checkout import refunds, settlement, transitions
 from checkout.models import Checkout
 from checkout.transitions import CHALLENGE, PATIENT_FOR
 from config.lib import clock
@@ -15,7 +15,7 @@ from payments.models import Operation
 from payments.provider import Outcome, Verdict
 from payments.seats import Seat
 
-GIVEN_UP_AFTER = timedelta(hours=24)  # an abandoned authorization that never arrived
+FOLLOWED_FOR = timedelta(hours=24)  # an authorization that nobody waits for, should it arrive yet
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -45,27 +45,26 @@ def finish_now(checkout_uuid: UUID) -> None:
 
 def _finish_authorization(operation: Operation) -> None:
     """Look it up. A challenge that nobody answers ends after ten minutes."""
-    outcome = _ask_authorization(operation)
-    is_late = clock.now() - operation.created_at > CHALLENGE
-    if outcome.verdict != Verdict.NEEDS_ACTION or not is_late:
-        settlement.settle(operation, outcome)
+    age = clock.now() - operation.created_at
+    outcome = _ask_authorization(operation, age)
+    if outcome.verdict == Verdict.NEEDS_ACTION and age > CHALLENGE:
+        with transaction.atomic(durable=True):
+            Checkout.objects.locked(operation.payment.checkout_uuid)
+            settlement.end_challenge(operation, "challenge_expired", clock.now())
         return
-    with transaction.atomic(durable=True):
-        Checkout.objects.locked(operation.payment.checkout_uuid)
-        settlement.end_challenge(operation, "challenge_expired", clock.now())
+    if outcome.verdict == Verdict.NOT_FOUND and age >= PATIENT_FOR:
+        transitions.stop_waiting(operation)
+    settlement.settle(operation, outcome)
 
 
-def _ask_authorization(operation: Operation) -> Outcome:
-    """If it never arrived and the payer may still wait, it is sent again under the same id."""
+def _ask_authorization(operation: Operation, age: timedelta) -> Outcome:
+    """If it never arrived, it is sent again under the same id while the payer waits; later it may arrive yet."""
     outcome = operations.look_up(operation)
     if outcome.verdict != Verdict.NOT_FOUND:
         return outcome
-    age, abandoned = clock.now() - operation.created_at, operation.payment.abandoned_at is not None
-    if age < PATIENT_FOR and not abandoned:
+    if age < PATIENT_FOR and operation.payment.abandoned_at is None:
         return operations.perform(operation)
-    if abandoned and age < GIVEN_UP_AFTER:
-        return outcome
-    return Outcome(Verdict.FAILED, reason="never_arrived")
+    return outcome if age < FOLLOWED_FOR else Outcome(Verdict.FAILED, reason="never_arrived")
 
 
 def _finish_capture(operation: Operation) -> None:
@@ -82,6 +81,8 @@ def _finish_capture(operation: Operation) -> None:
         Checkout.objects.locked(checkout.pk)
         now = clock.now()
         ended = operations.record(operation, Outcome(Verdict.FAILED, reason="never_arrived"), now=now)
+        if ended is not operation:
+            return  # another pump was quicker
         fence = operations.begin(ended.payment, Kind.VOID, now=now, cause=PUMP)
     settlement.settle(fence, operations.perform(fence))
 

@@ -58,6 +58,6 @@ def _contradiction(operation: Operation, record: Record) -> str:
         return "notification_of_another_amount"
     if operation.state == State.PLANNED and operation.attempts == 0:
         return "notification_before_the_call"
-    if operation.ended_at is not None and ENDS.get(record.verdict) != operation.state:
+    if operation.ended_at is not None and ENDS.get(record.verdict, operation.state) != operation.state:
         return "notification_contradicts"
     return ""

@@ -107,8 +107,8 @@ def settle(operation: Operation, outcome: Outcome) -> None:
         settled = operations.record(operation, outcome, now=now)
         if refund.status == Refund.Status.PENDING:
             _conclude(checkout, refund, settled, now)
-        failpoint.reach("before_commit", settled.kind)
-    failpoint.reach("after_commit", settled.kind)
+        failpoint.reach("before_commit", settled.kind, checkout.pk)
+    failpoint.reach("after_commit", settled.kind, checkout.pk)
 
 
 def _conclude(checkout: Checkout, refund: Refund, leg: Operation, now: datetime) -> None:

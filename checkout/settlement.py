@@ -12,7 +12,7 @@ from checkout.states import Status, VoidReason
 from config.lib import clock, failpoint, wakeup
 from payments import discrepancies, operations
 from payments.cause import PUMP, Cause
-from payments.models import Operation
+from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
@@ -40,18 +40,18 @@ def settle(operation: Operation, outcome: Outcome) -> Settled:
                 _settle_capture(checkout, settled, now)
             case Kind.VOID:
                 _settle_void(checkout, settled, now)
-        failpoint.reach("before_commit", settled.kind)
-    failpoint.reach("after_commit", settled.kind)
+        failpoint.reach("before_commit", settled.kind, checkout.pk)
+    failpoint.reach("after_commit", settled.kind, checkout.pk)
     return Settled(settled, checkout)
 
 
 def _settle_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return
-    if checkout.status != Status.CREATED or operation.payment.abandoned_at is not None:
-        # paid with another card, given up, or ended: what was held goes back
-        operations.plan(operation.payment, Kind.VOID, now=now, cause=PUMP)
-        wakeup.after_commit(FINISH_OPERATIONS)
+    # read under the lock: the payer may have gone on with another card while the bank was asked
+    is_wanted = Payment.objects.filter(pk=operation.payment_id, abandoned_at=None).exists()
+    if checkout.status != Status.CREATED or not is_wanted:
+        _release(operation.payment, now)
         return
     checkout.move(
         Status.AUTHORIZED,
@@ -99,7 +99,13 @@ def end_challenge(operation: Operation, reason: str, now: datetime) -> None:
     """
     ended = operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now)
     if ended is operation:  # nobody else has ended it since
-        operations.plan(ended.payment, Kind.VOID, now=now, cause=PUMP)
+        _release(ended.payment, now)
+
+
+def _release(payment: Payment, now: datetime) -> None:
+    """Let go whatever a payment that nobody waits for any more may hold, once."""
+    if not payment.operations.filter(kind=Kind.VOID).exists():
+        operations.plan(payment, Kind.VOID, now=now, cause=PUMP)
         wakeup.after_commit(FINISH_OPERATIONS)
 
 

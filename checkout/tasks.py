@@ -1,6 +1,7 @@
 """The checkout's pumps: take due rows, give each to its verb, in a transaction of its own."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from celery import shared_task
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from checkout import finishing, settlement, transitions
+from checkout import finishing, proof, settlement, transitions
 from checkout.api.calls import KEPT
 from checkout.models import ApiCall, Checkout
 from checkout.states import Status
@@ -51,6 +52,18 @@ def forget_idempotency_keys() -> None:
     """Free the keys that have been kept for their 24 hours, and the answers stored under them."""
     old = ApiCall.objects.filter(idempotency_key__isnull=False, created_at__lt=clock.now() - KEPT)
     old.update(idempotency_key=None, body=None)
+
+
+@shared_task
+def prove_changed() -> None:
+    """Prove the ledger of what has changed in the last two hours; a breach is left for a person."""
+    proof.report(clock.now() - timedelta(hours=2))
+
+
+@shared_task
+def prove_all() -> None:
+    """Prove the whole ledger."""
+    proof.report()
 
 
 def finish_operations_of(checkout_uuid: UUID) -> None:

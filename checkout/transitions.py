@@ -93,13 +93,13 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
             payable = _check_payable(checkout, card.token, now)
             if payable:
                 seat.take()
-                payment = _new_payment(checkout, card.token)
+                payment = _new_payment(checkout, card)
                 operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
                 checkout.lead = lead
                 checkout.save(update_fields=["lead", "updated_at"])
         if not payable:
             raise NotPayable(checkout.status)
-        outcome = operations.perform(operation, card=card)
+        outcome = operations.perform(operation)
         settled = settlement.settle(operation, outcome).operation
     if settled.state == State.SUCCEEDED:
         return Paid(Verdict.SUCCEEDED)
@@ -131,8 +131,17 @@ def _abandon(operation: Operation, now: datetime) -> bool:
     late = operation.state != State.NEEDS_ACTION or now - operation.created_at > CHALLENGE
     if operation.kind != Kind.AUTHORIZE or not late or now - operation.created_at < PATIENT_FOR:
         return False
-    Payment.objects.filter(pk=operation.payment_id).update(abandoned_at=now)
+    Payment.objects.filter(pk=operation.payment_id, abandoned_at=None).update(abandoned_at=now)
     return True
+
+
+def stop_waiting(operation: Operation) -> None:
+    """The bank has not heard of it within the payer's minute: they may pay again, and what arrives is released."""
+    with transaction.atomic(durable=True):
+        Checkout.objects.locked(operation.payment.checkout_uuid)
+        if _abandon(operation, clock.now()):
+            rows = Payment.objects.filter(pk=operation.payment_id, decline_reason="")
+            rows.update(decline_reason="never_arrived")
 
 
 def may_use_another_card(operation: Operation, now: datetime) -> bool:
@@ -149,14 +158,15 @@ def use_another_card(checkout_uuid: UUID) -> None:
             _give_up(found, clock.now())
 
 
-def _new_payment(checkout: Checkout, card_token: str) -> Payment:
+def _new_payment(checkout: Checkout, card: CardUse) -> Payment:
     return Payment.objects.create(
         merchant_id=checkout.merchant_id,
         subject=checkout.pk,
         checkout_uuid=checkout.pk,
         amount=checkout.amount,
         currency=checkout.currency,
-        card_token=card_token,
+        card_token=card.token,
+        return_url=card.return_url,
     )
 
 
@@ -181,7 +191,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
         settled = settlement.settle(operation, _ask_for_money(operation, deadline.sooner(SETTLE_SECONDS)))
     if settled.operation.state == State.SUCCEEDED:
         return settled.checkout
-    if settled.operation.state == State.FAILED:
+    if settled.operation.state in (State.FAILED, State.DECLINED):
         raise ProviderRefused
     raise OutcomeUnknown
 

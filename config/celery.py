@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 from celery import Celery, signals
+from celery.schedules import crontab
 from django.conf import settings
 from django.db import close_old_connections
 
@@ -27,9 +28,18 @@ PUMPS = (
     "payments.providers.sandbox.tasks.send_notices",
 )
 DAILY = ("checkout.tasks.forget_idempotency_keys", "portal.tasks.forget_expired_tokens")
+CALENDAR = {
+    "payments.tasks.mail_discrepancies": crontab(),
+    "payments.tasks.reconcile": crontab(hour=3, minute=20),
+    "checkout.tasks.prove_changed": crontab(minute=10),
+    "checkout.tasks.prove_all": crontab(day_of_week="sunday", hour=4, minute=20),
+}
 app.conf.beat_schedule = {
     **{name: {"task": name, "schedule": 1.0, "options": {"expires": 1}} for name in PUMPS},
     **{name: {"task": name, "schedule": 3600.0, "options": {"expires": 600}} for name in DAILY},
+    **{
+        name: {"task": name, "schedule": when, "options": {"expires": 600}} for name, when in CALENDAR.items()
+    },
 }
 
 SILENCE = 2.0  # seconds without a word about a pump until the ticker starts it

@@ -20,6 +20,7 @@ from config import merchant_api
 from config.lib import cursor, request_id
 from hosted_page import sandbox_api
 from payments import switches
+from payments.provider import ProviderUnreachable
 from payments.seats import ProviderBusy
 from webhooks import subscriptions
 
@@ -84,6 +85,7 @@ CODES: list[tuple[type[Exception], str]] = [
     (switches.MerchantSuspended, "merchant_suspended"),
     (switches.AllStopped, "service_unavailable"),
     (ProviderBusy, "service_unavailable"),
+    (ProviderUnreachable, "service_unavailable"),
     (transitions.ProviderRefused, "provider_error"),
     (transitions.OutcomeUnknown, "outcome_unknown"),
     (creation.InvalidOrder, "validation_failed"),

@@ -1,4 +1,4 @@
-"""All settings, in one order: environment, apps, request, database, people, API, Celery, logs."""
+"""All settings, in one order: environment, apps, request, database, people, API, Celery, mail, logs."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -308,6 +308,19 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+
+# --- Mail ------------------------------------------------------------------------------------------------
+
+EMAIL_BACKEND = f"django.core.mail.backends.{'filebased' if LOCAL else 'smtp'}.EmailBackend"
+EMAIL_FILE_PATH = BASE_DIR / ".local" / "mail"  # where mails are files: nobody's inbox is filled from local
+EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
+EMAIL_PORT = env.integer("EMAIL_PORT", 587)
+EMAIL_HOST_USER = env.optional("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env.optional("EMAIL_HOST_PASSWORD")
+EMAIL_USE_TLS = env.boolean("EMAIL_USE_TLS", True)
+EMAIL_TIMEOUT = 5  # seconds for each answer of the server
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "checkout@localhost")
+OPERATORS = env.words("OPERATORS", "operators@localhost" if LOCAL else "")
 
 # --- Logs ------------------------------------------------------------------------------------------------
 

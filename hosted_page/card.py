@@ -19,7 +19,7 @@ from hosted_page import pages, payer, summary
 from payments import money, provider
 from payments.cause import Cause
 from payments.models import Payment
-from payments.provider import CardUse, Verdict
+from payments.provider import CardUse, ProviderUnreachable, Verdict
 from payments.seats import ProviderBusy
 from payments.switches import AllStopped, MerchantSuspended
 
@@ -32,6 +32,8 @@ DECLINES = {
     "never_arrived": "Your bank did not answer.",
 }
 DECLINED = "Your bank declined this card."
+# Here the card itself may be good.
+SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
 _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 
 
@@ -48,7 +50,10 @@ def card(request: HttpRequest) -> HttpResponse:
         return_url=f"{pages.absolute('pay_paid', checkout)}&{urlencode({'bound': bound})}",
         page=_card_page(checkout),
     )
-    response = HttpResponseRedirect(provider.current().open_card_form(form))
+    try:
+        response = HttpResponseRedirect(provider.current().open_card_form(form))
+    except ProviderUnreachable:
+        return _busy(request, checkout)
     payer.remember(response, checkout, UUID(str(checkout.lead_id)))
     return response
 
@@ -85,8 +90,11 @@ def _decline_notice(checkout: Checkout) -> dict[str, str] | None:
     last = Payment.objects.filter(subject=checkout.pk).order_by("-created_at").first()
     if last is None or not last.decline_reason or last.decline_reason == "another_card":
         return None
+    what_next = (
+        "Try again, or use another card." if last.decline_reason in SAME_CARD_MAY_DO else "Try another card."
+    )
     title = DECLINES.get(last.decline_reason, DECLINED)
-    return {"title": title, "text": "No money was taken. Try another card."}
+    return {"title": title, "text": f"No money was taken. {what_next}"}
 
 
 @never_cache
@@ -105,9 +113,12 @@ def paid(request: HttpRequest) -> HttpResponse:
         or customer_uuid != checkout.lead_id
     ):
         return pages.go(checkout)
+    token = _card_token(request)
+    if Payment.objects.filter(subject=checkout.pk, card_token=token).exists():
+        return pages.go(checkout)  # a reload: the token has been tried, and the page tells what came of it
     cause = Cause(f"customer:{customer_uuid}", request_id.current())
     try:
-        card = CardUse(_card_token(request), return_url=pages.absolute("pay_confirmed", checkout))
+        card = CardUse(token, return_url=pages.absolute("pay_confirmed", checkout))
         paid = transitions.authorize(checkout.pk, card=card, lead=checkout.lead, cause=cause)
     except (MerchantSuspended, AllStopped):
         context = {"heading": "This shop takes no payments now", "paragraphs": ["You paid nothing."]}

@@ -67,17 +67,37 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> Truth | None:
 def _with_the_bank(operation: Operation, now: datetime, is_lead: bool) -> Truth:
     """The bank asks the payer, or says nothing; after a minute nobody has to wait for it any longer."""
     if operation.state == Operation.State.NEEDS_ACTION:
-        words = "Your bank wants to be sure that it is you. Nothing is held or taken until you confirm."
-        shown = Truth("confirm", "Confirm with your bank", [words], live=True)
+        shown = _asked(is_lead)
         shown.action_url = operation.action_url if is_lead else ""
     elif transitions.may_use_another_card(operation, now):
-        words = "Your bank has not answered. If it holds money on this card after all, we release it."
-        shown = Truth("silent", "Your bank takes long", [words], live=True)
+        shown = _silent(is_lead)
     else:
         words = "Please don’t pay again. This takes up to a minute."
         return Truth("checking", "Checking with your bank", [words], live=True)
     shown.may_change_card = is_lead
     return shown
+
+
+def _asked(is_lead: bool) -> Truth:
+    asked = "Your bank wants to be sure that this is you."
+    if not is_lead:
+        asked = "The bank is asking the person who pays."
+    words = f"{asked} Nothing is held or taken until it has the answer."
+    return Truth(
+        "confirm",
+        "Confirm with your bank" if is_lead else "Not confirmed yet",
+        [words],
+        place="card",
+        live=True,
+    )
+
+
+def _silent(is_lead: bool) -> Truth:
+    """What the bank may hold becomes the hold while nobody pays with another card, and is released otherwise."""
+    words = ["Nothing is taken. This page shows the answer when it comes."]
+    if is_lead:
+        words.append("You need not wait. If you use another card, whatever is held on this one is released.")
+    return Truth("silent", "Your bank has not answered", words, live=True)
 
 
 def _held(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:

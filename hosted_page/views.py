@@ -31,6 +31,10 @@ def page(request: HttpRequest) -> HttpResponse:
     found = truth.tell(checkout, now=clock.now(), is_lead=is_lead)
     if found is not None:
         return _status(request, checkout, found, is_lead=is_lead)
+    if request.headers.get("HX-Request") == "true":
+        return HttpResponse(
+            headers={"HX-Refresh": "true"}
+        )  # the status page asks, and there is none any more
     if customer_uuid is None:
         return _phone_or_code(request, checkout)
     if not is_lead:

@@ -68,6 +68,9 @@ class Payment(models.Model):
     status = models.CharField(max_length=12, choices=Status, default=Status.AUTHORIZING)
     decline_reason = models.CharField(max_length=40, blank=True)
     card_token = models.CharField(max_length=64)
+    return_url = models.CharField(
+        max_length=1000, blank=True, help_text="Where the bank's question leads back to."
+    )
     card_brand = models.CharField(max_length=20, blank=True)
     card_last4 = models.CharField(max_length=4, blank=True)
     card_fingerprint = models.CharField(max_length=64, blank=True)
@@ -85,7 +88,11 @@ class Payment(models.Model):
                 name="one_live_payment_per_subject",
             ),
         ]
-        indexes: ClassVar = [models.Index(fields=["merchant", "subject"]), models.Index(fields=["subject"])]
+        indexes: ClassVar = [
+            models.Index(fields=["merchant", "subject"]),
+            models.Index(fields=["subject"]),
+            models.Index(fields=["checkout_uuid"]),
+        ]
 
     def __str__(self) -> str:
         return f"{self.amount} {self.currency} · {self.card_brand} {self.card_last4} · {self.status}"
@@ -158,6 +165,7 @@ class Operation(models.Model):
                 name="operation_due",
                 condition=Q(state__in=["planned", "in_flight", "needs_action", "pending", "unknown"]),
             ),
+            models.Index("ended_at", name="operation_ended", condition=Q(ended_at__isnull=False)),
             models.Index("payment", name="operation_not_ended", condition=Q(ended_at=None)),
             models.Index("refund_uuid", name="operation_refund", condition=Q(refund_uuid__isnull=False)),
         ]

@@ -87,16 +87,15 @@ def _create(
     )
 
 
-def perform(
-    operation: Operation, *, deadline: Deadline | None = None, card: CardUse | None = None
-) -> Outcome:
+def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
     """Call the provider under the operation's id, with no transaction open. Whatever breaks is UNKNOWN."""
     bank = provider.current()
     wait = (deadline or Deadline.after(PATIENCE)).left(CALL_SECONDS[operation.kind])
     match operation.kind:
         case Kind.AUTHORIZE:
-            used = card or CardUse(operation.payment.card_token)
-            return _call(operation, wait, lambda: bank.authorize(operation, used, wait))
+            payment = operation.payment
+            card = CardUse(payment.card_token, payment.return_url)
+            return _call(operation, wait, lambda: bank.authorize(operation, card, wait))
         case Kind.CAPTURE:
             return _call(operation, wait, lambda: bank.capture(operation, wait))
         case Kind.VOID:
@@ -114,13 +113,13 @@ def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcom
 def _call(operation: Operation, wait: float, ask: Callable[[], Outcome]) -> Outcome:
     if wait <= 0:
         return Outcome(Verdict.UNKNOWN)
-    failpoint.reach("before_call", operation.kind)
+    failpoint.reach("before_call", operation.kind, operation.payment.checkout_uuid)
     try:
         outcome = ask()
     except Exception as error:
         log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
         outcome = Outcome(Verdict.UNKNOWN)
-    failpoint.reach("after_call", operation.kind)
+    failpoint.reach("after_call", operation.kind, operation.payment.checkout_uuid)
     if outcome.amount not in (None, operation.amount):
         discrepancies.report_operation(operation, "another_amount", amount=outcome.amount)
         outcome = Outcome(Verdict.UNKNOWN)
@@ -151,7 +150,7 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime) -> Operatio
         setattr(operation, name, value)
     if operation.state in Operation.ENDED:
         _move_payment(operation, outcome)
-    elif operation.state == State.UNKNOWN and now - operation.created_at > IN_DOUBT_TOO_LONG:
+    elif operation.state in (State.UNKNOWN, State.PENDING) and now - operation.created_at > IN_DOUBT_TOO_LONG:
         discrepancies.report_operation(operation, "in_doubt_for_a_day")
     return operation
 
@@ -202,7 +201,8 @@ def gap(operation: Operation, state: State, now: datetime) -> timedelta:
         return timedelta(seconds=2 if age < timedelta(minutes=1) else 10)
     if state == State.PENDING or operation.kind == Kind.VOID:
         return timedelta(seconds=min(2.0 ** (tries // 4), 600 if state == State.PENDING else 60))
-    return timedelta(seconds=min(2.0 ** min(tries, 10), 60))
+    most = 10 if operation.kind == Kind.CAPTURE else 60  # a hold must not outlive its deadline for long
+    return timedelta(seconds=min(2.0 ** min(tries - 1, 10), most))
 
 
 def due_now(operation: Operation) -> None:

@@ -90,11 +90,18 @@ class ForgedNotification(Exception):
     """A message that the provider has not signed, or not lately."""
 
 
+class ProviderUnreachable(Exception):
+    """The provider does not answer just now; nothing of ours depends on what it would have said."""
+
+
 class Provider(Protocol):
     """Every call is idempotent under the operation's id and returns or raises within `patience` seconds."""
 
     def open_card_form(self, form: CardForm) -> str:
-        """Return the address of the page that asks for the card and comes back with `card_token`."""
+        """Return the address of the page that asks for the card and comes back with `card_token`.
+
+        Raises ProviderUnreachable.
+        """
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
         """Hold the operation's amount on the card; NEEDS_ACTION with the page on which the payer confirms."""

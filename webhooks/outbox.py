@@ -50,8 +50,8 @@ def emit(
         valid_until=valid_until,
         request_id=request_id.current(),
     )
-    failpoint.reach("event_written", event_type)
-    transaction.on_commit(partial(failpoint.reach, "event_committed", event_type))
+    failpoint.reach("event_written", event_type, checkout_uuid)
+    transaction.on_commit(partial(failpoint.reach, "event_committed", event_type, checkout_uuid))
     _deliver(event)
     return event
 

@@ -1,7 +1,8 @@
 """Points at which a test may let a process die, fail or dawdle. Inert unless settings.FAIL_POINTS names a folder.
 
-To arm a point a test puts a file into the folder: its name is the point's (`after_call.capture`), its text
-what shall happen there, once: `kill`, `raise`, or `sleep 3`.
+To arm a point a test puts a file into the folder: its name is the point's, as closely as the test wants to aim
+(`after_call`, `after_call.capture`, `after_call.capture.<checkout_uuid>`), its text what shall happen there,
+once: `kill`, `raise`, or `sleep 3`.
 """
 
 import os
@@ -13,12 +14,12 @@ from django.conf import settings
 
 POINTS = frozenset(
     {
-        "before_call",  # .<operation's kind>: the intent is committed, the provider not asked yet
-        "after_call",  # .<operation's kind>: the provider has answered, nothing is recorded
-        "before_commit",  # .<operation's kind>: recorded, not committed
-        "after_commit",  # .<operation's kind>: committed, not answered
-        "event_written",  # .<event's type>: in the outbox, not committed
-        "event_committed",  # .<event's type>: committed, the senders not woken
+        "before_call",  # .<operation's kind>.<checkout_uuid>: the intent is committed, the provider not asked yet
+        "after_call",  # the same: the provider has answered, nothing is recorded
+        "before_commit",  # the same: recorded, not committed
+        "after_commit",  # the same: committed, not answered
+        "event_written",  # .<event's type>.<checkout_uuid>: in the outbox, not committed
+        "event_committed",  # the same: committed, the senders not woken
         "key_claimed",  # an Idempotency-Key is claimed, the verb not begun
         "answer_made",  # the verb has ended, its answer is not kept under the key
         "answer_kept",  # it is kept, the caller has not got it
@@ -30,13 +31,17 @@ class Failed(Exception):
     """What `raise` raises."""
 
 
-def reach(point: str, detail: str = "") -> None:
+def reach(point: str, *details: object) -> None:
     """Do what is armed for this point, if anything. Raises Failed."""
     if not settings.FAIL_POINTS:
         return
     if point not in POINTS:
         raise ValueError(f"{point} is no fail point.")
-    name = f"{point}.{detail}" if detail else point
+    for length in range(len(details), -1, -1):
+        _act(".".join([point, *map(str, details[:length])]))
+
+
+def _act(name: str) -> None:
     taken = Path(settings.FAIL_POINTS) / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
     try:
         (Path(settings.FAIL_POINTS) / name).rename(taken)  # whoever renames it is the one

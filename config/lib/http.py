@@ -24,6 +24,8 @@ class Answer(NamedTuple):
 
 def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> Answer:
     """Send it, and return what comes back within `seconds` in all. Raises NoAnswer."""
+    if seconds <= 0:
+        raise NoAnswer("no time left")
     return asyncio.run(_post(url, body, headers, seconds))
 
 

@@ -1,5 +1,5 @@
 // Steps the countdown, says what changes aloud, and returns to the shop unless the payer stays.
-// #status is replaced every two seconds, so nothing here keeps an element: each beat looks anew.
+// #status is replaced every second, so nothing here keeps an element: each beat looks anew.
 const SPOKEN_SECONDS = [60, 30, 10];
 const RETURN_SECONDS = 5;
 const spoken = document.getElementById("spoken");
@@ -8,6 +8,7 @@ const firstState = document.getElementById("status").dataset.state;
 let countdown, countdownEnd, lastSecond, returnAt;
 let state = firstState;
 let stays = false;
+let pressed = false;
 
 function clock(seconds) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
@@ -67,6 +68,14 @@ function beat() {
   if (print) print.hidden = false;
 }
 
+// A button that is replaced between press and release is never clicked.
+function beforeSwap({ detail }) {
+  if (pressed) detail.shouldSwap = false;
+}
+
+addEventListener("pointerdown", () => (pressed = true));
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressed = false));
+document.addEventListener("htmx:beforeSwap", beforeSwap);
 for (const touch of ["pointerdown", "keydown"]) addEventListener(touch, () => returnAt && stay());
 addEventListener("pageshow", ({ persisted }) => persisted && stay());
 addEventListener("click", ({ target }) => target.id === "print" && print());

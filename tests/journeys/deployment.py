@@ -1,11 +1,13 @@
 """Web, worker and beat as processes of their own on engines of their own, so that each can be broken alone."""
 
 import contextlib
+import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import redis
@@ -19,26 +21,38 @@ PARTS = ("web", "worker", "beat")
 SILENT_SECONDS = 600  # ended by a restart
 
 
+class Part(NamedTuple):
+    """A process: its command and its environment."""
+
+    command: Sequence[str]
+    variables: Mapping[str, str]
+
+
 class Deployment:
     """Runs the commands that `make run` runs; nothing of it outlives the thread that started it."""
 
     def __init__(self, folder: Path, own: engines.Engines, variables: Mapping[str, str]) -> None:
         self.engines = own
         self.variables = dict(variables)
+        plan = run.plan(folder, variables["PORT"])
+        self.seed = plan.seed
+        self.parts = {name: Part(plan.services[name], self.variables) for name in PARTS}
         self._folder = folder
-        self._plan = run.plan(folder, variables["PORT"])
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._is_redis_whole = True
 
     def migrate(self) -> None:
-        subprocess.run(self._plan.seed, env=self.variables, cwd=ROOT, check=True, capture_output=True)
+        subprocess.run(self.seed, env=self.variables, cwd=ROOT, check=True, capture_output=True)
 
     def start(self, part: str) -> None:
-        """Start web, worker or beat, with a log of its own."""
-        with open(self._folder / f"{part}.log", "wb") as log:
+        """Start a part, with a log of its own."""
+        path = self._folder / f"{part}.log"
+        if path.exists():
+            path.rename(self._folder / f"{part}.until-{time.time_ns()}.log")
+        with open(path, "wb") as log:
             self._running[part] = subprocess.Popen(
-                children.tied(self._plan.services[part], by=signal.SIGKILL),
-                env=self.variables,
+                children.tied(self.parts[part].command, by=signal.SIGKILL),
+                env=self.parts[part].variables,
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -49,7 +63,8 @@ class Deployment:
     def kill(self, part: str) -> None:
         """End a part in the middle of whatever it does."""
         process = self._running.pop(part)
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
     def stop_redis(self) -> None:
@@ -78,13 +93,14 @@ class Deployment:
             self.engines.stop_redis()
             self.engines.start_redis()
             self._is_redis_whole = True
-        for part in PARTS:
+        for part in self.parts:
             if part not in self._running:
                 self.start(part)
-        polling.until(self._is_ready, within=60, what="web and worker")
+        polling.until(self.is_ready, within=60, what="web and worker")
 
-    def _is_ready(self) -> bool:
-        with contextlib.suppress(requests.ConnectionError):
+    def is_ready(self) -> bool:
+        """Whether web and worker answer."""
+        with contextlib.suppress(requests.RequestException):
             answer = requests.get(f"{self.variables['BASE_URL']}/readyz", timeout=5)
             return answer.status_code == 200 and b" ready." in (self._folder / "worker.log").read_bytes()
         return False

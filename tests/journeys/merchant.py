@@ -39,6 +39,11 @@ class Merchant:
         assert issued.status_code == 200, issued.text
         self._http.headers["Authorization"] = f"Bearer {issued.json()['access_token']}"
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What authorizes a call that is made past this object."""
+        return {"Authorization": str(self._http.headers["Authorization"])}
+
     def call(self, method: str, path: str, body: Json | None = None) -> requests.Response:
         """Return whatever the service answers at `/api/…`."""
         began = time.monotonic()

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Sum
 
 from config.lib import clock, crypto
 from payments.provider import Card, Outcome, Record, Verdict
@@ -112,7 +112,9 @@ def refund(*, key: UUID, payment: UUID, amount: int) -> Outcome:
         repeated = _answered(key)
         if repeated:
             return repeated
-        if charge.state != Charge.State.CAPTURED or charge.refunded_amount + amount > charge.amount:
+        promised = Call.objects.filter(charge=charge, verdict=Verdict.PENDING).aggregate(sum=Sum("amount"))
+        given_back = charge.refunded_amount + (promised["sum"] or 0)
+        if charge.state != Charge.State.CAPTURED or given_back + amount > charge.amount:
             return _answer(key, "refund", charge, Verdict.FAILED, reason="nothing_to_refund", amount=amount)
         settles_at = clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)
         return _answer(key, "refund", charge, Verdict.PENDING, amount=amount, settles_at=settles_at)

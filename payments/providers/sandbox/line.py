@@ -12,7 +12,7 @@ import orjson
 from django.conf import settings
 
 from config.lib import crypto, http
-from payments.provider import Card, Outcome, Verdict
+from payments.provider import Card, Outcome, ProviderUnreachable, Verdict
 from payments.providers.sandbox import bank, misbehaving, notices
 from payments.providers.sandbox.models import Fault
 
@@ -29,7 +29,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
 _UUIDS = ("key", "payment", "account", "subject")
 
 
-def money(verb: str, *, patience: float, **arguments: Any) -> Outcome:
+def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
     """Ask for one of the MONEY calls. Raises whatever a broken line raises; nothing came of it then, or did."""
     if settings.BANK_URL:
         return _outcome(_post(verb, arguments, patience))
@@ -41,10 +41,13 @@ def money(verb: str, *, patience: float, **arguments: Any) -> Outcome:
         raise
 
 
-def ask(verb: str, **arguments: Any) -> Any:
-    """Ask for one of the OTHERS. Raises bank.UnknownCard."""
+def ask(verb: str, /, **arguments: Any) -> Any:
+    """Ask for one of the OTHERS. Raises bank.UnknownCard, ProviderUnreachable."""
     if settings.BANK_URL:
-        return _post(verb, arguments, SECONDS)
+        try:
+            return _post(verb, arguments, SECONDS)
+        except http.NoAnswer as error:
+            raise ProviderUnreachable from error
     return OTHERS[verb](**arguments)
 
 

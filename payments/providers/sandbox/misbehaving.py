@@ -15,7 +15,7 @@ from payments.providers.sandbox.cards import TestCard
 from payments.providers.sandbox.models import Call, CardToken, Charge, Fault
 
 Mode = Fault.Mode
-SILENCE = timedelta(seconds=5)  # after a lost answer, look-ups stay without one for so long
+SILENCE = timedelta(seconds=2)  # after a capture whose answer is lost, nothing else is answered for so long
 UNDONE = {Mode.DOWN, Mode.ERROR, Mode.HANG}
 
 
@@ -41,7 +41,7 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     elif fault is not None:
         raise Broken(fault)
     if verb == "capture" and charge is not None and charge.token.card.loses_capture_answer:
-        _fall_silent(charge)
+        _lose_first_answer(charge)
     return outcome
 
 
@@ -68,7 +68,7 @@ def _as_the_card_does(verb: str, arguments: dict[str, Any], charge: Charge | Non
         return
     if verb == "capture" and charge.token.card.gets_no_capture:
         raise Broken(Mode.DOWN)
-    if verb == "look_up" and charge.silent_until is not None and charge.silent_until > clock.now():
+    if charge.silent_until is not None and charge.silent_until > clock.now():
         raise Broken(Mode.DOWN)
     if verb == "void" and charge.voids_failed < charge.token.card.void_failures:
         charge.voids_failed += 1
@@ -103,6 +103,8 @@ def _tell(key: UUID, fault: Mode) -> None:
         bank.tell(told)
 
 
-def _fall_silent(charge: Charge) -> None:
-    Charge.objects.filter(pk=charge.pk, silent_until=None).update(silent_until=clock.now() + SILENCE)
-    raise Broken(Mode.DONE_THEN_RESET)
+def _lose_first_answer(charge: Charge) -> None:
+    if charge.silent_until is None:
+        charge.silent_until = clock.now() + SILENCE
+        charge.save(update_fields=["silent_until"])
+        raise Broken(Mode.DONE_THEN_RESET)

@@ -63,7 +63,7 @@ class Charge(models.Model):
     state = models.CharField(max_length=10, choices=State)
     return_url = models.URLField(max_length=1000, blank=True, help_text="Where a challenge leads back to.")
     voids_failed = models.PositiveSmallIntegerField(default=0)
-    silent_until = models.DateTimeField(null=True, blank=True, help_text="No look-up is answered till then.")
+    silent_until = models.DateTimeField(null=True, blank=True, help_text="Nothing is answered till then.")
 
     class Meta:
         constraints: ClassVar = [

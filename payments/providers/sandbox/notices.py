@@ -62,7 +62,7 @@ def sign(body: bytes, at: int) -> str:
 
 
 def read(header: str, body: bytes) -> Notification:
-    """Return what a message says. Raises ForgedNotification for one that the bank has not signed lately."""
+    """Return what a message says. Raises ForgedNotification for one that the bank has not lately signed."""
     parts = dict(part.partition("=")[::2] for part in header.split(","))
     at, given = parts.get("t", ""), parts.get("v1", "")
     if (
@@ -70,8 +70,11 @@ def read(header: str, body: bytes) -> Notification:
         or abs(time.time() - int(at)) > TOLERANCE_SECONDS
     ):
         raise ForgedNotification
-    content = orjson.loads(body)
-    return Notification(content["id"], as_record(content["record"] | {"verdict": content["verdict"]}))
+    try:
+        content = orjson.loads(body)
+        return Notification(content["id"], as_record(content["record"] | {"verdict": content["verdict"]}))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ForgedNotification from error
 
 
 def as_record(row: dict[str, Any]) -> Record:

@@ -69,19 +69,30 @@ def challenge(request: HttpRequest, key: UUID) -> HttpResponse:
     call = Call.objects.filter(pk=key, kind="authorize").select_related("charge__token").first()
     if call is None:
         raise Http404
-    charge = call.charge
-    if request.method == "POST":
-        bank.answer_challenge(key=key, is_confirmed=request.POST.get("answer") == "confirm")
-        return HttpResponseRedirect(charge.return_url, status=303)
-    if charge.state != Charge.State.CHALLENGED:
-        return HttpResponseRedirect(charge.return_url, status=303)
-    context = {
+    charge, answer = call.charge, request.POST.get("answer")
+    if answer in ("confirm", "refuse"):
+        bank.answer_challenge(key=key, is_confirmed=answer == "confirm")
+        charge.refresh_from_db()
+    if charge.state == Charge.State.CHALLENGED:
+        status = 422 if request.method == "POST" else 200
+        response = render(request, "bank/challenge.html", _question(charge), status=status)
+        csp.allow_forms_to(response, charge.return_url)
+        return response
+    if not charge.return_url:
+        return render(request, "bank/challenge.html", {"is_answered": True})
+    return HttpResponseRedirect(charge.return_url, status=303)
+
+
+def _question(charge: Charge) -> dict[str, Any]:
+    """What the bank knows of the payment; the shop's name it has from whoever opened its card page."""
+    sessions = CardSession.objects.filter(subject=charge.token.subject)
+    session = sessions.order_by("-created_at").first()
+    order = session.page.get("order", {}) if session else {}
+    return {
+        "shop": order.get("merchant_name", ""),
         "amount": money.display(charge.amount, charge.currency),
-        "card": f"{charge.token.brand} •••• {charge.token.last4}",
+        "card": f"{charge.token.brand} ending {charge.token.last4}",
     }
-    response = render(request, "bank/challenge.html", context)
-    csp.allow_forms_to(response, charge.return_url)
-    return response
 
 
 @csrf_exempt

@@ -1,0 +1,39 @@
+"""The sandbox bank as a peer of its own: `gunicorn --config python:config.local.bank`.
+
+With books of its own (DATABASE_URL), and BANK_URL set for everybody else, it is to web and workers what a real
+provider is: another machine on the network that can be slow, break off, or be down. `make chaos` runs it so.
+"""
+
+import os
+import threading
+import time
+from typing import Any
+
+from django.core.wsgi import get_wsgi_application
+from django.db import Error, close_old_connections
+from django.utils.module_loading import import_string
+
+bind = f"127.0.0.1:{os.environ['BANK_PORT']}"
+wsgi_app = "config.local.bank:application"
+worker_class = "gthread"
+threads = 32  # a call that shall hang takes one
+control_socket_disable = True
+SECONDS_BETWEEN_NOTICES = 0.2
+
+application = get_wsgi_application()
+
+
+def post_worker_init(worker: Any) -> None:
+    """Send notices for as long as the process lives."""
+    threading.Thread(target=_send_notices, name="notices", daemon=True).start()
+
+
+def _send_notices() -> None:
+    """What goes wrong once goes right the next time: the bank's books remember what is due."""
+    send_due = import_string("payments.providers.sandbox.notices.send_due")  # models want the apps to be there
+    while True:
+        time.sleep(SECONDS_BETWEEN_NOTICES)
+        try:
+            send_due()
+        except Error:
+            close_old_connections()

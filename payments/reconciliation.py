@@ -1,0 +1,167 @@
+"""Our operations against the provider's own books: each difference is a discrepancy, left for a person."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from uuid import UUID
+
+import structlog
+from django.db.models import Q, QuerySet
+
+from config.lib import clock
+from payments import discrepancies, operations, provider
+from payments.models import Merchant, Operation
+from payments.provider import Record
+
+log = structlog.get_logger("payments.reconciliation")
+Kind, State = Operation.Kind, Operation.State
+
+LOOK_BACK = timedelta(hours=48)
+SKEW = timedelta(minutes=5)  # between the provider's clock and ours
+CHUNK = 500
+# What the provider must have: it said yes, or named its own reference. A refusal without one left no trace.
+KNOWN_THERE = Q(state__in=[State.SUCCEEDED, State.PENDING]) | ~Q(reference="")
+# Authorizations that we ended while the payer was being asked: whatever they say, a void follows.
+GIVEN_UP = ("challenge_expired", "another_card")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What our books and the provider's say otherwise of one operation; empty where it is not in them."""
+
+    kind: str
+    subject: UUID
+    ours: str
+    theirs: str
+    operation: Operation | None = None
+    merchant: Merchant | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How many operations of ours and records of theirs were compared, and what differs."""
+
+    ours: int
+    theirs: int
+    differences: Sequence[Difference]
+
+
+def compare(since: datetime) -> Comparison:
+    """Compare the provider's records from `since` on with our operations, and leave the discrepancies.
+
+    What is open with us may differ for 24 hours: the pump is at it. Raises ProviderUnreachable.
+    """
+    asked_at, theirs, seen = clock.now(), 0, set[UUID]()
+    ours = Operation.objects.filter(pk__gte=_first_id(since), created_at__gte=since).filter(KNOWN_THERE)
+    told = set(ours.filter(ended_at=None).values_list("pk", flat=True))
+    found: list[Difference] = []
+    for records in _chunks(provider.current().records(since - SKEW)):
+        seen.update(record.key for record in records)
+        theirs += len(records)
+        found += _differences(records, asked_at)
+    count = 0
+    for chunk in _keyset(ours):
+        count += len(chunk)
+        missing = {pk for pk, ended_at in chunk if pk in told or (ended_at and ended_at < asked_at)} - seen
+        found += _missing_there(missing)
+    for difference in found:
+        _leave(difference)
+    log.info("reconciled", ours=count, theirs=theirs, differences=len(found))
+    return Comparison(count, theirs, found)
+
+
+def _first_id(since: datetime) -> UUID:
+    """Ids are UUIDv7: what was made since then lies at the end of the primary key."""
+    return UUID(int=int(since.timestamp() * 1000) << 80)
+
+
+def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
+    rest = iter(records)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk
+
+
+def _keyset(rows: QuerySet[Operation]) -> Iterator[list[tuple[UUID, datetime | None]]]:
+    """Yield ids and ends, a chunk a query."""
+    last = UUID(int=0)
+    while chunk := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", "ended_at")[:CHUNK]):
+        yield chunk
+        last = chunk[-1][0]
+
+
+def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Difference]:
+    known = Operation.objects.select_related("payment__merchant").in_bulk([row.key for row in records])
+    given_up = [row.payment_id for row in known.values() if row.reason in GIVEN_UP]
+    released = _released(given_up, asked_at)
+    merchants = Merchant.objects.in_bulk({row.account for row in records if row.key not in known})
+    for record in records:
+        operation = known.get(record.key)
+        if operation is None:
+            yield Difference(
+                "missing_here", record.key, "", _theirs(record), merchant=merchants.get(record.account)
+            )
+        else:
+            yield from _of_one(operation, record, asked_at, operation.payment_id in released)
+
+
+def _released(payments: Sequence[UUID], asked_at: datetime) -> set[UUID]:
+    """Return those of the payments that a void of ours has released, or is about to."""
+    on_its_way = Q(ended_at=None, created_at__gt=asked_at - operations.IN_DOUBT_TOO_LONG)
+    voids = Operation.objects.filter(payment__in=payments, kind=Kind.VOID)
+    return set(voids.filter(Q(state=State.SUCCEEDED) | on_its_way).values_list("payment", flat=True))
+
+
+def _of_one(
+    operation: Operation, record: Record, asked_at: datetime, is_released: bool
+) -> Iterator[Difference]:
+    payment = operation.payment
+    compared = {
+        "kind_differs": (operation.kind, record.kind),
+        "payment_differs": (payment.pk, record.payment),
+        "account_differs": (payment.merchant_id, record.account),
+        "amount_differs": (
+            _money(operation.amount, payment.currency),
+            _money(record.amount, record.currency),
+        ),
+    }
+    if _is_status_comparable(operation, asked_at, is_released):
+        compared["status_differs"] = (operation.state, operations.STATE_AFTER[record.verdict])
+    for kind, (ours, theirs) in compared.items():
+        if ours != theirs:
+            yield Difference(kind, operation.pk, str(ours), str(theirs), operation, payment.merchant)
+
+
+def _is_status_comparable(operation: Operation, asked_at: datetime, is_released: bool) -> bool:
+    """Not while it may be on its way, nor where it ended after we had asked or was given up and released."""
+    if operation.ended_at is None:
+        return asked_at - operation.created_at > operations.IN_DOUBT_TOO_LONG
+    was_given_up = operation.kind == Kind.AUTHORIZE and operation.reason in GIVEN_UP
+    return operation.ended_at < asked_at and not (was_given_up and is_released)
+
+
+def _missing_there(missing: Iterable[UUID]) -> Iterator[Difference]:
+    for operation in Operation.objects.select_related("payment__merchant").filter(pk__in=missing):
+        yield Difference(
+            "missing_there", operation.pk, _ours(operation), "", operation, operation.payment.merchant
+        )
+
+
+def _leave(difference: Difference) -> None:
+    facts = {"ours": difference.ours, "theirs": difference.theirs}
+    if difference.operation is None:
+        discrepancies.report(difference.kind, difference.subject, merchant=difference.merchant, **facts)
+    else:
+        discrepancies.report_operation(difference.operation, difference.kind, **facts)
+
+
+def _ours(operation: Operation) -> str:
+    return f"{operation.kind} {operation.state} {_money(operation.amount, operation.payment.currency)}"
+
+
+def _theirs(record: Record) -> str:
+    return f"{record.kind} {record.verdict} {_money(record.amount, record.currency)}"
+
+
+def _money(amount: int, currency: str) -> str:
+    return f"{amount} {currency}"

@@ -1,0 +1,102 @@
+"""The daily look into the provider's books, and the operators' mail about what should not be."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import structlog
+from celery import shared_task
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db import connection, transaction
+from django.urls import reverse
+
+from config.lib import clock
+from payments import reconciliation
+from payments.models import Discrepancy
+
+log = structlog.get_logger("payments.tasks")
+LISTED = 100  # in one mail
+
+ASK_THE_PROVIDER = "Compare the operation with the provider's own page, then set right what is wrong."
+PROVE = "Run `manage.py prove_ledger`, find what moved the money, and stop the merchant if it goes on."
+WHAT_TO_DO = {
+    "in_doubt_for_a_day": "Ask the provider what became of it. We go on asking until it answers clearly.",
+    "another_amount": "The provider answered with another amount. Ask it which one moved.",
+    "captured_after_the_end": "The card was debited for an order that has ended. Give the money back there.",
+    "void_refused": "The hold could not be released. Ask the provider to release it.",
+    "void_refused_as_captured": "The card was debited for an order that has ended. Give the money back there.",
+    "forged_notification": "Compare the provider's signing secret with ours. If they agree, somebody tries.",
+    "notification_of_nothing": "The provider speaks of what we never asked for. Ask it whose it is.",
+    "missing_here": "The provider has moved money that we know nothing of. Ask it who wanted that.",
+    "missing_there": "The provider does not know what we hold for done. Ask it, before anything is fulfilled.",
+}
+
+
+@shared_task
+def reconcile() -> None:
+    """Compare what was done in the last two days with the provider's own list."""
+    reconciliation.compare(clock.now() - reconciliation.LOOK_BACK)
+
+
+@shared_task
+def mail_discrepancies() -> None:
+    """Mail the operators whatever discrepancies they have not been told of: one mail, at most one a minute.
+
+    What cannot be sent is told next time; should a sender die after the mail, it is told twice.
+    """
+    if not settings.OPERATORS:
+        return
+    with transaction.atomic(durable=True):
+        now = clock.now()
+        rows = _claim(now)
+        if rows and _send(rows):
+            Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).update(mailed_at=now)
+
+
+def _claim(now: datetime) -> Sequence[Discrepancy]:
+    """Return what is to be told, locked until the mail is sent; nothing while another worker sends one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '2min'")  # a mail server may be slow
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('discrepancies are mailed'))")
+        (is_ours,) = cursor.fetchone()
+    this_minute = now.replace(second=0, microsecond=0)
+    if not is_ours or Discrepancy.objects.filter(mailed_at__gte=this_minute).exists():
+        return []
+    rows = Discrepancy.objects.select_for_update(of=("self",), skip_locked=True).select_related("merchant")
+    return list(rows.filter(mailed_at=None).order_by("created_at"))
+
+
+def _send(rows: Sequence[Discrepancy]) -> bool:
+    noun = "discrepancy needs" if len(rows) == 1 else "discrepancies need"
+    subject = f"{settings.ENVIRONMENT}: {len(rows)} {noun} a person"
+    try:
+        EmailMessage(subject, _body(rows), to=settings.OPERATORS).send()
+    except OSError as error:
+        log.error("mail not sent", discrepancies=len(rows), error=type(error).__name__)
+        return False
+    return True
+
+
+def _body(rows: Sequence[Discrepancy]) -> str:
+    parts = [_about(row) for row in rows[:LISTED]]
+    if len(rows) > LISTED:
+        address = settings.BASE_URL + reverse("admin:payments_discrepancy_changelist")
+        parts.append(f"And {len(rows) - LISTED} more: {address}\n")
+    return "\n".join(parts)
+
+
+def _about(row: Discrepancy) -> str:
+    """Kind, whose, which, since when, what to do: facts stay in the admin, a mail is read by anybody."""
+    address = settings.BASE_URL + reverse("admin:payments_discrepancy_change", args=[row.pk])
+    return (
+        f"{row.kind}\n"
+        f"  merchant: {row.merchant or 'not known'}\n"
+        f"  subject:  {row.subject or 'none'}\n"
+        f"  since:    {row.created_at:%Y-%m-%d %H:%M:%S} UTC\n"
+        f"  to do:    {_what_to_do(row.kind)}\n"
+        f"  see:      {address}\n"
+    )
+
+
+def _what_to_do(kind: str) -> str:
+    return PROVE if kind.startswith("ledger_") else WHAT_TO_DO.get(kind, ASK_THE_PROVIDER)

@@ -1,0 +1,62 @@
+"""An order that a browser pays: what its merchant reads of it, and what the bank has in its books."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tests.journeys import polling
+from tests.journeys.merchant import Merchant
+from tests.journeys.service import Service
+
+OLDER = """
+from datetime import timedelta
+from django.db.models import F
+from django.db.models.functions import Now
+from payments.models import Operation
+opened = Operation.objects.filter(payment__checkout_uuid="{checkout}", ended_at=None)
+opened.update(created_at=F("created_at") - timedelta(seconds={seconds}), next_attempt_at=Now())
+"""
+FAULT = """
+from payments.providers.sandbox import misbehaving
+for verb in ("authorize", "look_up"):
+    misbehaving.set_fault(verb=verb, mode="error", times={times})
+"""
+
+
+@dataclass(frozen=True)
+class Order:
+    """An unpaid order of £90.00, seen from the merchant's side and from the bank's."""
+
+    service: Service
+    merchant: Merchant
+    checkout_uuid: str
+
+    @property
+    def url(self) -> str:
+        return f"{self.merchant.base_url}/pay?id={self.checkout_uuid}"
+
+    def status(self) -> str:
+        return str(self.merchant.read(self.checkout_uuid)["status"])
+
+    def charges(self) -> list[str]:
+        """What has become of its charges, in the bank's own books."""
+        payments = self._rows("payments.payment", "checkout_uuid", {self.checkout_uuid})
+        charges = self._rows("bank.charge", "payment", {row["pk"] for row in payments})
+        return sorted(row["fields"]["state"] for row in charges)
+
+    def _rows(self, model: str, field: str, wanted: set[str]) -> list[dict[str, Any]]:
+        rows = json.loads(self.service.command("dumpdata", model))
+        return [row for row in rows if row["fields"][field] in wanted]
+
+    def comes_to(self, *charges: str) -> None:
+        """Fail unless the order is held and the bank's charges soon stand so: a release takes a moment."""
+        assert self.status() == "authorized"
+        polling.until(lambda: self.charges() == list(charges), within=10, what=f"charges {charges}")
+
+    def grow_older(self, seconds: int) -> None:
+        """Let what is open at the bank have begun earlier; nothing in a run can wait for ten minutes."""
+        self.service.command("shell", "--command", OLDER.format(checkout=self.checkout_uuid, seconds=seconds))
+
+    def let_the_bank_fail(self, *, times: int) -> None:
+        """Let the bank answer so many authorizations and look-ups, whosesoever, with a 500; nought ends it."""
+        self.service.command("shell", "--command", FAULT.format(times=times))

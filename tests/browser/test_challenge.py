@@ -1,0 +1,250 @@
+"""The bank asks the payer first (3-D Secure): every way through it, and every way out of it, ends well."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import ConsoleMessage, Page, expect
+
+from tests.browser.order import Order
+from tests.browser.test_buying import GOOD, Visit, heading, pay, sign_in
+from tests.journeys import polling
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+
+ASKS = "4000002500003155"
+
+
+@pytest.fixture
+def order(service: Service) -> Iterator[Order]:
+    merchant = service.new_merchant()
+    made = Order(service, merchant, merchant.create())
+    yield made
+    service.prove_ledger()
+
+
+@pytest.fixture
+def another_tab() -> Iterator[Callable[[Page], Page]]:
+    """Open a second tab of the same browser; what its console complains of fails the test too."""
+    complaints: list[str] = []
+
+    def listen(line: ConsoleMessage) -> None:
+        if line.type == "error":
+            complaints.append(line.text)
+
+    def opener(page: Page) -> Page:
+        tab = page.context.new_page()
+        tab.on("console", listen)
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        return tab
+
+    yield opener
+    assert complaints == []
+
+
+def go_to_the_card(page: Page, order: Order) -> None:
+    page.goto(order.url)
+    sign_in(page)
+    page.click("main button:has-text('Continue')")
+
+
+def go_to_the_challenge(page: Page, order: Order) -> None:
+    go_to_the_card(page, order)
+    pay(page, ASKS)
+    heading(page, "Is this you?")
+
+
+def confirm(page: Page) -> None:
+    page.click("button:has-text('Confirm £90.00')")
+
+
+def is_asked_for_a_card(page: Page, notice: str) -> None:
+    heading(page, "Pay by card")
+    expect(page.locator("[role=alert]")).to_contain_text(notice)
+    expect(page.locator("[role=alert]")).to_contain_text("No money was taken.")
+
+
+class TestTheAnswer:
+    @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+    def test_yes_holds_the_money(
+        self, order: Order, open_page: Callable[..., Page], accessible: Visit, script: bool
+    ) -> None:
+        page = open_page(java_script_enabled=script)
+        go_to_the_challenge(page, order)
+        for fact in ("Sandbox Bank", "Acme Tickets", "Visa ending 3155", "£90.00", "No real money moves."):
+            expect(page.locator("body")).to_contain_text(fact)
+        if script:
+            accessible(page)  # axe is a script itself
+        confirm(page)
+        heading(page, "Held, not taken yet")
+        order.comes_to("held")
+        order.merchant.capture(order.checkout_uuid)
+        heading(page, "Confirmed and paid.")
+
+    def test_no_leads_to_the_card_step_where_another_card_pays(
+        self, order: Order, open_page: Callable[..., Page], accessible: Visit
+    ) -> None:
+        page = open_page()
+        go_to_the_challenge(page, order)
+        page.click("text=This is not me")
+        is_asked_for_a_card(page, "You did not confirm this payment with your bank.")
+        accessible(page)
+        assert order.status() == "created"
+        pay(page, GOOD)
+        heading(page, "Held, not taken yet")
+        order.comes_to("declined", "held")
+
+    def test_none_for_ten_minutes_leads_to_the_card_step_by_itself(
+        self,
+        order: Order,
+        open_page: Callable[..., Page],
+        another_tab: Callable[[Page], Page],
+        accessible: Visit,
+    ) -> None:
+        page = open_page()
+        go_to_the_challenge(page, order)
+        tab = another_tab(page)
+        tab.goto(order.url)
+        heading(tab, "Confirm with your bank")
+        finn = open_page()
+        finn.goto(order.url)
+        heading(finn, "Not confirmed yet")
+        accessible(finn)
+        order.grow_older(11 * 60)
+        is_asked_for_a_card(tab, "Your bank did not hear from you in time.")
+        accessible(tab)
+        heading(finn, "Your mobile number")
+        confirm(page)  # too late, and told so
+        is_asked_for_a_card(page, "Your bank did not hear from you in time.")
+        assert (order.status(), order.charges()) == ("created", ["voided"])
+        pay(tab, GOOD)
+        heading(tab, "Held, not taken yet")
+        order.comes_to("held", "voided")
+
+
+class TestAnotherWay:
+    def test_back_and_a_plain_card(self, order: Order, open_page: Callable[..., Page]) -> None:
+        page = open_page()
+        go_to_the_challenge(page, order)
+        page.go_back()
+        pay(page, GOOD)
+        heading(page, "Held, not taken yet")
+        page.go_back()
+        pay(page, GOOD)
+        heading(page, "Held, not taken yet")
+        order.comes_to("held", "voided")
+
+    def test_back_and_the_same_card_again(self, order: Order, open_page: Callable[..., Page]) -> None:
+        page = open_page()
+        go_to_the_challenge(page, order)
+        given_up = page.url
+        page.go_back()
+        pay(page, ASKS)
+        heading(page, "Is this you?")
+        assert page.url != given_up
+        confirm(page)
+        heading(page, "Held, not taken yet")
+        order.comes_to("held", "voided")
+
+    def test_a_second_tab_leads_to_the_same_question(
+        self,
+        order: Order,
+        open_page: Callable[..., Page],
+        another_tab: Callable[[Page], Page],
+        accessible: Visit,
+    ) -> None:
+        page = open_page()
+        go_to_the_challenge(page, order)
+        tab = another_tab(page)
+        tab.goto(order.url)
+        heading(tab, "Confirm with your bank")
+        accessible(tab)
+        tab.click("#confirm")
+        heading(tab, "Is this you?")
+        assert tab.url == page.url
+        confirm(tab)
+        heading(tab, "Held, not taken yet")
+        confirm(page)
+        heading(page, "Held, not taken yet")
+        order.comes_to("held")
+
+    def test_another_card_in_a_second_tab_before_the_answer_in_the_first(
+        self, order: Order, open_page: Callable[..., Page], another_tab: Callable[[Page], Page]
+    ) -> None:
+        page = open_page()
+        go_to_the_challenge(page, order)
+        tab = another_tab(page)
+        tab.goto(order.url)
+        tab.click("#another-card", delay=1_500)  # a slow finger: the page updates itself meanwhile
+        pay(tab, GOOD)
+        heading(tab, "Held, not taken yet")
+        confirm(page)
+        heading(page, "Held, not taken yet")
+        expect(page.locator("#status")).to_contain_text("Visa ending 4242")
+        order.comes_to("held", "voided")
+
+    def test_another_card_in_a_second_tab_after_the_answer_in_the_first(
+        self, order: Order, open_page: Callable[..., Page], another_tab: Callable[[Page], Page]
+    ) -> None:
+        page = open_page()
+        go_to_the_card(page, order)
+        tab = another_tab(page)
+        tab.goto(order.url)
+        pay(page, ASKS)
+        heading(page, "Is this you?")
+        confirm(page)
+        heading(page, "Held, not taken yet")
+        pay(tab, GOOD)
+        heading(tab, "Held, not taken yet")
+        expect(tab.locator("#status")).to_contain_text("Visa ending 3155")
+        order.comes_to("held")
+
+
+class TestTwice:
+    @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+    def test_two_taps_are_one_hold(self, order: Order, open_page: Callable[..., Page], script: bool) -> None:
+        page = open_page(java_script_enabled=script)
+        go_to_the_card(page, order)
+        heading(page, "Pay by card")
+        page.fill("#number", ASKS)
+        page.fill("#expiry", "08 / 49")
+        page.fill("[name=code]", "123")
+        page.dblclick("#pay")
+        heading(page, "Is this you?")
+        page.dblclick("button:has-text('Confirm £90.00')")
+        heading(page, "Held, not taken yet")
+        if script:
+            order.comes_to("held")  # the second tap was never sent
+        else:
+            polling.until(lambda: self.ended(order).count("held") == 1, within=10, what="one hold")
+
+    def ended(self, order: Order) -> list[str]:
+        """The charges, once none of them waits for an answer any more."""
+        charges = order.charges()
+        return [] if "challenged" in charges else charges
+
+
+class TestASilentBank:
+    @pytest.fixture
+    def silent(self, order: Order) -> Iterator[None]:
+        order.let_the_bank_fail(times=100)
+        yield
+        order.let_the_bank_fail(times=0)
+
+    @pytest.mark.usefixtures("silent")
+    def test_is_waited_for_and_after_a_minute_another_card_may_pay(
+        self, order: Order, open_page: Callable[..., Page], accessible: Visit
+    ) -> None:
+        page = open_page()
+        go_to_the_card(page, order)
+        pay(page, GOOD)
+        heading(page, "Checking with your bank")
+        accessible(page)
+        order.grow_older(60)
+        heading(page, "Your bank has not answered")
+        accessible(page)
+        order.let_the_bank_fail(times=0)
+        page.click("#another-card")
+        pay(page, GOOD)
+        heading(page, "Held, not taken yet")
+        order.comes_to("held")

@@ -1,0 +1,107 @@
+"""A merchant's backend that takes nothing for an answer but an answer: it asks again until it has one."""
+
+import threading
+import time
+from typing import Any
+from uuid import uuid4
+
+import requests
+
+from tests import factories
+from tests.journeys.merchant import Credentials, Json
+
+PATIENCE = 60.0  # seconds after which it gives up, which is a violation
+PAUSE = 0.2
+AGAIN = {409: {"operation_in_progress", "idempotency_in_progress"}}
+EXPECTED_5XX = {502, 503, 504}
+
+
+class GaveUp(Exception):
+    """No final answer in time."""
+
+
+class Backend:
+    """Calls the service, safe for several threads; `broken_rules` is what no answer may ever be."""
+
+    def __init__(self, base_url: str, credentials: Credentials) -> None:
+        self.broken_rules: list[str] = []
+        self._base_url = base_url
+        self._own = threading.local()
+        grant = {"grant_type": "client_credentials", **vars(credentials)}
+        issued = self._ask("POST", f"{base_url}/oauth/token", grant, {})
+        self._authorization = f"Bearer {issued.json()['access_token']}"
+
+    def call(
+        self, method: str, path: str, body: Json | None = None, *, key: bool = False
+    ) -> requests.Response:
+        """Return the final answer at `/api/…`, however often it takes. Raises GaveUp."""
+        headers = {"Authorization": self._authorization}
+        if key:
+            headers["Idempotency-Key"] = uuid4().hex
+        return self._ask(method, f"{self._base_url}/api/{path}", body, headers)
+
+    def _ask(self, method: str, url: str, body: Json | None, headers: dict[str, str]) -> requests.Response:
+        end = time.monotonic() + PATIENCE
+        began = time.monotonic()
+        while time.monotonic() < end:
+            answer = self._once(method, url, body, headers)
+            if answer is not None and self._is_final(answer):
+                return answer
+            if "Idempotency-Key" in headers and time.monotonic() - began > 3:
+                headers = headers | {"Idempotency-Key": uuid4().hex}  # the first one's owner may be dead
+            time.sleep(PAUSE)
+        raise GaveUp(f"{method} {url}")
+
+    def _once(
+        self, method: str, url: str, body: Json | None, headers: dict[str, str]
+    ) -> requests.Response | None:
+        session = self._session()
+        try:
+            return session.request(method, url, json=body, headers=headers, timeout=PATIENCE)
+        except requests.RequestException:
+            session.close()
+            return None
+
+    def _session(self) -> requests.Session:
+        if not hasattr(self._own, "session"):
+            self._own.session = requests.Session()
+            self._own.session.trust_env = False
+        session: requests.Session = self._own.session
+        return session
+
+    def _is_final(self, answer: requests.Response) -> bool:
+        try:
+            code = answer.json().get("error", {}).get("code", "") if answer.content else ""
+        except (requests.JSONDecodeError, AttributeError):
+            code = "no JSON"
+        if answer.status_code >= 500:
+            if answer.status_code not in EXPECTED_5XX:
+                self.broken_rules.append(f"{answer.status_code} {code} from {answer.request.path_url}")
+            return False
+        return code not in AGAIN.get(answer.status_code, set())
+
+    def create(self) -> str:
+        order = factories.order(merchant_order_id=f"A-{uuid4().hex[:8]}")
+        made = self.call("POST", "merchant/v1/checkouts", order, key=True)
+        assert made.status_code == 201, made.text
+        return str(made.json()["data"]["checkout_uuid"])
+
+    def read(self, checkout_uuid: str) -> Any:
+        return self.call("GET", f"merchant/v1/checkouts/{checkout_uuid}").json()["data"]
+
+    def pay(self, checkout_uuid: str, card: str) -> str:
+        """Pay as the customer would, again while that is possible; return the status that came of it."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay", {"card": card})
+            seen = self.read(checkout_uuid)
+            if seen["status"] != "created" or answer.status_code == 402:
+                return str(seen["status"])
+            time.sleep(PAUSE)
+        raise GaveUp(f"payment of {checkout_uuid}")
+
+    def verb(self, checkout_uuid: str, verb: str, body: Json, *, key: bool = False) -> requests.Response:
+        return self.call("POST", f"merchant/v1/checkouts/{checkout_uuid}/{verb}", body, key=key)
+
+    def advance(self, checkout_uuid: str, seconds: int) -> requests.Response:
+        return self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/advance", {"seconds": seconds})

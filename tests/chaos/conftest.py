@@ -1,0 +1,14 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chaos import world
+from tests.chaos.world import World
+from tests.journeys.service import Service
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Service]]:
+    """The world that everything here breaks."""
+    with world.running(tmp_path_factory.mktemp("world")) as parts:
+        yield parts

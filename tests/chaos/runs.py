@@ -1,0 +1,129 @@
+"""Runs: one fault, one seed, a merchant of its own; several at the same time, so that faults meet."""
+
+import json
+import statistics
+import threading
+import time
+import traceback
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import NamedTuple
+from uuid import uuid4
+
+from tests.chaos import truth
+from tests.chaos.backend import Backend
+from tests.chaos.faults import FAULTS
+from tests.chaos.stories import PLOTS, Story
+from tests.chaos.world import World
+from tests.journeys.merchant import Credentials
+from tests.journeys.receiver import Receiver
+from tests.journeys.service import Service
+
+CHECKOUTS = 4
+AT_ONCE = 10
+RECOVERED_WITHIN = 60.0
+
+
+class Run(NamedTuple):
+    """A fault with a seed."""
+
+    fault: str
+    seed: int
+
+
+class Result(NamedTuple):
+    """What came of a run: violations in words, and the seconds from the fault's end until all was at rest."""
+
+    run: Run
+    violations: list[str]
+    seconds: float
+
+
+class Chaos:
+    """Runs faults against a world."""
+
+    def __init__(self, world: World, service: Service, receiver: Receiver) -> None:
+        self._world, self._service, self._receiver = world, service, receiver
+        self._clerk = threading.Lock()
+        self._secrets: list[str] = []
+        receiver.secrets = self._secrets
+
+    def run_all(self, runs: Iterable[Run]) -> list[Result]:
+        """Return what came of each run."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(pool.map(self._run_safely, runs))
+
+    def _run_safely(self, run: Run) -> Result:
+        try:
+            return self._run(run)
+        except BaseException:
+            return Result(run, [traceback.format_exc(limit=6)], 0.0)
+
+    def _run(self, run: Run) -> Result:
+        chance = Random(f"{run.fault} {run.seed}")
+        merchant_uuid, backend = self._new_merchant()
+        plots = [FAULTS[run.fault].plot, *chance.choices(sorted(PLOTS), k=CHECKOUTS - 1)]
+        stories = [Story(backend, Random(chance.random())) for _ in plots]
+        threads = [
+            threading.Thread(target=_tell, args=(story, plot))
+            for story, plot in zip(stories, plots, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(chance.uniform(0, 0.4))
+        FAULTS[run.fault].strike(self._world, chance)
+        mended_at = time.monotonic()
+        for thread in threads:
+            thread.join()
+        left = self._come_to_rest(merchant_uuid)
+        seconds = time.monotonic() - mended_at
+        found = truth.violations(self._world, merchant_uuid, stories, self._receiver)
+        return Result(run, found + [f"never at rest: {row}" for row in left], seconds)
+
+    def _new_merchant(self) -> tuple[str, Backend]:
+        with self._clerk:
+            email = f"owner-{uuid4().hex}@acme.example"
+            made = json.loads(self._service.command("create_merchant", "Chaos", "--email", email, "--json"))
+        credentials = Credentials(made["client_id"], made["client_secret"])
+        backend = Backend(self._service.base_url, credentials)
+        asked = {"url": self._receiver.url, "event_types": ["*"]}
+        answer = backend.call("POST", "merchant/v1/webhooks/subscription", asked).json()["data"]
+        if "signing_secret" not in answer:  # the first answer was lost with the web
+            answer = backend.call(
+                "POST", "merchant/v1/webhooks/secret/rotate", {"revoke_previous": True}
+            ).json()["data"]
+        self._secrets.append(answer["signing_secret"])
+        return str(made["merchant_uuid"]), backend
+
+    def _come_to_rest(self, merchant_uuid: str) -> list[str]:
+        """Wait until nothing is left to do; return what is left when the patience is over."""
+        end = time.monotonic() + RECOVERED_WITHIN
+        left = ["everything"]
+        while left and time.monotonic() < end:
+            try:
+                left = truth.restless(self._world, merchant_uuid)
+            except Exception as error:  # PostgreSQL may be recovering just now
+                left = [type(error).__name__]
+            if left:
+                time.sleep(0.1)
+        return left
+
+
+def _tell(story: Story, plot: str) -> None:
+    try:
+        story.tell(plot)
+    except Exception as error:
+        story.backend.broken_rules.append(f"{plot} of {story.checkout_uuid}: {type(error).__name__} {error}")
+
+
+def table(results: list[Result]) -> str:
+    """Return the results as a table: fault, runs, violations, seconds to recover p50 and max."""
+    lines = [f"{'fault':<42} {'runs':>5} {'violations':>10} {'p50 s':>7} {'max s':>7}"]
+    for fault in sorted({result.run.fault for result in results}, key=list(FAULTS).index):
+        own = [result for result in results if result.run.fault == fault]
+        seconds = [result.seconds for result in own]
+        broken = sum(len(result.violations) for result in own)
+        p50, most = statistics.median(seconds), max(seconds)
+        lines.append(f"{fault:<42} {len(own):>5} {broken:>10} {p50:>7.1f} {most:>7.1f}")
+    return "\n".join(lines)

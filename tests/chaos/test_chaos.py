@@ -1,0 +1,38 @@
+"""Whatever breaks, nothing is lost, nothing happens twice, and everything comes to rest by itself."""
+
+import os
+
+import pytest
+
+from tests.chaos import runs
+from tests.chaos.faults import FAULTS
+from tests.chaos.runs import Chaos, Run
+from tests.chaos.world import World
+from tests.journeys import receiver as receivers
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+SEEDS = int(os.environ.get("SEEDS", "1"))
+FIRST = int(os.environ.get("FIRST_SEED", "1"))
+ONLY = os.environ.get("FAULT", "")
+
+
+def break_everything(whole: tuple[World, Service], seeds: range) -> None:
+    """Run every fault with every seed, print the table, and fail with what did not hold."""
+    planned = [Run(fault, seed) for seed in seeds for fault in FAULTS if ONLY in fault]
+    with receivers.listening() as receiver:
+        results = Chaos(*whole, receiver).run_all(planned)
+        print("\n" + runs.table(results))
+        broken = [f"{result.run}: {violation}" for result in results for violation in result.violations]
+        assert broken == [], "\n".join(broken)
+        assert receiver.refused == []
+    whole[1].prove_ledger()
+
+
+class TestEachFault:
+    def test_is_survived_without_a_trace(self, whole: tuple[World, Service]) -> None:
+        break_everything(whole, range(FIRST, FIRST + SEEDS))
+
+    @pytest.mark.long
+    def test_is_survived_with_thirty_seeds(self, whole: tuple[World, Service]) -> None:
+        break_everything(whole, range(1, 31))

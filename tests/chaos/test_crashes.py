@@ -1,0 +1,170 @@
+"""A process killed at any fail point leaves a row, and the pumps bring it to the truth within fifteen seconds."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+import requests
+
+from tests.chaos.world import World
+from tests.journeys import polling
+from tests.journeys.merchant import Merchant
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+TRUTH_WITHIN = 15.0
+STATUS = "SELECT status FROM checkout_checkout WHERE id = %s"
+OPEN = """
+SELECT 1 FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
+WHERE p.checkout_uuid = %s AND o.ended_at IS NULL
+"""
+CHARGE = """
+SELECT state, refunded_amount FROM bank_charge c JOIN bank_call l ON l.charge_id = c.id
+WHERE l.key = ANY(%s) LIMIT 1
+"""
+KEYS = """
+SELECT o.id FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id WHERE p.checkout_uuid = %s
+"""
+EVENTS = "SELECT type FROM webhooks_event WHERE checkout_uuid = %s ORDER BY created_at"
+
+HELD, TOLD = ["checkout.authorized"], ["checkout.authorized", "checkout.voided"]
+
+
+class Truth(NamedTuple):
+    """A checkout's status, what the bank has done of it, and the events that tell it."""
+
+    status: str
+    charge: tuple[str, int]
+    events: list[str]
+
+
+AUTHORIZED = Truth("authorized", ("held", 0), HELD)
+CAPTURED = Truth("captured", ("captured", 0), HELD)
+VOIDED = Truth("voided", ("voided", 0), TOLD)
+REFUNDED = Truth("refunded", ("captured", 9000), HELD)
+
+
+def pay(merchant: Merchant, checkout_uuid: str) -> object:
+    return merchant.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay", {})
+
+
+def verb(name: str, **body: str) -> Callable[[Merchant, str], object]:
+    return lambda merchant, checkout_uuid: merchant.post(f"checkouts/{checkout_uuid}/{name}", body)
+
+
+capture, cancel = verb("capture"), verb("cancel")
+
+
+def refund(merchant: Merchant, checkout_uuid: str) -> object:
+    return merchant.refund(checkout_uuid)
+
+
+def capture_under_a_key(merchant: Merchant, checkout_uuid: str) -> object:
+    url = f"{merchant.base_url}/api/merchant/v1/checkouts/{checkout_uuid}/capture"
+    headers = merchant.headers | {"Idempotency-Key": checkout_uuid}
+    return requests.post(url, json={}, headers=headers, timeout=20)
+
+
+# Where a process dies, what it was about, from which state, and the truth that comes of it by itself.
+CRASHES: dict[str, tuple[str, Callable[[Merchant, str], object], Truth]] = {
+    "before_call.authorize": ("created", pay, AUTHORIZED),
+    "after_call.authorize": ("created", pay, AUTHORIZED),
+    "before_commit.authorize": ("created", pay, AUTHORIZED),
+    "after_commit.authorize": ("created", pay, AUTHORIZED),
+    "event_written.checkout.authorized": ("created", pay, AUTHORIZED),
+    "event_committed.checkout.authorized": ("created", pay, AUTHORIZED),
+    "before_call.capture": ("held", capture, CAPTURED),
+    "after_call.capture": ("held", capture, CAPTURED),
+    "before_commit.capture": ("held", capture, CAPTURED),
+    "after_commit.capture": ("held", capture, CAPTURED),
+    "key_claimed": ("held", capture_under_a_key, AUTHORIZED),
+    "answer_made": ("held", capture_under_a_key, CAPTURED),
+    "answer_kept": ("held", capture_under_a_key, CAPTURED),
+    "event_committed.checkout.voided": ("held", cancel, VOIDED),
+    "before_call.void": ("held", cancel, VOIDED),
+    "after_call.void": ("held", cancel, VOIDED),
+    "before_commit.void": ("held", cancel, VOIDED),
+    "after_commit.void": ("held", cancel, VOIDED),
+    "before_call.refund": ("captured", refund, REFUNDED),
+    "after_call.refund": ("captured", refund, REFUNDED),
+    "before_commit.refund": ("captured", refund, REFUNDED),
+}
+
+
+class Crash:
+    """One process's death, and what becomes of the checkout that it was at."""
+
+    def __init__(self, world: World, merchant: Merchant, point: str) -> None:
+        self.point = self._aim = point
+        self._world, self._merchant = world, merchant
+        origin, self._act, self._truth = CRASHES[point]
+        self.checkout_uuid = getattr(merchant, origin if origin != "created" else "create")()
+        if "." in point:
+            self._aim = f"{point}.{self.checkout_uuid}"
+        self.seen: Truth | None = None
+        self.died_at = self.true_at = 0.0
+
+    def happen(self) -> None:
+        """Do what somebody dies at, and return once they are dead."""
+        self._world.arm(self._aim, "kill")
+        with contextlib.suppress(requests.RequestException):
+            self._act(self._merchant, self.checkout_uuid)
+        polling.until(lambda: not self._world.is_armed(self._aim), within=10, what=f"death at {self.point}")
+        self.died_at = time.monotonic()
+
+    def is_over(self) -> bool:
+        """Look once; keep the moment at which the truth was there."""
+        rows, checkout_uuid = self._world.rows, self.checkout_uuid
+        keys = [row[0] for row in rows(KEYS, checkout_uuid)]
+        charges = rows(CHARGE, keys, of_bank=True)
+        events = [row[0] for row in rows(EVENTS, checkout_uuid)]
+        self.seen = Truth(rows(STATUS, checkout_uuid)[0][0], charges[0] if charges else ("", 0), events)
+        if not self.true_at and self.seen == self._truth and not rows(OPEN, checkout_uuid):
+            self.true_at = time.monotonic()
+        return bool(self.true_at)
+
+
+# Waves: who dies in one, worker or web, is not needed for what another has left behind.
+WEB = [point for point in CRASHES if not point.endswith((".void", ".refund"))]
+WORKER = [[point for point in CRASHES if point.endswith(kind)] for kind in (".void", ".refund")]
+
+
+def survive(whole: tuple[World, Service], points: list[str]) -> None:
+    """Let somebody die at each of the points, and see each truth come by itself, in time."""
+    world, service = whole
+    merchant = service.new_merchant()
+    crashes = [Crash(world, merchant, point) for point in points]
+    for number, crash in enumerate(crashes, start=1):
+        crash.happen()
+        for happened in crashes[:number]:
+            happened.is_over()
+    end = time.monotonic() + TRUTH_WITHIN
+    while time.monotonic() < end and False in {crash.is_over() for crash in crashes}:
+        time.sleep(0.2)
+    assert {crash.point: crash.seen for crash in crashes if not crash.true_at} == {}
+    seconds = {crash.point: crash.true_at - crash.died_at for crash in crashes}
+    assert {point: taken for point, taken in seconds.items() if taken > TRUTH_WITHIN} == {}
+    service.prove_ledger()
+
+
+class TestAProcessKilled:
+    def test_at_any_point_of_a_request_leaves_what_the_pumps_bring_to_the_truth(
+        self, whole: tuple[World, Service]
+    ) -> None:
+        survive(whole, WEB)
+
+    @pytest.mark.long
+    @pytest.mark.parametrize("points", WORKER, ids=["void", "refund"])
+    def test_at_any_point_of_a_pump_leaves_what_the_next_one_finishes(
+        self, whole: tuple[World, Service], points: list[str]
+    ) -> None:
+        survive(whole, points)
+
+    def test_before_its_verb_began_leaves_nothing_in_the_way(self, whole: tuple[World, Service]) -> None:
+        world, service = whole
+        merchant = service.new_merchant()
+        crash = Crash(world, merchant, "key_claimed")
+        crash.happen()
+        assert merchant.capture(crash.checkout_uuid)["status"] == "captured"

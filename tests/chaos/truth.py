@@ -1,0 +1,108 @@
+"""What must hold when a run has come to rest, whatever was broken: each line of it that does not is a violation."""
+
+from collections import Counter
+from typing import Any
+
+from tests.chaos.stories import Story
+from tests.chaos.world import World
+from tests.journeys.receiver import Receiver
+
+RESTLESS = """
+SELECT 'operation ' || o.kind || ' ' || o.state FROM payments_operation o
+  JOIN payments_payment p ON p.id = o.payment_id WHERE p.merchant_id = %s AND o.ended_at IS NULL
+UNION ALL
+SELECT 'checkout ' || status FROM checkout_checkout
+  WHERE merchant_id = %s AND status IN ('authorized', 'refunding')
+UNION ALL
+SELECT 'delivery ' || status FROM webhooks_delivery
+  WHERE merchant_id = %s AND (status = 'pending' OR lease_token IS NOT NULL)
+"""
+CHECKOUTS = """
+SELECT id::text, status, amount, authorized_at IS NOT NULL FROM checkout_checkout WHERE merchant_id = %s
+"""
+EVENTS = "SELECT checkout_uuid::text, type, id::text FROM webhooks_event WHERE merchant_id = %s"
+PAYMENTS = "SELECT id, checkout_uuid::text FROM payments_payment WHERE merchant_id = %s"
+CHARGES = "SELECT payment, state, amount, refunded_amount FROM bank_charge WHERE account = %s"
+CAPTURES = """
+SELECT c.payment::text FROM bank_charge c JOIN bank_call l ON l.charge_id = c.id
+WHERE c.account = %s AND l.kind = 'capture' AND l.verdict = 'succeeded'
+GROUP BY c.payment HAVING count(*) > 1
+"""
+PAID = ("captured", "refunding", "refunded")
+
+
+def restless(world: World, merchant_uuid: str) -> list[str]:
+    """Return what has not ended yet of a merchant."""
+    return [row[0] for row in world.rows(RESTLESS, *[merchant_uuid] * 3)]
+
+
+def violations(world: World, merchant_uuid: str, stories: list[Story], receiver: Receiver) -> list[str]:
+    """Return, in words, everything that should not be at rest."""
+    found = [f"answer: {rule}" for story in stories for rule in story.backend.broken_rules]
+    rows = world.rows(CHECKOUTS, merchant_uuid)
+    found += _promises(stories)
+    found += _money(world, merchant_uuid, {row[0]: row for row in rows})
+    found += _events(world, merchant_uuid, rows, receiver)
+    return sorted(set(found))
+
+
+def _promises(stories: list[Story]) -> list[str]:
+    """An answer of 2xx stays true."""
+    found = []
+    for story in stories:
+        seen: Any = story.backend.read(story.checkout_uuid) if story.checkout_uuid else {}
+        for told in story.told:
+            if told.verb == "capture" and seen["status"] not in PAID:
+                found.append(f"{story.checkout_uuid}: was said to be captured, is {seen['status']}")
+            if told.verb == "capture" and told.captured_at != seen.get("captured_at"):
+                found.append(
+                    f"{story.checkout_uuid}: was captured at {told.captured_at}, then at another time"
+                )
+            if told.verb == "cancel" and seen["status"] != "voided":
+                found.append(f"{story.checkout_uuid}: was said to be cancelled, is {seen['status']}")
+            if told.verb == "refund" and len(seen.get("refunds", [])) != 1:
+                found.append(f"{story.checkout_uuid}: was refunded once, has {seen.get('refunds')}")
+    return found
+
+
+def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[str]:
+    """The bank has taken what is captured, given back what is refunded, and holds nothing."""
+    owner = dict(world.rows(PAYMENTS, merchant_uuid))
+    borne: Counter[str] = Counter()
+    found = []
+    for payment, state, amount, refunded_amount in world.rows(CHARGES, merchant_uuid, of_bank=True):
+        if payment not in owner:
+            found.append(f"the bank knows a payment {payment} that we do not")
+            continue
+        if state in ("held", "challenged"):
+            found.append(f"{owner[payment]}: the bank still has a charge {state}")
+        if state == "captured":
+            borne[owner[payment]] += amount - refunded_amount
+    for checkout_uuid, (_, status, amount, _held) in checkouts.items():
+        due = amount if status in ("captured", "refunding") else 0
+        if borne[checkout_uuid] != due:
+            found.append(f"{checkout_uuid}: {status}, yet its cards have borne {borne[checkout_uuid]}")
+    twice = world.rows(CAPTURES, merchant_uuid, of_bank=True)
+    return found + [f"{row[0]}: captured twice at the bank" for row in twice]
+
+
+def _events(world: World, merchant_uuid: str, rows: list[Any], receiver: Receiver) -> list[str]:
+    """Each event is told once, and each that went out has arrived with the same bytes every time."""
+    events = world.rows(EVENTS, merchant_uuid)
+    counted = Counter((checkout_uuid, kind) for checkout_uuid, kind, _ in events)
+    found = []
+    for checkout_uuid, status, _, was_held in rows:
+        wanted = {
+            "checkout.authorized": int(was_held),
+            "checkout.voided": int(was_held and status == "voided"),
+        }
+        for kind, times in wanted.items():
+            if counted[(checkout_uuid, kind)] != times:
+                found.append(f"{checkout_uuid}: {kind} is there {counted[(checkout_uuid, kind)]} times")
+    arrived: dict[str, set[bytes]] = {}
+    for arrival in list(receiver.arrivals):
+        arrived.setdefault(arrival.event_id, set()).add(arrival.body)
+    for checkout_uuid, kind, event_id in events:
+        if kind == "checkout.voided" and len(arrived.get(event_id, set())) != 1:
+            found.append(f"{checkout_uuid}: {kind} arrived as {len(arrived.get(event_id, set()))} bodies")
+    return found

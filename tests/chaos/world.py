@@ -1,0 +1,165 @@
+"""The whole service as processes that can be broken one by one: web, two workers, beat, and the bank as a peer
+of its own with a journal of its own. Whoever dies is started again, as any supervisor would."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from config.lib import failpoint
+from config.local import engines, environment
+from tests.journeys import service
+from tests.journeys.deployment import Deployment, Part
+from tests.journeys.service import ROOT, Service
+
+LOOK_SECONDS = 0.1
+# The machine stays up, so files need no fsync; but what is committed must outlive PostgreSQL's own processes.
+COMMIT_FIRST = """
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = on', current_database()); END $$
+"""
+FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), "100000/second")
+
+
+class World(Deployment):
+    """A deployment with two workers, a bank and a supervisor."""
+
+    def __init__(
+        self, folder: Path, own: engines.Engines, variables: Mapping[str, str], books: engines.Engines
+    ) -> None:
+        super().__init__(folder, own, variables)
+        self.books = books
+        self._points = Path(variables["FAIL_POINTS"])
+        bank = {name: text for name, text in variables.items() if name not in ("BANK_URL", "FAIL_POINTS")}
+        bank |= {"DATABASE_URL": books.database_url, "DATABASE_POOL": "40"}
+        command = (sys.executable, "-m", "gunicorn", "--config", "python:config.local.bank")
+        self.parts |= {"second worker": self.parts["worker"], "bank": Part(command, bank)}
+        self.alone = threading.Lock()  # held by a fault that no other of its kind may meet
+        self._is_over = threading.Event()
+        self._changing = threading.Lock()
+        self._stopped: set[str] = set()
+        self._supervisor = threading.Thread(target=self._supervise, daemon=True)
+
+    def migrate(self) -> None:
+        """Make the tables of both databases at once."""
+        command = (sys.executable, "manage.py", "migrate", "--verbosity", "0")
+        with subprocess.Popen(command, env=dict(self.parts["bank"].variables), cwd=ROOT) as books:
+            super().migrate()
+            assert books.wait() == 0
+        self.rows(COMMIT_FIRST)
+        self.rows(COMMIT_FIRST, of_bank=True)
+
+    def make_whole(self) -> None:
+        super().make_whole()
+        if not self._supervisor.is_alive():
+            self._supervisor.start()
+
+    def kill(self, part: str) -> None:
+        """End a part in the middle of whatever it does; the supervisor starts it again."""
+        with self._changing:
+            if part in self._running:
+                super().kill(part)
+
+    def freeze(self, part: str) -> None:
+        """Stop a part where it stands."""
+        self._signal(part, signal.SIGSTOP)
+
+    def thaw(self, part: str) -> None:
+        self._signal(part, signal.SIGCONT)
+
+    def _signal(self, part: str, number: signal.Signals) -> None:
+        with self._changing, contextlib.suppress(ProcessLookupError, KeyError):
+            os.killpg(self._running[part].pid, number)
+
+    def hold_down(self, part: str) -> None:
+        """End a part and keep the supervisor from starting it until `let_up`."""
+        self._stopped.add(part)
+        self.kill(part)
+
+    def let_up(self, part: str) -> None:
+        self._stopped.discard(part)
+
+    def _supervise(self) -> None:
+        """Start what has died."""
+        while not self._is_over.wait(LOOK_SECONDS):
+            with self._changing:
+                for part, process in list(self._running.items()):
+                    if process.poll() is not None:
+                        super().kill(part)
+                for part in set(self.parts) - set(self._running) - self._stopped:
+                    self.start(part)
+
+    def crash_postgres(self) -> None:
+        """Kill one of its processes: PostgreSQL ends all others and recovers from its log."""
+        with psycopg.connect(self.engines.database_url) as connection:
+            os.kill(connection.info.backend_pid, signal.SIGKILL)
+
+    def arm(self, point: str, act: str) -> None:
+        """Let the next process that reaches the fail point do what `act` says: kill, raise, or sleep 3."""
+        assert point.partition(".")[0] in failpoint.POINTS
+        fresh = self._points / f".{point}.new"
+        fresh.write_text(act)
+        fresh.rename(self._points / point)
+
+    def is_armed(self, point: str) -> bool:
+        """Whether nobody has reached the fail point yet."""
+        return (self._points / point).exists()
+
+    def disarm(self, point: str) -> bool:
+        """Take the fail point away; return whether it had not been reached."""
+        with contextlib.suppress(FileNotFoundError):
+            (self._points / point).unlink()
+            return True
+        return False
+
+    def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement, for what no API tells."""
+        url = self.books.database_url if of_bank else self.engines.database_url
+        with psycopg.connect(url, autocommit=True) as connection:
+            cursor = connection.execute(statement, parameters or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def set_fault(self, verb: str, mode: str, times: int) -> None:
+        """Let the bank's next `times` calls of the verb go wrong."""
+        statement = "INSERT INTO bank_fault (id, verb, mode, times) VALUES (gen_random_uuid(), %s, %s, %s)"
+        self.rows(statement, verb, mode, times, of_bank=True)
+
+    def end_faults(self, verb: str) -> None:
+        self.rows("DELETE FROM bank_fault WHERE verb = %s", verb, of_bank=True)
+
+    def end(self) -> None:
+        self._is_over.set()
+        if self._supervisor.is_alive():
+            self._supervisor.join()
+        super().end()
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[tuple[World, Service]]:
+    """Run the world, and a clerk beside it, until the block ends."""
+    port, bank_port = service.free_ports()
+    shop_port, _ = service.free_ports()
+    points = folder / "points"
+    points.mkdir()
+    more = {"BANK_PORT": bank_port, "BANK_URL": f"http://127.0.0.1:{bank_port}", "FAIL_POINTS": str(points)}
+    given = service.bare_environment(PORT=port, SHOP_PORT=shop_port, **more, **FREE_OF_LIMITS)
+    variables = environment.of_run(given, folder) | {"SANDBOX_REFUND_SECONDS": "1"}
+    with (
+        engines.running(folder, durable=False) as own,
+        engines.running(folder / "bank", durable=False, redis_url=own.redis_url) as books,
+    ):
+        variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
+        world = World(folder, own, variables, books)
+        world.migrate()
+        try:
+            world.make_whole()
+            with service.clerk(variables) as helper:
+                yield world, Service(variables["BASE_URL"], "", helper)
+        finally:
+            world.end()

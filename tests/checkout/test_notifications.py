@@ -1,0 +1,263 @@
+"""The provider's messages are believed by nobody: at most they let the pump ask sooner."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID, uuid4
+
+import orjson
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from checkout import proof, refunds, tasks, transitions
+from checkout.models import Checkout, Refund
+from config.lib import clock, http
+from payments import ledger
+from payments.models import Discrepancy, Merchant, Operation
+from payments.provider import Record, Verdict
+from payments.providers.sandbox import bank, misbehaving, notices
+from payments.providers.sandbox.models import Call, Charge, Notice
+from tests.factories import CAUSE
+from tests.refusals import nothing_moves
+
+pytestmark = pytest.mark.django_db
+PATH = "/provider/notifications"
+
+
+def send(record: Record, *, at: float | None = None, header: str | None = None) -> Any:
+    """Post what the bank would, signed as it signs."""
+    body = orjson.dumps({"id": str(uuid4()), "verdict": record.verdict, "record": record})
+    signed = notices.sign(body, int(time.time() if at is None else at)) if header is None else header
+    headers = {notices.HEADER: signed}
+    return Client().post(PATH, body, content_type="application/json", headers=headers)
+
+
+def told(operation: Operation, verdict: Verdict, **changes: Any) -> Record:
+    payment = operation.payment
+    record = Record(
+        operation.pk,
+        operation.kind,
+        verdict,
+        payment.pk,
+        payment.merchant_id,
+        operation.amount,
+        payment.currency,
+    )
+    return replace(record, **changes)
+
+
+@pytest.fixture
+def accepted(captured: Checkout) -> Operation:
+    """A refund that the bank has accepted and about which the pump asks in an hour."""
+    refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+    tasks.finish_operations()
+    Operation.objects.filter(kind="refund").update(next_attempt_at=clock.now() + timedelta(hours=1))
+    operation = Operation.objects.select_related("payment").get(kind="refund")
+    assert operation.state == "pending"
+    return operation
+
+
+@pytest.fixture
+def posted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The bank's messages reach us in this process; the answers' statuses."""
+    statuses: list[int] = []
+
+    def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> http.Answer:
+        signed = {notices.HEADER: headers[notices.HEADER]}
+        path, kind = urlsplit(url).path, headers["Content-Type"]
+        answer = Client().post(path, body, content_type=kind, headers=signed)
+        statuses.append(answer.status_code)
+        return http.Answer(answer.status_code, answer.content)
+
+    monkeypatch.setattr(http, "post", post)
+    return statuses
+
+
+def end_of(refund: Operation) -> tuple[str, str, str]:
+    refund.refresh_from_db()
+    checkout = Checkout.objects.get(pk=refund.payment.checkout_uuid)
+    assert proof.breaches() == []
+    return checkout.status, refund.state, Refund.objects.latest("created_at").status
+
+
+class TestASettledRefund:
+    def test_is_found_by_its_notice(self, accepted: Operation, posted: list[int]) -> None:
+        tasks.finish_operations()
+        assert end_of(accepted) == ("refunding", "pending", "pending")
+        notices.send_due()
+        assert (posted, end_of(accepted)) == ([204], ("refunding", "pending", "pending"))
+        tasks.finish_operations()
+        assert end_of(accepted) == ("refunded", "succeeded", "settled")
+        assert set(ledger.balances(accepted.payment.checkout_uuid).values()) == {0}
+
+    def test_is_found_without_it(self, accepted: Operation) -> None:
+        Operation.objects.filter(pk=accepted.pk).update(next_attempt_at=clock.now())
+        tasks.finish_operations()
+        assert end_of(accepted) == ("refunded", "succeeded", "settled")
+
+    def test_told_twice_is_settled_once(self, accepted: Operation, posted: list[int]) -> None:
+        notices.send_due()
+        tasks.finish_operations()
+        with nothing_moves():
+            assert send(told(accepted, Verdict.SUCCEEDED)).status_code == 204
+            tasks.finish_operations()
+        assert not Discrepancy.objects.exists()
+        assert Operation.objects.filter(kind="refund").count() == 1
+
+    def test_that_fails_leaves_it_captured_and_a_new_ref_may_try(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], posted: list[int]
+    ) -> None:
+        merchant = unpaid.merchant
+        transitions.capture(merchant, pay(unpaid, "4000000000005126").pk, cause=CAUSE)
+        for ref in ("r-1", "r-2"):
+            assert refunds.accept(merchant, unpaid.pk, ref=ref, cause=CAUSE).is_new
+            tasks.finish_operations()
+            notices.send_due()
+            tasks.finish_operations()
+            leg = Operation.objects.filter(kind="refund").latest("created_at")
+            assert end_of(leg) == ("captured", "failed", "failed")
+        again = refunds.accept(merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        assert not again.is_new and again.refund.failure_reason == "card_account_closed"
+        assert ledger.balances(unpaid.pk) == {"provider": 9000, "merchant": -9000}
+
+
+@pytest.mark.parametrize("kind", ["void", "refund"])
+class TestAnActInDoubt:
+    @pytest.mark.parametrize("mode", ["down", "done_then_error", "nonsense"])
+    def test_is_repeated_under_its_key_until_it_is_confirmed(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch, kind: str, mode: str
+    ) -> None:
+        keys: list[UUID] = []
+        call = misbehaving.call
+
+        def counted(verb: str, arguments: dict[str, Any]) -> Any:
+            keys.extend([arguments["key"]] * (verb == kind))
+            return call(verb, arguments)
+
+        monkeypatch.setattr(misbehaving, "call", counted)
+        misbehaving.set_fault(verb=kind, mode=mode, times=3)
+        if kind == "void":
+            transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        else:
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+            refunds.accept(held.merchant, held.pk, ref="r-1", cause=CAUSE)
+        for _ in range(6):
+            Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
+            tasks.finish_operations()
+        operation = Operation.objects.get(kind=kind)
+        assert (operation.state, keys) == ("succeeded", [operation.pk] * 4)
+        assert Call.objects.get(kind=kind).key == operation.pk
+        assert Charge.objects.values_list("state", "refunded_amount").get() == (
+            ("voided", 0) if kind == "void" else ("captured", 9000)
+        )
+
+
+class TestAMessage:
+    def test_before_the_call_changes_nothing_and_is_left_for_a_person(self, captured: Checkout) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        planned = Operation.objects.select_related("payment").get(kind="refund")
+        with nothing_moves():
+            assert send(told(planned, Verdict.SUCCEEDED)).status_code == 204
+        assert Discrepancy.objects.get().kind == "notification_before_the_call"
+        tasks.finish_operations()
+        assert end_of(planned)[1] == "pending"
+
+    def test_that_overtakes_the_answer_changes_nothing_and_the_truth_comes(
+        self, held: Checkout, posted: list[int]
+    ) -> None:
+        misbehaving.set_fault(verb="capture", mode="notify_first", times=1)
+        checkout = transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        assert (checkout.status, posted) == ("captured", [204])
+        assert Operation.objects.filter(kind="capture").count() == 1
+        assert not Discrepancy.objects.exists() and proof.breaches() == []
+
+    @pytest.mark.parametrize(
+        ("changes", "kind"),
+        [
+            ({"account": uuid4()}, "notification_for_another_merchant"),
+            ({"payment": uuid4()}, "notification_for_another_merchant"),
+            ({"amount": 8999}, "notification_of_another_amount"),
+            ({"currency": "EUR"}, "notification_of_another_amount"),
+            ({"key": uuid4()}, "notification_of_nothing"),
+        ],
+        ids=["another merchant", "another payment", "another amount", "another currency", "unknown key"],
+    )
+    def test_that_does_not_fit_moves_nothing_and_is_left_for_a_person(
+        self, accepted: Operation, changes: dict[str, Any], kind: str
+    ) -> None:
+        with nothing_moves():
+            for _ in range(2):
+                assert send(told(accepted, Verdict.SUCCEEDED, **changes)).status_code == 204
+            tasks.finish_operations()
+        found = Discrepancy.objects.get()
+        assert (found.kind, found.subject) == (kind, changes.get("key", accepted.pk))
+
+    def test_of_a_strangers_key_names_no_other_merchant(self, accepted: Operation, rival: Merchant) -> None:
+        send(told(accepted, Verdict.SUCCEEDED, account=rival.pk))
+        assert Discrepancy.objects.get().merchant == accepted.payment.merchant
+
+    def test_that_contradicts_an_end_moves_nothing(self, captured: Checkout) -> None:
+        capture = Operation.objects.select_related("payment").get(kind="capture")
+        with nothing_moves():
+            assert send(told(capture, Verdict.FAILED)).status_code == 204
+        assert Discrepancy.objects.get().kind == "notification_contradicts"
+
+    @pytest.mark.parametrize("header", ["", "t=1,v1=", "t=now,v1=00", "v1=00", "t=1;v1=00", "é=ü"])
+    def test_that_is_not_signed_is_a_400_and_one_discrepancy(self, accepted: Operation, header: str) -> None:
+        with nothing_moves():
+            for _ in range(2):
+                answer = send(told(accepted, Verdict.SUCCEEDED), header=header)
+                assert answer.status_code == 400
+            tasks.finish_operations()
+        assert Discrepancy.objects.get().kind == "forged_notification"
+
+    @pytest.mark.parametrize("seconds", [-310, 310])
+    def test_of_another_time_is_a_400(self, accepted: Operation, seconds: int) -> None:
+        with nothing_moves():
+            answer = send(told(accepted, Verdict.SUCCEEDED), at=time.time() + seconds)
+        assert (answer.status_code, Discrepancy.objects.get().kind) == (400, "forged_notification")
+
+    @pytest.mark.parametrize("body", [b"", b"{", b"\xff\x00", b'{"id": 1}'])
+    def test_of_garbage_or_without_a_signature_is_a_400(self, db: None, body: bytes) -> None:
+        assert Client().post(PATH, body, content_type="application/json").status_code == 400
+        assert Discrepancy.objects.get().kind == "forged_notification"
+
+    def test_is_a_post(self, db: None) -> None:
+        assert Client().get(PATH).status_code == 405
+
+
+class TestTheBank:
+    @pytest.mark.parametrize("status", [500, 404, 302, None])
+    def test_tells_six_times_ever_later_and_then_no_more(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch, status: int | None
+    ) -> None:
+        def post(*_: Any, **__: Any) -> http.Answer:
+            if status is None:
+                raise http.NoAnswer
+            return http.Answer(status, b"")
+
+        monkeypatch.setattr(http, "post", post)
+        notice = bank.tell(Call.objects.get())
+        gaps = []
+        for _ in range(6):
+            Notice.objects.filter(due_at__isnull=False).update(due_at=clock.now())
+            before = clock.now()
+            notices.send_due()
+            notice.refresh_from_db()
+            gaps.append(notice.due_at and round((notice.due_at - before).total_seconds()))
+        assert (gaps, notice.attempts) == ([2, 4, 8, 16, 32, None], 6)
+        notices.send_due()
+        notice.refresh_from_db()
+        assert notice.attempts == 6
+
+    @pytest.mark.django_db(transaction=True)
+    def test_reaches_us_over_http(self, accepted: Operation, live_server: Any, settings: Settings) -> None:
+        settings.BASE_URL = live_server.url
+        notices.send_due()
+        assert Notice.objects.values_list("attempts", "due_at").get() == (1, None)
+        tasks.finish_operations()
+        assert end_of(accepted) == ("refunded", "succeeded", "settled")

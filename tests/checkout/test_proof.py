@@ -1,0 +1,366 @@
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from io import StringIO
+from typing import Any, NamedTuple
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from checkout import proof, transitions
+from checkout.models import Checkout
+from payments.models import Discrepancy, Merchant
+from tests import factories
+from tests.factories import CAUSE
+
+pytestmark = pytest.mark.django_db
+LONG_AGO = "2020-01-01T00:00Z"
+
+
+def without_guards(sql: str, **facts: Any) -> None:
+    """What a person with the database's keys could do."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute(sql, facts)
+        cursor.execute("SET session_replication_role = DEFAULT")
+
+
+def copy(table: str, where: str, **changes: str) -> str:
+    """Return the SQL that inserts copies of rows, with these changes; `n` counts in them where there are many."""
+    fields = ", ".join(f"'{name}', {value}" for name, value in changes.items())
+    return f"""
+        INSERT INTO {table} SELECT (jsonb_populate_record(original, jsonb_build_object({fields}))).*
+        FROM {table} original, numbers WHERE {where}"""
+
+
+ONE = "WITH numbers AS (SELECT 1 AS n) "
+MINE = "original.checkout_uuid = %(checkout)s"
+NEW = "'00000000-0000-7000-8000-00000000000a'"
+GIVEN_BACK_BY_NOBODY = (
+    ONE
+    + copy(
+        "payments_operation",
+        "original.payment_id = %(payment)s AND kind = 'capture'",
+        id=NEW,
+        kind="'refund'",
+        amount="5",
+    )
+    + ";"
+    + ONE
+    + copy(
+        "payments_posting",
+        f"{MINE} AND original.amount * CASE account WHEN 'provider' THEN 1 ELSE -1 END > 0",
+        id="gen_random_uuid()",
+        transaction=NEW,
+        amount="-5 * sign(original.amount)",
+    )
+)
+SECOND_PAYMENT = ONE + copy(
+    "payments_payment",
+    MINE,
+    id=NEW,
+    status="'{status}'",
+    abandoned_at="now()",
+)
+
+
+class Tampering(NamedTuple):
+    """What somebody does to a checkout of this status, and which invariants it breaks."""
+
+    kinds: set[str]
+    status: str
+    sql: str
+
+
+TAMPERINGS = [
+    Tampering(
+        {"ledger_unbalanced"},
+        "captured",
+        "UPDATE payments_posting SET amount = amount + 1"
+        " WHERE account = 'merchant' AND checkout_uuid = %(checkout)s",
+    ),
+    Tampering(
+        {"ledger_capture_and_status", "ledger_without_operation"},
+        "captured",
+        "UPDATE payments_operation SET state = 'failed' WHERE kind = 'capture' AND payment_id = %(payment)s",
+    ),
+    Tampering(
+        {"ledger_capture_and_status", "ledger_not_posted"},
+        "captured",
+        "UPDATE payments_operation SET amount = 1 WHERE kind = 'capture' AND payment_id = %(payment)s",
+    ),
+    Tampering(
+        {"ledger_capture_and_status", "ledger_not_returned", "ledger_voided_event"},
+        "captured",
+        "UPDATE checkout_checkout SET status = 'voided', captured_at = NULL, voided_at = now(),"
+        " void_reason = 'auth_expired' WHERE id = %(checkout)s",
+    ),
+    Tampering(
+        {"ledger_two_captures", "ledger_not_posted"},
+        "captured",
+        SECOND_PAYMENT.format(status="captured")
+        + ";"
+        + ONE
+        + copy(
+            "payments_operation",
+            "original.payment_id = %(payment)s AND kind = 'capture'",
+            id=NEW,
+            payment_id=NEW,
+        ),
+    ),
+    Tampering(
+        {"ledger_late_capture"},
+        "captured",
+        "UPDATE checkout_checkout SET capture_before = captured_at - interval '1 hour' WHERE id = %(checkout)s",
+    ),
+    Tampering(
+        {"ledger_not_posted", "ledger_not_borne"},
+        "captured",
+        "DELETE FROM payments_posting WHERE checkout_uuid = %(checkout)s",
+    ),
+    Tampering(
+        {"ledger_without_operation"},
+        "captured",
+        ONE
+        + copy(
+            "payments_posting",
+            MINE,
+            id="gen_random_uuid()",
+            transaction=NEW,
+            account="CASE account WHEN 'merchant' THEN 'lead' ELSE account END",
+        ),
+    ),
+    Tampering({"ledger_not_borne"}, "captured", GIVEN_BACK_BY_NOBODY),
+    Tampering({"ledger_not_returned"}, "refunded", GIVEN_BACK_BY_NOBODY),
+    Tampering(
+        {"ledger_refund_and_status"},
+        "refunded",
+        "UPDATE checkout_refund SET status = 'failed' WHERE checkout_id = %(checkout)s",
+    ),
+    Tampering(
+        {"ledger_forgotten_hold"},
+        "voided",
+        "UPDATE payments_operation SET state = 'failed', ended_at = now()"
+        " WHERE kind = 'void' AND payment_id = %(payment)s",
+    ),
+    Tampering({"ledger_forgotten_hold"}, "captured", SECOND_PAYMENT.format(status="authorized")),
+    Tampering(
+        {"ledger_authorized_event"},
+        "captured",
+        "DELETE FROM webhooks_event WHERE checkout_uuid = %(checkout)s",
+    ),
+    Tampering(
+        {"ledger_authorized_event"}, "authorized", ONE + copy("webhooks_event", MINE, id="gen_random_uuid()")
+    ),
+    Tampering(
+        {"ledger_voided_event"},
+        "lapsed",
+        "DELETE FROM webhooks_event WHERE type = 'checkout.voided' AND checkout_uuid = %(checkout)s",
+    ),
+    Tampering(
+        {"ledger_voided_event"},
+        "captured",
+        ONE + copy("webhooks_event", MINE, id="gen_random_uuid()", type="'checkout.voided'"),
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
+    """A captured checkout whose books nobody touches."""
+    paid = pay(factories.checkout(rival))
+    return transitions.capture(rival, paid.pk, cause=CAUSE)
+
+
+def tamper(checkout: Checkout, sql: str) -> None:
+    without_guards(sql, checkout=checkout.pk, payment=checkout.payment_id)
+
+
+def seen(breaches: list[proof.Breach]) -> set[tuple[object, str]]:
+    return {(breach.checkout_uuid, breach.kind) for breach in breaches}
+
+
+def prove(*arguments: str) -> tuple[int, str, str]:
+    """Return the command's exit code, output and complaints."""
+    said, complained = StringIO(), StringIO()
+    try:
+        call_command("prove_ledger", *arguments, stdout=said, stderr=complained)
+    except SystemExit as ended:
+        return int(str(ended.code)), said.getvalue(), complained.getvalue()
+    return 0, said.getvalue(), complained.getvalue()
+
+
+class TestBreaches:
+    @pytest.mark.parametrize(
+        "status",
+        ["created", "authorized", "captured", "refunding", "refunded", "voided", "lapsed", "expired"],
+    )
+    def test_are_none_in_any_status(self, at: Callable[[str], Checkout], status: str) -> None:
+        at(status)
+        assert proof.breaches() == proof.breaches(since=timezone.now() - timedelta(hours=1)) == []
+
+    @pytest.mark.parametrize(
+        "tampering", TAMPERINGS, ids=lambda case: f"{case.status} {' '.join(sorted(case.kinds))}"
+    )
+    def test_name_the_checkout_that_was_tampered_with_and_no_other(
+        self, at: Callable[[str], Checkout], tampering: Tampering
+    ) -> None:
+        checkout = at(tampering.status)
+        tamper(checkout, tampering.sql)
+        expected = {(checkout.pk, kind) for kind in tampering.kinds}
+        found = proof.breaches()
+        assert seen(found) == expected
+        assert {breach.merchant_uuid for breach in found} == {checkout.merchant_id}
+        assert proof.breaches(since=timezone.now() - timedelta(hours=1)) == found
+
+    def test_each_invariant_is_broken_above_and_has_a_name_that_fits(self) -> None:
+        broken = set.union(*(case.kinds for case in TAMPERINGS))
+        assert {invariant.kind for invariant in proof.INVARIANTS} == broken
+        assert max(map(len, broken)) <= 60
+
+    def test_do_not_count_a_capture_that_was_in_doubt_over_its_deadline(self, captured: Checkout) -> None:
+        tamper(captured, "UPDATE payments_operation SET attempts = 2 WHERE kind = 'capture'")
+        tamper(captured, "UPDATE checkout_checkout SET capture_before = captured_at - interval '1 hour'")
+        assert proof.breaches() == []
+
+
+class TestSince:
+    def test_leaves_out_what_has_not_changed(
+        self, captured: Checkout, acme: Merchant, pay: Callable[..., Checkout]
+    ) -> None:
+        between = timezone.now()
+        later = transitions.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+        for checkout in (captured, later):
+            tamper(checkout, "UPDATE payments_posting SET amount = -1 WHERE account = 'merchant'")
+        assert captured.pk in {breach.checkout_uuid for breach in proof.breaches()}
+        assert {breach.checkout_uuid for breach in proof.breaches(since=between)} == {later.pk}
+        assert proof.size(since=between) == (1, 2) and proof.size() == (3, 6)
+        assert proof.breaches(since=timezone.now()) == []
+
+    @pytest.mark.parametrize("fresh", ["row", "posting", "operation", "end"])
+    def test_a_new_posting_or_operation_is_a_change_too(self, captured: Checkout, fresh: str) -> None:
+        between = timezone.now() - timedelta(hours=1)
+        ages = {
+            "row": "UPDATE checkout_checkout SET updated_at = %(then)s",
+            "posting": "UPDATE payments_posting SET created_at = %(then)s",
+            "operation": "UPDATE payments_operation SET created_at = %(then)s",
+            "end": "UPDATE payments_operation SET ended_at = %(then)s",
+        }
+        for source, sql in ages.items():
+            if source != fresh:
+                without_guards(sql, then=LONG_AGO)
+        tamper(captured, "UPDATE payments_posting SET amount = amount + 1 WHERE account = 'merchant'")
+        assert captured.pk in {breach.checkout_uuid for breach in proof.breaches(since=between)}
+
+
+@pytest.fixture
+def old_business(at: Callable[[str], Checkout]) -> datetime:
+    """Three thousand checkouts of long ago; return a time since when there were few."""
+    since, checkout = timezone.now() - timedelta(minutes=5), at("refunded")
+    old = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
+    many = "WITH numbers AS (SELECT generate_series(100, 3099) AS n) "
+    then = f"'{LONG_AGO}'"
+    mine = "original.checkout_uuid = %(checkout)s"
+    for sql in (
+        copy("payments_payment", mine, id=old, subject=old, checkout_uuid=old),
+        copy("checkout_checkout", "original.id = %(checkout)s", id=old, payment_id=old, updated_at=then),
+        copy(
+            "payments_operation",
+            "payment_id = %(payment)s AND kind = 'capture'",
+            id=old,
+            payment_id=old,
+            created_at=then,
+            ended_at=then,
+        ),
+        copy(
+            "payments_posting",
+            f"{mine} AND account = 'provider' AND original.amount > 0",
+            id=old,
+            transaction=old,
+            checkout_uuid=old,
+            created_at=then,
+        ),
+        copy("webhooks_event", mine, id=old, checkout_uuid=old),
+        copy(
+            "checkout_refund", "checkout_id = %(checkout)s", id=old, checkout_id=old, merchant_refund_ref="n"
+        ),
+    ):
+        tamper(checkout, many + sql)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return since
+
+
+SMALL = {"payments_merchant", "operation_not_ended"}  # the index has open operations alone
+
+
+def scans(sql: str) -> Iterator[str]:
+    """Yield the tables and indexes that the plan of a query reads from end to end."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
+        answer = cursor.fetchone()[0]
+    nodes: list[dict[str, Any]] = [(json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]]
+    while nodes:
+        node = nodes.pop()
+        nodes += node.get("Plans", [])
+        whole_index = "Index Name" in node and "Index Cond" not in node
+        if node["Node Type"] == "Seq Scan" or whole_index:
+            yield node.get("Index Name") or node["Relation Name"]
+
+
+class TestPlans:
+    def test_of_what_has_changed_read_no_table_from_end_to_end(self, old_business: datetime) -> None:
+        with CaptureQueriesContext(connection) as queries:
+            assert proof.breaches(since=old_business) == []
+        asked = [query["sql"] for query in queries if "FROM" in query["sql"]]
+        assert len(asked) == 1 + len(proof.INVARIANTS)
+        read = {sql: set(scans(sql)) - SMALL for sql in asked}
+        assert {sql: tables for sql, tables in read.items() if tables} == {}
+
+
+class TestReport:
+    def test_leaves_one_discrepancy_for_each_breach(self, captured: Checkout) -> None:
+        tamper(captured, "DELETE FROM payments_posting WHERE checkout_uuid = %(checkout)s")
+        assert proof.report() == 2
+        assert proof.report(since=timezone.now() - timedelta(hours=2)) == 2
+        left = Discrepancy.objects.order_by("kind")
+        assert [row.kind for row in left] == ["ledger_not_borne", "ledger_not_posted"]
+        assert {(row.subject, row.merchant_id) for row in left} == {(captured.pk, captured.merchant_id)}
+        assert "is in the ledger" in left[1].facts["invariant"]
+
+    def test_leaves_nothing_where_all_is_proved(self, captured: Checkout) -> None:
+        assert proof.report() == 0 and not Discrepancy.objects.exists()
+
+
+class TestTheCommand:
+    def test_prints_what_it_proved(self, captured: Checkout) -> None:
+        code, said, complained = prove()
+        assert (code, complained) == (0, "")
+        assert [line for line in said.splitlines() if line.startswith("proved: ")] == [
+            f"proved: {invariant.promise}" for invariant in proof.INVARIANTS
+        ]
+        assert said.endswith("2 checkouts, 4 postings\n")
+
+    def test_names_who_breaks_what_and_exits_1(self, captured: Checkout) -> None:
+        tamper(captured, TAMPERINGS[0].sql)
+        for arguments in ((), ("--since-hours", "2")):
+            code, said, complained = prove(*arguments)
+            assert (code, said) == (1, "")
+            assert complained == f"{captured.pk}  breaks: every transaction sums to zero\n"
+
+    def test_looks_only_at_what_has_changed_if_told_so(self, captured: Checkout) -> None:
+        tamper(captured, TAMPERINGS[0].sql)
+        for sql in (
+            "UPDATE checkout_checkout SET updated_at = %(then)s WHERE id = %(checkout)s",
+            "UPDATE payments_posting SET created_at = %(then)s WHERE checkout_uuid = %(checkout)s",
+            "UPDATE payments_operation SET created_at = %(then)s, ended_at = %(then)s"
+            " WHERE payment_id = %(payment)s",
+        ):
+            without_guards(sql, then=LONG_AGO, checkout=captured.pk, payment=captured.payment_id)
+        code, said, _ = prove("--since-hours", "2")
+        assert code == 0 and said.endswith("1 checkouts, 2 postings, changed in the last 2 hours\n")
+        assert prove()[0] == 1

@@ -1,0 +1,213 @@
+import os
+import smtplib
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from threading import Event
+
+import pytest
+from django.core import mail
+from django.core.mail import EmailMessage
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from checkout.models import Checkout
+from config import settings as written
+from config.celery import app
+from payments import discrepancies, operations, tasks
+from payments.models import Discrepancy, Merchant, Operation
+from payments.provider import Outcome, Verdict
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def operators(settings: Settings) -> list[str]:
+    told = ["olga@operators.example", "omar@operators.example"]
+    settings.OPERATORS = told
+    return told
+
+
+def a_minute_passes() -> None:
+    Discrepancy.objects.filter(mailed_at__isnull=False).update(
+        mailed_at=timezone.now() - timedelta(seconds=61)
+    )
+
+
+class TestTheMail:
+    def test_says_what_is_wrong_since_when_with_whom_and_what_to_do(
+        self, captured: Checkout, operators: list[str], settings: Settings
+    ) -> None:
+        operation = Operation.objects.get(kind="capture")
+        discrepancies.report_operation(operation, "missing_there", ours="secret words", theirs="")
+        tasks.mail_discrepancies()
+        (sent,) = mail.outbox
+        left = Discrepancy.objects.get()
+        assert (sent.to, sent.from_email) == (operators, settings.DEFAULT_FROM_EMAIL)
+        assert sent.subject == "local: 1 discrepancy needs a person"
+        for told in (
+            "missing_there\n",
+            "merchant: Acme Tickets\n",
+            f"subject:  {operation.pk}\n",
+            f"since:    {left.created_at:%Y-%m-%d %H:%M}",
+            "to do:    The provider does not know",
+            f"see:      {settings.BASE_URL}/admin/payments/discrepancy/{left.pk}/change/\n",
+        ):
+            assert told in sent.body
+        assert captured.lead is not None
+        for kept in ("secret words", captured.lead.phone, operation.payment.card_token, "4242"):
+            assert kept not in sent.body
+
+    def test_leads_to_a_page_that_the_admin_has(self, acme: Merchant, admin_client: Client) -> None:
+        discrepancies.report("missing_here", acme.pk)
+        tasks.mail_discrepancies()
+        address = mail.outbox[0].body.split("see:")[1].split()[0]
+        assert b"missing_here" in admin_client.get(address).content
+
+    def test_is_one_for_all_that_is_new(self, acme: Merchant) -> None:
+        for kind in ("forged_notification", "missing_here", "ledger_not_borne"):
+            discrepancies.report(kind, None, merchant=acme)
+        tasks.mail_discrepancies()
+        (sent,) = mail.outbox
+        assert sent.subject == "local: 3 discrepancies need a person"
+        assert sent.body.count("see:") == 3 and "prove_ledger" in sent.body
+
+    def test_lists_so_many_and_counts_the_rest(self, monkeypatch: pytest.MonkeyPatch, acme: Merchant) -> None:
+        monkeypatch.setattr(tasks, "LISTED", 2)
+        for number in range(5):
+            discrepancies.report(f"kind_{number}", acme.pk)
+        tasks.mail_discrepancies()
+        body = mail.outbox[0].body
+        assert body.count("see:") == 2 and "And 3 more: " in body
+        assert not Discrepancy.objects.filter(mailed_at=None).exists()
+
+    def test_is_what_a_day_of_doubt_ends_in(self, held: Checkout) -> None:
+        operation = Operation.objects.get()
+        doubted = Operation.objects.filter(pk=operation.pk)
+        doubted.update(
+            state="unknown", kind="void", ended_at=None, created_at=timezone.now() - timedelta(hours=25)
+        )
+        operations.record(doubted.get(), Outcome(Verdict.UNKNOWN), now=timezone.now())
+        tasks.mail_discrepancies()
+        assert "in_doubt_for_a_day\n" in mail.outbox[0].body
+
+
+class TestSending:
+    def test_tells_each_once(self, acme: Merchant) -> None:
+        discrepancies.report("missing_here", acme.pk)
+        tasks.mail_discrepancies()
+        a_minute_passes()
+        discrepancies.report("missing_here", acme.pk)
+        tasks.mail_discrepancies()
+        assert len(mail.outbox) == 1
+
+    def test_waits_a_minute_with_the_next_one(self, acme: Merchant) -> None:
+        discrepancies.report("one", acme.pk)
+        tasks.mail_discrepancies()
+        Discrepancy.objects.update(mailed_at=timezone.now() + timedelta(seconds=1))
+        discrepancies.report("another", acme.pk)
+        tasks.mail_discrepancies()
+        assert len(mail.outbox) == 1
+        a_minute_passes()
+        tasks.mail_discrepancies()
+        assert [sent.body.split("\n")[0] for sent in mail.outbox] == ["one", "another"]
+
+    def test_says_nothing_where_nothing_is_new(self) -> None:
+        tasks.mail_discrepancies()
+        assert mail.outbox == []
+
+    def test_leaves_all_as_it_is_where_nobody_is_to_be_told(self, acme: Merchant, settings: Settings) -> None:
+        settings.OPERATORS = []
+        discrepancies.report("missing_here", acme.pk)
+        tasks.mail_discrepancies()
+        assert mail.outbox == [] and Discrepancy.objects.get().mailed_at is None
+
+    @pytest.mark.parametrize("error", [smtplib.SMTPServerDisconnected, TimeoutError, ConnectionRefusedError])
+    def test_loses_nothing_while_the_server_is_out(
+        self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    ) -> None:
+        def fail(message: EmailMessage) -> int:
+            raise error
+
+        discrepancies.report("missing_here", acme.pk)
+        with monkeypatch.context() as out:
+            out.setattr(EmailMessage, "send", fail)
+            tasks.mail_discrepancies()
+        assert Discrepancy.objects.get().mailed_at is None
+        tasks.mail_discrepancies()
+        assert len(mail.outbox) == 1 and Discrepancy.objects.get().mailed_at is not None
+
+    @pytest.mark.django_db(transaction=True)
+    def test_is_done_by_one_of_two_workers(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+        began, goes_on = Event(), Event()
+        send: Callable[[EmailMessage], int] = EmailMessage.send
+
+        def slowly(message: EmailMessage) -> int:
+            began.set()
+            assert goes_on.wait(10)
+            return send(message)
+
+        def one_worker() -> None:
+            try:
+                tasks.mail_discrepancies()
+            finally:
+                connection.close()
+
+        monkeypatch.setattr(EmailMessage, "send", slowly)
+        discrepancies.report("one", acme.pk)
+        with ThreadPoolExecutor(1) as other:
+            sending = other.submit(one_worker)
+            assert began.wait(10)
+            discrepancies.report("another", acme.pk)
+            tasks.mail_discrepancies()
+            assert mail.outbox == []
+            goes_on.set()
+            sending.result(10)
+        assert [sent.body.split("\n")[0] for sent in mail.outbox] == ["one"]
+        assert Discrepancy.objects.get(mailed_at=None).kind == "another"
+
+    def test_is_tried_every_minute(self) -> None:
+        schedule = app.conf.beat_schedule["payments.tasks.mail_discrepancies"]["schedule"]
+        assert str(schedule).startswith("<crontab: * * *")
+
+
+class TestTheSettings:
+    def test_of_local_write_a_file(self, acme: Merchant, settings: Settings, tmp_path: Path) -> None:
+        settings.EMAIL_BACKEND = written.EMAIL_BACKEND  # in place of pytest-django's
+        settings.EMAIL_FILE_PATH = tmp_path / "mail"
+        discrepancies.report("missing_here", acme.pk)
+        tasks.mail_discrepancies()
+        (file,) = settings.EMAIL_FILE_PATH.iterdir()
+        assert "missing_here" in file.read_text()
+        assert str(written.EMAIL_FILE_PATH).endswith("/.local/mail")
+
+    def test_of_a_hosted_one_name_any_mail_server(self) -> None:
+        given = {
+            "ENVIRONMENT": "sandbox",
+            "BASE_URL": "https://sandbox.example",
+            "EMAIL_HOST": "smtp.example",
+            "EMAIL_USE_TLS": "false",
+            "OPERATORS": "olga@operators.example, omar@operators.example",
+        }
+        names = "EMAIL_BACKEND, s.EMAIL_HOST, s.EMAIL_PORT, s.EMAIL_USE_TLS, s.OPERATORS"
+        said = subprocess.run(
+            [sys.executable, "-c", f"import config.settings as s; print((s.{names}))"],
+            env={**os.environ, **given},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert said.stdout.strip() == str(
+            (
+                "django.core.mail.backends.smtp.EmailBackend",
+                "smtp.example",
+                587,
+                False,
+                ["olga@operators.example", "omar@operators.example"],
+            )
+        )
