@@ -7,7 +7,7 @@ TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig T
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 FOUND_CHROMIUM = [ -x "$${CHROMIUM:-}" ] || command -v chromium >/dev/null 2>&1
 
-.PHONY: help run test test-full check browser
+.PHONY: help run test test-full chaos check browser
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -20,6 +20,9 @@ test: $(INSTALLED) browser ## Run the tests on real engines (ARGS="-k capture" f
 
 test-full: $(INSTALLED) browser ## Run the long tests too
 	@$(BIN)/python -m pytest $(ARGS)
+
+chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
+	@$(BIN)/python -m pytest tests/chaos/test_chaos.py -m "not long" -s $(ARGS)
 
 check: export ENVIRONMENT := production
 check: export BASE_URL := https://checkout.example

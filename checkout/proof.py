@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from config.lib import clock
 from payments import discrepancies
 
 
@@ -223,9 +224,8 @@ def _who_breaks(invariant: Invariant, these: list[UUID] | None = None) -> list[B
 
 
 def _changed(since: datetime) -> list[UUID]:
-    first = UUID(int=int(since.timestamp() * 1000) << 80)
     with connection.cursor() as cursor:
-        cursor.execute(_CHANGED, {"since": since, "first": first})
+        cursor.execute(_CHANGED, {"since": since, "first": clock.first_id(since)})
         return [row[0] for row in cursor.fetchall()]
 
 

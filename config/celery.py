@@ -27,7 +27,7 @@ PUMPS = (
     DELIVER_DUE,
     "payments.providers.sandbox.tasks.send_notices",
 )
-DAILY = ("checkout.tasks.forget_idempotency_keys", "portal.tasks.forget_expired_tokens")
+HOURLY = ("checkout.tasks.forget_idempotency_keys", "portal.tasks.forget_expired_tokens")
 CALENDAR = {
     "payments.tasks.mail_discrepancies": crontab(),
     "payments.tasks.reconcile": crontab(hour=3, minute=20),
@@ -36,7 +36,7 @@ CALENDAR = {
 }
 app.conf.beat_schedule = {
     **{name: {"task": name, "schedule": 1.0, "options": {"expires": 1}} for name in PUMPS},
-    **{name: {"task": name, "schedule": 3600.0, "options": {"expires": 600}} for name in DAILY},
+    **{name: {"task": name, "schedule": 3600.0, "options": {"expires": 600}} for name in HOURLY},
     **{
         name: {"task": name, "schedule": when, "options": {"expires": 600}} for name, when in CALENDAR.items()
     },

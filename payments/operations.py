@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import structlog
 from django.db import IntegrityError, connection, transaction
+from django.db.models import OuterRef, QuerySet
 
 from config.lib import clock, failpoint
 from config.lib.deadline import Deadline
@@ -227,14 +228,9 @@ def claim_due(limit: int = 20, *, checkout_uuid: UUID | None = None) -> Sequence
     return list(Operation.objects.filter(pk__in=claimed).select_related("payment").order_by("pk"))
 
 
+# MATERIALIZED: a plan that runs the selection once for each row of the table would lease more than the limit.
 _CLAIM = """
-UPDATE payments_operation o
-SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
-    attempts = o.attempts + 1,
-    lease_token = gen_random_uuid(),
-    lease_until = clock_timestamp() + interval '10 seconds',
-    next_attempt_at = clock_timestamp() + interval '10 seconds'
-FROM (
+WITH due AS MATERIALIZED (
     SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
     WHERE d.state IN ('planned', 'in_flight', 'needs_action', 'pending', 'unknown')
       AND d.next_attempt_at <= clock_timestamp() {only}
@@ -245,7 +241,14 @@ FROM (
                  OR (other.state = 'planned' AND other.id < d.id))))
     ORDER BY d.next_attempt_at LIMIT %(limit)s
     FOR UPDATE OF d SKIP LOCKED
-) due
+)
+UPDATE payments_operation o
+SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
+    attempts = o.attempts + 1,
+    lease_token = gen_random_uuid(),
+    lease_until = clock_timestamp() + interval '10 seconds',
+    next_attempt_at = clock_timestamp() + interval '10 seconds'
+FROM due
 WHERE o.id = due.id
 RETURNING o.id
 """
@@ -263,12 +266,20 @@ def recover_capture(payment: Payment, *, now: datetime) -> None:
         _move_payment(capture, Outcome(Verdict.SUCCEEDED))
 
 
-def open_operation(subject: UUID) -> Operation | None:
-    """Return the card operation that is open on a subject's payments, if any."""
-    return (
-        Operation.objects.filter(
-            payment__subject=subject, payment__abandoned_at=None, state__in=Operation.OPEN, ended_at=None
-        )
-        .select_related("payment")
-        .first()
+def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
+    """Return the card operation that is open on a subject, if any: one of its live payment.
+
+    What still happens to a card that was given up holds nobody up.
+    """
+    return Operation.objects.filter(
+        payment__subject=subject,
+        payment__status__in=Payment.LIVE,
+        payment__abandoned_at=None,
+        state__in=Operation.OPEN,
+        ended_at=None,
     )
+
+
+def open_operation(subject: UUID) -> Operation | None:
+    """Return the card operation that is open on a subject, with its payment."""
+    return open_on(subject).select_related("payment").first()

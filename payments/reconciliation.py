@@ -53,7 +53,7 @@ def compare(since: datetime) -> Comparison:
     What is open with us may differ for 24 hours: the pump is at it. Raises ProviderUnreachable.
     """
     asked_at, theirs, seen = clock.now(), 0, set[UUID]()
-    ours = Operation.objects.filter(pk__gte=_first_id(since), created_at__gte=since).filter(KNOWN_THERE)
+    ours = Operation.objects.filter(pk__gte=clock.first_id(since), created_at__gte=since).filter(KNOWN_THERE)
     told = set(ours.filter(ended_at=None).values_list("pk", flat=True))
     found: list[Difference] = []
     for records in _chunks(provider.current().records(since - SKEW)):
@@ -69,11 +69,6 @@ def compare(since: datetime) -> Comparison:
         _leave(difference)
     log.info("reconciled", ours=count, theirs=theirs, differences=len(found))
     return Comparison(count, theirs, found)
-
-
-def _first_id(since: datetime) -> UUID:
-    """Ids are UUIDv7: what was made since then lies at the end of the primary key."""
-    return UUID(int=int(since.timestamp() * 1000) << 80)
 
 
 def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:

@@ -12,7 +12,8 @@ from checkout import reading, states
 from checkout.models import Checkout, Item, PaymentRequest, Refund
 from checkout.states import Status
 from config.lib import clock
-from payments.models import Merchant, Operation
+from payments import operations
+from payments.models import Merchant
 
 _ITEM = ("item_ref", "name", "quantity", "unit_price", "currency", "category", "custom_data")
 _REFUND = (
@@ -34,9 +35,7 @@ def with_parts(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     items = Item.objects.filter(**own).order_by("position")
     refunds = Refund.objects.filter(**own).order_by("-created_at")
     shares = PaymentRequest.objects.filter(**own).order_by("id")
-    open_operations = Operation.objects.filter(
-        payment__subject=OuterRef("pk"), payment__abandoned_at=None, state__in=Operation.OPEN, ended_at=None
-    )
+    open_operations = operations.open_on(OuterRef("pk"))
     return rows.annotate(
         item_parts=ArraySubquery(items.values(part=JSONObject(**{name: name for name in _ITEM}))),
         refund_parts=ArraySubquery(refunds.values(part=JSONObject(**{name: name for name in _REFUND}))),

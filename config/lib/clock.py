@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from functools import cache
+from uuid import UUID
 from zoneinfo import available_timezones
 
 from django.db import connection
@@ -17,6 +18,11 @@ def now() -> datetime:
         cursor.execute("SELECT clock_timestamp()")
         row: tuple[datetime] = cursor.fetchone()
     return row[0]
+
+
+def first_id(at: datetime) -> UUID:
+    """Return the lowest UUIDv7 that can have been made at a moment: what was made since then lies above it."""
+    return UUID(int=int(at.timestamp() * 1000) << 80)
 
 
 def iso(at: datetime | None) -> str | None:

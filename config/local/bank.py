@@ -30,7 +30,9 @@ def post_worker_init(worker: Any) -> None:
 
 def _send_notices() -> None:
     """What goes wrong once goes right the next time: the bank's books remember what is due."""
-    send_due = import_string("payments.providers.sandbox.notices.send_due")  # models want the apps to be there
+    send_due = import_string(
+        "payments.providers.sandbox.notices.send_due"
+    )  # models want the apps to be there
     while True:
         time.sleep(SECONDS_BETWEEN_NOTICES)
         try:

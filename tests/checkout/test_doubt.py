@@ -3,30 +3,36 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db.models import F
 
-from checkout import proof, refunds, tasks, transitions
+from checkout import finishing, proof, refunds, tasks, transitions
 from checkout.models import Checkout
 from config.lib import clock
 from payments import ledger, operations
-from payments.models import Discrepancy, Operation, Payment
-from payments.provider import Outcome
+from payments.models import Discrepancy, Operation
+from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import misbehaving
-from payments.providers.sandbox.models import Call, Charge, Fault
+from payments.providers.sandbox.models import Call, Fault
+from tests.checkout.test_doubtful_payments import (
+    InDoubt,
+    break_down,
+    events,
+    overhear,
+    pass_time,
+    pump,
+    seen,
+)
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
 from tests.refusals import nothing_moves, refused
-from webhooks.models import Event
 
 pytestmark = pytest.mark.django_db
 UNDONE = ["down", "error", "hang"]
 DONE = ["done_then_hang", "done_then_reset", "done_then_error", "nonsense"]
 KINDS = ["authorize", "capture", "void", "refund"]
-InDoubt: TypeAlias = Callable[..., Operation]
 
 
 @pytest.fixture(autouse=True)
@@ -38,42 +44,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
-    """What the bank is asked from now on, whether it answers or not."""
-    asked: list[tuple[str, UUID]] = []
-    answer = misbehaving.call
-
-    def call(verb: str, arguments: dict[str, Any]) -> Outcome:
-        asked.append((verb, arguments["key"]))
-        return answer(verb, arguments)
-
-    monkeypatch.setattr(misbehaving, "call", call)
-    return asked
-
-
-def break_down(verb: str, mode: str, times: int = 1) -> None:
-    misbehaving.set_fault(verb=verb, mode=mode, times=times)
-
-
-def pump() -> None:
-    """Let the pump run at a moment when everything that is open is due."""
-    Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
-    tasks.finish_operations()
-
-
-def pass_time(operation: Operation, **span: float) -> None:
-    rows = Operation.objects.filter(pk=operation.pk)
-    rows.update(created_at=F("created_at") - timedelta(**span))
-
-
-def seen(checkout: Checkout) -> tuple[str, str, str]:
-    """How the checkout, its newest payment and the bank's newest charge stand."""
-    checkout.refresh_from_db()
-    payment, charge = Payment.objects.latest("created_at"), Charge.objects.order_by("-id").first()
-    return checkout.status, payment.status, charge.state if charge else ""
-
-
-def events() -> list[str]:
-    return list(Event.objects.order_by("id").values_list("type", flat=True))
+    return overhear(monkeypatch)
 
 
 @pytest.fixture
@@ -232,92 +203,40 @@ class TestCapture:
             refund = api.post(f"{path}/refund", {"merchant_refund_ref": "r-1"})
             refused(refund, 409, "operation_in_progress")
 
-
-class TestAuthorize:
-    def test_a_hold_found_while_the_payer_waits_gives_the_merchant_the_full_time(
-        self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any]
-    ) -> None:
-        operation = in_doubt("authorize", "done_then_reset")
-        pass_time(operation, seconds=45)
-        before = clock.now()
-        pump()
-        assert seen(unpaid) == ("authorized", "authorized", "held")
-        assert unpaid.authorized_at is not None and unpaid.authorized_at >= before
-        assert unpaid.capture_before == unpaid.authorized_at + timedelta(seconds=120)
-        assert events() == ["checkout.authorized"]
-        assert calls == [("authorize", operation.pk), ("look_up", operation.pk)]
-
-    def test_what_never_arrived_is_sent_again_under_the_same_key(
-        self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any]
-    ) -> None:
-        operation = in_doubt("authorize", times=2)
-        pump()
-        assert seen(unpaid) == ("created", "authorizing", "")
-        pump()
-        assert seen(unpaid) == ("authorized", "authorized", "held")
-        assert calls == [(verb, operation.pk) for verb in ("authorize", *("look_up", "authorize") * 2)]
-
-    @pytest.mark.parametrize(("age", "seconds"), [(0, 2), (59, 2), (61, 10), (3600, 10), (86_000, 10)])
-    def test_is_asked_about_every_2_s_and_after_a_minute_every_10_s(
-        self, in_doubt: InDoubt, age: int, seconds: int
-    ) -> None:
-        operation = in_doubt("authorize")
-        break_down("look_up", "down")
-        pass_time(operation, seconds=age)
+    def test_is_asked_about_at_most_10_s_after_its_deadline(self, in_doubt: InDoubt) -> None:
+        operation = in_doubt("capture", times=2)
+        Operation.objects.filter(pk=operation.pk).update(attempts=20)
         pump()
         operation.refresh_from_db()
-        assert operation.next_attempt_at is not None
-        wait = operation.next_attempt_at - clock.now()
-        assert timedelta(seconds=seconds - 1) < wait <= timedelta(seconds=seconds)
+        assert operation.state == "unknown" and operation.next_attempt_at is not None
+        assert operation.next_attempt_at - clock.now() <= timedelta(seconds=10)
 
-    def test_for_a_minute_no_other_card_takes_its_place(
-        self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
+    def test_a_pump_that_stalled_opens_no_second_fence(
+        self, unpaid: Checkout, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        pass_time(in_doubt("authorize"), seconds=58)
-        with nothing_moves(), pytest.raises(transitions.OperationInProgress):
-            pay(unpaid)
-
-    @pytest.mark.parametrize("mode", ["done_then_reset", "down"])
-    def test_after_a_minute_another_card_does_and_the_first_is_let_go_whenever_it_is_found(
-        self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout], mode: str
-    ) -> None:
-        first = in_doubt("authorize", mode)
-        pass_time(first, seconds=61)
-        paid = pay(unpaid, "5555555555554444")
-        assert (paid.status, events()) == ("authorized", ["checkout.authorized"])
-        first.payment.refresh_from_db()
-        assert first.payment.abandoned_at is not None and paid.payment != first.payment
-        transitions.capture(paid.merchant, paid.pk, cause=CAUSE)
-        pump()
-        pass_time(first, hours=24)
-        pump()
-        first.payment.refresh_from_db()
-        assert first.payment.status == ("voided" if mode == "done_then_reset" else "declined")
-        assert [charge.state for charge in Charge.objects.filter(payment=first.payment_id)] == (
-            ["voided"] if mode == "done_then_reset" else []
-        )
-        assert (seen(unpaid), events()) == (("captured",) * 3, ["checkout.authorized"])
-
-    def test_a_hold_that_is_found_before_another_card_is_used_is_let_go_too(
-        self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
-    ) -> None:
-        pass_time(in_doubt("authorize", "done_then_reset"), seconds=61)
-        transitions.use_another_card(unpaid.pk)
-        pump()
-        pump()
-        assert (seen(unpaid), events()) == (("created", "voided", "voided"), [])
-        assert pay(unpaid).status == "authorized"
-
-    def test_an_unpaid_checkout_expires_all_the_same_and_the_hold_is_let_go(
-        self, unpaid: Checkout, in_doubt: InDoubt
-    ) -> None:
-        operation = in_doubt("authorize", "done_then_reset")
+        stalled, look_up = in_doubt("capture"), operations.look_up
+        unpaid.refresh_from_db()
         make_late(unpaid)
-        tasks.keep_deadlines()
-        assert seen(unpaid)[0] == "created", "the payer still waits"
-        pass_time(operation, seconds=61)
-        tasks.keep_deadlines()
-        assert seen(unpaid) == ("expired", "authorizing", "held")
-        pump()
-        pump()
-        assert (seen(unpaid), events()) == (("expired", "voided", "voided"), [])
+
+        def overtaken(operation: Operation) -> Outcome:
+            outcome = look_up(operation)
+            monkeypatch.setattr(operations, "look_up", look_up)
+            pump()
+            return outcome
+
+        monkeypatch.setattr(operations, "look_up", overtaken)
+        finishing.finish(stalled)
+        assert Operation.objects.filter(kind="void").count() == 1
+        assert (seen(unpaid), events()[1:]) == (("voided",) * 3, ["checkout.voided"])
+
+    @pytest.mark.parametrize("no", [Verdict.DECLINED, Verdict.FAILED])
+    def test_a_clear_no_is_a_502_and_changes_nothing(
+        self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch, no: Verdict
+    ) -> None:
+        before = api.get(f"checkouts/{held.pk}").json()
+        with monkeypatch.context() as patched:
+            patched.setattr(misbehaving, "call", lambda *_: Outcome(no, reason="refused"))
+            refused(api.post(f"checkouts/{held.pk}/capture"), 502, "provider_error")
+        assert api.get(f"checkouts/{held.pk}").json() == before
+        assert seen(held) == ("authorized", "authorized", "held") and ledger.balances(held.pk) == {}
+        assert api.post(f"checkouts/{held.pk}/capture").status_code == 200

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import orjson
 import pytest
@@ -20,7 +20,8 @@ from payments import ledger
 from payments.models import Discrepancy, Merchant, Operation
 from payments.provider import Record, Verdict
 from payments.providers.sandbox import bank, misbehaving, notices
-from payments.providers.sandbox.models import Call, Charge, Notice
+from payments.providers.sandbox.models import Call, Notice
+from tests.checkout.test_doubtful_payments import pass_time, pump
 from tests.factories import CAUSE
 from tests.refusals import nothing_moves
 
@@ -95,8 +96,7 @@ class TestASettledRefund:
         assert set(ledger.balances(accepted.payment.checkout_uuid).values()) == {0}
 
     def test_is_found_without_it(self, accepted: Operation) -> None:
-        Operation.objects.filter(pk=accepted.pk).update(next_attempt_at=clock.now())
-        tasks.finish_operations()
+        pump()
         assert end_of(accepted) == ("refunded", "succeeded", "settled")
 
     def test_told_twice_is_settled_once(self, accepted: Operation, posted: list[int]) -> None:
@@ -107,6 +107,22 @@ class TestASettledRefund:
             tasks.finish_operations()
         assert not Discrepancy.objects.exists()
         assert Operation.objects.filter(kind="refund").count() == 1
+
+    def test_told_late_as_pending_is_no_discrepancy(self, accepted: Operation) -> None:
+        pump()
+        assert end_of(accepted)[1] == "succeeded"
+        with nothing_moves():
+            assert send(told(accepted, Verdict.PENDING)).status_code == 204
+        assert not Discrepancy.objects.exists()
+
+    def test_that_does_not_come_for_a_day_is_left_for_a_person_once(self, accepted: Operation) -> None:
+        Call.objects.filter(kind="refund").update(settles_at="2100-01-01T00:00Z")
+        pass_time(accepted, hours=25)
+        for silent in (1, 0):  # the bank says nothing, then "pending" once more
+            misbehaving.set_fault(verb="look_up", mode="down", times=silent)
+            pump()
+            assert end_of(accepted) == ("refunding", "pending", "pending")
+            assert Discrepancy.objects.get(operation=accepted).kind == "in_doubt_for_a_day"
 
     def test_that_fails_leaves_it_captured_and_a_new_ref_may_try(
         self, unpaid: Checkout, pay: Callable[..., Checkout], posted: list[int]
@@ -123,37 +139,6 @@ class TestASettledRefund:
         again = refunds.accept(merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         assert not again.is_new and again.refund.failure_reason == "card_account_closed"
         assert ledger.balances(unpaid.pk) == {"provider": 9000, "merchant": -9000}
-
-
-@pytest.mark.parametrize("kind", ["void", "refund"])
-class TestAnActInDoubt:
-    @pytest.mark.parametrize("mode", ["down", "done_then_error", "nonsense"])
-    def test_is_repeated_under_its_key_until_it_is_confirmed(
-        self, held: Checkout, monkeypatch: pytest.MonkeyPatch, kind: str, mode: str
-    ) -> None:
-        keys: list[UUID] = []
-        call = misbehaving.call
-
-        def counted(verb: str, arguments: dict[str, Any]) -> Any:
-            keys.extend([arguments["key"]] * (verb == kind))
-            return call(verb, arguments)
-
-        monkeypatch.setattr(misbehaving, "call", counted)
-        misbehaving.set_fault(verb=kind, mode=mode, times=3)
-        if kind == "void":
-            transitions.cancel(held.merchant, held.pk, cause=CAUSE)
-        else:
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
-            refunds.accept(held.merchant, held.pk, ref="r-1", cause=CAUSE)
-        for _ in range(6):
-            Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
-            tasks.finish_operations()
-        operation = Operation.objects.get(kind=kind)
-        assert (operation.state, keys) == ("succeeded", [operation.pk] * 4)
-        assert Call.objects.get(kind=kind).key == operation.pk
-        assert Charge.objects.values_list("state", "refunded_amount").get() == (
-            ("voided", 0) if kind == "void" else ("captured", 9000)
-        )
 
 
 class TestAMessage:
@@ -210,8 +195,7 @@ class TestAMessage:
     def test_that_is_not_signed_is_a_400_and_one_discrepancy(self, accepted: Operation, header: str) -> None:
         with nothing_moves():
             for _ in range(2):
-                answer = send(told(accepted, Verdict.SUCCEEDED), header=header)
-                assert answer.status_code == 400
+                assert send(told(accepted, Verdict.SUCCEEDED), header=header).status_code == 400
             tasks.finish_operations()
         assert Discrepancy.objects.get().kind == "forged_notification"
 
@@ -221,9 +205,22 @@ class TestAMessage:
             answer = send(told(accepted, Verdict.SUCCEEDED), at=time.time() + seconds)
         assert (answer.status_code, Discrepancy.objects.get().kind) == (400, "forged_notification")
 
-    @pytest.mark.parametrize("body", [b"", b"{", b"\xff\x00", b'{"id": 1}'])
-    def test_of_garbage_or_without_a_signature_is_a_400(self, db: None, body: bytes) -> None:
-        assert Client().post(PATH, body, content_type="application/json").status_code == 400
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"",
+            b"{",
+            b"\xff\x00",
+            b"[]",
+            b'{"id": 1}',
+            b'{"id":"x","verdict":"pending","record":{"key":5,"payment":5,"account":5}}',
+        ],
+    )
+    @pytest.mark.parametrize("is_signed", [False, True])
+    def test_of_garbage_is_a_400_signed_or_not(self, db: None, body: bytes, is_signed: bool) -> None:
+        headers = {notices.HEADER: notices.sign(body, int(time.time()))} if is_signed else {}
+        answer = Client().post(PATH, body, content_type="application/json", headers=headers)
+        assert answer.status_code == 400
         assert Discrepancy.objects.get().kind == "forged_notification"
 
     def test_is_a_post(self, db: None) -> None:

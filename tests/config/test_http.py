@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from checkout import transitions
 from checkout.models import Checkout
@@ -14,7 +15,11 @@ from config.lib import deadline, http
 from config.lib.deadline import Deadline
 from payments.provider import Outcome
 from payments.providers.sandbox import line
+from tests.conftest import Api
 from tests.factories import CAUSE
+from tests.hosted_page import test_sandbox_api
+from tests.hosted_page.test_pages import Payer, words
+from tests.refusals import nothing_moves, refused
 
 ANSWER = b"HTTP/1.1 %s\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndone"
 NO_BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\ndone"
@@ -37,6 +42,12 @@ def peer(act: Peer) -> Iterator[tuple[str, list[bytes]]]:
         thread.start()
         yield f"http://127.0.0.1:{server.getsockname()[1]}", heard
         thread.join(timeout=5)
+
+
+def nobody() -> str:
+    """An address of this machine at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
 def says(raw: bytes) -> Peer:
@@ -93,11 +104,40 @@ class TestPost:
                 http.post(url, b"", {}, seconds=0.2)
             assert time.monotonic() - began < 0.9, "the peer would be at it for longer"
 
+    @pytest.mark.parametrize("seconds", [0, -1.5])
+    def test_sends_nothing_when_no_time_is_left(self, seconds: float) -> None:
+        with peer(says(ANSWER % b"200 OK")) as (url, heard):
+            with pytest.raises(http.NoAnswer):
+                http.post(url, b"late", {}, seconds=seconds)
+            assert heard == [] and http.post(url, b"in time", {}, seconds=5).is_success
+        assert len(heard) == 1
+
     def test_nobody_there_is_no_answer(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            port = server.getsockname()[1]
         with pytest.raises(http.NoAnswer):
-            http.post(f"http://127.0.0.1:{port}", b"", {}, seconds=5)
+            http.post(nobody(), b"", {}, seconds=5)
+
+
+@pytest.mark.django_db
+class TestABankThatIsNotThere:
+    @pytest.fixture(autouse=True)
+    def _gone(self, settings: Settings) -> None:
+        settings.BANK_URL = nobody()
+
+    def test_shows_the_payer_that_it_is_busy_until_it_is_back(
+        self, unpaid: Checkout, settings: Settings
+    ) -> None:
+        lea = Payer(unpaid)
+        lea.sign_in()
+        lea.post("/split", split="all")
+        with nothing_moves():
+            page = lea.get("/card")
+        assert page.status_code == 503 and "The bank is slow just now" in words(page)
+        settings.BANK_URL = ""
+        assert lea.get("/card").status_code == 302
+
+    def test_is_a_503_to_who_pays_by_the_helper(self, api: Api, unpaid: Checkout) -> None:
+        with nothing_moves():
+            refused(test_sandbox_api.post(api, unpaid, "pay", {}), 503, "service_unavailable")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from types import SimpleNamespace
 from uuid import UUID
 
 import orjson
@@ -11,15 +10,12 @@ import pytest
 from pytest_django.fixtures import Settings
 from uuid_utils.compat import uuid7
 
-from checkout import proof, tasks, transitions
-from checkout.models import Checkout
 from config.lib import clock, http
 from payments import provider
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank, line, misbehaving, views
 from payments.providers.sandbox.models import Call, Charge, Fault
-from tests.factories import CAUSE, make_late
 
 PATIENCE = 5.0
 VISA, ASKING = "4242424242424242", "4000002500003155"
@@ -120,6 +116,19 @@ class TestTheContract:
         assert (again.verdict, again.reason) == (Verdict.FAILED, "nothing_to_refund")
         assert teller.charge().refunded_amount == 9000
 
+    def test_promises_no_more_than_was_taken_and_keeps_every_promise(self, settings: Settings) -> None:
+        settings.SANDBOX_REFUND_SECONDS = 1
+        first, second = Teller(), Teller()
+        for teller in (first, second):
+            teller.before("refund")
+            assert teller.ask("refund", amount=5000).verdict == Verdict.PENDING
+            refused = teller.ask("refund", amount=4001)
+            assert (refused.verdict, refused.reason) == (Verdict.FAILED, "nothing_to_refund")
+            assert teller.ask("refund", amount=4000).verdict == Verdict.PENDING
+        line.ask("hasten", payments=[first.payment.pk, second.payment.pk], seconds=1)
+        bank.settle_due()
+        assert first.charge().refunded_amount == second.charge().refunded_amount == 9000
+
     def test_a_card_token_is_good_once_and_for_its_subject_alone(self) -> None:
         first, thief = Teller(), Teller()
         thief.token = first.token
@@ -160,6 +169,10 @@ class TestTheContract:
 
 
 class TestFaults:
+    def test_are_set_over_the_line(self) -> None:
+        line.ask("set_fault", verb="capture", mode="down", times=2)
+        assert Fault.objects.values_list("verb", "mode", "times").get() == ("capture", "down", 2)
+
     @pytest.mark.parametrize("mode", [mode for mode in Fault.Mode if not mode.startswith("notify")])
     def test_give_no_answer_and_the_look_up_knows_whether_it_was_done(self, mode: str) -> None:
         is_done = mode.startswith("done") or mode == "nonsense"
@@ -175,88 +188,3 @@ class TestFaults:
             assert teller.ask(kind, key).verdict in (Verdict.SUCCEEDED, Verdict.PENDING), kind
             assert Call.objects.filter(key=key).count() == 1
             assert Call.objects.filter(charge=teller.charge(), kind=kind).count() == 1
-
-
-@pytest.fixture
-def no_sleep(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long the bank would have slept."""
-    slept: list[float] = []
-    monkeypatch.setattr(misbehaving, "time", SimpleNamespace(sleep=slept.append))
-    return slept
-
-
-def pump() -> None:
-    Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
-    tasks.finish_operations()
-
-
-class TestTheCards:
-    """Each ends as INTERFACE.md 7 says."""
-
-    def test_0341_takes_two_seconds_a_call(
-        self, unpaid: Checkout, pay: Callable[..., Checkout], no_sleep: list[float]
-    ) -> None:
-        held = pay(unpaid, "4000000000000341")
-        assert transitions.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
-        assert no_sleep == [2, 2]
-
-    def test_6975_is_captured_though_the_answer_is_lost(
-        self, unpaid: Checkout, pay: Callable[..., Checkout]
-    ) -> None:
-        held = pay(unpaid, "4000000000006975")
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
-        assert Charge.objects.get().state == "captured"
-        make_late(held)
-        tasks.keep_deadlines()
-        pump()
-        held.refresh_from_db()
-        assert held.status == "authorized", "the bank is silent for five seconds"
-        Charge.objects.update(silent_until=clock.now())
-        pump()
-        held.refresh_from_db()
-        assert (held.status, Call.objects.filter(kind="capture").count()) == ("captured", 1)
-        assert proof.breaches() == []
-
-    def test_6983_ends_voided_at_the_deadline(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
-        held = pay(unpaid, "4000000000006983")
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
-        pump()
-        assert Operation.objects.get(kind="capture").state == "unknown"
-        make_late(held)
-        pump()
-        held.refresh_from_db()
-        assert (held.status, held.void_reason, held.voided_at) == (
-            "voided",
-            "auth_expired",
-            held.capture_before,
-        )
-        assert Charge.objects.get().state == "voided" and proof.breaches() == []
-
-    def test_8013_is_voided_at_the_eleventh_time(
-        self, unpaid: Checkout, pay: Callable[..., Checkout]
-    ) -> None:
-        held = pay(unpaid, "4000000000008013")
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
-        states = []
-        for _ in range(11):
-            pump()
-            states.append(Operation.objects.get(kind="void").state)
-        assert states == ["unknown"] * 10 + ["succeeded"]
-        assert Charge.objects.get().state == "voided"
-
-    @pytest.mark.parametrize(("confirms", "status"), [(True, "authorized"), (False, "created")])
-    def test_3155_asks_and_goes_on_as_the_payer_answers(
-        self, unpaid: Checkout, pay: Callable[..., Checkout], confirms: bool, status: str
-    ) -> None:
-        assert pay(unpaid, ASKING).status == "created"
-        asked = Operation.objects.get()
-        assert asked.state == "needs_action" and str(asked.pk) in asked.action_url
-        line.ask("answer_challenge", key=asked.pk, is_confirmed=confirms)
-        pump()
-        unpaid.refresh_from_db()
-        assert (unpaid.status, Operation.objects.get().reason) == (
-            status,
-            "" if confirms else "challenge_failed",
-        )

@@ -47,15 +47,12 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
     `charge` has payment, account, amount (minor units), currency and return_url.
     """
     with transaction.atomic():
-        repeated = _answered(key)
+        tokens = CardToken.objects.select_for_update().filter(digest=crypto.digest(card_token))
+        token = tokens.filter(subject=subject).first()
+        repeated = _answered(key)  # after the lock: the same call may be here twice at the same time
         if repeated:
             return repeated
-        token = (
-            CardToken.objects.select_for_update()
-            .filter(digest=crypto.digest(card_token), subject=subject, used_at=None)
-            .first()
-        )
-        if token is None:
+        if token is None or token.used_at is not None:
             return Outcome(Verdict.DECLINED, reason="invalid_token")
         token.used_at = clock.now()
         token.save(update_fields=["used_at"])

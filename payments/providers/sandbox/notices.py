@@ -73,7 +73,7 @@ def read(header: str, body: bytes) -> Notification:
     try:
         content = orjson.loads(body)
         return Notification(content["id"], as_record(content["record"] | {"verdict": content["verdict"]}))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ForgedNotification from error
 
 

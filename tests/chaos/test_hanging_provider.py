@@ -1,0 +1,120 @@
+"""A provider that hangs under a hundred captures: a few wait for it, all others are answered at once."""
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+import requests
+
+from tests.chaos.world import World
+from tests.journeys.merchant import Merchant, refusal
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+MANY = 100
+READERS = 2  # few, so that what they measure is not this process's own work
+USUAL_SECONDS = 3.0
+HANGING_SECONDS = 8.0
+ANSWERED_WITHIN = 8.0  # INTERFACE.md 4
+MARGIN = 2.0  # for a machine that is busy
+READ_P99 = 0.25
+FACTOR = 3  # of what reads take as it is, where the machine is so busy that they take long anyway
+RECOVERED_WITHIN = 60.0
+BUSY, UNKNOWN = (503, "service_unavailable"), (504, "outcome_unknown")
+BEGUN = """
+SELECT p.checkout_uuid::text FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
+WHERE o.kind = 'capture' AND p.checkout_uuid = ANY(%s::uuid[])
+"""
+PAYMENTS = "SELECT id FROM payments_payment WHERE checkout_uuid = ANY(%s::uuid[])"
+TAKEN = """
+SELECT c.payment FROM bank_call l JOIN bank_charge c ON c.id = l.charge_id
+WHERE l.kind = 'capture' AND l.verdict = 'succeeded' AND c.payment = ANY(%s)
+"""
+
+
+@pytest.fixture
+def hanging(whole: tuple[World, Service]) -> Iterator[tuple[World, Service]]:
+    """The world, whose bank answers again in the end."""
+    world, service = whole
+    yield world, service
+    world.end_faults("capture")
+    service.prove_ledger()
+
+
+@contextmanager
+def reading(merchant: Merchant, checkout_uuid: str, *, at_least: float) -> Iterator[list[float]]:
+    """Read without pause for as long as the block runs, and so many seconds; each read's seconds in the end."""
+    seconds: list[float] = []
+    is_over = threading.Event()
+    end = time.monotonic() + at_least
+
+    def read() -> None:
+        with requests.Session() as session:
+            session.trust_env = False
+            session.headers.update(merchant.headers)
+            while not is_over.is_set():
+                answer = session.get(f"{merchant.base_url}/api/merchant/v1/checkouts/{checkout_uuid}")
+                seconds.append(answer.elapsed.total_seconds())
+                assert answer.status_code == 200, answer.text
+
+    with ThreadPoolExecutor(READERS) as pool:
+        readers = [pool.submit(read) for _ in range(READERS)]
+        try:
+            yield seconds
+            time.sleep(max(0.0, end - time.monotonic()))
+        finally:
+            is_over.set()
+    for reader in readers:
+        reader.result()
+
+
+def p99(seconds: list[float]) -> float:
+    return statistics.quantiles(seconds, n=100)[98]
+
+
+def capture(merchant: Merchant, checkout_uuid: str) -> requests.Response:
+    url = f"{merchant.base_url}/api/merchant/v1/checkouts/{checkout_uuid}/capture"
+    return requests.post(url, json={}, headers=merchant.headers, timeout=60)
+
+
+def captured_in_the_end(merchant: Merchant, checkout_uuid: str) -> bool:
+    """Capture again as often as the service asks for it; return whether a 200 came of it."""
+    end = time.monotonic() + RECOVERED_WITHIN
+    while "Retry-After" in (answer := capture(merchant, checkout_uuid)).headers and time.monotonic() < end:
+        time.sleep(int(answer.headers["Retry-After"]))
+    return answer.status_code == 200
+
+
+class TestAProviderThatHangs:
+    def test_under_a_hundred_captures_holds_up_nobody_else(self, hanging: tuple[World, Service]) -> None:
+        world, service = hanging
+        merchant = service.new_merchant()
+        with ThreadPoolExecutor(4) as pool:
+            checkouts = list(pool.map(lambda _: merchant.held(), range(MANY)))
+        with reading(merchant, checkouts[0], at_least=USUAL_SECONDS) as usual:
+            pass
+        world.set_fault("capture", "hang", 10 * MANY)
+        with (
+            reading(merchant, checkouts[0], at_least=HANGING_SECONDS) as meanwhile,
+            ThreadPoolExecutor(MANY) as pool,
+        ):
+            answers = list(pool.map(lambda one: capture(merchant, one), checkouts))
+        begun = {row[0] for row in world.rows(BEGUN, checkouts)}
+        world.end_faults("capture")
+
+        surplus = [one for one, answer in zip(checkouts, answers, strict=True) if answer.status_code == 503]
+        assert {refusal(answer) for answer in answers} == {BUSY, UNKNOWN}
+        assert all(int(answer.headers["Retry-After"]) >= 1 for answer in answers)
+        assert begun == set(checkouts) - set(surplus), "of a surplus capture nothing is begun"
+        assert max(answer.elapsed.total_seconds() for answer in answers) < ANSWERED_WITHIN + MARGIN
+        assert p99(meanwhile) <= max(READ_P99, FACTOR * p99(usual))
+
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(lambda one: captured_in_the_end(merchant, one), checkouts))
+        payments = [row[0] for row in world.rows(PAYMENTS, checkouts)]
+        taken = [row[0] for row in world.rows(TAKEN, payments, of_bank=True)]
+        assert sorted(taken) == sorted(payments), "each is captured once at the bank"

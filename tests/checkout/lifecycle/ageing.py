@@ -1,0 +1,21 @@
+"""Time that passes when a test says so."""
+
+from datetime import timedelta
+
+from django.db.models import DateTimeField, F
+
+from checkout.models import Checkout, Refund
+from payments.models import Discrepancy, Operation, Payment
+from webhooks.models import Delivery, Event
+
+AGEING = (Checkout, Refund, Payment, Operation, Discrepancy, Event, Delivery)
+
+
+def let_pass(seconds: float) -> None:
+    """Make all that the product knows this much older: the database's clock cannot be put forward.
+
+    The history and the ledger are append-only and stay as they are.
+    """
+    for model in AGEING:
+        times = [field.name for field in model._meta.concrete_fields if isinstance(field, DateTimeField)]
+        model._default_manager.update(**{name: F(name) - timedelta(seconds=seconds) for name in times})

@@ -1,0 +1,249 @@
+"""The lifecycle driven at random: the real verbs, the real database, a provider that does its worst."""
+
+import contextlib
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from django.db import connection, transaction
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
+
+from checkout import finishing, notifications, reading, refunds, tasks, transitions
+from checkout.models import Change, Checkout
+from config.lib import clock
+from payments.models import Discrepancy, Merchant, Operation, Payment
+from payments.provider import CardUse, Verdict
+from tests import factories
+from tests.checkout.lifecycle import ageing, reference, truth
+from tests.checkout.lifecycle.scripted import CallerDied, Happens, ScriptedProvider
+from tests.checkout.lifecycle.tales import Tale
+from tests.factories import CAUSE
+from tests.refusals import nothing_moves
+
+Moves = list[tuple[UUID, str, str]]
+REFUSALS = (transitions.StateConflict, transitions.OperationInProgress, refunds.RefundRefConflict)
+UNCLEAR = (transitions.OutcomeUnknown, transitions.ProviderRefused, CallerDied)
+TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)  # seconds; an abandoned payment rests last
+scripts = st.lists(st.sampled_from(Happens), max_size=2)
+
+
+class Lifecycle(RuleBasedStateMachine):
+    """Each rule is something that happens; after each, what the reference allows is what has happened."""
+
+    checkouts: Bundle[UUID] = Bundle("checkouts")
+
+    def __init__(self, merchant: Merchant, stranger: Merchant, bank: ScriptedProvider) -> None:
+        super().__init__()
+        self.merchant, self.stranger, self.bank = merchant, stranger, bank
+        self.lead = factories.CustomerFactory.create()
+        self.states: dict[UUID, str] = {}
+        self.refs: dict[str, UUID] = {}
+        self.moves_seen = 0
+        self.savepoint = transaction.savepoint()
+        bank.forget()
+
+    def teardown(self) -> None:
+        try:
+            if sys.exc_info()[0] is None:  # else a step has failed already
+                self._come_to_rest()
+        finally:
+            transaction.savepoint_rollback(self.savepoint)
+            connection.run_on_commit = []
+
+    @rule(
+        target=checkouts,
+        minutes=st.none() | st.integers(2, 90),
+        acts=st.sampled_from([[], ["authorize"], ["authorize", "capture"]]),
+        script=scripts,
+        is_refunded=st.booleans(),
+    )
+    def create(self, minutes: int | None, acts: list[str], script: list[Happens], is_refunded: bool) -> UUID:
+        """Begin a checkout and bring it some way; the script is for the last act."""
+        expiry = clock.now() + timedelta(minutes=minutes) if minutes else None
+        checkout = factories.checkout(self.merchant, merchant_expires_at=expiry)
+        self.states[checkout.pk] = "created"
+        for act in acts:
+            faults = script if act == acts[-1] else []
+            {"authorize": self.authorize, "capture": self.capture}[act](checkout.pk, faults)
+        if is_refunded and self.states[checkout.pk] == "captured":
+            self.refund(checkout.pk, f"r-{len(self.refs) + 1}")
+        return checkout.pk
+
+    @rule(checkout=checkouts, script=scripts)
+    def authorize(self, checkout: UUID, script: list[Happens]) -> None:
+        card = CardUse(f"tok_{uuid4()}")
+        self._do(
+            "authorize",
+            checkout,
+            lambda: transitions.authorize(checkout, card=card, lead=self.lead, cause=CAUSE),
+            script,
+        )
+
+    @precondition(lambda self: self.bank.asks())
+    @rule(checkout=checkouts, is_confirmed=st.booleans(), comes_back=st.booleans(), script=scripts)
+    def answer_challenge(
+        self, checkout: UUID, is_confirmed: bool, comes_back: bool, script: list[Happens]
+    ) -> None:
+        for payment in Payment.objects.filter(subject=checkout):
+            self.bank.answer_challenge(payment.pk, is_confirmed=is_confirmed)
+        if comes_back:
+            self._let(lambda: finishing.finish_now(checkout), script)
+
+    @rule(checkout=checkouts)
+    def use_another_card(self, checkout: UUID) -> None:
+        seen = truth.see(checkout, self.states[checkout])
+        transitions.use_another_card(checkout)
+        assert self._moves() == []
+        is_given_up = seen.doubt == "authorize" and (seen.is_asked or not reference.is_bound(seen))
+        near = reference.is_bound(seen) != reference.is_bound(truth.later(seen))
+        assert near or bool(truth.see(checkout, self.states[checkout]).doubt) == (
+            bool(seen.doubt) and not is_given_up
+        )
+
+    @rule(checkout=checkouts, script=scripts)
+    def capture(self, checkout: UUID, script: list[Happens]) -> None:
+        self._do(
+            "capture", checkout, lambda: transitions.capture(self.merchant, checkout, cause=CAUSE), script
+        )
+
+    @rule(checkout=checkouts)
+    def cancel(self, checkout: UUID) -> None:
+        self._do("cancel", checkout, lambda: transitions.cancel(self.merchant, checkout, cause=CAUSE))
+
+    @rule(checkout=checkouts, ref=st.sampled_from(["r-1", "r-2", "r-3", "r-4"]))
+    def refund(self, checkout: UUID, ref: str) -> None:
+        def accept() -> None:
+            refunds.accept(self.merchant, checkout, ref=ref, cause=CAUSE)
+
+        if ref in self.refs:
+            with nothing_moves():
+                assert _is_refused(accept) == (self.refs[ref] != checkout)
+            return
+        was_captured = self.states[checkout] == "captured"
+        self._do("refund", checkout, accept)
+        if was_captured:
+            self.refs[ref] = checkout
+
+    @precondition(lambda self: self.bank.pending())
+    @rule(fails=st.booleans())
+    def conclude_refunds(self, fails: bool) -> None:
+        self.bank.conclude_refunds(fails=fails)
+
+    @precondition(lambda self: bool(self.bank.calls))
+    @rule(checkout=checkouts, tale=st.sampled_from(Tale), newest=st.integers(0, 3), times=st.integers(1, 2))
+    def hear(self, checkout: UUID, tale: Tale, newest: int, times: int) -> None:
+        rows = Operation.objects.filter(payment__checkout_uuid=checkout).select_related("payment")
+        found = list(rows.order_by("-pk"))
+        if not found:
+            return
+        operation = found[newest % len(found)]
+        record = tale.about(operation, self.bank, self.stranger)
+        expected = tale.contradiction(operation, record)
+        with nothing_moves() if expected else contextlib.nullcontext():
+            for _ in range(times):
+                notifications.hear(record)
+        assert self._moves() == []
+        left = Discrepancy.objects.filter(subject=record.key, kind__startswith="notification")
+        assert not expected or left.filter(kind=expected).count() == 1
+
+    @precondition(lambda self: bool(self.bank.on_the_way))
+    @rule()
+    def delayed_calls_arrive(self) -> None:
+        self.bank.arrive()
+
+    @rule(checkout=checkouts)
+    def read(self, checkout: UUID) -> None:
+        def read() -> None:
+            told.append(reading.one(Checkout.objects.filter(merchant=self.merchant), checkout).status)
+
+        told: list[str] = []
+        self._do("read", checkout, read)
+        assert told == [self.states[checkout]]
+
+    @rule()
+    def keep_deadlines(self) -> None:
+        seen = {checkout: truth.see(checkout, self.states[checkout]) for checkout in self.states}
+        tasks.keep_deadlines()
+        moves = self._moves()
+        for checkout, before in seen.items():
+            moved = [(origin, to) for uuid, origin, to in moves if uuid == checkout]
+            assert (False, moved) in (truth.due(before, "read"), truth.due(truth.later(before), "read"))
+
+    @rule(script=scripts)
+    def finish_operations(self, script: list[Happens]) -> None:
+        self._let(tasks.finish_operations, script)
+
+    @rule(seconds=st.sampled_from([1, 2, 5, 11, 11, 30, 61, 121, 650, 3700]))
+    def time_passes(self, seconds: int) -> None:
+        ageing.let_pass(seconds)
+
+    def _do(
+        self, verb: str, checkout: UUID, call: Callable[[], object], script: list[Happens] | None = None
+    ) -> None:
+        """Do it; the reference says whether it is refused, and which moves follow."""
+        seen = truth.see(checkout, self.states[checkout])
+        self._script(script)
+        still = all(truth.due(each, verb) == (True, []) for each in (seen, truth.later(seen)))
+        with nothing_moves() if still else contextlib.nullcontext():
+            is_refused = _is_refused(call)
+        is_confirmed = verb in ("cancel", "refund") or Verdict.SUCCEEDED in self.bank.heard
+        right = [truth.due(each, verb, is_confirmed=is_confirmed) for each in (seen, truth.later(seen))]
+        moves = self._moves()
+        if Happens.SLOW in (script or ()):  # the pumps have run meanwhile
+            assert is_refused in [refused for refused, _ in right]
+            assert {move[1:] for move in moves} <= reference.BY_THEMSELVES
+        else:
+            assert {move[0] for move in moves} <= {checkout}
+            assert (is_refused, [move[1:] for move in moves]) in right, (verb, seen)
+
+    def _let(self, pump: Callable[[], object], script: list[Happens]) -> None:
+        """Let a pump run: whatever it moves, moves by itself, not by anybody's wish."""
+        self._script(script)
+        with contextlib.suppress(CallerDied):
+            pump()
+        assert {move[1:] for move in self._moves()} <= reference.BY_THEMSELVES
+
+    def _script(self, script: list[Happens] | None) -> None:
+        self.bank.script.clear()
+        self.bank.script.extend(script or ())
+        self.bank.heard.clear()
+
+    def _moves(self) -> Moves:
+        """Return what has moved since the last look: a path from where each checkout was, by allowed moves."""
+        rows = Change.objects.filter(checkout__in=self.states).exclude(origin="").order_by("pk")
+        moves: Moves = list(rows.values_list("checkout_id", "origin", "to")[self.moves_seen :])
+        for checkout, origin, to in moves:
+            assert origin == self.states[checkout] and (origin, to) in reference.PAIRS
+            self.states[checkout] = to
+        self.moves_seen += len(moves)
+        return moves
+
+    def _come_to_rest(self) -> None:
+        """No more faults, and time: the pumps alone bring everything to its one right end."""
+        self.bank.on_the_way.clear()
+        for waited, seconds in enumerate(TO_REST):
+            if truth.is_at_rest():
+                break
+            self.bank.conclude_refunds(fails=False)
+            self.time_passes(seconds)
+            self._let(tasks.keep_deadlines, [])
+            self._let(tasks.finish_operations, [])
+            assert waited == 0 or not Operation.objects.filter(state="in_flight").exists(), "15 s are over"
+        truth.check(self.states, self.bank)
+        truth.check_rest(self.states, self.bank)
+
+    @invariant()
+    def the_books_are_true(self) -> None:
+        truth.check(self.states, self.bank)
+
+
+def _is_refused(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except REFUSALS:
+        return True
+    except UNCLEAR:
+        return False
+    return False

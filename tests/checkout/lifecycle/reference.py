@@ -1,0 +1,60 @@
+"""SPEC part 3 on one page, with INTERFACE.md 4 and 10: what may happen to a checkout, and when.
+
+It knows nothing of the product, its tables or its clock; the machine asks it what should have happened.
+"""
+
+from dataclasses import dataclass
+
+# (from, what happens): what follows.
+MOVES = {
+    ("created", "authorize"): "authorized",
+    ("created", "cancel"): "voided",
+    ("created", "expire"): "expired",
+    ("authorized", "capture"): "captured",
+    ("authorized", "cancel"): "voided",
+    ("authorized", "lapse"): "voided",
+    ("captured", "refund"): "refunding",
+    ("refunding", "settle"): "refunded",
+    ("refunding", "fail"): "captured",
+}
+PAIRS = {(origin, to) for (origin, _), to in MOVES.items()}
+REPEATED = {("captured", "capture"), ("voided", "cancel")}  # answered as the first time; nothing moves
+BY_THEMSELVES = {(origin, to) for (origin, act), to in MOVES.items() if act not in ("cancel", "refund")}
+HOLD, PATIENCE, CHALLENGE = 120.0, 60.0, 600.0  # seconds
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A checkout as a verb finds it; ages in seconds."""
+
+    state: str
+    age: float  # since it was created, once it is held since then
+    payable_for: float
+    doubt: str = ""  # the kind of the card operation that is open
+    doubt_age: float = 0.0
+    is_asked: bool = False  # its payer is being asked
+
+
+def is_bound(seen: Seen) -> bool:
+    """Whether an open operation holds all up: a silent authorization for a minute, a challenge for ten."""
+    if seen.doubt == "authorize":
+        return seen.doubt_age < (CHALLENGE if seen.is_asked else PATIENCE)
+    return bool(seen.doubt)
+
+
+def noticed(seen: Seen) -> str:
+    """Return the state of which a read tells: a passed deadline comes first."""
+    deadlines = {"created": ("expire", seen.payable_for), "authorized": ("lapse", HOLD)}
+    act, lasts = deadlines.get(seen.state, ("", 0.0))
+    return MOVES[seen.state, act] if act and seen.age >= lasts and not is_bound(seen) else seen.state
+
+
+def answer(seen: Seen, verb: str) -> tuple[str, bool]:
+    """Return the state in which the verb finds the checkout, and whether it is let in."""
+    if verb == "read":
+        return noticed(seen), True
+    if verb != "authorize" and seen.doubt and (seen.state, verb) not in REPEATED:
+        return seen.state, False
+    found = seen.state if verb == "refund" else noticed(seen)
+    is_free = verb != "authorize" or seen.is_asked or not is_bound(seen)
+    return found, is_free and ((found, verb) in MOVES or (found, verb) in REPEATED)

@@ -1,0 +1,239 @@
+"""A provider in memory that does what it is told to; its books are the truth that ours must agree with."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from functools import partial
+from uuid import UUID
+
+from django.http import HttpRequest
+
+from payments.models import Operation
+from payments.provider import (
+    Card,
+    CardForm,
+    CardUse,
+    ForgedNotification,
+    Notification,
+    Outcome,
+    Record,
+    Verdict,
+)
+
+
+class Happens(StrEnum):
+    """What becomes of the next call; a look-up that is not answered is met with silence."""
+
+    ANSWERED = "answered"
+    ANSWER_LOST = "answer lost: it was done"
+    NEVER_ARRIVED = "never arrived"
+    DELAYED = "delayed: arrives when the caller has given up, if ever"
+    CALLER_DIED = "the caller died when it was done"
+    REFUSED = "refused"
+    ASKED = "asked: the payer must confirm"
+    SLOW = "slow: done, but the caller's lease has run out when the answer comes"
+    GARBLED = "garbled: done, but answered with another amount"
+
+
+class Silence(Exception):
+    """No answer."""
+
+
+class CallerDied(BaseException):
+    """The process that made the call is gone."""
+
+
+@dataclass
+class Charge:
+    """The money of one payment, as the provider has it."""
+
+    account: UUID
+    amount: int
+    currency: str
+    state: str  # held, captured, voided, challenged, declined
+    returned: int = 0
+
+    @property
+    def taken(self) -> int:
+        return self.amount - self.returned if self.state == "captured" else 0
+
+
+@dataclass
+class Call:
+    """What was asked under one key, and what is to be said of it."""
+
+    kind: str
+    payment: UUID
+    verdict: Verdict
+    amount: int
+    reason: str = ""
+
+
+class ScriptedProvider:
+    """Fulfils payments.provider.Provider: idempotent by the operation's id, misbehaves as the script says."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self.meanwhile = meanwhile  # what goes on while a slow call is waited for
+        self.forget()
+
+    def forget(self) -> None:
+        self.script: deque[Happens] = deque()
+        self.charges: dict[UUID, Charge] = {}
+        self.calls: dict[UUID, Call] = {}
+        self.on_the_way: list[Callable[[], Call]] = []
+        self.heard: list[Verdict] = []  # what callers were told since they began to listen
+
+    def open_card_form(self, form: CardForm) -> str:
+        return f"https://bank.example/card/{form.subject}"
+
+    def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
+        return self._ask(operation, self._hold)
+
+    def capture(self, operation: Operation, patience: float) -> Outcome:
+        return self._ask(operation, self._take)
+
+    def void(self, operation: Operation, patience: float) -> Outcome:
+        return self._ask(operation, self._release)
+
+    def refund(self, operation: Operation, patience: float) -> Outcome:
+        return self._ask(operation, self._give_back)
+
+    def look_up(self, operation: Operation, patience: float) -> Outcome:
+        happens = self._next()
+        if happens == Happens.DELAYED:  # it overtakes the call that it asks about
+            overtaken = operation.pk not in self.calls
+            self.arrive()
+            if overtaken:
+                return self._told(Outcome(Verdict.NOT_FOUND))
+        elif happens not in (Happens.ANSWERED, Happens.REFUSED, Happens.ASKED):
+            raise Silence
+        call = self.calls.get(operation.pk)
+        return self._told(_outcome(operation.pk, call) if call else Outcome(Verdict.NOT_FOUND))
+
+    def parse_notification(self, request: HttpRequest) -> Notification:
+        raise ForgedNotification
+
+    def records(self, since: datetime) -> Iterable[Record]:
+        return [self.record(key) for key in self.calls]
+
+    def record(self, key: UUID) -> Record:
+        """Return the line of the books about a call."""
+        call = self.calls[key]
+        charge = self.charges[call.payment]
+        facts = (call.payment, charge.account, call.amount, charge.currency)
+        return Record(key, call.kind, call.verdict, *facts)
+
+    def arrive(self) -> None:
+        """Let the delayed calls arrive; nobody waits for their answers any more."""
+        on_the_way, self.on_the_way = self.on_the_way, []
+        for call in on_the_way:
+            call()
+
+    def answer_challenge(self, payment: UUID, *, is_confirmed: bool) -> None:
+        """Let the payer answer their bank, if it still asks."""
+        charge = self.charges.get(payment)
+        for call in self.calls.values():
+            if (
+                charge
+                and charge.state == "challenged"
+                and (call.payment, call.kind) == (payment, "authorize")
+            ):
+                charge.state = "held" if is_confirmed else "declined"
+                call.verdict = Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED
+
+    def asks(self) -> bool:
+        """Whether a payer is being asked."""
+        return any(charge.state == "challenged" for charge in self.charges.values())
+
+    def pending(self) -> bool:
+        """Whether a refund has been accepted and not concluded."""
+        return any(call.verdict == Verdict.PENDING for call in self.calls.values())
+
+    def conclude_refunds(self, *, fails: bool) -> None:
+        """Settle the refunds that are pending, or fail them."""
+        for call in self.calls.values():
+            if call.kind == "refund" and call.verdict == Verdict.PENDING:
+                call.verdict = Verdict.FAILED if fails else Verdict.SUCCEEDED
+                self.charges[call.payment].returned += 0 if fails else call.amount
+
+    def _next(self) -> Happens:
+        return self.script.popleft() if self.script else Happens.ANSWERED
+
+    def _ask(self, operation: Operation, act: Callable[[Operation, Happens], tuple[Verdict, str]]) -> Outcome:
+        happens = self._next()
+        if happens == Happens.NEVER_ARRIVED:
+            raise Silence
+        if happens == Happens.DELAYED:
+            self.on_the_way.append(partial(self._do, operation, act, Happens.ANSWERED))
+            raise Silence
+        call = self._do(operation, act, happens)
+        if happens == Happens.ANSWER_LOST:
+            raise Silence
+        if happens == Happens.CALLER_DIED:
+            raise CallerDied
+        if happens == Happens.SLOW:
+            self.meanwhile()
+        outcome = _outcome(operation.pk, call)
+        if happens == Happens.GARBLED:
+            return replace(outcome, amount=call.amount + 1)
+        return self._told(outcome)
+
+    def _told(self, outcome: Outcome) -> Outcome:
+        self.heard.append(outcome.verdict)
+        return outcome
+
+    def _do(
+        self,
+        operation: Operation,
+        act: Callable[[Operation, Happens], tuple[Verdict, str]],
+        happens: Happens,
+    ) -> Call:
+        if operation.pk not in self.calls:
+            verdict, reason = act(operation, happens)
+            self.calls[operation.pk] = Call(
+                operation.kind, operation.payment_id, verdict, operation.amount, reason
+            )
+        return self.calls[operation.pk]
+
+    def _hold(self, operation: Operation, happens: Happens) -> tuple[Verdict, str]:
+        state, verdict = {
+            Happens.REFUSED: ("declined", Verdict.DECLINED),
+            Happens.ASKED: ("challenged", Verdict.NEEDS_ACTION),
+        }.get(happens, ("held", Verdict.SUCCEEDED))
+        payment = operation.payment
+        self.charges[payment.pk] = Charge(payment.merchant_id, operation.amount, payment.currency, state)
+        return verdict, "insufficient_funds" if state == "declined" else ""
+
+    def _take(self, operation: Operation, happens: Happens) -> tuple[Verdict, str]:
+        charge = self.charges[operation.payment_id]
+        if happens == Happens.REFUSED or charge.state != "held":
+            return Verdict.FAILED, "refused" if charge.state == "held" else f"already_{charge.state}"
+        charge.state = "captured"
+        return Verdict.SUCCEEDED, ""
+
+    def _release(self, operation: Operation, happens: Happens) -> tuple[Verdict, str]:
+        charge = self.charges.get(operation.payment_id)
+        if charge is None or charge.state == "captured":
+            return Verdict.FAILED, "already_captured" if charge else "unknown_payment"
+        charge.state = "voided"
+        return Verdict.SUCCEEDED, ""
+
+    def _give_back(self, operation: Operation, happens: Happens) -> tuple[Verdict, str]:
+        charge = self.charges[operation.payment_id]
+        if happens == Happens.REFUSED or charge.taken < operation.amount:
+            return Verdict.FAILED, "refused" if charge.taken else "nothing_to_refund"
+        return Verdict.PENDING, ""
+
+
+def _outcome(key: UUID, call: Call) -> Outcome:
+    asks = call.verdict == Verdict.NEEDS_ACTION
+    return Outcome(
+        call.verdict,
+        reference=str(key),
+        reason=call.reason,
+        action_url=f"https://bank.example/challenge/{key}" if asks else "",
+        card=Card("visa", "4242", "fingerprint"),
+        amount=call.amount,
+    )

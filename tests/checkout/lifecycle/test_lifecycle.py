@@ -1,0 +1,141 @@
+"""A model of the lifecycle: whatever happens, in whatever order, ends in the one right state."""
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from checkout import events, refunds, settlement, states, tasks, transitions
+from checkout.models import Checkout
+from payments import ledger, operations, provider
+from payments.models import Merchant, Operation
+from payments.provider import Outcome, Verdict
+from tests.checkout.lifecycle import ageing, reference
+from tests.checkout.lifecycle.machine import Lifecycle
+from tests.checkout.lifecycle.scripted import ScriptedProvider
+from webhooks.models import Subscription
+
+Live = Callable[[settings], None]
+ORDINARY = settings(
+    max_examples=30,
+    stateful_step_count=30,
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+BROKEN = settings(ORDINARY, max_examples=100, derandomize=True, database=None, phases=[Phase.generate])
+
+
+class LoudLog:
+    """A pump's row that fails is no line in a log here, but a failure."""
+
+    def exception(self, *_: object, **__: object) -> None:
+        raise sys.exception() or AssertionError("a row failed")
+
+
+@pytest.fixture
+def live(
+    acme: Merchant, rival: Merchant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Live:
+    """Let the machine live through as many lives as the settings say."""
+
+    def meanwhile() -> None:
+        ageing.let_pass(12)  # longer than a sender's lease
+        tasks.keep_deadlines()
+        tasks.finish_operations()
+
+    caplog.set_level(logging.CRITICAL, "payments")  # a line for each of thousands of calls
+    bank = ScriptedProvider(meanwhile)
+    monkeypatch.setattr(provider, "current", lambda: bank)
+    monkeypatch.setattr(tasks, "log", LoudLog())
+    monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.0)  # who joins a capture need not wait here
+    Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
+
+    class Life(Lifecycle):
+        def __init__(self) -> None:
+            super().__init__(acme, rival, bank)
+
+    return lambda chosen: run_state_machine_as_test(Life, settings=chosen)
+
+
+class TestTheReference:
+    def test_has_exactly_the_moves_of_the_table(self) -> None:
+        ours = {(str(origin), str(to)) for origin, to in states.ALLOWED}
+        assert ours == reference.PAIRS
+
+
+@pytest.mark.django_db
+class TestTheLifecycle:
+    def test_ends_in_the_one_right_state(self, live: Live) -> None:
+        live(ORDINARY)
+
+    @pytest.mark.long
+    def test_ends_in_the_one_right_state_through_many_lives(self, live: Live) -> None:
+        live(settings(ORDINARY, max_examples=200, stateful_step_count=50))
+
+
+def no_deadline(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Checkout, "has_lapsed", lambda *_: False)
+
+
+def events_told_twice(patch: pytest.MonkeyPatch) -> None:
+    tell = events.authorized
+    patch.setattr(events, "authorized", lambda *facts: (tell(*facts), tell(*facts)))
+
+
+def a_ledger_that_forgets_refunds(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ledger, "post_refund", lambda *_: None)
+
+
+def voids_that_are_never_sent(patch: pytest.MonkeyPatch) -> None:
+    perform = operations.perform
+
+    def pretend(operation: Operation, **rest: Any) -> Outcome:
+        return Outcome(Verdict.SUCCEEDED) if operation.kind == "void" else perform(operation, **rest)
+
+    patch.setattr(operations, "perform", pretend)
+
+
+def silence_taken_for_no(patch: pytest.MonkeyPatch) -> None:
+    settle = settlement.settle
+
+    def hasty(operation: Operation, outcome: Outcome) -> settlement.Settled:
+        failed = outcome.verdict == Verdict.UNKNOWN
+        return settle(operation, Outcome(Verdict.FAILED) if failed else outcome)
+
+    patch.setattr(settlement, "settle", hasty)
+
+
+def refunds_of_what_is_held(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(refunds, "_check_refundable", lambda *_: None)
+
+
+def doubt_that_hinders_nobody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(operations, "open_operation", lambda *_: None)
+
+
+@pytest.mark.django_db
+class TestTheModelFinds:
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            no_deadline,
+            events_told_twice,
+            a_ledger_that_forgets_refunds,
+            voids_that_are_never_sent,
+            silence_taken_for_no,
+            refunds_of_what_is_held,
+            doubt_that_hinders_nobody,
+        ],
+    )
+    def test_a_rule_that_is_broken(
+        self, live: Live, monkeypatch: pytest.MonkeyPatch, fault: Callable[[pytest.MonkeyPatch], None]
+    ) -> None:
+        fault(monkeypatch)
+        with pytest.raises((AssertionError, states.MoveRefused)):
+            live(BROKEN)

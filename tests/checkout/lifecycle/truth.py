@@ -1,0 +1,149 @@
+"""What must be true after every step, in our books, in the provider's, and between them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import F, Sum
+
+from checkout import proof
+from checkout.models import Change, Checkout, Refund
+from config.lib import clock
+from payments.models import Discrepancy, Operation, Payment, Posting
+from tests.checkout.lifecycle import reference
+from tests.checkout.lifecycle.reference import HOLD, Seen
+from tests.checkout.lifecycle.scripted import ScriptedProvider
+from webhooks.models import Event
+
+NEVER = ("captured_after_the_end", "void_refused_as_captured", "void_refused", "in_doubt_for_a_day")
+HELD = "checkout.authorized"
+ENDS = {"captured", "voided", "expired"}
+AT_REST = {"captured", "voided", "expired", "refunded"}
+A_MOMENT = 1.0  # seconds that a verb may take
+TWO_CLOCKS = timedelta(seconds=A_MOMENT)  # a row's created_at is Python's, its deadline the database's
+
+
+def see(checkout_uuid: UUID, state: str) -> Seen:
+    """Return the facts from which the reference judges a verb."""
+    checkout, now = Checkout.objects.get(pk=checkout_uuid), clock.now()
+    found = Operation.objects.filter(
+        payment__subject=checkout_uuid,
+        payment__status__in=Payment.LIVE,
+        payment__abandoned_at=None,
+        state__in=Operation.OPEN,
+    )
+    operation = found.order_by("pk").first()
+    return Seen(
+        state=state,
+        age=(now - (checkout.authorized_at or checkout.created_at)).total_seconds(),
+        payable_for=(checkout.payable_until - checkout.created_at).total_seconds(),
+        doubt=operation.kind if operation else "",
+        doubt_age=(now - operation.created_at).total_seconds() if operation else 0.0,
+        is_asked=operation is not None and operation.state == "needs_action",
+    )
+
+
+def later(seen: Seen) -> Seen:
+    """Return the same a moment later: at a deadline either answer is right."""
+    return replace(seen, age=seen.age + A_MOMENT, doubt_age=seen.doubt_age + A_MOMENT)
+
+
+def due(seen: Seen, verb: str, *, is_confirmed: bool = True) -> tuple[bool, list[tuple[str, str]]]:
+    """Return whether the verb is to be refused, and the moves that are due."""
+    found, is_let_in = reference.answer(seen, verb)
+    path = [seen.state, found]
+    if is_let_in and is_confirmed:
+        path.append(reference.MOVES.get((found, verb), found))
+    return not is_let_in, [step for step in pairwise(path) if step[0] != step[1]]
+
+
+def check(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
+    """Assert every invariant of these checkouts."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+    assert proof.breaches() == []
+    assert not Discrepancy.objects.filter(kind__in=NEVER).exists()
+    histories = _grouped(Change.objects.order_by("pk").values_list("checkout_id", "to"))
+    outbox = Event.objects.values_list("checkout_uuid", "type", "superseded_at")
+    events = _grouped((uuid, kind) for uuid, kind, _ in outbox)
+    valid = {uuid for uuid, kind, superseded_at in outbox if kind == HELD and superseded_at is None}
+    now, refunded = clock.now(), set(Refund.objects.values_list("checkout_id", flat=True))
+    for checkout in Checkout.objects.filter(pk__in=states):
+        history = histories[checkout.pk]
+        assert checkout.status == states[checkout.pk] == history[-1]
+        assert len(ENDS & set(history)) <= 1, history
+        assert checkout.pk not in refunded or "captured" in history
+        assert Counter(events[checkout.pk]) == _events(history), history
+        assert (checkout.pk in valid) == (checkout.status == "authorized"), "what is told is true"
+        _check_times(checkout, now)
+    _check_captures()
+    _check_money(states, bank)
+
+
+def _grouped(rows: Iterable[tuple[UUID | None, str]]) -> dict[UUID | None, list[str]]:
+    found: dict[UUID | None, list[str]] = defaultdict(list)
+    for key, value in rows:
+        found[key].append(value)
+    return found
+
+
+def _events(history: list[str]) -> Counter[str]:
+    """Each event once: one for a hold, one for its release."""
+    told = Counter(f"checkout.{state}" for state in history if state in ("authorized", "voided"))
+    return told if "authorized" in history else Counter()
+
+
+def _check_times(checkout: Checkout, now: datetime) -> None:
+    if checkout.authorized_at and checkout.capture_before:
+        assert checkout.capture_before - checkout.authorized_at == timedelta(seconds=HOLD)
+    if checkout.void_reason == "auth_expired":
+        assert (
+            checkout.voided_at and checkout.voided_at == checkout.capture_before and checkout.voided_at <= now
+        )
+    if checkout.status == "expired":
+        assert checkout.expired_at == checkout.payable_until <= now
+
+
+def _check_captures() -> None:
+    """No capture was begun after the deadline."""
+    captures = Operation.objects.filter(kind="capture", state="succeeded")
+    late = captures.filter(created_at__gte=F("payment__checkout__capture_before") + TWO_CLOCKS)
+    assert not late.exists()
+
+
+def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
+    """What is not under way is in both books alike; what has ended unpaid has taken nothing."""
+    taken: Counter[UUID] = Counter()
+    for payment, checkout in Payment.objects.values_list("pk", "checkout_uuid"):
+        if payment in bank.charges:
+            taken[checkout] += bank.charges[payment].taken
+    provider = Posting.objects.filter(account="provider").values_list("checkout_uuid")
+    ledger = dict(provider.annotate(balance=Sum("amount")))
+    moving = Operation.objects.filter(ended_at=None, kind__in=["capture", "refund"])
+    under_way = set(moving.values_list("payment__checkout_uuid", flat=True))
+    for checkout, state in states.items():
+        assert checkout in under_way or ledger.get(checkout, 0) == taken[checkout], state
+        assert state not in ("voided", "expired", "created") or not taken[checkout], state
+
+
+def is_at_rest() -> bool:
+    """Whether nothing is left to be done."""
+    waiting = Checkout.objects.exclude(status__in=AT_REST)
+    return not (Operation.objects.filter(ended_at=None).exists() or waiting.exists())
+
+
+def check_rest(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
+    """Assert that everything has found its end, and the provider holds and asks nothing any more."""
+    assert is_at_rest(), (states, list(Operation.objects.filter(ended_at=None)))
+    forgotten = [charge for charge in bank.charges.values() if charge.state in ("held", "challenged")]
+    assert forgotten == []
+    of = {checkout.payment_id: checkout.status for checkout in Checkout.objects.filter(pk__in=states)}
+    for payment, charge in bank.charges.items():
+        paid = {"captured": charge.amount, "refunded": 0}.get(of.get(payment, ""))
+        assert charge.state == ("captured" if paid is not None else charge.state) and charge.taken == (
+            paid or 0
+        )

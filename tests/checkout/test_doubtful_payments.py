@@ -1,0 +1,242 @@
+"""An authorization in doubt (INTERFACE.md 10): the payer waits for a minute, and no hold is forgotten."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any, TypeAlias
+from uuid import UUID
+
+import pytest
+from django.db.models import F
+
+from checkout import proof, settlement, tasks, transitions
+from checkout.models import Checkout
+from config.lib import clock
+from payments import operations
+from payments.models import Discrepancy, Operation, Payment
+from payments.provider import Outcome
+from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox.models import Charge
+from tests.factories import CAUSE, make_late
+from tests.refusals import nothing_moves
+from webhooks.models import Event
+
+pytestmark = pytest.mark.django_db
+OTHER = "5555555555554444"
+InDoubt: TypeAlias = Callable[..., Operation]
+
+
+def break_down(verb: str, mode: str, times: int = 1) -> None:
+    misbehaving.set_fault(verb=verb, mode=mode, times=times)
+
+
+def overhear(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
+    """What the bank is asked from now on, whether it answers or not."""
+    asked: list[tuple[str, UUID]] = []
+    answer = misbehaving.call
+
+    def call(verb: str, arguments: dict[str, Any]) -> Outcome:
+        asked.append((verb, arguments["key"]))
+        return answer(verb, arguments)
+
+    monkeypatch.setattr(misbehaving, "call", call)
+    return asked
+
+
+def pump() -> None:
+    """Let the pump run at a moment when everything that is open is due."""
+    Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
+    tasks.finish_operations()
+
+
+def pass_time(operation: Operation, **span: float) -> None:
+    rows = Operation.objects.filter(pk=operation.pk)
+    rows.update(created_at=F("created_at") - timedelta(**span))
+
+
+def seen(checkout: Checkout) -> tuple[str, str, str]:
+    """How the checkout, its newest payment and the bank's newest charge stand."""
+    checkout.refresh_from_db()
+    payment, charge = Payment.objects.latest("created_at"), Charge.objects.order_by("-id").first()
+    return checkout.status, payment.status, charge.state if charge else ""
+
+
+def events() -> list[str]:
+    return list(Event.objects.order_by("id").values_list("type", flat=True))
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
+    return overhear(monkeypatch)
+
+
+@pytest.fixture
+def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
+    """Pay the unpaid checkout, and let that get no clear answer, `times` times."""
+
+    def brought(mode: str = "down", times: int = 1) -> Operation:
+        break_down("authorize", mode, times)
+        pay(unpaid)
+        return Operation.objects.select_related("payment").get()
+
+    return brought
+
+
+@pytest.fixture(autouse=True)
+def _proven(db: None) -> Iterator[None]:
+    """Whatever happened, the ledger is right."""
+    yield
+    assert proof.breaches() == []
+
+
+class TestAuthorize:
+    def test_a_hold_found_while_the_payer_waits_gives_the_merchant_the_full_time(
+        self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any]
+    ) -> None:
+        operation = in_doubt("done_then_reset")
+        pass_time(operation, seconds=45)
+        before = clock.now()
+        pump()
+        assert seen(unpaid) == ("authorized", "authorized", "held")
+        assert unpaid.authorized_at is not None and unpaid.authorized_at >= before
+        assert unpaid.capture_before == unpaid.authorized_at + timedelta(seconds=120)
+        assert events() == ["checkout.authorized"]
+        assert calls == [("authorize", operation.pk), ("look_up", operation.pk)]
+
+    def test_what_never_arrived_is_sent_again_under_the_same_key(
+        self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any]
+    ) -> None:
+        operation = in_doubt(times=2)
+        pump()
+        assert seen(unpaid) == ("created", "authorizing", "")
+        pump()
+        assert seen(unpaid) == ("authorized", "authorized", "held")
+        assert calls == [(verb, operation.pk) for verb in ("authorize", *("look_up", "authorize") * 2)]
+
+    @pytest.mark.parametrize(("age", "seconds"), [(0, 2), (59, 2), (61, 10), (3600, 10), (86_000, 10)])
+    def test_is_asked_about_every_2_s_and_after_a_minute_every_10_s(
+        self, in_doubt: InDoubt, age: int, seconds: int
+    ) -> None:
+        operation = in_doubt()
+        break_down("look_up", "down")
+        pass_time(operation, seconds=age)
+        pump()
+        operation.refresh_from_db()
+        assert operation.next_attempt_at is not None
+        wait = operation.next_attempt_at - clock.now()
+        assert timedelta(seconds=seconds - 1) < wait <= timedelta(seconds=seconds)
+
+    def test_for_a_minute_no_other_card_takes_its_place(
+        self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
+    ) -> None:
+        pass_time(in_doubt(), seconds=58)
+        with nothing_moves(), pytest.raises(transitions.OperationInProgress):
+            pay(unpaid)
+
+    @pytest.mark.parametrize("mode", ["done_then_reset", "down"])
+    def test_after_a_minute_another_card_does_and_the_first_is_let_go_whenever_it_is_found(
+        self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout], mode: str
+    ) -> None:
+        first = in_doubt(mode)
+        pass_time(first, seconds=61)
+        paid = pay(unpaid, OTHER)
+        assert (paid.status, events()) == ("authorized", ["checkout.authorized"])
+        first.payment.refresh_from_db()
+        assert first.payment.abandoned_at is not None and paid.payment != first.payment
+        transitions.capture(paid.merchant, paid.pk, cause=CAUSE)
+        pump()
+        pass_time(first, hours=24)
+        pump()
+        first.payment.refresh_from_db()
+        assert first.payment.status == ("voided" if mode == "done_then_reset" else "declined")
+        assert [charge.state for charge in Charge.objects.filter(payment=first.payment_id)] == (
+            ["voided"] if mode == "done_then_reset" else []
+        )
+        assert (seen(unpaid), events()) == (("captured",) * 3, ["checkout.authorized"])
+
+    def test_a_hold_that_is_found_before_another_card_is_used_is_let_go_too(
+        self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
+    ) -> None:
+        pass_time(in_doubt("done_then_reset"), seconds=61)
+        transitions.use_another_card(unpaid.pk)
+        pump()
+        pump()
+        assert (seen(unpaid), events()) == (("created", "voided", "voided"), [])
+        assert pay(unpaid).status == "authorized"
+
+    def test_an_unpaid_checkout_expires_all_the_same_and_the_hold_is_let_go(
+        self, unpaid: Checkout, in_doubt: InDoubt
+    ) -> None:
+        operation = in_doubt("done_then_reset")
+        make_late(unpaid)
+        tasks.keep_deadlines()
+        assert seen(unpaid)[0] == "created", "the payer still waits"
+        pass_time(operation, seconds=61)
+        tasks.keep_deadlines()
+        assert seen(unpaid) == ("expired", "authorizing", "held")
+        pump()
+        pump()
+        assert (seen(unpaid), events()) == (("expired", "voided", "voided"), [])
+
+    def test_a_hold_that_is_found_while_the_payer_goes_on_is_let_go(
+        self, unpaid: Checkout, in_doubt: InDoubt
+    ) -> None:
+        asked_about = in_doubt("done_then_reset")
+        pass_time(asked_about, seconds=61)
+        found = operations.look_up(asked_about)
+        transitions.use_another_card(unpaid.pk)
+        settlement.settle(asked_about, found)
+        assert seen(unpaid)[0] == "created"
+        pump()
+        assert (seen(unpaid), events()) == (("created", "voided", "voided"), [])
+
+    def test_a_late_hold_that_is_settled_twice_is_let_go_by_one_void(
+        self, unpaid: Checkout, in_doubt: InDoubt
+    ) -> None:
+        first = in_doubt("done_then_reset")
+        pass_time(first, seconds=61)
+        transitions.use_another_card(unpaid.pk)
+        found = operations.look_up(first)
+        for _ in range(2):
+            assert settlement.settle(first, found).operation.state == "succeeded"
+        assert Operation.objects.filter(kind="void").count() == 1
+
+
+class TestWhatNeverArrived:
+    @pytest.fixture
+    def lost(self, in_doubt: InDoubt) -> Operation:
+        """Not found after the payer's minute."""
+        operation = in_doubt()
+        pass_time(operation, seconds=61)
+        pump()
+        operation.refresh_from_db()
+        return operation
+
+    def test_is_told_to_the_payer_who_may_pay_again_at_once(
+        self, unpaid: Checkout, lost: Operation, pay: Callable[..., Checkout]
+    ) -> None:
+        assert (lost.state, lost.payment.decline_reason) == ("unknown", "never_arrived")
+        assert lost.payment.abandoned_at is not None and operations.open_operation(unpaid.pk) is None
+        assert (seen(unpaid), events()) == (("created", "authorizing", ""), [])
+        assert pay(unpaid).status == "authorized"
+
+    def test_is_followed_for_a_day(self, lost: Operation) -> None:
+        for span, state in (({"hours": 23, "minutes": 58}, "unknown"), ({"minutes": 2}, "failed")):
+            pass_time(lost, **span)
+            pump()
+            lost.refresh_from_db()
+            assert lost.state == state
+        assert lost.reason == "never_arrived" and not Discrepancy.objects.exists()
+
+    @pytest.mark.parametrize("pays_again", [False, True])
+    def test_is_let_go_should_it_arrive_yet(
+        self, unpaid: Checkout, lost: Operation, pay: Callable[..., Checkout], pays_again: bool
+    ) -> None:
+        if pays_again:
+            pay(unpaid, OTHER)
+        operations.perform(lost)  # the call was on its way for long
+        late = Charge.objects.get(payment=lost.payment_id)
+        assert late.state == "held"
+        pump()
+        late.refresh_from_db()
+        assert (late.state, seen(unpaid)[0]) == ("voided", "authorized" if pays_again else "created")
+        assert events() == ["checkout.authorized"] * pays_again

@@ -1,0 +1,151 @@
+"""What the bank's cards and faults end in (INTERFACE.md 7), alike in process and over HTTP."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout import proof, refunds, tasks, transitions
+from checkout.models import Checkout
+from config.lib import clock
+from payments.models import Operation
+from payments.provider import CardUse
+from payments.providers.sandbox import line, misbehaving
+from payments.providers.sandbox.models import Call, Charge
+from tests.factories import CAUSE, make_late
+from tests.payments.test_bank import ASKING, BOTH
+
+
+@pytest.fixture(params=BOTH, autouse=True)
+def _line(request: pytest.FixtureRequest, settings: Settings) -> None:
+    """Each test runs twice: the bank is called, and it is a peer on a socket."""
+    if request.param:
+        settings.BANK_URL = request.getfixturevalue("live_server").url
+
+
+@pytest.fixture
+def no_sleep(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long the bank would have slept."""
+    slept: list[float] = []
+    monkeypatch.setattr(misbehaving, "time", SimpleNamespace(sleep=slept.append))
+    return slept
+
+
+def pump() -> None:
+    Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
+    tasks.finish_operations()
+
+
+class TestTheCards:
+    """Each ends as INTERFACE.md 7 says."""
+
+    def test_0341_takes_two_seconds_a_call(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], no_sleep: list[float]
+    ) -> None:
+        held = pay(unpaid, "4000000000000341")
+        assert transitions.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
+        assert no_sleep == [2, 2]
+
+    def test_6975_is_captured_though_the_answer_is_lost(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        held = pay(unpaid, "4000000000006975")
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        assert Charge.objects.get().state == "captured"
+        make_late(held)
+        tasks.keep_deadlines()
+        pump()
+        held.refresh_from_db()
+        assert held.status == "authorized", "the bank is silent for two seconds"
+        Charge.objects.update(silent_until=clock.now())
+        pump()
+        held.refresh_from_db()
+        assert (held.status, Call.objects.filter(kind="capture").count()) == ("captured", 1)
+        assert proof.breaches() == []
+
+    def test_6983_ends_voided_at_the_deadline(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+        held = pay(unpaid, "4000000000006983")
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        pump()
+        assert Operation.objects.get(kind="capture").state == "unknown"
+        make_late(held)
+        pump()
+        held.refresh_from_db()
+        assert (held.status, held.void_reason, held.voided_at) == (
+            "voided",
+            "auth_expired",
+            held.capture_before,
+        )
+        assert Charge.objects.get().state == "voided" and proof.breaches() == []
+
+    def test_8013_is_voided_at_the_eleventh_time(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        held = pay(unpaid, "4000000000008013")
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        states = []
+        for _ in range(11):
+            pump()
+            states.append(Operation.objects.get(kind="void").state)
+        assert states == ["unknown"] * 10 + ["succeeded"]
+        assert Charge.objects.get().state == "voided"
+
+    @pytest.mark.parametrize(("confirms", "status"), [(True, "authorized"), (False, "created")])
+    def test_3155_asks_and_goes_on_as_the_payer_answers(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], confirms: bool, status: str
+    ) -> None:
+        assert pay(unpaid, ASKING).status == "created"
+        asked = Operation.objects.get()
+        assert asked.state == "needs_action" and str(asked.pk) in asked.action_url
+        line.ask("answer_challenge", key=asked.pk, is_confirmed=confirms)
+        pump()
+        unpaid.refresh_from_db()
+        assert (unpaid.status, Operation.objects.get().reason) == (
+            status,
+            "" if confirms else "challenge_failed",
+        )
+
+    def test_3155_keeps_its_way_back_when_it_is_sent_again(self, unpaid: Checkout) -> None:
+        misbehaving.set_fault(verb="authorize", mode="down", times=1)
+        token = line.ask("tokenise", subject=unpaid.pk, number=ASKING)
+        card = CardUse(token, "https://pay.example/back")
+        transitions.authorize(unpaid.pk, card=card, lead=None, cause=CAUSE)
+        assert not Charge.objects.exists()
+        pump()
+        assert Operation.objects.get().state == "needs_action"
+        assert Charge.objects.get().return_url == card.return_url
+
+
+@pytest.mark.parametrize("kind", ["void", "refund"])
+class TestAnActInDoubt:
+    @pytest.mark.parametrize("mode", ["down", "done_then_error", "nonsense"])
+    def test_is_repeated_under_its_key_until_it_is_confirmed(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch, kind: str, mode: str
+    ) -> None:
+        keys: list[UUID] = []
+        call = misbehaving.call
+
+        def counted(verb: str, arguments: dict[str, Any]) -> Any:
+            keys.extend([arguments["key"]] * (verb == kind))
+            return call(verb, arguments)
+
+        monkeypatch.setattr(misbehaving, "call", counted)
+        misbehaving.set_fault(verb=kind, mode=mode, times=3)
+        if kind == "void":
+            transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        else:
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+            refunds.accept(held.merchant, held.pk, ref="r-1", cause=CAUSE)
+        for _ in range(6):
+            pump()
+        operation = Operation.objects.get(kind=kind)
+        assert (operation.state, keys) == ("succeeded", [operation.pk] * 4)
+        assert Call.objects.get(kind=kind).key == operation.pk
+        assert Charge.objects.values_list("state", "refunded_amount").get() == (
+            ("voided", 0) if kind == "void" else ("captured", 9000)
+        )
