@@ -47,8 +47,12 @@ class MerchantCustomer(models.Model):
 
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
     def locked(self, checkout_uuid: UUID, merchant: Merchant | None = None) -> Checkout:
-        """Return the checkout with its row locked; raises Checkout.DoesNotExist, also for a stranger's."""
-        rows = self.select_for_update(of=("self",)).select_related("merchant", "payment", "lead")
+        """Return the checkout with its row locked; raises Checkout.DoesNotExist, also for a stranger's.
+
+        After a wait PostgreSQL reads the locked row anew, and no other: what is joined here is from before the
+        wait. So nothing is that may change; payment and lead are read when they are asked for.
+        """
+        rows = self.select_for_update(of=("self",)).select_related("merchant")
         if merchant is not None:
             rows = rows.filter(merchant=merchant)
         return rows.get(pk=checkout_uuid)

@@ -58,6 +58,7 @@ def _contradiction(operation: Operation, record: Record) -> str:
         return "notification_of_another_amount"
     if operation.state == State.PLANNED and operation.attempts == 0:
         return "notification_before_the_call"
-    if operation.ended_at is not None and ENDS.get(record.verdict, operation.state) != operation.state:
+    said = ENDS.get(record.verdict, operation.state)
+    if operation.ended_at is not None and said != operation.state and not operation.was_given_up:
         return "notification_contradicts"
     return ""

@@ -222,22 +222,28 @@ def _begin_capture(
             raise PartialCaptureNotSupported(checkout.amount)
         if checkout.status == Status.CAPTURED:
             return checkout, None
-        _check_no_open_operation(checkout, joining=Kind.CAPTURE)
+        live = operations.live_payment(checkout.pk)
+        if live is not None and live.open_uuid is not None:
+            _meet(checkout, live.open_kind, live.open_uuid)
         keep_deadlines(checkout, now)
-        if checkout.status == Status.AUTHORIZED and checkout.payment is not None:
+        if checkout.status == Status.AUTHORIZED and live is not None:
             switches.check(merchant)
             seat.take()
-            return checkout, operations.begin(checkout.payment, Kind.CAPTURE, now=now, cause=cause)
+            return checkout, operations.begin(live.payment, Kind.CAPTURE, now=now, cause=cause)
     raise NotCapturable(checkout.status)
 
 
-def _check_no_open_operation(checkout: Checkout, *, joining: Kind | None = None) -> None:
-    found = operations.open_operation(checkout.pk)
-    if found is None or (checkout.status == Status.VOIDED and found.kind == Kind.VOID):
-        return
-    if joining is not None and found.kind == joining:
-        raise _CaptureOpen(found.pk)
-    raise OperationInProgress
+def _meet(checkout: Checkout, kind: str | None, operation_uuid: UUID) -> None:
+    """A capture joins one that is open, and waits for anything else but the release of what has ended."""
+    if kind == Kind.CAPTURE:
+        raise _CaptureOpen(operation_uuid)
+    _check_open(checkout, kind)
+
+
+def _check_open(checkout: Checkout, kind: str | None) -> None:
+    """Raise OperationInProgress unless what is open is only the release of a voided checkout's hold."""
+    if kind is not None and not (checkout.status == Status.VOIDED and kind == Kind.VOID):
+        raise OperationInProgress
 
 
 def _wait_for(operation_uuid: UUID, patience: Deadline, seat: Seat) -> None:
@@ -257,7 +263,8 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = clock.now()
-        _check_no_open_operation(checkout)
+        found = operations.open_operation(checkout.pk)
+        _check_open(checkout, found.kind if found else None)
         keep_deadlines(checkout, now)
         if checkout.status in (Status.CREATED, Status.AUTHORIZED):
             checkout.cancel_note = note

@@ -173,6 +173,11 @@ class Operation(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} {self.amount} · {self.state}"
 
+    @property
+    def was_given_up(self) -> bool:
+        """Whether we ended an authorization while the payer was asked: whatever it holds yet is released."""
+        return self.kind == self.Kind.AUTHORIZE and self.reason in ("challenge_expired", "another_card")
+
 
 class Posting(models.Model):
     """One line of the ledger. Append-only; the lines of a transaction sum to zero."""

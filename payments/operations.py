@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 import structlog
 from django.db import IntegrityError, connection, transaction
-from django.db.models import OuterRef, QuerySet
+from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet
 
 from config.lib import clock, failpoint
 from config.lib.deadline import Deadline
@@ -278,6 +278,26 @@ def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
         state__in=Operation.OPEN,
         ended_at=None,
     )
+
+
+class Live(NamedTuple):
+    """The payment that counts for a subject, and which operation is open on it, if any."""
+
+    payment: Payment
+    open_uuid: UUID | None
+    open_kind: str | None
+
+
+def live_payment(subject: UUID) -> Live | None:
+    """Return the subject's live payment and its open operation, in one statement."""
+    is_open = Q(operations__state__in=Operation.OPEN, operations__ended_at=None)
+    rows = Payment.objects.filter(subject=subject, status__in=Payment.LIVE, abandoned_at=None)
+    found = (
+        rows.annotate(open=FilteredRelation("operations", condition=is_open))
+        .annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))
+        .first()
+    )
+    return Live(found, found.open_uuid, found.open_kind) if found else None
 
 
 def open_operation(subject: UUID) -> Operation | None:

@@ -22,8 +22,6 @@ SKEW = timedelta(minutes=5)  # between the provider's clock and ours
 CHUNK = 500
 # What the provider must have: it said yes, or named its own reference. A refusal without one left no trace.
 KNOWN_THERE = Q(state__in=[State.SUCCEEDED, State.PENDING]) | ~Q(reference="")
-# Authorizations that we ended while the payer was being asked: whatever they say, a void follows.
-GIVEN_UP = ("challenge_expired", "another_card")
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def _keyset(rows: QuerySet[Operation]) -> Iterator[list[tuple[UUID, datetime | N
 
 def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Difference]:
     known = Operation.objects.select_related("payment__merchant").in_bulk([row.key for row in records])
-    given_up = [row.payment_id for row in known.values() if row.reason in GIVEN_UP]
+    given_up = [row.payment_id for row in known.values() if row.was_given_up]
     released = _released(given_up, asked_at)
     merchants = Merchant.objects.in_bulk({row.account for row in records if row.key not in known})
     for record in records:
@@ -131,8 +129,7 @@ def _is_status_comparable(operation: Operation, asked_at: datetime, is_released:
     """Not while it may be on its way, nor where it ended after we had asked or was given up and released."""
     if operation.ended_at is None:
         return asked_at - operation.created_at > operations.IN_DOUBT_TOO_LONG
-    was_given_up = operation.kind == Kind.AUTHORIZE and operation.reason in GIVEN_UP
-    return operation.ended_at < asked_at and not (was_given_up and is_released)
+    return operation.ended_at < asked_at and not (operation.was_given_up and is_released)
 
 
 def _missing_there(missing: Iterable[UUID]) -> Iterator[Difference]:

@@ -1,0 +1,81 @@
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from checkout import refunds, tasks, transitions
+from checkout.models import Checkout
+from config.lib import clock
+from payments import models
+from payments.models import Operation
+from payments.providers.sandbox import misbehaving
+from tests import factories
+from tests.factories import CAUSE
+from tests.journeys import service as services
+from tests.journeys.merchant import Merchant
+from tests.journeys.service import Service
+
+pytest.register_assert_rewrite("tests.races.rivals")
+CHALLENGED = "4000002500003155"
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The whole of `make run`: the same one that the journeys use."""
+    with services.shared(tmp_path_factory) as shared:
+        yield shared
+
+
+@pytest.fixture
+def merchant(service: Service) -> Iterator[Merchant]:
+    """A merchant of this test alone; afterwards the ledger must still be proved by the states."""
+    yield service.new_merchant()
+    service.prove_ledger()
+
+
+@pytest.fixture
+def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str], Checkout]:
+    """Make another checkout of Acme's, in any state from which a race may start."""
+
+    def in_doubt(mode: str) -> Checkout:
+        """Captured with no clear answer; not even the look-up had one."""
+        checkout = pay(factories.checkout(acme))
+        misbehaving.set_fault(verb="capture", mode=mode, times=1)
+        misbehaving.set_fault(verb="look_up", mode="down", times=1)
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(acme, checkout.pk, cause=CAUSE)
+        return checkout
+
+    def payment_in_doubt() -> Checkout:
+        """Held by the bank, which has not said so for more than a minute."""
+        misbehaving.set_fault(verb="authorize", mode="done_then_reset", times=1)
+        checkout = pay(factories.checkout(acme))
+        rows = Operation.objects.filter(payment__checkout_uuid=checkout.pk)
+        rows.update(created_at=clock.now() - transitions.PATIENT_FOR)
+        return checkout
+
+    def captured() -> Checkout:
+        return transitions.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+
+    def refunding(*, is_accepted: bool) -> Checkout:
+        checkout = captured()
+        refunds.accept(acme, checkout.pk, ref=f"r-{checkout.pk}", cause=CAUSE)
+        if is_accepted:
+            tasks.finish_operations_of(checkout.pk)
+        return checkout
+
+    def cancelled() -> Checkout:
+        return transitions.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+
+    makers: dict[str, Callable[[], Checkout]] = {
+        "created": lambda: factories.checkout(acme),
+        "challenged": lambda: pay(factories.checkout(acme), CHALLENGED),
+        "payment in doubt": payment_in_doubt,
+        "held": lambda: pay(factories.checkout(acme)),
+        "taken, in doubt": lambda: in_doubt("done_then_reset"),
+        "not taken, in doubt": lambda: in_doubt("down"),
+        "captured": captured,
+        "cancelled": cancelled,
+        "refund planned": lambda: refunding(is_accepted=False),
+        "refund pending": lambda: refunding(is_accepted=True),
+    }
+    return lambda state: Checkout.objects.select_related("merchant", "payment").get(pk=makers[state]().pk)

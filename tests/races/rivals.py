@@ -1,0 +1,204 @@
+"""The rivals of a race: whoever wants something of one checkout at the same moment, and what may come of it."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from checkout import notifications, refunds, states, tasks, transitions
+from checkout.models import Change, Checkout, Refund
+from checkout.states import PAID, Status
+from config import errors
+from config.lib import clock
+from payments.models import Operation, Payment
+from payments.provider import CardUse
+from payments.providers.sandbox import bank
+from payments.providers.sandbox.models import Call, Charge
+from tests.factories import CAUSE, CustomerFactory
+from webhooks.models import Event
+
+LONG_AGO = "2020-01-01T00:00Z"
+DONE = "done"
+ENDS = ("captured", "voided", "expired")
+ENDING = ("capture", "cancel", "lapse", "watch", "fence")  # one of them at least ends a hold
+
+
+def capture(checkout: Checkout) -> Checkout:
+    return transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+
+
+def cancel(checkout: Checkout) -> Checkout:
+    return transitions.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
+
+
+def refund(checkout: Checkout) -> refunds.Accepted:
+    return refunds.accept(checkout.merchant, checkout.pk, ref=f"r-{uuid4()}", cause=CAUSE)
+
+
+def lapse(checkout: Checkout) -> None:
+    """The time of a hold, or for paying, is over at this moment, and the pump looks."""
+    with transaction.atomic():
+        locked, now = Checkout.objects.locked(checkout.pk), clock.now()
+        if locked.status == Status.AUTHORIZED:
+            end_hold(checkout, now)
+        elif locked.status == Status.CREATED:
+            Checkout.objects.filter(pk=checkout.pk).update(payable_until=now)
+    transitions.keep_deadlines_of(checkout.pk)
+
+
+def end_hold(checkout: Checkout, at: datetime) -> None:
+    """Let the two minutes of a hold end at this moment."""
+    rows = Checkout.objects.filter(pk=checkout.pk)
+    rows.update(capture_before=at, authorized_at=at - settings.HOLD)
+
+
+def watch(checkout: Checkout) -> None:
+    """The pump looks again and again until the hold must have ended."""
+    over = Checkout.objects.get(pk=checkout.pk).capture_before
+    while over is not None and clock.now() < over:
+        transitions.keep_deadlines_of(checkout.pk)
+    transitions.keep_deadlines_of(checkout.pk)
+
+
+def notify(checkout: Checkout) -> None:
+    """The bank tells how all its calls stand, and the pump that this wakes runs."""
+    payments = Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True)
+    for call in Call.objects.filter(charge__payment__in=list(payments)).select_related("charge"):
+        notifications.hear(bank.record(call))
+    tasks.finish_operations_of(checkout.pk)
+
+
+def confirm(checkout: Checkout) -> None:
+    """The payer confirms every authorization that the bank asks about, and the bank tells."""
+    asking = open_operations(checkout).filter(state=Operation.State.NEEDS_ACTION)
+    for key in asking.values_list("pk", flat=True):
+        bank.answer_challenge(key=key, is_confirmed=True)
+    notify(checkout)
+
+
+def take_over(checkout: Checkout) -> None:
+    """Every lease has run out, and another process's pump takes whatever is open."""
+    open_operations(checkout).update(next_attempt_at=LONG_AGO)
+    tasks.finish_operations_of(checkout.pk)
+
+
+def fence(checkout: Checkout) -> None:
+    """The deadline passes, and another process's pump takes whatever is open."""
+    lapse(checkout)
+    take_over(checkout)
+
+
+def pay(checkout: Checkout) -> transitions.Paid:
+    """Pay with a card of one's own, from a tab of one's own."""
+    card = CardUse(bank.tokenise(subject=checkout.pk, number="4242424242424242"))
+    return transitions.authorize(checkout.pk, card=card, lead=CustomerFactory.create(), cause=CAUSE)
+
+
+def use_another_card(checkout: Checkout) -> None:
+    transitions.use_another_card(checkout.pk)
+
+
+class Rival(NamedTuple):
+    """A verb, the codes by which it may be refused, and how the checkout may end when it was not."""
+
+    act: Callable[[Checkout], object]
+    refusals: frozenset[str] = frozenset()
+    truth: frozenset[str] = frozenset(Status)
+
+
+BUSY = "operation_in_progress"
+RIVALS = {
+    "capture": Rival(capture, frozenset({"not_capturable", BUSY}), frozenset(PAID)),
+    "cancel": Rival(cancel, frozenset({"not_cancellable", BUSY}), frozenset({"voided"})),
+    "refund": Rival(refund, frozenset({"not_refundable", BUSY}), frozenset({"refunded"})),
+    "pay": Rival(pay, frozenset({"not_payable", BUSY})),
+    "use another card": Rival(use_another_card),
+    "confirm": Rival(confirm),
+    "lapse": Rival(lapse),
+    "watch": Rival(watch),
+    "notify": Rival(notify),
+    "take over": Rival(take_over),
+    "fence": Rival(fence),
+}
+
+
+class Answer(NamedTuple):
+    """What a rival got: what its verb returned; or the code of its refusal (INTERFACE.md 2) and the status named."""
+
+    rival: str
+    code: str
+    returned: Any = None
+
+
+def attempt(rival: str, checkout: Checkout) -> Answer:
+    """Let one rival have its way; an error that would be a 500 is told in full."""
+    try:
+        return Answer(rival, DONE, RIVALS[rival].act(checkout))
+    except Exception as error:
+        status = error.status if isinstance(error, transitions.StateConflict) else ""
+        return Answer(rival, errors.code_of(error) or repr(error), status)
+
+
+def open_operations(checkout: Checkout) -> QuerySet[Operation]:
+    return Operation.objects.filter(payment__checkout_uuid=checkout.pk, ended_at=None)
+
+
+def finish(checkout: Checkout) -> None:
+    """Let the pumps run until nothing is open but a question to the payer."""
+    for _ in range(10):
+        if not open_operations(checkout).exclude(state=Operation.State.NEEDS_ACTION).exists():
+            return
+        take_over(checkout)
+    raise AssertionError(f"never at rest: {list(open_operations(checkout))}")
+
+
+def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str) -> None:
+    """One outcome once the pumps have run, and nobody was told another; the bank and the events agree."""
+    for answer in answers:
+        assert answer.code in {DONE, *RIVALS[answer.rival].refusals, *further_refusals}, answers
+        if answer.code != DONE:
+            assert answer.rival not in states.actions(answer.returned or Status.EXPIRED), answers
+    names = {answer.rival for answer in answers}
+    must_end = checkout.status == Status.AUTHORIZED and not names.isdisjoint(ENDING)
+    finish(checkout)
+    checkout.refresh_from_db()
+    assert not (must_end and checkout.status == Status.AUTHORIZED), answers
+    moves = list(Change.objects.filter(checkout=checkout).values_list("to", flat=True))
+    assert len([to for to in moves if to in ENDS]) <= 1, (answers, moves)
+    done = [answer for answer in answers if answer.code == DONE]
+    for answer in done:
+        assert checkout.status in RIVALS[answer.rival].truth, (answers, checkout.status)
+    captured_at = {answer.returned.captured_at for answer in done if answer.rival == "capture"}
+    assert captured_at <= {checkout.captured_at}, answers
+    accepted = [answer for answer in done if answer.rival == "refund"]
+    assert len(accepted) <= Refund.objects.filter(checkout=checkout).count() <= 1, answers
+    _check_bank(checkout)
+    _check_events(checkout)
+
+
+def _check_bank(checkout: Checkout) -> None:
+    """One card at most has borne the amount, and nothing is held that nobody waits for."""
+    payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
+    charges = list(Charge.objects.filter(payment__in=payments))
+    taken = [charge for charge in charges if charge.state == "captured"]
+    due = checkout.amount if checkout.status == Status.CAPTURED else 0
+    assert sum(charge.amount - charge.refunded_amount for charge in taken) == due, charges
+    assert [charge.payment for charge in taken] == [checkout.payment_id] * (checkout.status in PAID), charges
+    held = [charge.payment for charge in charges if charge.state == "held"]
+    assert held == [checkout.payment_id] * (checkout.status == Status.AUTHORIZED), charges
+    calls = Call.objects.filter(charge__in=charges, verdict="succeeded")
+    assert calls.filter(kind="capture").count() == len(taken)
+    assert calls.filter(kind="refund").count() == (checkout.status == Status.REFUNDED)
+
+
+def _check_events(checkout: Checkout) -> None:
+    """Each thing that happened is told once."""
+    told = sorted(Event.objects.filter(checkout_uuid=checkout.pk).values_list("type", flat=True))
+    was_held = checkout.authorized_at is not None
+    expected = ["checkout.authorized"] * was_held
+    expected += ["checkout.voided"] * (was_held and checkout.status == Status.VOIDED)
+    assert told == expected

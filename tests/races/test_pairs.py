@@ -1,0 +1,222 @@
+"""Every pair of verbs, and all together, from every state in which both are possible: exactly one outcome.
+
+On real connections: at the same moment, in the queue for the row, and exactly between another's beats.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from itertools import combinations_with_replacement, permutations
+from typing import Any, TypeAlias
+
+import pytest
+from django.db import connection, connections, transaction
+from django.db.backends.postgresql.base import DatabaseWrapper
+from pytest_django.plugin import DjangoDbBlocker
+
+from checkout import proof, refunds, settlement, transitions
+from checkout.models import Checkout
+from config.lib import clock
+from payments import operations
+from payments.models import Discrepancy
+from tests.races import rivals
+from tests.races.rivals import Answer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Fresh: TypeAlias = Callable[[str], Checkout]
+
+MERCHANTS = ("capture", "cancel", "lapse", "refund", "notify")
+PAYERS = ("pay", "cancel", "lapse", "notify")
+CHALLENGED = (*PAYERS, "confirm", "use another card")
+# The states from which both of a pair are possible, and who races then.
+AT_ONCE: dict[str, tuple[str, ...]] = {
+    "created": PAYERS,
+    "challenged": CHALLENGED,
+    "payment in doubt": (*PAYERS, "use another card"),
+    "held": MERCHANTS,
+    "taken, in doubt": MERCHANTS,
+    "not taken, in doubt": MERCHANTS,
+    "captured": MERCHANTS,
+    "refund pending": MERCHANTS,
+}
+# Who needs the row first of all, or after having asked the bank.
+IN_LINE: dict[str, tuple[str, ...]] = {
+    "created": ("pay", "cancel", "lapse"),
+    "challenged": ("pay", "cancel", "lapse", "use another card"),
+    "payment in doubt": ("pay", "cancel", "capture", "lapse", "use another card", "take over"),
+    "held": ("capture", "cancel", "lapse", "refund"),
+    "taken, in doubt": ("capture", "cancel", "lapse", "refund", "take over"),
+    "not taken, in doubt": ("capture", "cancel", "lapse", "refund", "take over"),
+    "captured": ("capture", "cancel", "lapse", "refund"),
+}
+# Who asks the bank, from which state, and who comes between.
+BETWEEN: dict[tuple[str, str], tuple[str, ...]] = {
+    ("created", "pay"): (*PAYERS, "take over", "fence"),
+    ("challenged", "pay"): (*CHALLENGED, "take over", "fence"),
+    ("payment in doubt", "take over"): (*PAYERS, "use another card", "take over", "fence"),
+    ("held", "capture"): (*MERCHANTS, "take over", "fence"),
+    ("taken, in doubt", "take over"): (*MERCHANTS, "take over", "fence"),
+    ("not taken, in doubt", "take over"): (*MERCHANTS, "take over", "fence"),
+    ("cancelled", "take over"): (*MERCHANTS, "take over"),
+    ("refund planned", "take over"): (*MERCHANTS, "take over"),
+    ("refund pending", "take over"): (*MERCHANTS, "take over"),
+}
+BEATS = {
+    "before the bank is asked": ((operations, "perform"), (operations, "look_up")),
+    "before its answer is recorded": ((settlement, "settle"), (refunds, "settle")),
+}
+ROUNDS_OF_ALL = 3
+
+
+@pytest.fixture(autouse=True)
+def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever happened, the ledger is proven and nothing is left for a person. Who joins waits but briefly."""
+    monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.05)
+    yield
+    assert proof.breaches() == []
+    assert not Discrepancy.objects.exists()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_deadlock(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """PostgreSQL has had none to resolve."""
+    with django_db_blocker.unblock():
+        before = deadlocks()
+    yield
+    with django_db_blocker.unblock():
+        assert deadlocks() == before
+
+
+def deadlocks() -> int:
+    """Return PostgreSQL's count; its connections tell what they know of at the latest when they are closed."""
+    ours = connections["default"]
+    assert isinstance(ours, DatabaseWrapper)
+    ours.close()
+    ours.close_pool()
+    with ours.cursor() as cursor:
+        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+        return int(cursor.fetchone()[0])
+
+
+def on_own_connection(rival: str, checkout: Checkout, start: Callable[[], object] = lambda: None) -> Answer:
+    """Let a rival begin at the start, with its connection made before."""
+    try:
+        connection.ensure_connection()
+        start()
+        return rivals.attempt(rival, checkout)
+    finally:
+        connection.close()
+
+
+def race(checkout: Checkout, *names: str) -> list[Answer]:
+    """Let all start at the same moment; return what each got."""
+    barrier = threading.Barrier(len(names))
+    with ThreadPoolExecutor(len(names)) as pool:
+        started = [pool.submit(on_own_connection, name, checkout, lambda: barrier.wait(5)) for name in names]
+        return [rival.result() for rival in started]
+
+
+def queue(checkout: Checkout, *names: str) -> list[Answer]:
+    """Let them queue for the row in this order, then give it free; return what each got."""
+    with ThreadPoolExecutor(len(names)) as pool:
+        with transaction.atomic():
+            Checkout.objects.locked(checkout.pk)
+            started = []
+            for name in names:
+                started.append(pool.submit(on_own_connection, name, checkout))
+                wait_for_queue_of(len(started))
+        return [rival.result() for rival in started]
+
+
+WAITING = """
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
+
+
+def wait_for_queue_of(length: int) -> None:
+    """Return once so many connections wait for a lock."""
+    end = time.monotonic() + 2.5  # nobody waits for longer than three seconds
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
+            cursor.execute(WAITING)
+            if cursor.fetchone() == (length,):
+                return
+            assert time.monotonic() < end, f"not {length} wait for the row"
+            time.sleep(0.002)
+
+
+def come_between(patched: pytest.MonkeyPatch, beat: str, rival: str, checkout: Checkout) -> list[Answer]:
+    """Let a rival run from beginning to end once somebody comes to this beat; its answer will be in the list."""
+    waiting, answers = [rival], list[Answer]()
+
+    def interrupted(step: Callable[..., Any]) -> Callable[..., Any]:
+        def stepped(*given: Any, **named: Any) -> Any:
+            if waiting:
+                answers.extend(race(checkout, waiting.pop()))
+            return step(*given, **named)
+
+        return stepped
+
+    for module, name in BEATS[beat]:
+        patched.setattr(module, name, interrupted(getattr(module, name)))
+    return answers
+
+
+class TestAtTheSameMoment:
+    @pytest.mark.parametrize("state", AT_ONCE)
+    def test_each_pair_has_one_outcome(self, fresh: Fresh, state: str) -> None:
+        for pair in combinations_with_replacement(AT_ONCE[state], 2):
+            checkout = fresh(state)
+            rivals.check(checkout, race(checkout, *pair))
+
+    @pytest.mark.parametrize("state", AT_ONCE)
+    def test_all_together_have_one_outcome(self, fresh: Fresh, state: str) -> None:
+        for _ in range(ROUNDS_OF_ALL):
+            checkout = fresh(state)
+            rivals.check(checkout, race(checkout, *AT_ONCE[state]))
+
+    @pytest.mark.parametrize(
+        ("state", "ends"),
+        [
+            ("held", {"captured", "voided"}),
+            ("taken, in doubt", {"captured"}),
+            ("not taken, in doubt", {"voided"}),
+        ],
+    )
+    def test_at_the_deadline_a_hold_is_taken_or_let_go(
+        self, fresh: Fresh, state: str, ends: set[str]
+    ) -> None:
+        for milliseconds in range(0, 20, 4):
+            checkout = fresh(state)
+            deadline = clock.now() + timedelta(milliseconds=milliseconds)
+            rivals.end_hold(checkout, deadline)
+            rivals.check(checkout, race(checkout, "capture", "cancel", "watch"))
+            assert checkout.status in ends
+            assert checkout.void_reason != "auth_expired" or checkout.voided_at == deadline
+
+
+class TestInTheQueue:
+    @pytest.mark.parametrize("state", IN_LINE)
+    def test_each_sees_what_the_one_before_has_done(self, fresh: Fresh, state: str) -> None:
+        for pair in permutations(IN_LINE[state], 2):
+            checkout = fresh(state)
+            rivals.check(checkout, queue(checkout, *pair))
+
+
+@pytest.mark.parametrize("beat", BEATS)
+class TestBetweenTheBeats:
+    @pytest.mark.parametrize(("state", "verb"), BETWEEN)
+    def test_a_whole_rival_leaves_one_outcome(
+        self, fresh: Fresh, monkeypatch: pytest.MonkeyPatch, beat: str, state: str, verb: str
+    ) -> None:
+        for rival in BETWEEN[state, verb]:
+            checkout = fresh(state)
+            with monkeypatch.context() as patched:
+                between = come_between(patched, beat, rival, checkout)
+                first = rivals.attempt(verb, checkout)
+            assert len(between) == 1, "nobody came between"
+            further = ["provider_error"] if rival == "fence" else []
+            rivals.check(checkout, [first, *between], *further)
