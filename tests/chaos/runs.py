@@ -21,7 +21,7 @@ from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
 
 CHECKOUTS = 4
-AT_ONCE = 10
+AT_ONCE = 20
 RECOVERED_WITHIN = 60.0
 
 
