@@ -65,6 +65,11 @@ def _settle_authorization(checkout: Checkout, operation: Operation, now: datetim
 
 
 def _settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    deadline = checkout.capture_before
+    if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
+        operations.ask_again_by(
+            operation, deadline
+        )  # the hold ends there, or was taken: who waits shall know
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
     if checkout.status != Status.AUTHORIZED:

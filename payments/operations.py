@@ -212,6 +212,12 @@ def due_now(operation: Operation) -> None:
     rows.update(next_attempt_at=clock.now())
 
 
+def ask_again_by(operation: Operation, moment: datetime) -> None:
+    """Let the pump ask about an operation in doubt no later than at this moment."""
+    rows = Operation.objects.filter(pk=operation.pk, ended_at=None, next_attempt_at__gt=moment)
+    rows.update(next_attempt_at=moment)
+
+
 def claim_due(limit: int = 20, *, checkout_uuid: UUID | None = None) -> Sequence[Operation]:
     """Lease the operations that are due, in a short transaction of its own, and return them.
 

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.conf import settings
 
 from checkout import finishing, proof, refunds, tasks, transitions
 from checkout.models import Checkout
@@ -16,15 +17,7 @@ from payments.models import Discrepancy, Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import misbehaving
 from payments.providers.sandbox.models import Call, Fault
-from tests.checkout.test_doubtful_payments import (
-    InDoubt,
-    break_down,
-    events,
-    overhear,
-    pass_time,
-    pump,
-    seen,
-)
+from tests.checkout.test_doubtful_payments import InDoubt, break_down, events, overhear, pass_time, pump, seen
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
 from tests.refusals import nothing_moves, refused
@@ -202,6 +195,14 @@ class TestCapture:
             refused(api.post(f"{path}/cancel"), 409, "operation_in_progress")
             refund = api.post(f"{path}/refund", {"merchant_refund_ref": "r-1"})
             refused(refund, 409, "operation_in_progress")
+
+    def test_is_asked_about_at_its_deadline(self, held: Checkout) -> None:
+        soon = clock.now() + timedelta(milliseconds=700)
+        Checkout.objects.filter(pk=held.pk).update(capture_before=soon, authorized_at=soon - settings.HOLD)
+        misbehaving.set_fault(verb="capture", mode="down", times=1)
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        assert Operation.objects.get(kind="capture").next_attempt_at == soon
 
     def test_is_asked_about_at_most_10_s_after_its_deadline(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("capture", times=2)
