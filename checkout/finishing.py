@@ -5,11 +5,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import refunds, settlement, transitions
+from checkout import deadlines, refunds, settlement
+from checkout.deadlines import CHALLENGE, PATIENT_FOR
 from checkout.models import Checkout
-from checkout.transitions import CHALLENGE, PATIENT_FOR
 from config.lib import clock
-from payments import operations
+from payments import due, operations
 from payments.cause import PUMP
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
@@ -38,8 +38,8 @@ def finish_now(checkout_uuid: UUID) -> None:
     with Seat() as seat:
         if found is None or not seat.is_taken():
             return
-        operations.due_now(found)
-        for operation in operations.claim_due(checkout_uuid=checkout_uuid):
+        due.at_once(found)
+        for operation in due.claim(checkout_uuid=checkout_uuid):
             finish(operation)
 
 
@@ -53,7 +53,7 @@ def _finish_authorization(operation: Operation) -> None:
             settlement.end_challenge(operation, "challenge_expired", clock.now())
         return
     if outcome.verdict == Verdict.NOT_FOUND and age >= PATIENT_FOR:
-        transitions.stop_waiting(operation)
+        deadlines.stop_waiting(operation)
     settlement.settle(operation, outcome)
 
 

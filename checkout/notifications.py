@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 
 from checkout.settlement import FINISH_OPERATIONS
 from config.lib import wakeup
-from payments import discrepancies, operations, provider
+from payments import discrepancies, due, provider
 from payments.models import Operation
 from payments.provider import ForgedNotification, Record, Verdict
 
@@ -45,7 +45,7 @@ def hear(record: Record) -> None:
         discrepancies.report_operation(operation, contradiction, **facts)
     elif operation.ended_at is None:
         with transaction.atomic():
-            operations.due_now(operation)
+            due.at_once(operation)
             wakeup.after_commit(FINISH_OPERATIONS)
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from checkout import transitions
+from checkout import deadlines
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
@@ -20,7 +20,7 @@ def one(rows: QuerySet[Checkout], checkout_uuid: UUID) -> Checkout:
     """Return the checkout among `rows`, lapsed or expired first if it is late. Raises Checkout.DoesNotExist."""
     checkout = rows.annotate(read_at=Now()).get(pk=checkout_uuid)
     if checkout.has_lapsed(checkout.read_at) or checkout.has_expired(checkout.read_at):
-        transitions.keep_deadlines_of(checkout_uuid)
+        deadlines.keep_of(checkout_uuid)
         checkout = rows.annotate(read_at=Now()).get(pk=checkout_uuid)
     return checkout
 
@@ -32,7 +32,7 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
     if not late:
         return list(found)
     for checkout_uuid in late:
-        transitions.keep_deadlines_of(checkout_uuid)
+        deadlines.keep_of(checkout_uuid)
     again = {row.pk: row for row in rows.filter(pk__in=late)}
     return [
         again[row.pk] if row.pk in late else row for row in found if row.pk not in late or row.pk in again

@@ -10,7 +10,7 @@ from checkout import events, states
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from config.lib import clock, failpoint, wakeup
-from payments import discrepancies, operations
+from payments import discrepancies, due, operations
 from payments.cause import PUMP, Cause
 from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
@@ -67,9 +67,7 @@ def _settle_authorization(checkout: Checkout, operation: Operation, now: datetim
 def _settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
     deadline = checkout.capture_before
     if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
-        operations.ask_again_by(
-            operation, deadline
-        )  # the hold ends there, or was taken: who waits shall know
+        due.no_later_than(operation, deadline)  # the hold ends there, or was taken: who waits shall know
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
     if checkout.status != Status.AUTHORIZED:

@@ -10,12 +10,12 @@ from celery import shared_task
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from checkout import finishing, proof, settlement, transitions
+from checkout import deadlines, finishing, proof, settlement
 from checkout.api.calls import KEPT
 from checkout.models import ApiCall, Checkout
 from checkout.states import Status
 from config.lib import clock, wakeup
-from payments import operations
+from payments import due
 from payments.seats import Seat
 
 log = structlog.get_logger("checkout.tasks")
@@ -31,7 +31,7 @@ def keep_deadlines() -> None:
     )
     rows = Checkout.objects.filter(late).order_by("capture_before", "payable_until")
     for checkout_uuid in rows.values_list("pk", flat=True)[:BATCH]:
-        _alone(transitions.keep_deadlines_of, checkout_uuid)
+        _alone(deadlines.keep_of, checkout_uuid)
 
 
 @shared_task
@@ -42,7 +42,7 @@ def finish_operations() -> None:
     of the process's threads are at it.
     """
     with Seat() as seat:
-        while seat.is_taken() and (claimed := operations.claim_due(limit=1)):
+        while seat.is_taken() and (claimed := due.claim(limit=1)):
             wakeup.after_commit(settlement.FINISH_OPERATIONS)
             _alone(finishing.finish, claimed[0])
 
@@ -68,7 +68,7 @@ def prove_all() -> None:
 
 def finish_operations_of(checkout_uuid: UUID) -> None:
     """As `finish_operations`, for one checkout."""
-    for operation in operations.claim_due(checkout_uuid=checkout_uuid):
+    for operation in due.claim(checkout_uuid=checkout_uuid):
         finishing.finish(operation)
 
 

@@ -3,19 +3,19 @@ provider takes three beats: commit the intent, call with no transaction open, lo
 
 import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeAlias
 from uuid import UUID
 
 from django.db import transaction
 
-from checkout import events, settlement, states
+from checkout import deadlines, settlement, states
 from checkout.models import Checkout, Customer
 from checkout.states import Status, VoidReason
-from config.lib import clock, wakeup
+from config.lib import clock
 from config.lib.deadline import Deadline
 from payments import operations, switches
-from payments.cause import PUMP, Cause
+from payments.cause import Cause
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
 from payments.seats import Seat
@@ -23,8 +23,6 @@ from payments.seats import Seat
 CAPTURE_SECONDS = 8.0  # the whole call, whatever the provider does: a merchant makes it in a 15 s webhook
 SETTLE_SECONDS = 3.2  # of them, kept for the wait for the second lock (lock_timeout) and the recording
 JOIN_SECONDS = 2.0
-PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank until another card may be used
-CHALLENGE = timedelta(minutes=10)
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
@@ -108,7 +106,7 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
 
 def _check_payable(checkout: Checkout, card_token: str, now: datetime) -> bool:
     """Whether it can be paid now. Finds a passed deadline first."""
-    keep_deadlines(checkout, now)
+    deadlines.keep(checkout, now)
     if checkout.status != Status.CREATED:
         return False
     switches.check(checkout.merchant)
@@ -123,30 +121,12 @@ def _give_up(operation: Operation, now: datetime) -> bool:
     if operation.state == State.NEEDS_ACTION:
         settlement.end_challenge(operation, "another_card", now)
         return True
-    return _abandon(operation, now)
-
-
-def _abandon(operation: Operation, now: datetime) -> bool:
-    """Stop waiting for a bank that has been silent for a minute: a hold that is found later is voided."""
-    late = operation.state != State.NEEDS_ACTION or now - operation.created_at > CHALLENGE
-    if operation.kind != Kind.AUTHORIZE or not late or now - operation.created_at < PATIENT_FOR:
-        return False
-    Payment.objects.filter(pk=operation.payment_id, abandoned_at=None).update(abandoned_at=now)
-    return True
-
-
-def stop_waiting(operation: Operation) -> None:
-    """The bank has not heard of it within the payer's minute: they may pay again, and what arrives is released."""
-    with transaction.atomic(durable=True):
-        Checkout.objects.locked(operation.payment.checkout_uuid)
-        if _abandon(operation, clock.now()):
-            rows = Payment.objects.filter(pk=operation.payment_id, decline_reason="")
-            rows.update(decline_reason="never_arrived")
+    return deadlines.abandon(operation, now)
 
 
 def may_use_another_card(operation: Operation, now: datetime) -> bool:
     """Whether the payer need not wait any longer for this authorization."""
-    return operation.state == State.NEEDS_ACTION or now - operation.created_at >= PATIENT_FOR
+    return operation.state == State.NEEDS_ACTION or now - operation.created_at >= deadlines.PATIENT_FOR
 
 
 def use_another_card(checkout_uuid: UUID) -> None:
@@ -223,21 +203,15 @@ def _begin_capture(
         if checkout.status == Status.CAPTURED:
             return checkout, None
         live = operations.live_payment(checkout.pk)
-        if live is not None and live.open_uuid is not None:
-            _meet(checkout, live.open_kind, live.open_uuid)
-        keep_deadlines(checkout, now)
+        if live is not None and live.open_uuid is not None and live.open_kind == Kind.CAPTURE:
+            raise _CaptureOpen(live.open_uuid)
+        _check_open(checkout, live.open_kind if live else None)
+        deadlines.keep(checkout, now)
         if checkout.status == Status.AUTHORIZED and live is not None:
             switches.check(merchant)
             seat.take()
             return checkout, operations.begin(live.payment, Kind.CAPTURE, now=now, cause=cause)
     raise NotCapturable(checkout.status)
-
-
-def _meet(checkout: Checkout, kind: str | None, operation_uuid: UUID) -> None:
-    """A capture joins one that is open, and waits for anything else but the release of what has ended."""
-    if kind == Kind.CAPTURE:
-        raise _CaptureOpen(operation_uuid)
-    _check_open(checkout, kind)
 
 
 def _check_open(checkout: Checkout, kind: str | None) -> None:
@@ -265,45 +239,11 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
         now = clock.now()
         found = operations.open_operation(checkout.pk)
         _check_open(checkout, found.kind if found else None)
-        keep_deadlines(checkout, now)
+        deadlines.keep(checkout, now)
         if checkout.status in (Status.CREATED, Status.AUTHORIZED):
             checkout.cancel_note = note
             checkout.save(update_fields=["cancel_note"])
-            _void(checkout, VoidReason.MERCHANT_CANCEL, at=now, cause=cause)
+            deadlines.void(checkout, VoidReason.MERCHANT_CANCEL, at=now, cause=cause)
     if checkout.status != Status.VOIDED:
         raise NotCancellable(checkout.status)
     return checkout
-
-
-def keep_deadlines(checkout: Checkout, now: datetime) -> bool:
-    """Let a locked checkout lapse or expire if its time has passed and no card operation is open.
-
-    Whoever looks at a checkout first calls this. Returns whether it moved. An authorization that the bank is
-    silent about for a minute does not keep an unpaid checkout alive.
-    """
-    if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
-        return False
-    found = operations.open_operation(checkout.pk)
-    if found is not None and not _abandon(found, now):
-        return False
-    if checkout.status == Status.AUTHORIZED:
-        _void(checkout, VoidReason.AUTH_EXPIRED, at=checkout.capture_before or now, cause=PUMP)
-    else:
-        checkout.move(Status.EXPIRED, PUMP, now, expired_at=checkout.payable_until)
-    return True
-
-
-def keep_deadlines_of(checkout_uuid: UUID) -> None:
-    """As `keep_deadlines`, for a checkout that is not locked yet."""
-    with transaction.atomic(durable=True):
-        keep_deadlines(Checkout.objects.locked(checkout_uuid), clock.now())
-
-
-def _void(checkout: Checkout, reason: VoidReason, *, at: datetime, cause: Cause) -> None:
-    """End it. What was held is released by the pump, repeated until the provider confirms."""
-    held = checkout.status == Status.AUTHORIZED
-    checkout.move(Status.VOIDED, cause, at, voided_at=at, void_reason=reason)
-    if held and checkout.payment is not None:
-        operations.plan(checkout.payment, Kind.VOID, now=at, cause=cause)
-        wakeup.after_commit(settlement.FINISH_OPERATIONS)
-        events.voided(checkout, at)

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from checkout import finishing, tasks, transitions
+from checkout import deadlines, finishing, tasks, transitions
 from checkout.api import presentation
 from checkout.models import Checkout, Customer
 from checkout.states import Status
@@ -104,7 +104,7 @@ class Advance(APIView):
         Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
         tasks.finish_operations_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
         _hasten(merchant, checkout_uuid, asked.validated_data["seconds"])
-        transitions.keep_deadlines_of(checkout_uuid)
+        deadlines.keep_of(checkout_uuid)
         tasks.finish_operations_of(checkout_uuid)
         return Response({"data": presentation.read(merchant, checkout_uuid)})
 

@@ -1,28 +1,25 @@
 """Operations: the only callers of a provider. Begin commits the intent, perform calls, record keeps the answer."""
 
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 import structlog
-from django.db import IntegrityError, connection, transaction
 from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet
 
-from config.lib import clock, failpoint
+from config.lib import failpoint
 from config.lib.deadline import Deadline
-from payments import discrepancies, ledger, provider
+from payments import discrepancies, due, ledger, provider
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
 
 log = structlog.get_logger("payments.operations")
 
-LEASE = timedelta(seconds=10)  # longer than any sender may take
 PATIENCE = 8.0  # seconds that a sender has in all, where its caller sets no deadline
 CALL_SECONDS = {"authorize": 6.0, "capture": 3.0, "void": 5.0, "refund": 5.0}
 LOOK_UP_SECONDS = 2.0
-IN_DOUBT_TOO_LONG = timedelta(hours=24)  # INTERFACE.md 10
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 Status: TypeAlias = Payment.Status
@@ -52,7 +49,7 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 
     Belongs inside the verb's transaction, which commits before `perform`.
     """
-    return _create(payment, kind, cause, state=State.IN_FLIGHT, next_attempt_at=now + LEASE, attempts=1)
+    return _create(payment, kind, cause, state=State.IN_FLIGHT, next_attempt_at=now + due.LEASE, attempts=1)
 
 
 def plan(
@@ -151,7 +148,10 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime) -> Operatio
         setattr(operation, name, value)
     if operation.state in Operation.ENDED:
         _move_payment(operation, outcome)
-    elif operation.state in (State.UNKNOWN, State.PENDING) and now - operation.created_at > IN_DOUBT_TOO_LONG:
+    elif (
+        operation.state in (State.UNKNOWN, State.PENDING)
+        and now - operation.created_at > due.IN_DOUBT_TOO_LONG
+    ):
         discrepancies.report_operation(operation, "in_doubt_for_a_day")
     return operation
 
@@ -169,7 +169,7 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
         "lease_until": None,
         "lease_token": None,
         "ended_at": now if ended else None,
-        "next_attempt_at": None if ended else now + gap(operation, state, now),
+        "next_attempt_at": None if ended else now + due.gap(operation, state, now),
     }
 
 
@@ -191,73 +191,6 @@ def _move_payment(operation: Operation, outcome: Outcome) -> None:
         ledger.post_capture(operation)
     if operation.state == State.SUCCEEDED and operation.kind == Kind.REFUND:
         ledger.post_refund(operation)
-
-
-def gap(operation: Operation, state: State, now: datetime) -> timedelta:
-    """Return how long to wait before asking again (INTERFACE.md 10): soon at first, then ever more seldom."""
-    age, tries = now - operation.created_at, operation.attempts
-    if state == State.NEEDS_ACTION:
-        return timedelta(seconds=5)
-    if operation.kind == Kind.AUTHORIZE and age < IN_DOUBT_TOO_LONG:
-        return timedelta(seconds=2 if age < timedelta(minutes=1) else 10)
-    if state == State.PENDING or operation.kind == Kind.VOID:
-        return timedelta(seconds=min(2.0 ** (tries // 4), 600 if state == State.PENDING else 60))
-    most = 10 if operation.kind == Kind.CAPTURE else 60  # a hold must not outlive its deadline for long
-    return timedelta(seconds=min(2.0 ** min(tries - 1, 10), most))
-
-
-def due_now(operation: Operation) -> None:
-    """Let the pump ask about an open operation at once, unless somebody is at it."""
-    rows = Operation.objects.filter(pk=operation.pk, ended_at=None, lease_token=None)
-    rows.update(next_attempt_at=clock.now())
-
-
-def ask_again_by(operation: Operation, moment: datetime) -> None:
-    """Let the pump ask about an operation in doubt no later than at this moment."""
-    rows = Operation.objects.filter(pk=operation.pk, ended_at=None, next_attempt_at__gt=moment)
-    rows.update(next_attempt_at=moment)
-
-
-def claim_due(limit: int = 20, *, checkout_uuid: UUID | None = None) -> Sequence[Operation]:
-    """Lease the operations that are due, in a short transaction of its own, and return them.
-
-    Planned ones become in flight, one per payment at a time; those in flight are here because their
-    sender's lease ran out. With `checkout_uuid`, only that checkout's.
-    """
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            only = "AND p.checkout_uuid = %(checkout)s" if checkout_uuid else ""
-            cursor.execute(_CLAIM.format(only=only), {"limit": limit, "checkout": checkout_uuid})
-            claimed = [row[0] for row in cursor.fetchall()]
-    except IntegrityError:
-        return []  # another pump opened an operation on one of these payments: they are due again at once
-    return list(Operation.objects.filter(pk__in=claimed).select_related("payment").order_by("pk"))
-
-
-# MATERIALIZED: a plan that runs the selection once for each row of the table would lease more than the limit.
-_CLAIM = """
-WITH due AS MATERIALIZED (
-    SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
-    WHERE d.state IN ('planned', 'in_flight', 'needs_action', 'pending', 'unknown')
-      AND d.next_attempt_at <= clock_timestamp() {only}
-      AND (d.state <> 'planned' OR NOT EXISTS (
-          SELECT 1 FROM payments_operation other
-          WHERE other.payment_id = d.payment_id AND other.ended_at IS NULL
-            AND (other.state IN ('in_flight', 'needs_action', 'unknown')
-                 OR (other.state = 'planned' AND other.id < d.id))))
-    ORDER BY d.next_attempt_at LIMIT %(limit)s
-    FOR UPDATE OF d SKIP LOCKED
-)
-UPDATE payments_operation o
-SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
-    attempts = o.attempts + 1,
-    lease_token = gen_random_uuid(),
-    lease_until = clock_timestamp() + interval '10 seconds',
-    next_attempt_at = clock_timestamp() + interval '10 seconds'
-FROM due
-WHERE o.id = due.id
-RETURNING o.id
-"""
 
 
 def recover_capture(payment: Payment, *, now: datetime) -> None:

@@ -10,7 +10,7 @@ import structlog
 from django.db.models import Q, QuerySet
 
 from config.lib import clock
-from payments import discrepancies, operations, provider
+from payments import discrepancies, due, operations, provider
 from payments.models import Merchant, Operation
 from payments.provider import Record
 
@@ -100,7 +100,7 @@ def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Diff
 
 def _released(payments: Sequence[UUID], asked_at: datetime) -> set[UUID]:
     """Return those of the payments that a void of ours has released, or is about to."""
-    on_its_way = Q(ended_at=None, created_at__gt=asked_at - operations.IN_DOUBT_TOO_LONG)
+    on_its_way = Q(ended_at=None, created_at__gt=asked_at - due.IN_DOUBT_TOO_LONG)
     voids = Operation.objects.filter(payment__in=payments, kind=Kind.VOID)
     return set(voids.filter(Q(state=State.SUCCEEDED) | on_its_way).values_list("payment", flat=True))
 
@@ -128,7 +128,7 @@ def _of_one(
 def _is_status_comparable(operation: Operation, asked_at: datetime, is_released: bool) -> bool:
     """Not while it may be on its way, nor where it ended after we had asked or was given up and released."""
     if operation.ended_at is None:
-        return asked_at - operation.created_at > operations.IN_DOUBT_TOO_LONG
+        return asked_at - operation.created_at > due.IN_DOUBT_TOO_LONG
     return operation.ended_at < asked_at and not (operation.was_given_up and is_released)
 
 

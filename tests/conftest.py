@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from checkout import refunds, tasks, transitions
+from checkout import deadlines, refunds, tasks, transitions
 from checkout.models import Checkout
 from payments import switches
 from payments.models import Merchant, Operation
@@ -130,7 +130,7 @@ def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checko
         unpaid.refresh_from_db()
         if status in ("expired", "lapsed"):
             make_late(unpaid)
-            transitions.keep_deadlines_of(unpaid.pk)
+            deadlines.keep_of(unpaid.pk)
         unpaid.refresh_from_db()
         return unpaid
 

@@ -8,7 +8,7 @@ from django.db import connection
 
 from checkout import proof, settlement, tasks, transitions
 from checkout.models import Checkout
-from payments import operations
+from payments import due, operations
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank, misbehaving
@@ -93,7 +93,7 @@ class TestACrash:
         transitions.cancel(held.merchant, held.pk, cause=CAUSE)
 
         def pump() -> None:
-            for operation in operations.claim_due():
+            for operation in due.claim():
                 settlement.settle(operation, operations.perform(operation))
 
         dying(pump, after_call=after_call)
@@ -128,7 +128,7 @@ class TestClaimDue:
             )  # one row: a nested loop looks cheap
         for _ in range(3):
             transitions.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
-        assert len(operations.claim_due(limit=1)) == 1
+        assert len(due.claim(limit=1)) == 1
 
 
 @pytest.mark.django_db

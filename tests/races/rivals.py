@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from checkout import notifications, refunds, states, tasks, transitions
+from checkout import deadlines, notifications, refunds, states, tasks, transitions
 from checkout.models import Change, Checkout, Refund
 from checkout.states import PAID, Status
 from config import errors
@@ -47,7 +47,7 @@ def lapse(checkout: Checkout) -> None:
             end_hold(checkout, now)
         elif locked.status == Status.CREATED:
             Checkout.objects.filter(pk=checkout.pk).update(payable_until=now)
-    transitions.keep_deadlines_of(checkout.pk)
+    deadlines.keep_of(checkout.pk)
 
 
 def end_hold(checkout: Checkout, at: datetime) -> None:
@@ -60,8 +60,8 @@ def watch(checkout: Checkout) -> None:
     """The pump looks again and again until the hold must have ended."""
     over = Checkout.objects.get(pk=checkout.pk).capture_before
     while over is not None and clock.now() < over:
-        transitions.keep_deadlines_of(checkout.pk)
-    transitions.keep_deadlines_of(checkout.pk)
+        deadlines.keep_of(checkout.pk)
+    deadlines.keep_of(checkout.pk)
 
 
 def notify(checkout: Checkout) -> None:

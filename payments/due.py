@@ -1,0 +1,86 @@
+"""When an operation is due, and who takes it: what has not ended is asked about again and again (INTERFACE.md 10)."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TypeAlias
+from uuid import UUID
+
+from django.db import IntegrityError, connection, transaction
+
+from config.lib import clock
+from payments.models import Operation
+
+LEASE = timedelta(seconds=10)  # longer than any sender may take
+IN_DOUBT_TOO_LONG = timedelta(hours=24)
+Kind: TypeAlias = Operation.Kind
+State: TypeAlias = Operation.State
+
+
+def gap(operation: Operation, state: State, now: datetime) -> timedelta:
+    """Return how long to wait before asking again (INTERFACE.md 10): soon at first, then ever more seldom."""
+    age, tries = now - operation.created_at, operation.attempts
+    if state == State.NEEDS_ACTION:
+        return timedelta(seconds=5)
+    if operation.kind == Kind.AUTHORIZE and age < IN_DOUBT_TOO_LONG:
+        return timedelta(seconds=2 if age < timedelta(minutes=1) else 10)
+    if state == State.PENDING or operation.kind == Kind.VOID:
+        return timedelta(seconds=min(2.0 ** (tries // 4), 600 if state == State.PENDING else 60))
+    most = 10 if operation.kind == Kind.CAPTURE else 60  # a hold must not outlive its deadline for long
+    return timedelta(seconds=min(2.0 ** min(tries - 1, 10), most))
+
+
+def at_once(operation: Operation) -> None:
+    """Let the pump ask about an open operation at once, unless somebody is at it."""
+    rows = Operation.objects.filter(pk=operation.pk, ended_at=None, lease_token=None)
+    rows.update(next_attempt_at=clock.now())
+
+
+def no_later_than(operation: Operation, moment: datetime) -> None:
+    """Let the pump ask about an operation in doubt no later than at this moment."""
+    rows = Operation.objects.filter(pk=operation.pk, ended_at=None, next_attempt_at__gt=moment)
+    rows.update(next_attempt_at=moment)
+
+
+def claim(limit: int = 20, *, checkout_uuid: UUID | None = None) -> Sequence[Operation]:
+    """Lease the operations that are due, in a short transaction of its own, and return them.
+
+    Planned ones become in flight, one per payment at a time; those in flight are here because their
+    sender's lease ran out. With `checkout_uuid`, only that checkout's.
+    """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            only = "AND p.checkout_uuid = %(checkout)s" if checkout_uuid else ""
+            cursor.execute(
+                _CLAIM.format(only=only),
+                {"limit": limit, "checkout": checkout_uuid, "lease": LEASE.total_seconds()},
+            )
+            claimed = [row[0] for row in cursor.fetchall()]
+    except IntegrityError:
+        return []  # another pump opened an operation on one of these payments: they are due again at once
+    return list(Operation.objects.filter(pk__in=claimed).select_related("payment").order_by("pk"))
+
+
+# MATERIALIZED: a plan that runs the selection once for each row of the table would lease more than the limit.
+_CLAIM = """
+WITH due AS MATERIALIZED (
+    SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
+    WHERE d.state IN ('planned', 'in_flight', 'needs_action', 'pending', 'unknown')
+      AND d.next_attempt_at <= clock_timestamp() {only}
+      AND (d.state <> 'planned' OR NOT EXISTS (
+          SELECT 1 FROM payments_operation other
+          WHERE other.payment_id = d.payment_id AND other.ended_at IS NULL
+            AND (other.state IN ('in_flight', 'needs_action', 'unknown')
+                 OR (other.state = 'planned' AND other.id < d.id))))
+    ORDER BY d.next_attempt_at LIMIT %(limit)s
+    FOR UPDATE OF d SKIP LOCKED
+)
+UPDATE payments_operation o
+SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
+    attempts = o.attempts + 1,
+    lease_token = gen_random_uuid(),
+    lease_until = clock_timestamp() + make_interval(secs => %(lease)s),
+    next_attempt_at = clock_timestamp() + make_interval(secs => %(lease)s)
+FROM due
+WHERE o.id = due.id
+RETURNING o.id
+"""
