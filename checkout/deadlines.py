@@ -9,11 +9,10 @@ from checkout import events, settlement
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
-from payments import operations
+from payments import due, operations
 from payments.cause import PUMP, Cause
 from payments.models import Operation, Payment
 
-PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank until another card may be used
 CHALLENGE = timedelta(minutes=10)
 Kind, State = Operation.Kind, Operation.State
 
@@ -30,7 +29,7 @@ def keep(checkout: Checkout, now: datetime) -> bool:
     if found is not None and not abandon(found, now):
         return False
     if checkout.status == Status.AUTHORIZED:
-        void(checkout, VoidReason.AUTH_EXPIRED, at=checkout.capture_before or now, cause=PUMP)
+        void(checkout, VoidReason.AUTH_EXPIRED, at=checkout.capture_before or now, now=now, cause=PUMP)
     else:
         checkout.move(Status.EXPIRED, PUMP, now, expired_at=checkout.payable_until)
     return True
@@ -42,12 +41,12 @@ def keep_of(checkout_uuid: UUID) -> None:
         keep(Checkout.objects.locked(checkout_uuid), clock.now())
 
 
-def void(checkout: Checkout, reason: VoidReason, *, at: datetime, cause: Cause) -> None:
-    """End it. What was held is released by the pump, repeated until the provider confirms."""
+def void(checkout: Checkout, reason: VoidReason, *, at: datetime, now: datetime, cause: Cause) -> None:
+    """End it, as of `at`. What was held is released by the pump, repeated until the provider confirms."""
     held = checkout.status == Status.AUTHORIZED
     checkout.move(Status.VOIDED, cause, at, voided_at=at, void_reason=reason)
     if held and checkout.payment is not None:
-        operations.plan(checkout.payment, Kind.VOID, now=at, cause=cause)
+        operations.plan(checkout.payment, Kind.VOID, now=now, cause=cause)
         wakeup.after_commit(settlement.FINISH_OPERATIONS)
         events.voided(checkout, at)
 
@@ -55,7 +54,7 @@ def void(checkout: Checkout, reason: VoidReason, *, at: datetime, cause: Cause) 
 def abandon(operation: Operation, now: datetime) -> bool:
     """Stop waiting for a bank that has been silent for a minute: a hold that is found later is voided."""
     late = operation.state != State.NEEDS_ACTION or now - operation.created_at > CHALLENGE
-    if operation.kind != Kind.AUTHORIZE or not late or now - operation.created_at < PATIENT_FOR:
+    if operation.kind != Kind.AUTHORIZE or not late or now - operation.created_at < due.PATIENT_FOR:
         return False
     Payment.objects.filter(pk=operation.payment_id, abandoned_at=None).update(abandoned_at=now)
     return True

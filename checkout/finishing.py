@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout import deadlines, refunds, settlement
-from checkout.deadlines import CHALLENGE, PATIENT_FOR
+from checkout.deadlines import CHALLENGE
 from checkout.models import Checkout
 from config.lib import clock
 from payments import due, operations
@@ -15,7 +15,6 @@ from payments.models import Operation
 from payments.provider import Outcome, Verdict
 from payments.seats import Seat
 
-FOLLOWED_FOR = timedelta(hours=24)  # an authorization that nobody waits for, should it arrive yet
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -52,7 +51,7 @@ def _finish_authorization(operation: Operation) -> None:
             Checkout.objects.locked(operation.payment.checkout_uuid)
             settlement.end_challenge(operation, "challenge_expired", clock.now())
         return
-    if outcome.verdict == Verdict.NOT_FOUND and age >= PATIENT_FOR:
+    if outcome.verdict == Verdict.NOT_FOUND and age >= due.PATIENT_FOR:
         deadlines.stop_waiting(operation)
     settlement.settle(operation, outcome)
 
@@ -62,9 +61,9 @@ def _ask_authorization(operation: Operation, age: timedelta) -> Outcome:
     outcome = operations.look_up(operation)
     if outcome.verdict != Verdict.NOT_FOUND:
         return outcome
-    if age < PATIENT_FOR and operation.payment.abandoned_at is None:
+    if age < due.PATIENT_FOR and operation.payment.abandoned_at is None:
         return operations.perform(operation)
-    return outcome if age < FOLLOWED_FOR else Outcome(Verdict.FAILED, reason="never_arrived")
+    return outcome if age < due.IN_DOUBT_TOO_LONG else Outcome(Verdict.FAILED, reason="never_arrived")
 
 
 def _finish_capture(operation: Operation) -> None:

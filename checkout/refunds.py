@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from checkout.models import Checkout, Refund
 from checkout.settlement import FINISH_OPERATIONS
@@ -63,7 +63,7 @@ def accept(
             return Accepted(_of(existing, checkout), is_new=False)
         _check_refundable(checkout, amount)
         now = clock.now()
-        refund = Refund.objects.create(
+        refund = Refund(
             merchant=merchant,
             checkout=checkout,
             merchant_refund_ref=ref,
@@ -71,8 +71,18 @@ def accept(
             amount=checkout.amount,
             created_at=now,
         )
+        _write(refund)
         _begin(checkout, refund, now, cause)
         return Accepted(refund, is_new=True)
+
+
+def _write(refund: Refund) -> None:
+    """Another checkout, under another lock, may have taken the reference at this very moment."""
+    try:
+        with transaction.atomic():
+            refund.save(force_insert=True)
+    except IntegrityError as error:
+        raise RefundRefConflict from error
 
 
 def _of(refund: Refund, checkout: Checkout) -> Refund:

@@ -32,7 +32,7 @@ def settle(operation: Operation, outcome: Outcome) -> Settled:
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(operation.payment.checkout_uuid)
         now = clock.now()
-        settled = operations.record(operation, outcome, now=now)
+        settled = operations.record(operation, _judged(checkout, operation, outcome), now=now)
         match settled.kind:
             case Kind.AUTHORIZE:
                 _settle_authorization(checkout, settled, now)
@@ -43,6 +43,14 @@ def settle(operation: Operation, outcome: Outcome) -> Settled:
         failpoint.reach("before_commit", settled.kind, checkout.pk)
     failpoint.reach("after_commit", settled.kind, checkout.pk)
     return Settled(settled, checkout)
+
+
+def _judged(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
+    """A fence proves something only by its success, or by `already_captured`; any other no leaves the doubt."""
+    is_fence = operation.kind == Kind.VOID and checkout.status == Status.AUTHORIZED
+    is_fence = is_fence and checkout.payment_id == operation.payment_id
+    refused = outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason != "already_captured"
+    return Outcome(Verdict.UNKNOWN, reason=outcome.reason) if is_fence and refused else outcome
 
 
 def _settle_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:

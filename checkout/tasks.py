@@ -7,7 +7,7 @@ from uuid import UUID
 
 import structlog
 from celery import shared_task
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from checkout import deadlines, finishing, proof, settlement
@@ -15,7 +15,8 @@ from checkout.api.calls import KEPT
 from checkout.models import ApiCall, Checkout
 from checkout.states import Status
 from config.lib import clock, wakeup
-from payments import due
+from payments import due, operations
+from payments.models import Operation
 from payments.seats import Seat
 
 log = structlog.get_logger("checkout.tasks")
@@ -29,7 +30,10 @@ def keep_deadlines() -> None:
     late = Q(status=Status.AUTHORIZED, capture_before__lte=Now()) | Q(
         status=Status.CREATED, payable_until__lte=Now()
     )
-    rows = Checkout.objects.filter(late).order_by("capture_before", "payable_until")
+    # What is in doubt cannot move yet, and must not stand in the way of what can.
+    silent = Q(kind=Operation.Kind.AUTHORIZE, created_at__lte=Now() - due.PATIENT_FOR)
+    rows = Checkout.objects.filter(late).exclude(Exists(operations.open_on(OuterRef("pk")).exclude(silent)))
+    rows = rows.order_by("capture_before", "payable_until")
     for checkout_uuid in rows.values_list("pk", flat=True)[:BATCH]:
         _alone(deadlines.keep_of, checkout_uuid)
 

@@ -14,7 +14,7 @@ from checkout.models import Checkout, Customer
 from checkout.states import Status, VoidReason
 from config.lib import clock
 from config.lib.deadline import Deadline
-from payments import operations, switches
+from payments import due, operations, switches
 from payments.cause import Cause
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
@@ -126,7 +126,7 @@ def _give_up(operation: Operation, now: datetime) -> bool:
 
 def may_use_another_card(operation: Operation, now: datetime) -> bool:
     """Whether the payer need not wait any longer for this authorization."""
-    return operation.state == State.NEEDS_ACTION or now - operation.created_at >= deadlines.PATIENT_FOR
+    return operation.state == State.NEEDS_ACTION or now - operation.created_at >= due.PATIENT_FOR
 
 
 def use_another_card(checkout_uuid: UUID) -> None:
@@ -165,7 +165,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
                 checkout, operation = _begin_capture(merchant, checkout_uuid, amount, cause, seat)
                 break
             except _CaptureOpen as joined:
-                _wait_for(joined.operation_uuid, deadline.sooner(CAPTURE_SECONDS - JOIN_SECONDS), seat)
+                _wait_for(joined.operation_uuid, deadline.sooner(CAPTURE_SECONDS - JOIN_SECONDS))
         if operation is None:
             return checkout
         settled = settlement.settle(operation, _ask_for_money(operation, deadline.sooner(SETTLE_SECONDS)))
@@ -205,7 +205,8 @@ def _begin_capture(
         live = operations.live_payment(checkout.pk)
         if live is not None and live.open_uuid is not None and live.open_kind == Kind.CAPTURE:
             raise _CaptureOpen(live.open_uuid)
-        _check_open(checkout, live.open_kind if live else None)
+        if live is not None and live.open_kind and checkout.status in (Status.CREATED, Status.AUTHORIZED):
+            raise OperationInProgress
         deadlines.keep(checkout, now)
         if checkout.status == Status.AUTHORIZED and live is not None:
             switches.check(merchant)
@@ -214,18 +215,13 @@ def _begin_capture(
     raise NotCapturable(checkout.status)
 
 
-def _check_open(checkout: Checkout, kind: str | None) -> None:
-    """Raise OperationInProgress unless what is open is only the release of a voided checkout's hold."""
-    if kind is not None and not (checkout.status == Status.VOIDED and kind == Kind.VOID):
-        raise OperationInProgress
-
-
-def _wait_for(operation_uuid: UUID, patience: Deadline, seat: Seat) -> None:
+def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
     """Return when the operation has ended. Who waits for a provider takes a seat, else comes back later."""
-    while patience.left() and seat.is_taken():
-        time.sleep(0.1)
-        if not Operation.objects.filter(pk=operation_uuid, ended_at=None).exists():
-            return
+    with Seat(is_joining=True) as seat:
+        while patience.left() and seat.is_taken():
+            time.sleep(0.1)
+            if not Operation.objects.filter(pk=operation_uuid, ended_at=None).exists():
+                return
     raise OperationInProgress
 
 
@@ -237,13 +233,13 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = clock.now()
-        found = operations.open_operation(checkout.pk)
-        _check_open(checkout, found.kind if found else None)
+        if checkout.status != Status.VOIDED and operations.open_operation(checkout.pk) is not None:
+            raise OperationInProgress
         deadlines.keep(checkout, now)
         if checkout.status in (Status.CREATED, Status.AUTHORIZED):
             checkout.cancel_note = note
             checkout.save(update_fields=["cancel_note"])
-            deadlines.void(checkout, VoidReason.MERCHANT_CANCEL, at=now, cause=cause)
+            deadlines.void(checkout, VoidReason.MERCHANT_CANCEL, at=now, now=now, cause=cause)
     if checkout.status != Status.VOIDED:
         raise NotCancellable(checkout.status)
     return checkout

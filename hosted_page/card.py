@@ -20,7 +20,7 @@ from payments import money, provider
 from payments.cause import Cause
 from payments.models import Payment
 from payments.provider import CardUse, ProviderUnreachable, Verdict
-from payments.seats import ProviderBusy
+from payments.seats import ProviderBusy, Seat
 from payments.switches import AllStopped, MerchantSuspended
 
 # What a bank's refusal means for the person at the page.
@@ -51,8 +51,10 @@ def card(request: HttpRequest) -> HttpResponse:
         page=_card_page(checkout),
     )
     try:
-        response = HttpResponseRedirect(provider.current().open_card_form(form))
-    except ProviderUnreachable:
+        with Seat() as seat:
+            seat.take()
+            response = HttpResponseRedirect(provider.current().open_card_form(form))
+    except (ProviderBusy, ProviderUnreachable):
         return _busy(request, checkout)
     payer.remember(response, checkout, UUID(str(checkout.lead_id)))
     return response
@@ -147,7 +149,8 @@ def _busy(request: HttpRequest, checkout: Checkout) -> HttpResponse:
 def confirmed(request: HttpRequest) -> HttpResponse:
     """Come back from the bank's question: ask the bank at once what came of it."""
     checkout = pages.checkout_of(request)
-    finishing.finish_now(checkout.pk)
+    if payer.leads(request, checkout):
+        finishing.finish_now(checkout.pk)
     return pages.go(checkout)
 
 

@@ -1,5 +1,6 @@
 """The helper API (INTERFACE.md 7): what a customer and the time do, for tests without a browser."""
 
+import time
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -17,6 +18,7 @@ from checkout.models import Checkout, Customer
 from checkout.states import Status
 from checkout.transitions import OperationInProgress, Paid
 from config.lib import fields
+from config.lib.deadline import Deadline
 from hosted_page import sign_in
 from payments import operations
 from payments.cause import caller_of, cause_of
@@ -24,6 +26,8 @@ from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
 from payments.providers.sandbox import bank, line
 from webhooks import outbox
+
+PATIENCE = 5.0  # seconds for the bank to say what came of a challenge
 
 
 class CardDeclined(Exception):
@@ -78,10 +82,15 @@ def _answer_challenge(checkout: Checkout, *, is_confirmed: bool) -> Paid:
     if found is None:
         raise OperationInProgress
     line.ask("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
-    finishing.finish_now(checkout.pk)
-    found.payment.refresh_from_db()
-    is_declined = found.payment.status == Payment.Status.DECLINED
-    return Paid(Verdict.DECLINED if is_declined else Verdict.SUCCEEDED, found.payment.decline_reason)
+    patience = Deadline.after(PATIENCE)
+    while patience.left():
+        finishing.finish_now(checkout.pk)  # unless the pump is at it
+        found.refresh_from_db()
+        if found.ended_at is not None:
+            is_confirmed = found.state == Operation.State.SUCCEEDED
+            return Paid(Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED, found.reason)
+        time.sleep(0.1)
+    raise OperationInProgress
 
 
 def _customer(phone: str, merchant: Merchant) -> Customer:

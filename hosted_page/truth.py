@@ -48,7 +48,7 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> Truth | None:
         case Status.CREATED:
             return None
         case Status.AUTHORIZED:
-            return _held(checkout, now, is_lead)
+            return _held(checkout, now, is_lead) if operation is None else _in_doubt(checkout, is_lead)
         case Status.CAPTURED:
             return _confirmed(checkout, now, is_lead)
         case Status.VOIDED:
@@ -57,7 +57,7 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> Truth | None:
             return Truth(
                 "expired",
                 "This order has expired",
-                ["You paid nothing, and nothing is held on any card."],
+                [_nothing_paid(checkout)],
                 place="card",
             )
         case _:
@@ -118,6 +118,26 @@ def _held(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:
     )
 
 
+def _in_doubt(checkout: Checkout, is_lead: bool) -> Truth:
+    """The shop has asked for the money, and the bank has not said yet what came of it."""
+    asked = format_html(
+        "<strong>{}</strong> is set aside on {}. {} has asked for it, and the bank has not answered yet.",
+        _amount(checkout),
+        _card(checkout, is_lead),
+        checkout.merchant.name,
+    )
+    words = [asked, "Please don’t pay again."]
+    return Truth("asking", "Waiting for the bank", words, place="hold", live=True)
+
+
+def _nothing_paid(checkout: Checkout) -> str:
+    """What may be said of an order that ended unpaid: a card that was given up may be held for a moment yet."""
+    given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
+    if given_up.exists():
+        return "You paid nothing. Whatever your bank may still hold is released."
+    return "You paid nothing, and nothing is held on any card."
+
+
 def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
     if checkout.capture_before is None:
         return None
@@ -160,7 +180,7 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:
 def _voided(checkout: Checkout, is_lead: bool) -> Truth:
     shop = checkout.merchant.name
     if checkout.authorized_at is None:
-        words = [f"{shop} has cancelled this order. You paid nothing, and nothing is held on any card."]
+        words = [f"{shop} has cancelled this order. {_nothing_paid(checkout)}"]
         return Truth("cancelled", "Cancelled by the shop", words, place="card")
     if checkout.void_reason == VoidReason.MERCHANT_CANCEL:
         words = [

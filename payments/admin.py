@@ -1,5 +1,10 @@
-from django.contrib import admin
+from typing import Any
 
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from config.lib import clock
 from config.lib.admin import ReadOnlyAdmin, link
 from payments.models import Discrepancy, Merchant, Operation, Payment, Posting, Switch
 
@@ -74,6 +79,9 @@ class PostingAdmin(ReadOnlyAdmin):
 
 @admin.register(Discrepancy)
 class DiscrepancyAdmin(ReadOnlyAdmin):
+    """A person looks, notes what came of it, and closes it; what comes again is then told again."""
+
+    actions = ("close",)
     list_display = ("kind", "merchant", "of_operation", "created_at", "closed_at")
     list_filter = ("kind", "closed_at")
     list_select_related = ("merchant", "operation")
@@ -81,3 +89,16 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     @admin.display(description="operation")
     def of_operation(self, discrepancy: Discrepancy) -> str:
         return link(discrepancy.operation)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("payments.change_discrepancy")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return [name for name in self.get_fields(request, obj) if name != "note"]
+
+    @admin.action(description="Close: a person has set it right", permissions=["change"])
+    def close(self, request: HttpRequest, rows: QuerySet[Discrepancy]) -> None:
+        for discrepancy in rows.filter(closed_at=None):
+            discrepancy.closed_at = clock.now()
+            discrepancy.save(update_fields=["closed_at"])
+            self.log_change(request, discrepancy, "Closed.")

@@ -10,7 +10,8 @@ from django.db import IntegrityError, connection, transaction
 from config.lib import clock
 from payments.models import Operation
 
-LEASE = timedelta(seconds=10)  # longer than any sender may take
+LEASE = timedelta(seconds=10)  # who takes longer is overtaken, which does no harm: the key is the same
+PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank until another card may be used
 IN_DOUBT_TOO_LONG = timedelta(hours=24)
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
@@ -22,7 +23,7 @@ def gap(operation: Operation, state: State, now: datetime) -> timedelta:
     if state == State.NEEDS_ACTION:
         return timedelta(seconds=5)
     if operation.kind == Kind.AUTHORIZE and age < IN_DOUBT_TOO_LONG:
-        return timedelta(seconds=2 if age < timedelta(minutes=1) else 10)
+        return timedelta(seconds=2 if age < PATIENT_FOR else 10)
     if state == State.PENDING or operation.kind == Kind.VOID:
         return timedelta(seconds=min(2.0 ** (tries // 4), 600 if state == State.PENDING else 60))
     most = 10 if operation.kind == Kind.CAPTURE else 60  # a hold must not outlive its deadline for long
@@ -37,7 +38,9 @@ def at_once(operation: Operation) -> None:
 
 def no_later_than(operation: Operation, moment: datetime) -> None:
     """Let the pump ask about an operation in doubt no later than at this moment."""
-    rows = Operation.objects.filter(pk=operation.pk, ended_at=None, next_attempt_at__gt=moment)
+    rows = Operation.objects.filter(
+        pk=operation.pk, ended_at=None, lease_token=None, next_attempt_at__gt=moment
+    )
     rows.update(next_attempt_at=moment)
 
 

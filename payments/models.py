@@ -137,7 +137,9 @@ class Operation(models.Model):
     lease_token = models.UUIDField(null=True, blank=True)
     actor = models.CharField(max_length=60)
     request_id = models.CharField(max_length=64, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(
+        help_text="By the database's clock, which judges how long it is in doubt."
+    )
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

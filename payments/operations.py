@@ -49,20 +49,25 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 
     Belongs inside the verb's transaction, which commits before `perform`.
     """
-    return _create(payment, kind, cause, state=State.IN_FLIGHT, next_attempt_at=now + due.LEASE, attempts=1)
+    return _create(
+        payment, kind, cause, now, state=State.IN_FLIGHT, next_attempt_at=now + due.LEASE, attempts=1
+    )
 
 
 def plan(
     payment: Payment, kind: Kind, *, now: datetime, cause: Cause, refund_uuid: UUID | None = None
 ) -> Operation:
     """Write an operation that the pump performs, and repeats until the provider confirms."""
-    return _create(payment, kind, cause, state=State.PLANNED, next_attempt_at=now, refund_uuid=refund_uuid)
+    return _create(
+        payment, kind, cause, now, state=State.PLANNED, next_attempt_at=now, refund_uuid=refund_uuid
+    )
 
 
 def _create(
     payment: Payment,
     kind: Kind,
     cause: Cause,
+    now: datetime,
     *,
     state: State,
     next_attempt_at: datetime,
@@ -82,6 +87,7 @@ def _create(
         refund_uuid=refund_uuid,
         actor=cause.actor,
         request_id=cause.request_id,
+        created_at=now,
     )
 
 
@@ -138,10 +144,10 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime) -> Operatio
     stays as it is: a late answer under the same key can only repeat it. No answer at all changes nothing
     where another process has taken the lease over.
     """
-    rows = Operation.objects.filter(pk=operation.pk, ended_at=None)
-    if outcome.verdict == Verdict.UNKNOWN:
-        rows = rows.filter(lease_token=operation.lease_token)
     facts = _facts_after(operation, outcome, now)
+    rows = Operation.objects.filter(pk=operation.pk, ended_at=None)
+    if facts["state"] == State.UNKNOWN:
+        rows = rows.filter(lease_token=operation.lease_token)
     if not rows.update(**facts):
         return Operation.objects.select_related("payment").get(pk=operation.pk)
     for name, value in facts.items():
@@ -158,6 +164,8 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime) -> Operatio
 
 def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[str, Any]:
     state = STATE_AFTER[outcome.verdict]
+    if state == State.PENDING and operation.kind != Kind.REFUND:
+        state = State.UNKNOWN  # only a refund settles later; anything else is in doubt until it is known
     if state == State.UNKNOWN and operation.state in (State.NEEDS_ACTION, State.PENDING):
         state = State(operation.state)  # silence takes nothing back of what the provider has said
     ended = state in Operation.ENDED

@@ -113,7 +113,7 @@ class Provider(Protocol):
         """Release what is held; FAILED with reason `already_captured` when there is nothing to release."""
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
-        """Give back what was taken; PENDING until it is settled."""
+        """Give back what was taken; PENDING, as no other call may be, until it is settled."""
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         """Say what became of an earlier call under the operation's id; NOT_FOUND if it never arrived."""

@@ -6,6 +6,8 @@ from types import TracebackType
 from django.conf import settings
 
 _seats = threading.BoundedSemaphore(settings.PROVIDER_SEATS)
+# Who only waits for another's call leaves half of the seats to those who have calls to make.
+_joining = threading.BoundedSemaphore(max(1, settings.PROVIDER_SEATS // 2))
 
 
 class ProviderBusy(Exception):
@@ -15,13 +17,15 @@ class ProviderBusy(Exception):
 class Seat:
     """A place among those who wait for the provider, given back at the end of the `with` block."""
 
-    def __init__(self) -> None:
-        self._is_taken = False
+    def __init__(self, *, is_joining: bool = False) -> None:
+        self._missing = [_seats, _joining] if is_joining else [_seats]
+        self._taken: list[threading.BoundedSemaphore] = []
 
     def is_taken(self) -> bool:
         """Take the place if there is one, without waiting; return whether it is ours."""
-        self._is_taken = self._is_taken or _seats.acquire(blocking=False)
-        return self._is_taken
+        while self._missing and self._missing[-1].acquire(blocking=False):
+            self._taken.append(self._missing.pop())
+        return not self._missing
 
     def take(self) -> None:
         """Take the place. Raises ProviderBusy."""
@@ -34,6 +38,5 @@ class Seat:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._is_taken:
-            self._is_taken = False
-            _seats.release()
+        while self._taken:
+            self._taken.pop().release()

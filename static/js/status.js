@@ -2,13 +2,14 @@
 // #status is replaced every second, so nothing here keeps an element: each beat looks anew.
 const SPOKEN_SECONDS = [60, 30, 10];
 const RETURN_SECONDS = 5;
+const PRESS_MS = 3000; // a release outside the window is never heard
 const spoken = document.getElementById("spoken");
 const opened = performance.getEntriesByType("navigation")[0]?.type;
 const firstState = document.getElementById("status").dataset.state;
 let countdown, countdownEnd, lastSecond, returnAt;
 let state = firstState;
 let stays = false;
-let pressed = false;
+let pressedAt = -Infinity;
 
 function clock(seconds) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
@@ -70,11 +71,11 @@ function beat() {
 
 // A button that is replaced between press and release is never clicked.
 function beforeSwap({ detail }) {
-  if (pressed) detail.shouldSwap = false;
+  if (performance.now() - pressedAt < PRESS_MS) detail.shouldSwap = false;
 }
 
-addEventListener("pointerdown", () => (pressed = true));
-for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressed = false));
+addEventListener("pointerdown", () => (pressedAt = performance.now()));
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressedAt = -Infinity));
 document.addEventListener("htmx:beforeSwap", beforeSwap);
 for (const touch of ["pointerdown", "keydown"]) addEventListener(touch, () => returnAt && stay());
 addEventListener("pageshow", ({ persisted }) => persisted && stay());

@@ -32,6 +32,13 @@ class Run(NamedTuple):
     seed: int
 
 
+class NewMerchant(NamedTuple):
+    """A merchant of one run alone."""
+
+    uuid: str
+    credentials: Credentials
+
+
 class Result(NamedTuple):
     """What came of a run: violations in words, and the seconds from the fault's end until all was at rest."""
 
@@ -45,24 +52,24 @@ class Chaos:
 
     def __init__(self, world: World, service: Service, receiver: Receiver) -> None:
         self._world, self._service, self._receiver = world, service, receiver
-        self._clerk = threading.Lock()
         self._secrets: list[str] = []
         receiver.secrets = self._secrets
 
     def run_all(self, runs: Iterable[Run]) -> list[Result]:
-        """Return what came of each run."""
+        """Return what came of each run. Their merchants are made before anything breaks."""
+        planned = [(run, self._new_merchant()) for run in runs]
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(self._run_safely, runs))
+            return list(pool.map(self._run_safely, *zip(*planned, strict=True)))
 
-    def _run_safely(self, run: Run) -> Result:
+    def _run_safely(self, run: Run, merchant: NewMerchant) -> Result:
         try:
-            return self._run(run)
+            return self._run(run, merchant)
         except BaseException:
             return Result(run, [traceback.format_exc(limit=6)], 0.0)
 
-    def _run(self, run: Run) -> Result:
+    def _run(self, run: Run, merchant: NewMerchant) -> Result:
         chance = Random(f"{run.fault} {run.seed}")
-        merchant_uuid, backend = self._new_merchant()
+        backend = self._subscribed(merchant)
         plots = [FAULTS[run.fault].plot, *chance.choices(sorted(PLOTS), k=CHECKOUTS - 1)]
         stories = [Story(backend, Random(chance.random())) for _ in plots]
         threads = [
@@ -76,17 +83,18 @@ class Chaos:
         mended_at = time.monotonic()
         for thread in threads:
             thread.join()
-        left = self._come_to_rest(merchant_uuid)
+        left = self._come_to_rest(merchant.uuid)
         seconds = time.monotonic() - mended_at
-        found = truth.violations(self._world, merchant_uuid, stories, self._receiver)
+        found = truth.violations(self._world, merchant.uuid, stories, self._receiver)
         return Result(run, found + [f"never at rest: {row}" for row in left], seconds)
 
-    def _new_merchant(self) -> tuple[str, Backend]:
-        with self._clerk:
-            email = f"owner-{uuid4().hex}@acme.example"
-            made = json.loads(self._service.command("create_merchant", "Chaos", "--email", email, "--json"))
-        credentials = Credentials(made["client_id"], made["client_secret"])
-        backend = Backend(self._service.base_url, credentials)
+    def _new_merchant(self) -> NewMerchant:
+        email = f"owner-{uuid4().hex}@acme.example"
+        made = json.loads(self._service.command("create_merchant", "Chaos", "--email", email, "--json"))
+        return NewMerchant(made["merchant_uuid"], Credentials(made["client_id"], made["client_secret"]))
+
+    def _subscribed(self, merchant: NewMerchant) -> Backend:
+        backend = Backend(self._service.base_url, merchant.credentials)
         asked = {"url": self._receiver.url, "event_types": ["*"]}
         answer = backend.call("POST", "merchant/v1/webhooks/subscription", asked).json()["data"]
         if "signing_secret" not in answer:  # the first answer was lost with the web
@@ -94,7 +102,7 @@ class Chaos:
                 "POST", "merchant/v1/webhooks/secret/rotate", {"revoke_previous": True}
             ).json()["data"]
         self._secrets.append(answer["signing_secret"])
-        return str(made["merchant_uuid"]), backend
+        return backend
 
     def _come_to_rest(self, merchant_uuid: str) -> list[str]:
         """Wait until nothing is left to do; return what is left when the patience is over."""

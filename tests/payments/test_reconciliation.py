@@ -97,10 +97,16 @@ class TestAgreeingBooks:
     def test_do_not_differ_by_what_never_arrived_or_is_still_to_be_sent(self, capture_of: Operation) -> None:
         for kind, state in (("refund", "planned"), ("void", "in_flight")):
             Operation.objects.create(
-                payment=capture_of.payment, kind=kind, state=state, amount=9000, actor="pump"
+                payment=capture_of.payment,
+                kind=kind,
+                state=state,
+                amount=9000,
+                actor="pump",
+                created_at=timezone.now(),
             )
         Operation.objects.create(
             payment=capture_of.payment,
+            created_at=timezone.now(),
             kind="capture",
             state="failed",
             reason="never_arrived",

@@ -2,10 +2,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from checkout import deadlines, refunds, tasks, transitions
+from checkout import refunds, tasks, transitions
 from checkout.models import Checkout
 from config.lib import clock
-from payments import models
+from payments import due, models
 from payments.models import Operation
 from payments.providers.sandbox import misbehaving
 from tests import factories
@@ -50,7 +50,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         misbehaving.set_fault(verb="authorize", mode="done_then_reset", times=1)
         checkout = pay(factories.checkout(acme))
         rows = Operation.objects.filter(payment__checkout_uuid=checkout.pk)
-        rows.update(created_at=clock.now() - deadlines.PATIENT_FOR)
+        rows.update(created_at=clock.now() - due.PATIENT_FOR)
         return checkout
 
     def captured() -> Checkout:
