@@ -191,3 +191,11 @@ class TestJoining:
             answer = api.post(f"checkouts/{doubtful.pk}/capture")
         refused(answer, 409, "operation_in_progress")
         assert (asked, slept) == ([], [])
+
+    def test_leaves_half_of_the_seats_to_those_who_have_calls_to_make(self, settings: Settings) -> None:
+        half = settings.PROVIDER_SEATS // 2
+        with ExitStack() as stack:
+            seats = [stack.enter_context(Seat(is_joining=True)) for _ in range(settings.PROVIDER_SEATS)]
+            assert [seat.is_taken() for seat in seats] == [True] * half + [False] * half
+            assert free_seats() == half
+        assert free_seats() == settings.PROVIDER_SEATS

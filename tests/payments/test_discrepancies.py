@@ -1,0 +1,36 @@
+"""A discrepancy is told once while it is open; a person closes it, and what comes again is told again."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from payments import discrepancies
+from payments.models import Discrepancy
+from portal.models import User
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/payments/discrepancy/"
+
+
+@pytest.fixture
+def operator() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("operator@example.com"))
+    return client
+
+
+def test_is_closed_with_a_note_and_told_again_when_it_comes_again(operator: Client) -> None:
+    for _ in range(2):
+        discrepancies.report("forged_notification", None)
+    found = Discrepancy.objects.get()
+    operator.post(f"{LIST}{found.pk}/change/", {"note": "A scanner.", "kind": "mine"})
+    operator.post(LIST, {"action": "close", "_selected_action": [str(found.pk)]})
+    found.refresh_from_db()
+    assert (found.note, found.kind, found.closed_at is not None) == (
+        "A scanner.",
+        "forged_notification",
+        True,
+    )
+    assert LogEntry.objects.filter(object_id=str(found.pk), change_message="Closed.").exists()
+    discrepancies.report("forged_notification", None)
+    assert Discrepancy.objects.filter(closed_at=None).count() == 1
