@@ -13,7 +13,7 @@ from tests.journeys import polling
 from tests.journeys.merchant import Merchant
 from tests.journeys.service import Service
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 TRUTH_WITHIN = 15.0
 STATUS = "SELECT status FROM checkout_checkout WHERE id = %s"
 OPEN = """
@@ -155,7 +155,6 @@ class TestAProcessKilled:
     ) -> None:
         survive(whole, WEB)
 
-    @pytest.mark.long
     @pytest.mark.parametrize("points", WORKER, ids=["void", "refund"])
     def test_at_any_point_of_a_pump_leaves_what_the_next_one_finishes(
         self, whole: tuple[World, Service], points: list[str]

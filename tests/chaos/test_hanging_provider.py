@@ -14,7 +14,7 @@ from tests.chaos.world import World
 from tests.journeys.merchant import Merchant, refusal
 from tests.journeys.service import Service
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 MANY = 100
 READERS = 2  # few, so that what they measure is not this process's own work
 USUAL_SECONDS = 3.0

@@ -57,7 +57,7 @@ class Teller:
 
 BOTH = [
     pytest.param(False, marks=pytest.mark.django_db, id="in process"),
-    pytest.param(True, marks=pytest.mark.django_db(transaction=True), id="over HTTP"),
+    pytest.param(True, marks=[pytest.mark.django_db(transaction=True), pytest.mark.long], id="over HTTP"),
 ]
 
 

@@ -165,6 +165,7 @@ def come_between(patched: pytest.MonkeyPatch, beat: str, rival: str, checkout: C
     return answers
 
 
+@pytest.mark.long
 class TestAtTheSameMoment:
     @pytest.mark.parametrize("state", AT_ONCE)
     def test_each_pair_has_one_outcome(self, fresh: Fresh, state: str) -> None:
@@ -207,6 +208,7 @@ class TestInTheQueue:
 
 
 @pytest.mark.parametrize("beat", BEATS)
+@pytest.mark.long
 class TestBetweenTheBeats:
     @pytest.mark.parametrize(("state", "verb"), BETWEEN)
     def test_a_whole_rival_leaves_one_outcome(

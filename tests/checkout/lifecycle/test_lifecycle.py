@@ -119,6 +119,7 @@ def doubt_that_hinders_nobody(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(operations, "open_operation", lambda *_: None)
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 class TestTheModelFinds:
     @pytest.mark.parametrize(
