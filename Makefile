@@ -5,9 +5,14 @@ INSTALLED := .venv/.installed
 # make dies first when its terminal is closed or it is killed: what it runs must end with it.
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
-FOUND_CHROMIUM = [ -x "$${CHROMIUM:-}" ] || command -v chromium >/dev/null 2>&1
+# What the tests start besides Python: a command, and Debian's package of it.
+TOOLS := $${CHROMIUM:-chromium}:chromium php:php-cli faketime:faketime node:nodejs npm:npm
+MISSING = for tool in $(TOOLS); do \
+  command -v "$${tool%:*}" >/dev/null 2>&1 || printf ' %s' "$${tool\#\#*:}"; done
+FOREIGN := tests/webhooks/foreign
+FOREIGN_INSTALLED := $(FOREIGN)/node_modules/.installed
 
-.PHONY: help run test test-full chaos check browser
+.PHONY: help run test test-full chaos check tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -15,10 +20,10 @@ help: ## Show this list
 run: $(INSTALLED) ## Start the whole service on http://127.0.0.1:8000 (PORT, SHOP_PORT); Ctrl-C ends it
 	@$(TIED) $(BIN)/python -m config.local.run
 
-test: $(INSTALLED) browser ## Run the tests on real engines (ARGS="-k capture" for some of them)
+test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" $(ARGS)
 
-test-full: $(INSTALLED) browser ## Run the long tests too
+test-full: $(INSTALLED) tools ## Run the long tests too
 	@$(BIN)/python -m pytest $(ARGS)
 
 chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
@@ -42,12 +47,18 @@ check: $(INSTALLED) ## Format, lint, types, floors, migrations and production se
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --deploy --fail-level WARNING
 
-browser:
-	@$(FOUND_CHROMIUM) || { \
+tools: packages $(FOREIGN_INSTALLED)
+
+packages:
+	@missing=$$($(MISSING)); [ -z "$$missing" ] || { \
 	  command -v apt-get >/dev/null 2>&1 && { [ -n "$(SUDO)" ] || [ "$$(id -u)" = 0 ]; } || { \
-	    echo "The tests need Debian's package chromium, or CHROMIUM set to a browser of yours." >&2; exit 1; }; \
+	    echo "The tests need Debian's packages$$missing (or CHROMIUM set to a browser of yours)." >&2; exit 1; }; \
 	  $(SUDO) apt-get update -qq && \
-	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; }
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; }
+
+$(FOREIGN_INSTALLED): $(FOREIGN)/package-lock.json | packages
+	@cd $(FOREIGN) && npm ci --loglevel=error
+	@touch $@
 
 $(INSTALLED): requirements.lock
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

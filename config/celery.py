@@ -27,7 +27,12 @@ PUMPS = (
     DELIVER_DUE,
     "payments.providers.sandbox.tasks.send_notices",
 )
-HOURLY = ("checkout.tasks.forget_idempotency_keys", "portal.tasks.forget_expired_tokens")
+HOURLY = (
+    "checkout.tasks.forget_idempotency_keys",
+    "portal.tasks.forget_expired_tokens",
+    "webhooks.tasks.purge_personal",
+    "webhooks.tasks.remove_old_events",
+)
 CALENDAR = {
     "payments.tasks.mail_discrepancies": crontab(),
     "payments.tasks.reconcile": crontab(hour=3, minute=20),

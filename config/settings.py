@@ -60,6 +60,10 @@ BANK_URL = env.optional("BANK_URL").rstrip("/")  # a sandbox bank in a process o
 if BANK_URL and not LOCAL:
     _refuse("BANK_URL is for tests on one machine: the sandbox bank lives in our own processes.")
 
+WEBHOOK_LOOPBACK = env.boolean("WEBHOOK_LOOPBACK", LOCAL)  # webhooks may go to this machine, by http too
+if WEBHOOK_LOOPBACK and not LOCAL:
+    _refuse("WEBHOOK_LOOPBACK is for local alone: webhooks go to public addresses.")
+
 SECRET_KEY = env.text("SECRET_KEY")
 FIELD_KEYS = env.words("FIELD_KEYS")
 if not FIELD_KEYS:
@@ -74,6 +78,7 @@ UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTE
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 PROVIDER_SEATS = env.integer("PROVIDER_SEATS", 4)  # half of a process's threads
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 100)
+WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
 
 # --- Apps ------------------------------------------------------------------------------------------------
 

@@ -1,14 +1,72 @@
-from django.contrib import admin
+from collections import defaultdict
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
 
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from config.lib import clock, request_id
 from config.lib.admin import ReadOnlyAdmin, link
-from webhooks.models import Attempt, Delivery, Event, SigningSecret, Subscription
+from payments.cause import Cause
+from payments.models import Merchant
+from webhooks import health, resending, subscriptions
+from webhooks.models import Attempt, Delivery, Endpoint, Event, SigningSecret, Subscription
+
+LATELY = timedelta(hours=24)
+
+
+class ResendingAdmin(ReadOnlyAdmin):
+    """Its actions send deliveries again, for those who may change them."""
+
+    def has_resend_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("webhooks.change_delivery")
+
+    def tell(self, request: HttpRequest, merchant: Merchant, resent: resending.Resent | None) -> None:
+        """Say what became of an action."""
+        if resent is None:
+            self.message_user(request, f"{merchant} has no subscription to send to.", messages.ERROR)
+            return
+        left_out = f" {resent.left_out} cannot be sent again." if resent.left_out else ""
+        level = messages.SUCCESS if resent.sent else messages.WARNING
+        self.message_user(request, f"{merchant}: {resent.sent} on their way again.{left_out}", level)
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(ReadOnlyAdmin):
+class SubscriptionAdmin(ResendingAdmin):
     list_display = ("merchant", "url", "event_types", "created_at", "ended_at")
     list_select_related = ("merchant",)
     search_fields = ("url", "merchant__name")
+    actions = ("resend_parked",)
+    readonly_fields = ("health",)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return [*super().get_fields(request, obj), "health"]
+
+    @admin.display(description="health, last 24 hours")
+    def health(self, subscription: Subscription) -> str:
+        found = health.read(subscription)
+        rate = "no attempt" if found.success_rate is None else f"{found.success_rate:.1%} of {found.attempts}"
+        waiting = f"oldest due {found.oldest_due_at:%H:%M:%S}" if found.oldest_due_at else "nothing due"
+        failing = f"failing since {found.failing_since:%Y-%m-%d %H:%M:%S}" if found.failing_since else "well"
+        return f"{rate}; p50 {found.p50_ms} ms, p95 {found.p95_ms} ms; {waiting}; {found.parked} parked; {failing}"
+
+    @admin.action(description="Send again what was parked in the last 24 hours", permissions=["resend"])
+    def resend_parked(self, request: HttpRequest, rows: QuerySet[Subscription]) -> None:
+        for subscription in rows.select_related("merchant"):
+            merchant = subscription.merchant
+            try:
+                resent = resending.resend_parked(merchant, clock.now() - LATELY, cause=_cause(request))
+            except subscriptions.SubscriptionNotFound:
+                resent = None
+            self.tell(request, merchant, resent)
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(ReadOnlyAdmin):
+    list_display = ("subscription", "last_success_at", "failing_since", "last_error", "hung_in_a_row")
+    list_select_related = ("subscription",)
 
 
 @admin.register(SigningSecret)
@@ -20,23 +78,49 @@ class SigningSecretAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    list_display = ("id", "type", "merchant", "checkout_uuid", "created_at", "superseded_at")
+    list_display = ("id", "type", "merchant", "checkout_uuid", "created_at", "superseded_at", "purged_at")
     list_filter = ("type",)
     list_select_related = ("merchant",)
     search_fields = ("=id", "=checkout_uuid")
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(ReadOnlyAdmin):
+class DeliveryAdmin(ResendingAdmin):
     list_display = ("id", "of_event", "merchant", "status", "attempt_count", "next_attempt_at", "ended_at")
     list_filter = ("status", "event__type")
     list_select_related = ("event", "merchant")
     search_fields = ("=id", "=event__id", "=event__checkout_uuid")
     secret = ("lease_token",)
+    actions = ("resend", "resend_although_over")
 
     @admin.display(description="event")
     def of_event(self, delivery: Delivery) -> str:
         return link(delivery.event)
+
+    @admin.action(description="Send again", permissions=["resend"])
+    def resend(self, request: HttpRequest, rows: QuerySet[Delivery]) -> None:
+        self._resend(request, rows, although_over=False)
+
+    @admin.action(description="Send again, also holds that are over", permissions=["resend"])
+    def resend_although_over(self, request: HttpRequest, rows: QuerySet[Delivery]) -> None:
+        self._resend(request, rows, although_over=True)
+
+    def _resend(self, request: HttpRequest, rows: QuerySet[Delivery], *, although_over: bool) -> None:
+        chosen: dict[Merchant, list[UUID]] = defaultdict(list)
+        for delivery in rows.select_related("merchant"):
+            chosen[delivery.merchant].append(delivery.pk)
+        for merchant, uuids in chosen.items():
+            try:
+                resent = resending.resend_selected(
+                    merchant, uuids, cause=_cause(request), although_over=although_over
+                )
+            except subscriptions.SubscriptionNotFound:
+                resent = None
+            self.tell(request, merchant, resent)
+
+
+def _cause(request: HttpRequest) -> Cause:
+    return Cause(f"user:{request.user.pk}", request_id.current())
 
 
 @admin.register(Attempt)
@@ -45,6 +129,7 @@ class AttemptAdmin(ReadOnlyAdmin):
         "id",
         "of_delivery",
         "number",
+        "actor",
         "http_status",
         "error_message",
         "duration_ms",

@@ -9,14 +9,20 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import orjson
 from django.db import connection, transaction
-from uuid_utils.compat import uuid7
 
-from webhooks import retries, statements
-from webhooks.models import Delivery, EventType
+from config.lib import failpoint
+from webhooks import health, retries, statements
+from webhooks.models import PERSONAL, URGENT, Delivery
 
 LEASE_SECONDS = 30
 PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20
+HUNG_IN_A_ROW = 2  # from then on, until it answers again, an endpoint gets only
+PER_HUNG, PER_HUNG_URGENT = 1, 5
+# Starts at an endpoint, `checkout.authorized` and tests apart: 10 at once, then one every 25 ms, so never more
+# than 50 in any second.
+BURST, PACE_SECONDS = 10, 0.025
 WORKER_LOST = "worker_lost"
 SWEEP_ROWS = 500
 CLAIMING = 0x636C61696D  # the advisory lock of whoever claims: "claim"
@@ -24,7 +30,10 @@ CLAIMING = 0x636C61696D  # the advisory lock of whoever claims: "claim"
 
 @dataclass(frozen=True)
 class Claimed:
-    """A delivery leased to this worker, with all that its POST needs; secrets are encrypted, newest first."""
+    """A delivery leased to this worker, with all that its POST needs.
+
+    `body` is as it is kept (models.plain), the secrets are encrypted, newest first.
+    """
 
     delivery_id: UUID
     lease_token: UUID
@@ -34,11 +43,8 @@ class Claimed:
     event_type: str
     body: bytes
     url: str
+    is_urgent: bool
     sealed_secrets: tuple[str, ...]
-
-    @property
-    def is_urgent(self) -> bool:
-        return self.event_type == EventType.AUTHORIZED
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,10 @@ class _Leased(NamedTuple):
 
     delivery_id: UUID
     lease_token: UUID
-    attempts: int
+    subscription_id: UUID
+    attempts: int  # by themselves: what a person asked for is not counted
+    is_resent: bool
+    returns_at: datetime | None
     attempt_id: UUID
     started_at: datetime
     now: datetime
@@ -83,19 +92,23 @@ class _Finished(NamedTuple):
 
 
 def claim(*, slots: int, general_slots: int) -> list[Claimed]:
-    """Lease up to `slots` due deliveries for 30 s, at most `general_slots` of them not `checkout.authorized`.
+    """Lease up to `slots` due deliveries for 30 s, at most `general_slots` of them not urgent.
 
-    Opens an attempt for each. No endpoint gets more than 10 in flight (20 for `checkout.authorized`).
+    Opens an attempt for each. No endpoint gets more than 10 in flight (20 for what is urgent) and, but for
+    that, 50 starts a second; one that hangs gets fewer. Endpoints with the fewest in flight come first.
     """
     parameters: dict[str, Any] = {
         "claiming": CLAIMING,
-        "urgent": EventType.AUTHORIZED.value,
         "per_endpoint": PER_ENDPOINT,
         "per_endpoint_urgent": PER_ENDPOINT_URGENT,
+        "hung": HUNG_IN_A_ROW,
+        "per_hung": PER_HUNG,
+        "per_hung_urgent": PER_HUNG_URGENT,
+        "burst": BURST,
+        "pace": PACE_SECONDS,
         "slots": slots,
         "general_slots": general_slots,
         "lease_seconds": LEASE_SECONDS,
-        "attempt_ids": [uuid7() for _ in range(slots)],
     }
     with connection.cursor() as cursor:
         cursor.execute(statements.CLAIM, parameters)
@@ -122,6 +135,8 @@ def record(results: Sequence[Result]) -> None:
             if (row.delivery_id, row.lease_token) in by_lease
         ]
         _write(cursor, finished)
+        for row in finished:
+            failpoint.reach("webhook_recorded", row.leased.delivery_id)
 
 
 def close_lost() -> int:
@@ -145,9 +160,18 @@ def end_pointless() -> int:
 
 
 def _claimed(row: Sequence[Any]) -> Claimed:
-    delivery_id, lease_token, number, now, event_id, event_type, body, url, sealed = row
+    delivery_id, lease_token, number, now, event_id, event_type, body, url, is_urgent, sealed = row
     return Claimed(
-        delivery_id, lease_token, number, now, event_id, event_type, bytes(body), url, tuple(sealed)
+        delivery_id,
+        lease_token,
+        number,
+        now,
+        event_id,
+        event_type,
+        bytes(body),
+        url,
+        is_urgent,
+        tuple(sealed),
     )
 
 
@@ -165,6 +189,8 @@ def _finish(leased: _Leased, result: Result) -> _Finished:
 
 
 def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> datetime | None:
+    if leased.is_resent:
+        return leased.returns_at  # what a person asked for schedules nothing
     return retries.next_attempt_at(
         retries.Attempted(
             event_type=leased.event_type,
@@ -181,19 +207,35 @@ def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> dat
 def _write(cursor: Any, rows: Sequence[_Finished]) -> None:
     if not rows:
         return
-    deliveries = {
-        "ids": [row.leased.delivery_id for row in rows],
-        "statuses": [row.status.value for row in rows],
-        "next_attempts": [row.next_attempt_at for row in rows],
-        "ends": [None if row.next_attempt_at else row.leased.now for row in rows],
+    cursor.execute(statements.FINISH, {"rows": orjson.dumps([_row(one) for one in rows]).decode()})
+    health.note(cursor, [_seen(row) for row in rows if row.result.error_message != WORKER_LOST])
+
+
+def _row(one: _Finished) -> dict[str, Any]:
+    leased, result = one.leased, one.result
+    return {
+        "delivery_id": leased.delivery_id,
+        "status": one.status.value,
+        "next_attempt_at": one.next_attempt_at,
+        "ended_at": None if one.next_attempt_at else leased.now,
+        "is_urgent": leased.event_type in URGENT,
+        "attempt_id": leased.attempt_id,
+        "attempt_ended_at": one.attempt_ended_at,
+        "is_delivered": one.status == Delivery.Status.DELIVERED,
+        "http_status": result.http_status,
+        "error_message": result.error_message,
+        "duration_ms": result.duration_ms,
+        # Receivers echo: what came back from a personal event may be personal.
+        "excerpt": "" if leased.event_type in PERSONAL else result.excerpt,
     }
-    attempts = {
-        "ids": [row.leased.attempt_id for row in rows],
-        "ends": [row.attempt_ended_at for row in rows],
-        "statuses": [row.result.http_status for row in rows],
-        "errors": [row.result.error_message for row in rows],
-        "durations": [row.result.duration_ms for row in rows],
-        "excerpts": [row.result.excerpt for row in rows],
-    }
-    cursor.execute(statements.FINISH_DELIVERIES, deliveries)
-    cursor.execute(statements.FINISH_ATTEMPTS, attempts)
+
+
+def _seen(row: _Finished) -> health.Seen:
+    result = row.result
+    return health.Seen(
+        row.leased.subscription_id,
+        row.attempt_ended_at,
+        result.http_status,
+        result.error_message,
+        result.duration_ms,
+    )

@@ -10,18 +10,22 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TypeVar
 
 import structlog
 from django.conf import settings
 from django.db import connection
 
-from config.lib import crypto
+from config.lib import crypto, failpoint
 from webhooks import delivery, signing, targets, transport
+from webhooks.models import plain
 
 log = structlog.get_logger("webhooks.loop")
 
 LOOK_SECONDS = 1.0  # between two looks at the queue when nobody wakes us
+SETTLE_SECONDS = 0.005  # that an answer waits for others, to be recorded with them
+BRISK_SECONDS = 0.05  # and after a claim: an endpoint's pace may have left some of its rows
 PAUSE_SECONDS = 0.5  # after a turn that failed
 SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
@@ -49,8 +53,8 @@ class Sender:
         self._woken: asyncio.Event
         self._sessions: transport.Sessions
         self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
-        self._swept_at = 0.0
-        self._is_stopping = False
+        self._swept_at = self._claimed_at = 0.0
+        self._is_stopping = self._is_settling = False
 
     def start(self) -> None:
         """Return once the sender takes deliveries."""
@@ -95,8 +99,10 @@ class Sender:
     async def _turn(self) -> None:
         """Wait for a reason, record what has ended, claim what is due."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), LOOK_SECONDS)
+            is_brisk = time.monotonic() - self._claimed_at < LOOK_SECONDS
+            await asyncio.wait_for(self._woken.wait(), BRISK_SECONDS if is_brisk else LOOK_SECONDS)
         self._woken.clear()
+        self._is_settling = False
         ended = [task for task in self._sending if task.done()]
         if ended:
             await self._in_database(record_surely, [_result(task, self._sending[task]) for task in ended])
@@ -126,18 +132,25 @@ class Sender:
         )
         for claimed in claimed_now:
             task = asyncio.create_task(self._send(claimed, deadline))
-            task.add_done_callback(lambda _: self._woken.set())
+            task.add_done_callback(self._settle)
             self._sending[task] = claimed
         if claimed_now:
+            self._claimed_at = time.monotonic()
             self._woken.set()  # more may be due
+
+    def _settle(self, _: object) -> None:
+        if not self._is_settling:
+            self._is_settling = True
+            self._loop.call_later(SETTLE_SECONDS, self._woken.set)
 
     async def _send(self, claimed: delivery.Claimed, deadline: float) -> transport.Answer:
         try:
+            body = plain(claimed.event_type, claimed.body)
             return await transport.post(
                 await self._sessions.current(),
                 targets.check_url(claimed.url, allow_loopback=self._allow_loopback),
-                headers(claimed),
-                claimed.body,
+                headers(claimed, body),
+                body,
                 deadline_seconds=deadline - time.monotonic(),
             )
         except targets.TargetRefused:
@@ -154,9 +167,14 @@ class Sender:
         return await self._loop.run_in_executor(self._database, _with_connection, call, arguments)
 
 
-def headers(claimed: delivery.Claimed) -> dict[str, str]:
+@lru_cache(maxsize=10_000)
+def _opened(sealed_secret: str) -> str:
+    return crypto.decrypt(sealed_secret)
+
+
+def headers(claimed: delivery.Claimed, body: bytes) -> dict[str, str]:
     """What goes out beside the body (INTERFACE 6), signed at the claim's time by the database's clock."""
-    secrets = [crypto.decrypt(sealed) for sealed in claimed.sealed_secrets]
+    secrets = [_opened(sealed) for sealed in claimed.sealed_secrets]
     at = int(claimed.claimed_at.timestamp())
     return {
         "Content-Type": "application/json",
@@ -165,8 +183,8 @@ def headers(claimed: delivery.Claimed) -> dict[str, str]:
         "X-Service-Event-Type": claimed.event_type,
         "X-Service-Delivery-Attempt": str(claimed.attempt_number),
         "X-Service-Timestamp": str(at),
-        "X-Service-Signature": signing.sign(secrets, claimed.body, at),
-        **signing.standard_headers(secrets, claimed.body, at, event_id=str(claimed.event_id)),
+        "X-Service-Signature": signing.sign(secrets, body, at),
+        **signing.standard_headers(secrets, body, at, event_id=str(claimed.event_id)),
     }
 
 
@@ -181,8 +199,7 @@ def _result(task: asyncio.Task[transport.Answer], claimed: delivery.Claimed) -> 
 
 
 def _with_connection(call: Callable[..., Returned], arguments: Sequence[object]) -> Returned:
-    connection.close_if_unusable_or_obsolete()
-    try:
+    try:  # the connection is kept: taken from the pool for each call, it would be tried out each time
         return call(*arguments)
     except Exception:
         _drop_broken_connections()
@@ -203,6 +220,8 @@ def _close_connection() -> None:
 
 def record_surely(results: Sequence[delivery.Result]) -> None:
     """Record, stubbornly: a result that is lost is a POST that is repeated."""
+    for result in results:
+        failpoint.reach("webhook_answered", result.delivery_id)
     for tries, pause in enumerate(RECORD_PAUSES):
         time.sleep(pause)
         try:
@@ -229,7 +248,7 @@ def wake() -> None:
         if _is_stopped:
             return
         if _sender is None or not _sender.is_running():
-            _sender = Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.LOCAL)
+            _sender = Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.WEBHOOK_LOOPBACK)
             _sender.start()
     _sender.wake()
 

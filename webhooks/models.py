@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from config.lib import crypto
 from config.lib.crypto import EncryptedTextField
 from payments.models import Merchant
 
@@ -18,6 +19,10 @@ class EventType(models.TextChoices):
     VOIDED = "checkout.voided"
     OPTED_IN = "marketing.opted_in"
     TEST = "webhook.test"
+
+
+URGENT = frozenset({EventType.AUTHORIZED, EventType.TEST})  # a hold runs out, a person waits
+PERSONAL = frozenset({EventType.OPTED_IN})  # encrypted at rest, removed a week after its end
 
 
 class Subscription(models.Model):
@@ -42,6 +47,21 @@ class Subscription(models.Model):
         return self.url
 
 
+class Endpoint(models.Model):
+    """How the receiver behind a subscription has behaved, and from when it may be sent more."""
+
+    subscription = models.OneToOneField(Subscription, on_delete=models.PROTECT, primary_key=True)
+    paced_until = models.DateTimeField(null=True, blank=True)
+    hung_in_a_row = models.PositiveIntegerField(default=0, db_default=0)
+    last_success_at = models.DateTimeField(null=True, blank=True)
+    last_failure_at = models.DateTimeField(null=True, blank=True)
+    last_error = models.CharField(max_length=255, blank=True, default="", db_default="")
+    failing_since = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"endpoint of {self.subscription_id}"
+
+
 class SigningSecret(models.Model):
     """A secret that signs a subscription's deliveries until `expires_at`, for ever while that is null."""
 
@@ -63,7 +83,10 @@ class SigningSecret(models.Model):
 
 
 class Event(models.Model):
-    """Something that happened, with the exact bytes that are sent of it: the outbox."""
+    """Something that happened, with the exact bytes that are sent of it: the outbox.
+
+    `body` is encrypted where it is personal, and empty once it is purged: read it by `plain_body`.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -73,16 +96,37 @@ class Event(models.Model):
     created_at = models.DateTimeField(help_text="When it happened.")
     valid_until = models.DateTimeField(null=True, blank=True, help_text="No attempt starts at or after this.")
     superseded_at = models.DateTimeField(null=True, blank=True)
+    purged_at = models.DateTimeField(null=True, blank=True, help_text="When its personal data was removed.")
     request_id = models.CharField(max_length=64, blank=True)
 
     class Meta:
         indexes: ClassVar = [
             models.Index(fields=["merchant", "-created_at", "-id"]),
             models.Index(fields=["checkout_uuid"]),
+            models.Index(
+                "created_at",
+                name="event_personal",
+                condition=Q(type=EventType.OPTED_IN, purged_at=None),
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.type} {self.id}"
+
+    @property
+    def plain_body(self) -> bytes:
+        """The bytes that are sent; none once they are purged."""
+        return b"" if self.purged_at else plain(self.type, bytes(self.body))
+
+
+def sealed(event_type: str, body: bytes) -> bytes:
+    """Return an event's bytes as they are kept."""
+    return crypto.encrypt(body.decode()).encode() if event_type in PERSONAL else body
+
+
+def plain(event_type: str, kept: bytes) -> bytes:
+    """Return the bytes that are sent, from those that are kept."""
+    return crypto.decrypt(kept.decode()).encode() if event_type in PERSONAL else kept
 
 
 class Delivery(models.Model):
@@ -99,7 +143,13 @@ class Delivery(models.Model):
     event = models.ForeignKey(Event, on_delete=models.PROTECT, related_name="deliveries")
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT)
     status = models.CharField(max_length=10, choices=Status, default=Status.PENDING)
+    is_urgent = models.BooleanField(default=False, help_text="It goes before others, and is not paced.")
     attempt_count = models.PositiveIntegerField(default=0)
+    resent_count = models.PositiveIntegerField(default=0, help_text="How many attempts a person asked for.")
+    resent_by = models.CharField(max_length=60, blank=True, help_text="Who asked for the next attempt.")
+    returns_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the next attempt by itself starts, should the resent one fail."
+    )
     next_attempt_at = models.DateTimeField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     lease_token = models.UUIDField(null=True, blank=True)
@@ -116,8 +166,21 @@ class Delivery(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index("next_attempt_at", name="delivery_due", condition=Q(status="pending")),
+            models.Index(
+                "subscription",
+                "is_urgent",
+                "next_attempt_at",
+                "id",
+                name="delivery_waiting",
+                condition=Q(status="pending", lease_token=None),
+            ),
+            models.Index(
+                "next_attempt_at",
+                name="delivery_urgent",
+                condition=Q(status="pending", lease_token=None, is_urgent=True),
+            ),
             models.Index("lease_until", name="delivery_leased", condition=Q(lease_token__isnull=False)),
+            models.Index("merchant", "ended_at", name="delivery_parked", condition=Q(status="parked")),
         ]
 
     def __str__(self) -> str:
@@ -131,8 +194,13 @@ class Attempt(models.Model):
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
     delivery = models.ForeignKey(Delivery, on_delete=models.PROTECT, related_name="attempts")
     number = models.PositiveIntegerField()
+    event_type = models.CharField(max_length=40, choices=EventType)
+    actor = models.CharField(
+        max_length=60, blank=True, default="", db_default="", help_text="Who asked for it."
+    )
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
+    is_delivered = models.BooleanField(null=True, blank=True, help_text="Unknown while it is under way.")
     http_status = models.PositiveSmallIntegerField(null=True, blank=True)
     error_message = models.CharField(max_length=255, null=True, blank=True)
     duration_ms = models.PositiveIntegerField(null=True, blank=True)
@@ -142,7 +210,15 @@ class Attempt(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint("delivery", "number", name="attempts_of_a_delivery_are_numbered")
         ]
-        indexes: ClassVar = [models.Index(fields=["merchant", "-started_at", "-id"])]
+        indexes: ClassVar = [
+            models.Index(fields=["merchant", "-started_at", "-id"]),
+            models.Index(fields=["merchant", "event_type", "-started_at", "-id"], name="attempt_of_type"),
+            models.Index(
+                fields=["merchant", "-started_at", "-id"],
+                name="attempt_failed",
+                condition=Q(is_delivered=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"attempt {self.number}"

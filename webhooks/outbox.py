@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from config.lib import clock, failpoint, request_id, wakeup
 from payments.models import Merchant
-from webhooks.models import Delivery, Event, EventType, Subscription
+from webhooks.models import URGENT, Delivery, Event, EventType, Subscription, sealed
 
 API_VERSION = "2026-06"
 DELIVER_DUE = "webhooks.tasks.deliver_due"
@@ -45,7 +45,7 @@ def emit(
         merchant=merchant,
         type=event_type,
         checkout_uuid=checkout_uuid,
-        body=orjson.dumps(envelope),
+        body=sealed(event_type, orjson.dumps(envelope)),
         created_at=at,
         valid_until=valid_until,
         request_id=request_id.current(),
@@ -67,6 +67,7 @@ def _deliver(event: Event) -> None:
             merchant_id=event.merchant_id,
             event=event,
             subscription=subscription,
+            is_urgent=event.type in URGENT,
             next_attempt_at=event.created_at,
         )
         wakeup.after_commit(DELIVER_DUE)
@@ -87,7 +88,8 @@ WITH gone AS (
     WHERE checkout_uuid = %s AND type = %s AND superseded_at IS NULL
     RETURNING id
 )
-UPDATE webhooks_delivery d SET status = 'superseded', next_attempt_at = NULL, ended_at = %s
+UPDATE webhooks_delivery d SET status = 'superseded', next_attempt_at = NULL, ended_at = %s,
+    resent_by = '', returns_at = NULL
 FROM gone WHERE d.event_id = gone.id AND d.status = 'pending' AND d.lease_token IS NULL
 """
 

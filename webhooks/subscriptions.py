@@ -36,7 +36,7 @@ class Rotated(NamedTuple):
 
 def register(merchant: Merchant, *, url: str, event_types: Sequence[str]) -> Registered:
     """Register where events go, or change it; the secret stays. Raises targets.TargetRefused. SPEC.md 2.5."""
-    url = targets.vet(url, allow_loopback=settings.LOCAL)
+    url = targets.vet(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
     wanted = list(dict.fromkeys(event_types))
     with transaction.atomic():
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
@@ -66,7 +66,7 @@ def end(merchant: Merchant) -> None:
         subscription.save(update_fields=["ended_at"])
         waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
         waiting.filter(lease_token=None).update(
-            status=Delivery.Status.PARKED, next_attempt_at=None, ended_at=now
+            status=Delivery.Status.PARKED, next_attempt_at=None, ended_at=now, resent_by="", returns_at=None
         )
 
 

@@ -5,6 +5,7 @@ address of each new connection (webhooks/transport.py).
 """
 
 import asyncio
+import functools
 import ipaddress
 import re
 import socket
@@ -26,6 +27,7 @@ FORBIDDEN_V4 = tuple(
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # carrier-grade NAT
         "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # Azure's platform towards its own machines
         "169.254.0.0/16",  # link-local, cloud metadata
         "172.16.0.0/12",  # private
         "192.0.0.0/24",  # protocol assignments
@@ -60,6 +62,7 @@ FORBIDDEN_SUFFIXES = (
     ".local",
     ".internal",
     ".localhost",
+    ".localdomain",
     ".onion",
     ".home.arpa",
     ".lan",
@@ -110,6 +113,7 @@ def is_allowed(address: str, *, allow_loopback: bool) -> bool:
     return is_public(address) or (allow_loopback and is_loopback(address))
 
 
+@functools.lru_cache(maxsize=1024)  # asked again for every delivery
 def check_url(url: str, *, allow_loopback: bool) -> str:
     """The URL, parsed once and written anew: only this text may be stored and used. Raises TargetRefused."""
     if len(url) > URL_LENGTH:

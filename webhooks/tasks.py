@@ -5,7 +5,7 @@ from typing import Any
 from celery import shared_task, signals
 from django.conf import settings
 
-from webhooks import loop
+from webhooks import loop, retention
 
 # Longer than an attempt may take; on a developer's machine Ctrl-C comes first.
 DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
@@ -15,6 +15,18 @@ DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
 def deliver_due() -> None:
     """Wake this worker's sender: deliveries may be due."""
     loop.wake()
+
+
+@shared_task
+def purge_personal() -> None:
+    """Remove the personal data that has been kept for its week."""
+    retention.purge_personal()
+
+
+@shared_task
+def remove_old_events() -> None:
+    """Remove the events, deliveries and attempts that have been kept long enough."""
+    retention.remove_old()
 
 
 @signals.worker_shutdown.connect

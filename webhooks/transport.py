@@ -7,14 +7,13 @@ import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import yarl
 from aiohttp.abc import AbstractResolver
 
-from webhooks import retries, targets
+from webhooks import connections, retries, targets
 
 DEADLINE_SECONDS = 15.0
 BODY_SECONDS = 2.0
@@ -35,8 +34,8 @@ FAILURES: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientConnectorDNSError, "the host name could not be resolved"),
     (aiohttp.ClientConnectorSSLError, "TLS: the handshake failed"),
     (aiohttp.ClientConnectorError, "could not connect"),
-    (aiohttp.ServerDisconnectedError, "the connection was closed before an answer"),
-    (aiohttp.ClientOSError, "the connection was closed before an answer"),
+    (aiohttp.ClientConnectionError, "the connection was closed before an answer"),
+    (connections.HeadTooLong, "the answer's headers are too long"),
     (aiohttp.InvalidURL, "the URL is not valid"),
     (aiohttp.ClientError, "the answer was not valid HTTP"),
 )
@@ -73,7 +72,7 @@ def open_session(
         targets.check_resolved([endpoint[0]], allow_loopback=allow_loopback)
         return socket.socket(family, kind, protocol)
 
-    connector = aiohttp.TCPConnector(
+    connector = connections.Connector(
         limit=0,
         ssl=tls or tls_context(),
         resolver=targets.GuardedResolver(allow_loopback=allow_loopback, names=names),
@@ -89,7 +88,6 @@ def open_session(
         auto_decompress=False,
         trust_env=False,
         read_bufsize=BODY_BYTES // 2,
-        trace_configs=[_reuse_tracing()],
     )
 
 
@@ -151,10 +149,11 @@ def describe(failure: BaseException, deadline_seconds: float) -> str:
     if isinstance(failure, aiohttp.ClientConnectorCertificateError):
         code = getattr(failure.certificate_error, "verify_code", None)
         return CERTIFICATE_TROUBLE.get(code or 0, "TLS: the certificate is not trusted")
-    if isinstance(failure, aiohttp.ClientConnectorError) and isinstance(
-        failure.os_error, targets.AddressRefused
-    ):
-        return "address not allowed"
+    if isinstance(failure, aiohttp.ClientConnectorError):
+        if isinstance(failure.os_error, targets.AddressRefused):
+            return "address not allowed"
+        if isinstance(failure.os_error, ConnectionResetError):  # after TCP's own beginning, that is
+            return "TLS: the handshake failed"
     return next(
         (words for kind, words in FAILURES if isinstance(failure, kind)), "the request could not be sent"
     )
@@ -164,46 +163,39 @@ async def _send(
     session: aiohttp.ClientSession, url: yarl.URL, headers: Mapping[str, str], body: bytes
 ) -> aiohttp.ClientResponse:
     while True:
-        connection = SimpleNamespace(reused=False)
-        try:
-            return await session.post(
-                url, headers=headers, data=body, allow_redirects=False, trace_request_ctx=connection
-            )
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            # A receiver may close a kept connection at the very moment we use it: that is not its answer.
-            # Each turn uses one kept connection up, so this ends on a new one.
-            if not connection.reused:
-                raise
-
-
-def _reuse_tracing() -> aiohttp.TraceConfig:
-    async def mark_reused(_: aiohttp.ClientSession, context: SimpleNamespace, __: Any) -> None:
-        context.trace_request_ctx.reused = True
-
-    tracing = aiohttp.TraceConfig()
-    tracing.on_connection_reuseconn.append(mark_reused)
-    return tracing
+        # A receiver may close a kept connection at the very moment we use it: that is not its answer.
+        # Each turn uses one kept connection up, so this ends on a new one.
+        with contextlib.suppress(connections.KeptConnectionLost):
+            return await session.post(url, headers=headers, data=body, allow_redirects=False)
 
 
 async def _read_excerpt(response: aiohttp.ClientResponse, seconds: float) -> str:
     body = b""
     # The verdict stands: a slow, cut or broken body is the receiver's own business.
     with contextlib.suppress(Exception):
-        async with asyncio.timeout(max(seconds, 0)):
-            while len(body) < BODY_BYTES and (chunk := await response.content.read(BODY_BYTES - len(body))):
-                body += chunk
-    if response.content.at_eof():
-        response.release()
-    else:
-        response.close()  # what is left unread would be taken for the next answer
+        if response.content.is_eof():  # no clock to start for what is here already
+            body = response.content.read_nowait(BODY_BYTES)
+        else:
+            body = await _read_body(response.content, seconds)
+    response.release()  # for the next delivery; a connection whose body has not ended is closed
     return _safe_text(body[:EXCERPT_BYTES])
+
+
+async def _read_body(content: aiohttp.StreamReader, seconds: float) -> bytes:
+    body = b""
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(max(seconds, 0)):
+            while len(body) < BODY_BYTES and (chunk := await content.read(BODY_BYTES - len(body))):
+                body += chunk
+    return body
 
 
 def _safe_text(body: bytes) -> str:
     """Text without NUL and other control characters, at most 1 KiB in UTF-8."""
-    text = body.decode("utf-8", "replace")
-    shown = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
-    return shown.encode()[:EXCERPT_BYTES].decode("utf-8", "ignore")
+    text = body.decode("utf-8", "replace").replace("\r\n", "\n")
+    if not text.replace("\n", "").replace("\t", "").isprintable():
+        text = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
+    return text.encode()[:EXCERPT_BYTES].decode("utf-8", "ignore")
 
 
 def _milliseconds_since(started: float) -> int:

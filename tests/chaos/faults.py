@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tests.chaos.world import World
 
-REACHED_WITHIN = 20.0
+REACHED_WITHIN = 60.0
 
 
 class Fault(NamedTuple):

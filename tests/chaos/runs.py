@@ -21,7 +21,7 @@ from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
 
 CHECKOUTS = 4
-AT_ONCE = 20
+AT_ONCE = 12
 RECOVERED_WITHIN = 60.0
 
 

@@ -166,4 +166,5 @@ class TestAProcessKilled:
         merchant = service.new_merchant()
         crash = Crash(world, merchant, "key_claimed")
         crash.happen()
+        world.make_whole()
         assert merchant.capture(crash.checkout_uuid)["status"] == "captured"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.journeys.deployment import Deployment, Part
 from tests.journeys.service import ROOT, Service
 
 LOOK_SECONDS = 0.1
+BACK_WITHIN = 60.0
 # The machine stays up, so files need no fsync; but what is committed must outlive PostgreSQL's own processes.
 COMMIT_FIRST = """
 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = on', current_database()); END $$
@@ -119,11 +121,18 @@ class World(Deployment):
         return False
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement, for what no API tells."""
+        """Return the rows of a statement, for what no API tells, however often PostgreSQL crashes meanwhile."""
         url = self.books.database_url if of_bank else self.engines.database_url
-        with psycopg.connect(url, autocommit=True) as connection:
-            cursor = connection.execute(statement, parameters or None)
-            return cursor.fetchall() if cursor.description else []
+        end = time.monotonic() + BACK_WITHIN
+        while True:
+            try:
+                with psycopg.connect(url, autocommit=True) as connection:
+                    cursor = connection.execute(statement, parameters or None)
+                    return cursor.fetchall() if cursor.description else []
+            except psycopg.OperationalError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(LOOK_SECONDS)
 
     def set_fault(self, verb: str, mode: str, times: int) -> None:
         """Let the bank's next `times` calls of the verb go wrong."""

@@ -51,6 +51,11 @@ class TestTheEnvironmentTable:
             ({"ENVIRONMENT": "local", "BASE_URL": "https://checkout.example"}, "loopback"),
             ({"ENVIRONMENT": "local", "PROVIDER": "adapter.of.production.Provider"}, "no other provider"),
             ({"ENVIRONMENT": "sandbox", "BASE_URL": "http://127.0.0.1:8000"}, "https"),
+            (PRODUCTION | {"WEBHOOK_LOOPBACK": "true"}, "for local alone"),
+            (
+                {"ENVIRONMENT": "sandbox", "BASE_URL": "https://sandbox.example", "WEBHOOK_LOOPBACK": "1"},
+                "for local alone",
+            ),
             ({"ENVIRONMENT": "staging"}, "must be one of"),
             ({"ENVIRONMENT": "local", "FIELD_KEYS": ","}, "FIELD_KEYS"),
             ({"ENVIRONMENT": "local", "UNPAID_CHECKOUT_MINUTES": "soon"}, "whole number"),

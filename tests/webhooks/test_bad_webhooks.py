@@ -34,7 +34,7 @@ def refuse(api: Api, param: str, **changes: Any) -> None:
 @pytest.fixture
 def hosted(settings: Settings) -> None:
     """As in sandbox and production, where no webhook goes to this machine."""
-    settings.LOCAL = False
+    settings.WEBHOOK_LOOPBACK = False
 
 
 MALFORMED = [
@@ -282,7 +282,15 @@ def log_attempts(merchant: Merchant, count: int) -> list[Attempt]:
         )
         facts = {"http_status": 200} if number % 2 else {"error_message": "timed out"}
         attempt = Attempt.objects.create(
-            merchant=merchant, delivery=delivery, number=1, started_at=at, ended_at=at, duration_ms=7, **facts
+            merchant=merchant,
+            delivery=delivery,
+            number=1,
+            event_type=event.type,
+            is_delivered="http_status" in facts,
+            started_at=at,
+            ended_at=at,
+            duration_ms=7,
+            **facts,
         )
         made.append(attempt)
     return made

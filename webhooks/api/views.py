@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,12 +12,10 @@ from rest_framework.views import APIView
 from config.lib import clock, cursor
 from payments.cause import caller_of
 from payments.models import Merchant
-from webhooks import retries, subscriptions
+from webhooks import subscriptions
 from webhooks.api import serializers
 from webhooks.models import Attempt, Subscription
 from webhooks.targets import TargetRefused
-
-SUCCEEDED = Q(http_status__gte=200, http_status__lt=300)
 
 
 class OneSubscription(APIView):
@@ -104,11 +102,11 @@ def _attempts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Attempt]:
     rows = Attempt.objects.filter(merchant=merchant, ended_at__isnull=False)
     rows = rows.select_related("delivery__event").defer("response_excerpt", "delivery__event__body")
     if "event_type" in asked:
-        rows = rows.filter(delivery__event__type=asked["event_type"])
+        rows = rows.filter(event_type=asked["event_type"])
     if "event_id" in asked:
         rows = rows.filter(delivery__event_id=_uuid(asked["event_id"]))
     if "status" in asked:
-        rows = rows.filter(SUCCEEDED if asked["status"] == "delivered" else ~SUCCEEDED | Q(http_status=None))
+        rows = rows.filter(is_delivered=asked["status"] == "delivered")
     return rows
 
 
@@ -125,13 +123,13 @@ def _entry(attempt: Attempt) -> dict[str, Any]:
     latest = attempt.number == delivery.attempt_count
     return {
         "event_id": str(event.pk),
-        "event_type": event.type,
+        "event_type": attempt.event_type,
         "attempt_number": attempt.number,
         "http_status": attempt.http_status,
         "error_message": attempt.error_message,
         "duration_ms": attempt.duration_ms,
         "attempted_at": clock.iso(attempt.started_at),
-        "status": "delivered" if retries.is_delivered(attempt.http_status) else "failed",
+        "status": "delivered" if attempt.is_delivered else "failed",
         "next_attempt_at": clock.iso(delivery.next_attempt_at) if latest else None,
         "checkout_uuid": str(event.checkout_uuid) if event.checkout_uuid else None,
     }

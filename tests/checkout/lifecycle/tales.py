@@ -36,9 +36,13 @@ class Tale(StrEnum):
             return CONTRADICTIONS[self]
         if operation.state == "planned" and not operation.attempts:
             return "notification_before_the_call"
-        return "notification_contradicts" if operation.ended_at and record.verdict != operation.state else ""
+        # What we gave up may have gone on there, and what still asks the payer has come to no end.
+        has_an_end_of_its_own = operation.ended_at and not operation.was_given_up
+        contradicts = has_an_end_of_its_own and record.verdict in ENDS and record.verdict != operation.state
+        return "notification_contradicts" if contradicts else ""
 
 
+ENDS = (Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.FAILED)
 CONTRADICTIONS = {
     Tale.OF_ANOTHER_AMOUNT: "notification_of_another_amount",
     Tale.FOR_ANOTHER_MERCHANT: "notification_for_another_merchant",

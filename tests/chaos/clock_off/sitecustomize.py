@@ -1,0 +1,12 @@
+"""For a Python under faketime, which breaks sleeps until a moment of the monotonic clock: they last as they should."""
+
+import select
+import time
+from typing import SupportsIndex
+
+
+def sleep(seconds: float | SupportsIndex) -> None:
+    select.select([], [], [], float(seconds))
+
+
+time.sleep = sleep

@@ -1,0 +1,96 @@
+"""What webhook libraries that others wrote say to a delivery: Stripe's and Standard Webhooks', Python and Node."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import standardwebhooks
+import stripe
+
+HERE = Path(__file__).parent
+TOLERANCE_SECONDS = 300  # by default verify_header does not look at the time
+STRIPE = ("stripe for Python", "stripe for Node")
+STANDARD = ("standardwebhooks for Python", "standardwebhooks for Node")
+ALL = STRIPE + STANDARD
+
+
+class Case(NamedTuple):
+    """A request as a receiver got it, header names in lower case, and the one secret that it knows."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    secret: str
+
+
+class Verifiers:
+    """All of them; those for Node live in one process, which is asked over its pipes."""
+
+    def __init__(self, node: "subprocess.Popen[str]") -> None:
+        self._node = node
+
+    def accept(self, cases: Sequence[Case], *, now: int | None = None) -> dict[str, list[bool]]:
+        """By verifier, whether it accepts each case, judged at the unix time `now` or at the real one."""
+        with judged_at(now):
+            verdicts = {
+                "stripe for Python": [_accepts(_verify_by_stripe, case) for case in cases],
+                "standardwebhooks for Python": [_accepts(_verify_by_standard, case) for case in cases],
+            }
+        return verdicts | self._ask_node(cases, now)
+
+    def _ask_node(self, cases: Sequence[Case], now: int | None) -> dict[str, list[bool]]:
+        assert self._node.stdin and self._node.stdout
+        encoded = [case._asdict() | {"body": b64encode(case.body).decode()} for case in cases]
+        print(json.dumps({"now": now, "cases": encoded}), file=self._node.stdin, flush=True)
+        answer: dict[str, list[bool]] = json.loads(self._node.stdout.readline())
+        return answer
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Verifiers]:
+    """The verifiers, until the block ends."""
+    command = ["node", str(HERE / "verify.mjs")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.__stderr__, text=True
+    ) as node:
+        yield Verifiers(node)
+        assert node.stdin
+        node.stdin.close()
+
+
+@contextlib.contextmanager
+def judged_at(now: int | None) -> Iterator[None]:
+    """The two libraries for Python read the clock as the unix time `now` within the block, unless it is None."""
+    if now is None:
+        yield
+        return
+    clock = mock.Mock(wraps=datetime)
+    clock.now.return_value = datetime.fromtimestamp(now, tz=UTC)
+    with (
+        mock.patch("standardwebhooks.webhooks.datetime", clock),
+        mock.patch("time.time", return_value=float(now)),
+    ):
+        yield
+
+
+def _verify_by_stripe(case: Case) -> None:
+    header = case.headers.get("x-service-signature")
+    stripe.WebhookSignature.verify_header(case.body, header, case.secret, TOLERANCE_SECONDS)
+
+
+def _verify_by_standard(case: Case) -> None:
+    standardwebhooks.Webhook(case.secret).verify(case.body, dict(case.headers))
+
+
+def _accepts(verify: Callable[[Case], None], case: Case) -> bool:
+    try:
+        verify(case)
+    except Exception:  # some headers make them raise errors of other kinds than their own
+        return False
+    return True

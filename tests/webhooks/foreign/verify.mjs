@@ -1,0 +1,35 @@
+// Answers each line of JSON, {now, cases: [{headers, body, secret}]}, with a line of verdicts by each library:
+// true where it accepts. `body` is base64; `now` is the unix time to judge by, or null for the real one.
+import readline from 'node:readline'
+import { Webhook } from 'standardwebhooks'
+import Stripe from 'stripe'
+
+const TOLERANCE_SECONDS = 300 // by default verifyHeader does not look at the time
+const realNow = Date.now
+const { webhooks } = new Stripe('sk_test_calls_nobody')
+
+const verifiers = {
+  'stripe for Node': ({ headers, body, secret }) =>
+    webhooks.signature.verifyHeader(body, headers['x-service-signature'], secret, TOLERANCE_SECONDS),
+  'standardwebhooks for Node': ({ headers, body, secret }) => new Webhook(secret).verify(body, headers),
+}
+
+function accepts(verify, question) {
+  try {
+    verify(question)
+    return true
+  } catch {
+    return false // some headers make them throw errors of other kinds than their own
+  }
+}
+
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  const { now, cases } = JSON.parse(line)
+  Date.now = now === null ? realNow : () => now * 1000
+  const questions = cases.map((one) => ({ ...one, body: Buffer.from(one.body, 'base64') }))
+  const verdicts = Object.entries(verifiers).map(([name, verify]) => [
+    name,
+    questions.map((question) => accepts(verify, question)),
+  ])
+  console.log(JSON.stringify(Object.fromEntries(verdicts)))
+}

@@ -1,0 +1,39 @@
+"""Run as a program: how much memory a process takes more while it posts to each URL, ten times at once.
+
+Prints KiB per URL as JSON; the first URL is to warm up. Linux keeps the high-water mark, and forgets it when told.
+"""
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+
+import aiohttp
+
+from webhooks import transport
+
+AT_ONCE = 10  # as many as one endpoint gets
+FORGET_HIGH_WATER = "5"
+
+
+def status(field: str) -> int:
+    found = re.search(rf"^{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])
+
+
+async def growth(session: aiohttp.ClientSession, url: str) -> int:
+    Path("/proc/self/clear_refs").write_text(FORGET_HIGH_WATER)
+    before = status("VmRSS")
+    await asyncio.gather(*(transport.post(session, url, {}, b"{}") for _ in range(AT_ONCE)))
+    return status("VmHWM") - before
+
+
+async def main(urls: list[str]) -> None:
+    async with transport.open_session(allow_loopback=True) as session:
+        json.dump([await growth(session, url) for url in urls], sys.stdout)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))

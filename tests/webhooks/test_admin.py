@@ -1,0 +1,89 @@
+"""What operators do about webhooks in the admin."""
+
+import pytest
+from django.test import Client
+
+from config.lib import clock
+from portal.models import User
+from tests.webhooks.story import claim_one, emit, subscribe
+from webhooks import subscriptions
+from webhooks.models import Delivery, Endpoint, EventType, Subscription
+
+pytestmark = pytest.mark.django_db
+
+DELIVERIES = "/admin/webhooks/delivery/"
+SUBSCRIPTIONS = "/admin/webhooks/subscription/"
+
+
+@pytest.fixture
+def operator() -> User:
+    return User.objects.create_superuser("ops@example.com", "a long enough password")
+
+
+@pytest.fixture
+def admin(client: Client, operator: User) -> Client:
+    client.force_login(operator)
+    return client
+
+
+@pytest.fixture
+def acme() -> Subscription:
+    return subscribe()
+
+
+def parked(acme: Subscription, event_type: EventType = EventType.VOIDED) -> Delivery:
+    due = emit(acme, event_type)
+    Delivery.objects.filter(pk=due.pk).update(status="parked", next_attempt_at=None, ended_at=clock.now())
+    return due
+
+
+def act(admin: Client, address: str, action: str, *rows: Delivery | Subscription) -> str:
+    answer = admin.post(
+        address, {"action": action, "_selected_action": [str(row.pk) for row in rows]}, follow=True
+    )
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+class TestSendingAgain:
+    def test_of_chosen_deliveries(self, admin: Client, operator: User, acme: Subscription) -> None:
+        due, flying = parked(acme), emit(acme)
+        claim_one()
+        page = act(admin, DELIVERIES, "resend", due, flying)
+        assert "Acme: 1 on their way again. 1 cannot be sent again." in page
+        due.refresh_from_db()
+        assert (due.status, due.resent_by) == ("pending", f"user:{operator.pk}")
+
+    def test_of_a_hold_that_is_over_is_an_action_of_its_own(self, admin: Client, acme: Subscription) -> None:
+        due = parked(acme, EventType.AUTHORIZED)
+        due.event.superseded_at = clock.now()
+        due.event.save()
+        assert "0 on their way again. 1 cannot" in act(admin, DELIVERIES, "resend", due)
+        assert "1 on their way again" in act(admin, DELIVERIES, "resend_although_over", due)
+
+    def test_of_all_that_was_parked_lately(self, admin: Client, acme: Subscription) -> None:
+        parked(acme)
+        parked(acme)
+        assert "Acme: 2 on their way again." in act(admin, SUBSCRIPTIONS, "resend_parked", acme)
+
+    def test_without_a_subscription_is_told(self, admin: Client, acme: Subscription) -> None:
+        due = parked(acme)
+        subscriptions.end(acme.merchant)
+        for address, action, row in ((DELIVERIES, "resend", due), (SUBSCRIPTIONS, "resend_parked", acme)):
+            assert "Acme has no subscription to send to." in act(admin, address, action, row)
+
+    def test_is_not_for_those_who_only_look(self, client: Client, operator: User, acme: Subscription) -> None:
+        User.objects.filter(pk=operator.pk).update(is_superuser=False)
+        client.force_login(User.objects.get(pk=operator.pk))
+        due = parked(acme)
+        client.post(DELIVERIES, {"action": "resend", "_selected_action": [str(due.pk)]})
+        due.refresh_from_db()
+        assert due.status == "parked"
+
+
+def test_the_health_of_an_endpoint_is_on_its_subscriptions_page(admin: Client, acme: Subscription) -> None:
+    Endpoint.objects.create(subscription=acme, failing_since=clock.now())
+    parked(acme)
+    page = admin.get(f"{SUBSCRIPTIONS}{acme.pk}/change/").content.decode()
+    assert "no attempt" in page and "1 parked; failing since" in page
+    assert admin.get("/admin/webhooks/endpoint/").status_code == 200

@@ -1,0 +1,183 @@
+"""What we deliver, judged by libraries that others wrote: on the wire, and vector by vector."""
+
+import time
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import NamedTuple
+
+import pytest
+
+from config.lib import clock
+from payments.models import Merchant
+from tests.webhooks import vectors
+from tests.webhooks.endpoint import Receiver
+from tests.webhooks.foreign import verdicts
+from tests.webhooks.foreign.verdicts import Case, Verifiers
+from tests.webhooks.vectors import Vector
+from webhooks import loop, outbox, signing, subscriptions
+from webhooks.models import EventType, SigningSecret, Subscription
+
+ACCEPTED_BY_ALL = dict.fromkeys(verdicts.ALL, True)
+REFUSED_BY_ALL = dict.fromkeys(verdicts.ALL, False)
+
+
+@pytest.fixture(scope="module")
+def verifiers() -> Iterator[Verifiers]:
+    with verdicts.running() as running:
+        yield running
+
+
+class Shop(NamedTuple):
+    """Acme's subscription, the endpoint that it names, and the verifiers that judge what arrives there."""
+
+    merchant: Merchant
+    secret: str
+    receiver: Receiver
+    sender: loop.Sender
+    verifiers: Verifiers
+
+    def receive(self) -> Case:
+        """Have a fresh event delivered; return it as it arrived, with the first secret."""
+        expected = len(self.receiver.requests) + 1
+        payload = {"merchant_order_id": "A-20417", "name": "Zoë 🎟", "amount": 100}
+        outbox.emit(self.merchant, EventType.VOIDED, payload, at=clock.now())
+        self.sender.wake()
+        deadline = time.monotonic() + 10
+        while len(self.receiver.requests) < expected:
+            assert time.monotonic() < deadline, "nothing was delivered"
+            time.sleep(0.005)
+        headers, body = self.receiver.requests[-1]
+        return Case({name.lower(): text for name, text in headers.items()}, body, self.secret)
+
+    def verdicts(self, case: Case) -> dict[str, bool]:
+        """What each verifier says to the case now."""
+        return {verifier: accepts for verifier, (accepts,) in self.verifiers.accept([case]).items()}
+
+
+@pytest.fixture
+def shop(transactional_db: None, verifiers: Verifiers) -> Iterator[Shop]:
+    receiver, sender = Receiver(), loop.Sender(slots=10, allow_loopback=True)
+    merchant, secret = Merchant.objects.create(name="Acme"), signing.new_secret()
+    subscription = Subscription.objects.create(merchant=merchant, url=receiver.url, event_types=["*"])
+    SigningSecret.objects.create(subscription=subscription, secret=secret)
+    sender.start()
+    yield Shop(merchant, secret, receiver, sender, verifiers)
+    sender.stop(0)
+    receiver.close()
+
+
+def with_changed_byte(case: Case) -> Case:
+    return case._replace(body=case.body.replace(b'"amount":100', b'"amount":900'))
+
+
+def with_changed_signatures(case: Case) -> Case:
+    """The first digit or letter of every signature is another one."""
+
+    def changed(header: str, mark: str) -> str:
+        start, *signatures = header.split(mark)
+        return mark.join([start, *(("1" if s[0] == "0" else "0") + s[1:] for s in signatures)])
+
+    marks = {"x-service-signature": "v1=", "webhook-signature": "v1,"}
+    return case._replace(
+        headers={n: changed(text, marks[n]) if n in marks else text for n, text in case.headers.items()}
+    )
+
+
+def signed_at(case: Case, at: int) -> Case:
+    """As the service would have signed it at another time, with the secret of the case."""
+    again = {
+        "x-service-signature": signing.sign([case.secret], case.body, at),
+        **signing.standard_headers([case.secret], case.body, at, event_id=case.headers["webhook-id"]),
+    }
+    return case._replace(headers={**case.headers, **again})
+
+
+def signatures(headers: Mapping[str, str]) -> tuple[int, int]:
+    """How many signatures there are in our header, and in the one of Standard Webhooks."""
+    return headers["x-service-signature"].count("v1="), headers["webhook-signature"].count("v1,")
+
+
+class TestADelivery:
+    def test_passes_all_and_none_once_it_was_changed_or_is_stale(self, shop: Shop) -> None:
+        received = shop.receive()
+        now = int(time.time())
+        assert signatures(received.headers) == (1, 1)
+        assert shop.verdicts(received) == ACCEPTED_BY_ALL
+        assert shop.verdicts(with_changed_byte(received)) == REFUSED_BY_ALL
+        assert shop.verdicts(with_changed_signatures(received)) == REFUSED_BY_ALL
+        assert shop.verdicts(received._replace(secret=signing.new_secret())) == REFUSED_BY_ALL
+        assert shop.verdicts(signed_at(received, now - 290)) == ACCEPTED_BY_ALL
+        assert shop.verdicts(signed_at(received, now - 301)) == REFUSED_BY_ALL
+
+    def test_passes_with_either_secret_in_the_grace_and_with_the_new_one_alone_after_it(
+        self, shop: Shop
+    ) -> None:
+        rotated = subscriptions.rotate(shop.merchant)
+        received = shop.receive()
+        assert signatures(received.headers) == (2, 2)
+        for secret in (shop.secret, rotated.signing_secret):
+            case = received._replace(secret=secret)
+            assert shop.verdicts(case) == ACCEPTED_BY_ALL
+            assert shop.verdicts(with_changed_byte(case)) == REFUSED_BY_ALL
+            assert shop.verdicts(with_changed_signatures(case)) == REFUSED_BY_ALL
+            assert shop.verdicts(signed_at(case, int(time.time()) - 301)) == REFUSED_BY_ALL
+        lapsed = clock.now() - timedelta(seconds=1)
+        assert SigningSecret.objects.filter(expires_at__gt=clock.now()).update(expires_at=lapsed) == 1
+        late = shop.receive()
+        assert signatures(late.headers) == (1, 1)
+        assert shop.verdicts(late) == REFUSED_BY_ALL
+        assert shop.verdicts(late._replace(secret=rotated.signing_secret)) == ACCEPTED_BY_ALL
+
+    def test_passes_with_the_new_secret_alone_as_soon_as_the_old_one_is_revoked(self, shop: Shop) -> None:
+        assert shop.verdicts(shop.receive()) == ACCEPTED_BY_ALL
+        rotated = subscriptions.rotate(shop.merchant, revoke_previous=True)
+        received = shop.receive()
+        assert signatures(received.headers) == (1, 1)
+        assert shop.verdicts(received) == REFUSED_BY_ALL
+        assert shop.verdicts(received._replace(secret=rotated.signing_secret)) == ACCEPTED_BY_ALL
+
+
+# Where the libraries are laxer or stricter than SPEC.md 5.5. None of these headers is ever sent by us.
+LAX_TIMES = {"t has a zero before it", "an equals sign after t", "t and more", "t is milliseconds"}
+LAX_COMMAS = {"a comma at the end", "a comma at the start", "two commas", "a word among the entries"}
+DIFFERENT = {
+    "stripe for Python": LAX_TIMES
+    | LAX_COMMAS
+    | {"t twice, the same", "t twice, the right one first", "a signature that is not ASCII beside"},
+    "stripe for Node": LAX_TIMES
+    | LAX_COMMAS
+    | {"t twice, the same", "t twice, the right one last", "a signature that is not ASCII beside"}
+    | {"an empty signature beside"},
+    "standardwebhooks for Python": set(),
+    "standardwebhooks for Node": set(),
+}
+
+
+def is_judged_by_stripe(vector: Vector) -> bool:
+    """Stripe's verify_header leaves JSON to its caller, and lets the future pass."""
+    is_ahead = vector.timestamp is not None and vector.timestamp > vector.now
+    return vector.verdict != "invalid_json" and not (
+        is_ahead and vector.verdict == "timestamp_out_of_tolerance"
+    )
+
+
+def disagreeing(verifiers: Verifiers, verifier: str, chosen: list[Vector]) -> set[str]:
+    """What the vectors are about whose verdict is another one than the verifier's."""
+    (now,) = {vector.now for vector in chosen}
+    cases = [(v, Case(v.headers, v.body, secret)) for v in chosen for secret in v.secrets]
+    answers = verifiers.accept([case for _, case in cases], now=now)[verifier]
+    accepted = {vector.name for (vector, _), accepts in zip(cases, answers, strict=True) if accepts}
+    return {v.name.split(": ", 1)[1] for v in chosen if (v.name in accepted) != v.is_accepted}
+
+
+class TestVectors:
+    @pytest.mark.parametrize("verifier", verdicts.STRIPE)
+    def test_stripe_agrees_where_it_judges(self, verifiers: Verifiers, verifier: str) -> None:
+        chosen = [vector for vector in vectors.X_SERVICE_SIGNATURE if is_judged_by_stripe(vector)]
+        assert len(chosen) > 120
+        assert disagreeing(verifiers, verifier, chosen) == DIFFERENT[verifier]
+
+    @pytest.mark.parametrize("verifier", verdicts.STANDARD)
+    def test_standard_webhooks_agrees(self, verifiers: Verifiers, verifier: str) -> None:
+        assert len(vectors.STANDARD_WEBHOOKS) > 50
+        assert disagreeing(verifiers, verifier, vectors.STANDARD_WEBHOOKS) == DIFFERENT[verifier]

@@ -1,0 +1,97 @@
+"""How an endpoint does, as portal and admin tell it."""
+
+from datetime import timedelta
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from config.lib import clock
+from tests.webhooks.story import claim_one, emit, record, subscribe
+from webhooks import delivery, health
+from webhooks.models import Attempt, Delivery, Endpoint, Subscription
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def acme() -> Subscription:
+    return subscribe()
+
+
+def answer(subscription: Subscription, *answers: tuple[int | None, int]) -> None:
+    """One event each, answered with a status after some milliseconds."""
+    for http_status, ms in answers:
+        emit(subscription)
+        error = None if http_status == 200 else f"HTTP {http_status}" if http_status else "could not connect"
+        record(claim_one(), http_status, error, ms)
+        Endpoint.objects.update(paced_until=None)
+
+
+class TestHealth:
+    def test_of_an_endpoint_that_was_never_called(self, acme: Subscription) -> None:
+        found = health.read(acme)
+        assert (found.attempts, found.success_rate, found.p50_ms, found.last_error) == (0, None, None, "")
+        assert (found.oldest_due_at, found.last_success_at, found.failing_since) == (None, None, None)
+
+    def test_tells_rate_and_durations(self, acme: Subscription) -> None:
+        answer(acme, *((200, ms) for ms in range(10, 100, 10)), (500, 1000))
+        answer(subscribe("Rival"), (None, 5))
+        found = health.read(acme)
+        assert (found.attempts, found.success_rate, found.p50_ms, found.p95_ms) == (10, 0.9, 50, 1000)
+
+    def test_tells_since_when_it_fails_and_how(self, acme: Subscription) -> None:
+        answer(acme, (200, 5), (500, 5), (None, 5))
+        first_failure = Attempt.objects.order_by("started_at")[1]
+        found = health.read(acme)
+        assert found.failing_since == first_failure.ended_at
+        assert found.last_error == "could not connect"
+        times = [found.last_success_at, found.failing_since, found.last_failure_at]
+        assert None not in times and times == sorted(set(times), key=str)
+
+    def test_one_success_ends_the_failing(self, acme: Subscription) -> None:
+        answer(acme, (500, 5), (200, 5))
+        found = health.read(acme)
+        assert found.failing_since is None and found.last_error == "HTTP 500"
+
+    def test_of_one_batch_the_order_of_time_counts(self, acme: Subscription) -> None:
+        for _ in range(3):
+            emit(acme)
+        claimed = delivery.claim(slots=3, general_slots=3)
+        answers = ((500, 1), (200, 2), (404, 3))
+        results = [
+            delivery.Result(row.delivery_id, row.lease_token, status, f"HTTP {status}", ms)
+            for row, (status, ms) in zip(claimed, answers, strict=True)
+        ]
+        delivery.record(list(reversed(results)))
+        found = health.read(acme)
+        assert found.last_error == "HTTP 404" and found.failing_since == found.last_failure_at
+
+    def test_what_we_lost_ourselves_is_not_its_fault(self, acme: Subscription) -> None:
+        emit(acme)
+        claim_one()
+        Delivery.objects.update(lease_until=clock.now() - timedelta(seconds=1))
+        delivery.close_lost()
+        found = health.read(acme)
+        assert (found.attempts, found.last_failure_at, found.failing_since) == (0, None, None)
+
+    def test_tells_what_waits_and_what_was_parked(self, acme: Subscription) -> None:
+        oldest, later = emit(acme), emit(acme)
+        gone = emit(acme)
+        Delivery.objects.filter(pk=later.pk).update(next_attempt_at=clock.now() + timedelta(hours=1))
+        Delivery.objects.filter(pk=gone.pk).update(
+            status="parked", next_attempt_at=None, ended_at=clock.now()
+        )
+        found = health.read(acme)
+        assert (found.oldest_due_at, found.parked) == (oldest.next_attempt_at, 1)
+
+    def test_looks_back_a_day(self, acme: Subscription) -> None:
+        answer(acme, (500, 5))
+        Attempt.objects.update(started_at=clock.now() - timedelta(hours=25))
+        assert health.read(acme).attempts == 0
+
+    def test_costs_six_statements(
+        self, acme: Subscription, django_assert_max_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        answer(acme, (200, 5))
+        with django_assert_max_num_queries(6):
+            health.read(acme)

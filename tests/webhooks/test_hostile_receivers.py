@@ -1,0 +1,189 @@
+"""Receivers that hang, dribble, flood, hang up and talk nonsense: each attempt ends, with its reason in words."""
+
+import asyncio
+import contextlib
+import json
+import socket
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.webhooks import growth, hostile
+from tests.webhooks.hostile import Hostility
+from tests.webhooks.receiving import (
+    BODY,
+    HEADERS,
+    OK,
+    TLS,
+    Names,
+    answering,
+    post,
+    posted,
+    receiving,
+)
+from webhooks import targets, transport
+
+DEADLINE = 0.3
+TIMED_OUT = (None, "timeout after 0.3 s")
+
+
+def by_name(hostility: Hostility) -> str:
+    return hostility.name
+
+
+def verdict(answer: transport.Answer) -> tuple[int | None, str | None]:
+    return answer.http_status, answer.error_message
+
+
+@contextlib.contextmanager
+def full_queue() -> Iterator[int]:
+    """A port whose queue of connections is full: what comes now is not even accepted."""
+    with contextlib.ExitStack() as sockets:
+        port = sockets.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0)).getsockname()[1]
+        for _ in range(3):
+            filler = sockets.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.1", port))
+        yield port
+
+
+async def post_unaccepted(**settings: float) -> transport.Answer:
+    with full_queue() as port:
+        async with transport.open_session(allow_loopback=True, tls=TLS) as session:
+            return await transport.post(session, f"http://127.0.0.1:{port}/", HEADERS, BODY, **settings)
+
+
+class TestSlow:
+    def test_ends_at_the_deadline_and_is_left(self) -> None:
+        async def attack(hostility: Hostility) -> tuple[str, transport.Answer, int]:
+            async with receiving(hostility.behaviour, reads=hostility.reads) as receiver:
+                async with transport.open_session(allow_loopback=True, tls=TLS) as session:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    answer = await transport.post(session, url, HEADERS, BODY, deadline_seconds=DEADLINE)
+                    while not receiver.left:  # the session lives on; its connection must not
+                        await asyncio.sleep(0.01)
+                return hostility.name, answer, receiver.connections
+
+        async def scenario() -> list[tuple[str, transport.Answer, int]]:
+            return await asyncio.gather(*map(attack, hostile.slow(pause=0.02)))
+
+        ended = asyncio.run(asyncio.wait_for(scenario(), 10))
+        assert len(ended) >= 10
+        for name, answer, connections in ended:
+            assert (name, *verdict(answer), connections) == (name, *TIMED_OUT, 1)
+            assert answer.duration_ms >= 290, name
+
+    def test_a_connection_that_is_never_accepted_ends_at_the_deadline(self) -> None:
+        assert verdict(asyncio.run(post_unaccepted(deadline_seconds=DEADLINE))) == TIMED_OUT
+
+    def test_the_body_gets_what_is_left_of_the_deadline(self) -> None:
+        answer, _ = posted(hostile.forever(b"a", after=hostile.LONG, pause=0.02), deadline_seconds=DEADLINE)
+        assert verdict(answer) == (200, None)
+        assert 290 <= answer.duration_ms < 1500
+
+    def test_a_body_gets_its_own_time_at_most(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(transport, "BODY_SECONDS", 0.2)
+        answer, _ = posted(hostile.forever(b"a", after=hostile.LONG, pause=0.02))
+        assert verdict(answer) == (200, None) and answer.excerpt.startswith("aa")
+        assert 190 <= answer.duration_ms < 1500
+
+    def test_name_servers_that_hang_have_three_seconds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert targets.RESOLVE_SECONDS == 3.0
+        monkeypatch.setattr(targets, "RESOLVE_SECONDS", 0.1)
+
+        async def scenario() -> transport.Answer:
+            async with transport.open_session(allow_loopback=True, tls=TLS, names=Names(None)) as session:
+                return await transport.post(session, "https://shop.example.com/", HEADERS, BODY)
+
+        assert verdict(asyncio.run(scenario())) == (None, "the host name could not be resolved")
+
+
+class TestHostile:
+    @pytest.mark.parametrize("hostility", hostile.all_but_slow(), ids=by_name)
+    def test_ends_with_a_verdict_in_words(
+        self, hostility: Hostility, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(transport, "BODY_SECONDS", 0.2)
+        answer, receiver = posted(hostility.behaviour, reads=hostility.reads)
+        assert verdict(answer) == (hostility.http_status, hostility.error_message)
+        assert receiver.connections == 1
+        assert answer.excerpt.isprintable() and len(answer.excerpt.encode()) <= 1024
+
+    def test_a_flood_is_not_read(self) -> None:
+        sent = 0
+
+        async def flood(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal sent
+            writer.write(hostile.LONG)
+            while True:
+                writer.write(b"a" * 65536)
+                await writer.drain()
+                sent += 65536
+
+        answer, _ = posted(flood)
+        assert (answer.http_status, answer.excerpt) == (200, "a" * 1024)
+        assert sent < 20_000_000
+
+    def test_a_cut_body_is_kept_as_far_as_it_came(self) -> None:
+        cut = hostile.closing(b"HTTP/1.1 500 No\r\nContent-Length: 99\r\n\r\nout of ord")
+        answer, _ = posted(cut)
+        assert (answer.http_status, answer.excerpt) == (500, "out of ord")
+
+    def test_nothing_is_decompressed(self) -> None:
+        answer, _ = posted(hostile.bomb())
+        assert answer.http_status == 200 and "aaa" not in answer.excerpt
+        assert "\ufffd" in answer.excerpt  # the packed bytes
+
+
+class TestMemory:
+    def test_grows_by_no_more_than_twenty_megabytes(self) -> None:
+        """Ten POSTs at once to each receiver that sends all it can, from a process of their own."""
+        greedy = [Hostility("warm-up", answering(OK), 200, None), *hostile.greedy()]
+
+        async def scenario() -> list[int]:
+            async with contextlib.AsyncExitStack() as stack:
+                receivers = [await stack.enter_async_context(receiving(each.behaviour)) for each in greedy]
+                urls = [f"http://127.0.0.1:{receiver.port}/" for receiver in receivers]
+                program = [sys.executable, "-m", growth.__name__, *urls]
+                sender = await asyncio.create_subprocess_exec(*program, stdout=asyncio.subprocess.PIPE)
+                output, _ = await sender.communicate()
+                assert all(receiver.requests for receiver in receivers)
+            return list(json.loads(output))
+
+        grown = asyncio.run(scenario())
+        assert len(grown) == len(greedy)
+        too_much = {each.name: kib for each, kib in zip(greedy, grown, strict=True) if kib > 20 * 1024}
+        assert too_much == {}
+
+
+@pytest.mark.long
+class TestAtFullLength:
+    def test_fifteen_seconds_are_fifteen_seconds(self) -> None:
+        """Every behaviour at once, a drop a second, with the deadline of production."""
+
+        async def attack(hostility: Hostility) -> tuple[Hostility, transport.Answer, float]:
+            async with receiving(hostility.behaviour, reads=hostility.reads) as receiver:
+                started = time.monotonic()
+                answer = await post(receiver, deadline_seconds=transport.DEADLINE_SECONDS)
+                return hostility, answer, time.monotonic() - started
+
+        async def unaccepted() -> tuple[Hostility, transport.Answer, float]:
+            started = time.monotonic()
+            answer = await post_unaccepted()
+            name = Hostility("never accepted", hostile.closing(), None, hostile.TIMEOUT)
+            return name, answer, time.monotonic() - started
+
+        async def scenario() -> list[tuple[Hostility, transport.Answer, float]]:
+            slow = [attack(hostility) for hostility in hostile.slow(pause=1.0)]
+            return await asyncio.gather(*slow, *map(attack, hostile.all_but_slow()), unaccepted())
+
+        ended = asyncio.run(scenario())
+        assert [hostility.name for hostility, _, seconds in ended if seconds > 15.3] == []
+        for hostility, answer, _ in ended:
+            expected = hostility.error_message
+            if expected == hostile.TIMEOUT:
+                expected = "timeout after 15 s"
+            assert verdict(answer) == (hostility.http_status, expected), hostility.name
+        assert sum(answer.error_message == "timeout after 15 s" for _, answer, _ in ended) >= 10

@@ -1,0 +1,217 @@
+"""Connections that are kept from one delivery to the next: how long, and what may lie on them."""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.webhooks.hostile import CHUNKED, RESET
+from tests.webhooks.receiving import OK, TLS, Behaviour, answering, receiving
+from webhooks import connections, transport
+
+NEXT = b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
+SMUGGLED = b"HTTP/1.1 201 Smuggled\r\nContent-Length: 0\r\n\r\n"
+HEAD, THANKS = OK[:-6], OK[-6:]
+
+
+def posts(behaviour: Behaviour, *, count: int = 2, settles: bool = False) -> tuple[list[str], int, int]:
+    """What came of `count` POSTs one after the other, the connections they took, and the requests.
+
+    With `settles`, each waits until the receiver has said all that it had to say.
+    """
+
+    async def scenario() -> tuple[list[str], int, int]:
+        async with receiving(behaviour) as receiver:
+            async with transport.open_session(allow_loopback=True, tls=TLS) as session:
+                url, answers = f"http://127.0.0.1:{receiver.port}/", []
+                for _ in range(count):
+                    answer = await transport.post(session, url, {}, b"{}", deadline_seconds=3)
+                    answers.append(str(answer.http_status or answer.error_message))
+                    while settles and receiver.busy:
+                        await asyncio.sleep(0.01)
+                    await asyncio.sleep(0.01 if settles else 0)  # to read what has arrived
+            return answers, receiver.connections, len(receiver.requests)
+
+    return asyncio.run(scenario())
+
+
+def first(behaviour: Behaviour, then: Behaviour) -> Behaviour:
+    """`behaviour` towards the first request, `then` towards all others."""
+    seen: list[None] = []
+
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(None)
+        await (behaviour if len(seen) == 1 else then)(reader, writer)
+
+    return behave
+
+
+def hanging_up_on_second(*packets: bytes, after: float = 0.0, with_reset: bool = False) -> Behaviour:
+    """Hangs up on the second request, after some time and some bytes, and answers all others."""
+    seen: list[None] = []
+
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(None)
+        if len(seen) != 2:
+            await answering(OK)(reader, writer)
+            return
+        await asyncio.sleep(after)
+        await answering(*packets)(reader, writer)
+        await asyncio.sleep(0.01)
+        if with_reset:
+            writer.get_extra_info("socket").setsockopt(*RESET)
+        writer.transport.abort() if with_reset else writer.close()
+
+    return behave
+
+
+class TestKeeping:
+    def test_is_for_the_next_delivery(self) -> None:
+        assert posts(answering(OK)) == (["200", "200"], 1, 2)
+
+    @pytest.mark.parametrize("with_reset", [False, True], ids=["closed", "reset"])
+    def test_what_the_receiver_drops_is_replaced_within_the_attempt(self, with_reset: bool) -> None:
+        assert posts(hanging_up_on_second(with_reset=with_reset)) == (["200", "200"], 2, 3)
+
+    def test_a_receiver_that_hangs_up_over_a_request_gets_it_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        closed = "the connection was closed before an answer"
+        assert posts(hanging_up_on_second(b"HTTP/1.1 ")) == (["200", closed], 1, 2)
+        monkeypatch.setattr(connections, "STALE_SECONDS", 0.05)
+        assert posts(hanging_up_on_second(after=0.1)) == (["200", closed], 1, 2)
+
+    def test_a_new_connection_that_is_closed_is_not_tried_again(self) -> None:
+        async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.transport.abort()
+
+        assert posts(hang_up, count=1) == (["the connection was closed before an answer"], 1, 1)
+
+    def test_ends_when_a_body_is_left_unread(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(transport, "BODY_SECONDS", 0.05)
+        slow = answering(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf")
+        assert posts(slow) == (["200", "200"], 2, 2)
+
+
+class TestPoison:
+    @pytest.mark.parametrize(
+        "packets",
+        [
+            [OK + SMUGGLED],
+            [HEAD, THANKS + SMUGGLED],
+            [CHUNKED, b"6\r\nthanks\r\n0\r\n\r\n" + SMUGGLED],
+            [OK, SMUGGLED],
+            [OK, SMUGGLED * 3],
+            [OK, SMUGGLED[:20]],
+            [OK, b"\r\n"],
+            [OK, b"HTTP/1.1 100 Continue\r\n\r\n"],
+            [b"HTTP/1.1 204 No Content\r\n\r\n" + SMUGGLED],
+            [b"HTTP/1.1 204 No Content\r\n\r\n", SMUGGLED],
+            [HEAD, THANKS + b"nonsense\r\n\r\n"],
+            [b"HTTP/1.1 200 OK\r\nUpgrade: h2c\r\nContent-Length: 0\r\n\r\n" + SMUGGLED],
+        ],
+        ids=[
+            *("with the answer", "with the body", "with the last chunk", "later", "thrice", "in part"),
+            *("a blank line", "an interim answer", "with a 204", "after a 204", "nonsense", "upgrade"),
+        ],
+    )
+    def test_is_never_taken_for_the_next_answer(self, packets: Sequence[bytes]) -> None:
+        answers, used, _ = posts(first(answering(*packets), answering(NEXT)), settles=True)
+        assert answers[0] in ("200", "204") and answers[1] == "503"
+        assert used == 2
+
+    def test_a_408_to_nobody_is_no_answer(self) -> None:
+        too_late = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
+        answers, _, _ = posts(first(answering(OK, too_late), answering(OK)), settles=True)
+        assert answers == ["200", "200"]
+
+
+class Wire(asyncio.Transport):
+    """A transport that goes nowhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_aborted = False
+
+    def close(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+class Exchange(NamedTuple):
+    """The statuses and the body that were read from packets, and whether the connection was cut then."""
+
+    statuses: list[int]
+    body: bytes
+    is_aborted: bool
+
+
+async def read(packets: Sequence[bytes], *, loses: bool = False) -> Exchange:
+    """Feeds the packets to a connection, which may be lost in the end, and only then reads it."""
+    connection, wire = connections.Connection(asyncio.get_running_loop()), Wire()
+    connection.connection_made(wire)
+    connection.set_response_params(read_bufsize=8192)
+    for packet in filter(None, packets):
+        if connection.exception() is None:
+            connection.data_received(packet)
+    if loses:
+        connection.connection_lost(None)
+    messages = [await connection.read() for _ in range(len(connection))]
+    body = messages[-1][1]
+    assert body.is_eof()  # nobody waits for the rest
+    return Exchange([head.code for head, _ in messages], body.read_nowait(), wire.is_aborted)
+
+
+class TestConnection:
+    @given(cuts=st.lists(st.integers(0, 70)), tail=st.sampled_from([b"zz\r\n\r\n", b"\x00", SMUGGLED]))
+    def test_keeps_the_head_however_the_bytes_are_cut(self, cuts: list[int], tail: bytes) -> None:
+        message = b"HTTP/1.1 100 Go\r\n\r\n" + CHUNKED + tail
+        places = [0, *sorted(cuts), len(message)]
+        packets = [message[start:end] for start, end in itertools.pairwise(places)]
+        assert asyncio.run(read(packets)) == ([100, 200], b"", True)
+
+    def test_keeps_what_came_of_a_body_that_is_cut(self) -> None:
+        half = HEAD + b"half"
+        assert asyncio.run(read([half], loses=True)) == ([200], b"half", False)
+
+    def test_keeps_what_came_of_a_broken_body(self) -> None:
+        broken = CHUNKED + b"4\r\nhalf\r\nzz\r\n"
+        assert asyncio.run(read([broken])) == ([200], b"half", True)
+
+    def test_reads_no_more_than_64_kib_of_what_follows_the_head(self) -> None:
+        packets = [CHUNKED, *[b"1;" + b"a" * 8190] * 8, b"aa"]
+        assert asyncio.run(read([*packets, b"a" * 16])) == ([200], b"", True)
+
+
+class TestSessions:
+    def test_ends_with_their_session_which_is_renewed_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(transport, "SESSION_SECONDS", 0.0)
+
+        async def scenario() -> tuple[int, list[bool]]:
+            sessions = transport.Sessions(allow_loopback=True)
+            async with receiving(answering(OK)) as receiver:
+                used = []
+                for _ in range(3):
+                    used.append(await sessions.current())
+                    await transport.post(used[-1], f"http://127.0.0.1:{receiver.port}/", {}, b"{}")
+                open_before_close = [not session.closed for session in used]
+                await sessions.close()
+                assert all(session.closed for session in used)
+                return receiver.connections, open_before_close
+
+        assert asyncio.run(scenario()) == (3, [False, True, True])
+
+    def test_keep_their_session_until_then(self) -> None:
+        async def scenario() -> bool:
+            sessions = transport.Sessions(allow_loopback=True)
+            same = await sessions.current() is await sessions.current()
+            await sessions.close()
+            return same
+
+        assert asyncio.run(scenario())

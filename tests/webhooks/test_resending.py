@@ -1,0 +1,221 @@
+"""Sending again because a person wants it."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from config.lib import clock
+from payments.cause import Cause
+from payments.models import Merchant
+from tests.webhooks.story import claim_one, emit, record, subscribe
+from webhooks import delivery, resending, retries, subscriptions
+from webhooks.models import Attempt, Delivery, Endpoint, EventType, Subscription
+
+pytestmark = pytest.mark.django_db
+
+DORA = Cause("user:dora")
+
+
+@pytest.fixture
+def acme() -> Subscription:
+    return subscribe()
+
+
+def parked(subscription: Subscription, event_type: EventType = EventType.VOIDED) -> Delivery:
+    due = emit(subscription, event_type, valid_for=100 if event_type == EventType.AUTHORIZED else None)
+    Delivery.objects.filter(pk=due.pk).update(
+        status="parked", next_attempt_at=None, ended_at=clock.now(), attempt_count=9
+    )
+    due.refresh_from_db()
+    return due
+
+
+def stands(due: Delivery) -> tuple[object, ...]:
+    due.refresh_from_db()
+    return (due.status, due.next_attempt_at, due.attempt_count, due.resent_by, due.ended_at)
+
+
+class TestResend:
+    def test_sends_a_parked_delivery_with_the_same_event_and_the_next_number(
+        self, acme: Subscription
+    ) -> None:
+        due = parked(acme)
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+        claimed = claim_one()
+        assert (claimed.event_id, claimed.body) == (due.event_id, bytes(due.event.body))
+        assert (claimed.attempt_number, due.attempts.get().actor) == (10, "user:dora")
+        record(claimed, 200)
+        assert stands(due)[0] == "delivered"
+
+    def test_that_fails_schedules_nothing(self, acme: Subscription) -> None:
+        due = parked(acme)
+        for _ in range(2):
+            resending.resend(acme.merchant, due.pk, cause=DORA)
+            record(claim_one(), 500, "HTTP 500")
+            assert stands(due)[:2] == ("parked", None)
+
+    def test_of_one_that_still_waits_gives_it_its_own_time_back(self, acme: Subscription) -> None:
+        due = emit(acme)
+        record(claim_one(), 500, "HTTP 500")
+        due.refresh_from_db()
+        planned = due.next_attempt_at
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+        record(claim_one(), 500, "HTTP 500")
+        assert stands(due)[:2] == ("pending", planned)
+        Delivery.objects.update(next_attempt_at=clock.now())
+        record(claim_one(), 500, "HTTP 500")
+        due.refresh_from_db()
+        ended_at = due.attempts.get(number=3).ended_at
+        assert ended_at is not None
+        five_minutes = timedelta(seconds=300 * retries.jitter(due.pk, 2))
+        assert due.next_attempt_at == ended_at + five_minutes, "the resent one is not counted"
+
+    def test_whose_worker_is_lost_goes_back_too(self, acme: Subscription) -> None:
+        due = parked(acme)
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+        claim_one()
+        Delivery.objects.update(lease_until=clock.now() - timedelta(seconds=1))
+        delivery.close_lost()
+        assert stands(due)[0] == "parked"
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+
+    def test_keeps_to_the_pace_also_when_it_is_a_hold(self, acme: Subscription) -> None:
+        due = parked(acme, EventType.AUTHORIZED)
+        Endpoint.objects.create(subscription=acme, paced_until=clock.now() + timedelta(hours=1))
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+        assert delivery.claim(slots=1, general_slots=1) == []
+
+    def test_a_hold_that_waits_again_by_itself_is_urgent_again(self, acme: Subscription) -> None:
+        due = emit(acme, EventType.AUTHORIZED, valid_for=100)
+        record(claim_one(), 500, "HTTP 500")
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+        record(claim_one(), 500, "HTTP 500")
+        due.refresh_from_db()
+        assert (due.status, due.is_urgent) == ("pending", True)
+
+    def test_goes_to_the_subscription_of_today(self, acme: Subscription) -> None:
+        due = parked(acme)
+        subscriptions.end(acme.merchant)
+        new = Subscription.objects.create(
+            merchant=acme.merchant, url="https://new.example.com/", event_types=["checkout.authorized"]
+        )
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+        assert claim_one().url == new.url
+
+    def test_wants_a_subscription(self, acme: Subscription) -> None:
+        due = parked(acme)
+        subscriptions.end(acme.merchant)
+        before = stands(due)
+        with pytest.raises(subscriptions.SubscriptionNotFound):
+            resending.resend(acme.merchant, due.pk, cause=DORA)
+        assert stands(due) == before
+
+
+class TestRefusals:
+    def refuse(self, due: Delivery, kind: type[Exception], merchant: Merchant | None = None) -> None:
+        before = stands(due)
+        with pytest.raises(kind):
+            resending.resend(merchant or due.merchant, due.pk, cause=DORA)
+        assert stands(due) == before
+        assert not Attempt.objects.filter(actor="user:dora").exists()
+
+    def test_another_merchants(self, acme: Subscription) -> None:
+        rival = subscribe("Rival")
+        self.refuse(parked(acme), resending.DeliveryNotFound, rival.merchant)
+
+    def test_one_that_does_not_exist(self, acme: Subscription) -> None:
+        with pytest.raises(resending.DeliveryNotFound):
+            resending.resend(acme.merchant, uuid4(), cause=DORA)
+
+    def test_one_that_was_delivered(self, acme: Subscription) -> None:
+        due = emit(acme)
+        record(claim_one(), 200)
+        self.refuse(due, resending.AlreadyDelivered)
+
+    def test_one_in_flight(self, acme: Subscription) -> None:
+        due = emit(acme)
+        claim_one()
+        self.refuse(due, resending.UnderWay)
+
+    def test_a_second_click(self, acme: Subscription) -> None:
+        due = parked(acme)
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+        self.refuse(due, resending.UnderWay)
+
+    def test_one_whose_personal_data_is_gone(self, acme: Subscription) -> None:
+        due = parked(acme, EventType.OPTED_IN)
+        due.event.purged_at = clock.now()
+        due.event.save()
+        self.refuse(due, resending.Purged)
+
+    @pytest.mark.parametrize("change", ["superseded_at", "valid_until"])
+    def test_a_hold_that_is_over_wants_confirmation(self, acme: Subscription, change: str) -> None:
+        due = parked(acme, EventType.AUTHORIZED)
+        setattr(due.event, change, clock.now())
+        due.event.save()
+        self.refuse(due, resending.HoldIsOver)
+        resending.resend(acme.merchant, due.pk, cause=DORA, although_over=True)
+        assert delivery.end_pointless() == 0, "it is wanted"
+        record(claim_one(), 500, "HTTP 500")
+        assert stands(due)[0] == ("superseded" if change == "superseded_at" else "parked")
+
+
+class TestMany:
+    @pytest.fixture
+    def five(self, acme: Subscription) -> list[Delivery]:
+        """Parked, parked, in flight, delivered, a hold that is over."""
+        flying, done = emit(acme), emit(acme)
+        delivery.claim(slots=2, general_slots=2)
+        record_of(done, 200)
+        over = parked(acme, EventType.AUTHORIZED)
+        over.event.superseded_at = clock.now()
+        over.event.save()
+        return [parked(acme), parked(acme), flying, done, over]
+
+    def test_of_a_selection_sends_those_that_can_be(self, acme: Subscription, five: list[Delivery]) -> None:
+        rivals = parked(subscribe("Rival"))
+        chosen = [due.pk for due in [*five, rivals]]
+        assert resending.resend_selected(acme.merchant, chosen, cause=DORA) == (2, 3)
+        assert {claimed.delivery_id for claimed in delivery.claim(slots=9, general_slots=9)} == {
+            five[0].pk,
+            five[1].pk,
+        }
+
+    def test_of_a_selection_sends_what_is_over_when_that_is_confirmed(
+        self, acme: Subscription, five: list[Delivery]
+    ) -> None:
+        chosen = [due.pk for due in five]
+        sent = resending.resend_selected(acme.merchant, chosen, cause=DORA, although_over=True)
+        assert sent == (3, 2)
+
+    def test_parked_since_a_time_leaves_older_ones(self, acme: Subscription) -> None:
+        old, new = parked(acme), parked(acme)
+        Delivery.objects.filter(pk=old.pk).update(ended_at=clock.now() - timedelta(hours=2))
+        emit(acme)
+        since = clock.now() - timedelta(hours=1)
+        assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 0)
+        assert stands(new)[0] == "pending" and stands(old)[0] == "parked"
+
+    def test_takes_so_many_at_one_time(self, acme: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(resending, "MOST", 2)
+        for _ in range(3):
+            parked(acme)
+        since = clock.now() - timedelta(hours=1)
+        assert resending.resend_parked(acme.merchant, since, cause=DORA) == (2, 0)
+        assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 0)
+
+    def test_costs_the_same_statements_however_many(
+        self, acme: Subscription, django_assert_max_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        for _ in range(30):
+            parked(acme)
+        with django_assert_max_num_queries(9):
+            resending.resend_parked(acme.merchant, clock.now() - timedelta(hours=1), cause=DORA)
+
+
+def record_of(due: Delivery, http_status: int) -> None:
+    due.refresh_from_db()
+    assert due.lease_token is not None
+    delivery.record([delivery.Result(due.pk, due.lease_token, http_status, None, 5)])

@@ -1,0 +1,42 @@
+"""The public vectors of vectors.json, for the tests of whatever signs or verifies."""
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FILE = json.loads(Path(__file__).with_name("vectors.json").read_text())
+
+
+class Vector(NamedTuple):
+    """A request, and the verdict of a receiver that knows `secrets` and reads the clock as `now`.
+
+    `signed_with` is the sender's secrets where the headers are what the service itself would send, else None.
+    """
+
+    name: str
+    verdict: str
+    secrets: list[str]
+    signed_with: list[str] | None
+    timestamp: int | None
+    event_id: str
+    body: bytes
+    now: int
+    headers: Mapping[str, str]  # names in lower case
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.verdict == "accepted"
+
+
+def _vector(fields: dict[str, Any]) -> Vector:
+    if "header" in fields:
+        header = fields.pop("header")
+        fields["headers"] = {} if header is None else {"x-service-signature": header}
+    body = base64.b64decode(FILE["bodies"][fields.pop("body")]["base64"], validate=True)
+    return Vector(body=body, **fields)
+
+
+X_SERVICE_SIGNATURE = [_vector(dict(fields)) for fields in FILE["x_service_signature"]]
+STANDARD_WEBHOOKS = [_vector(dict(fields)) for fields in FILE["standard_webhooks"]]

@@ -1,0 +1,126 @@
+"""One connection to a receiver, and what the receiver's bytes may do to us there: the parts below transport.py.
+
+aiohttp loses an answer's status when nonsense follows its headers in one packet, reads interim answers
+without an end, and takes bytes that lie on a kept connection for the next answer.
+"""
+
+import asyncio
+import functools
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import RawResponseMessage
+from aiohttp.streams import StreamReader
+
+HEAD_BYTES = 32 * 1024  # interim answers, status line and headers together
+BODY_BYTES = 64 * 1024  # on the wire: chunk sizes and trailers too
+STALE_SECONDS = 1.0
+BLANK_LINE = re.compile(rb"[^\r\n]\r?\n\r?\n")
+LONGEST_OVERLAP = 4  # of a blank line that comes in two packets
+
+
+class HeadTooLong(aiohttp.ClientError):
+    """32 KiB came, and no complete headers of a final answer."""
+
+
+class KeptConnectionLost(aiohttp.ServerDisconnectedError):
+    """A kept connection ended as soon as it was used again, without a byte: that is no receiver's answer."""
+
+
+class Connection(ResponseHandler):
+    """Reads one answer a request: once its headers are complete they count, whatever bytes come after them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._requests = 0
+        self._asked_at = 0.0
+        self._bytes_left = 0
+        self._awaits_head = False
+        self._overlap = b""
+
+    def set_response_params(self, **params: Any) -> None:
+        """A request is about to be sent."""
+        self._requests += 1
+        self._asked_at = time.monotonic()
+        self._bytes_left, self._awaits_head, self._overlap = HEAD_BYTES, True, b""
+        super().set_response_params(**params)
+
+    def data_received(self, data: bytes) -> None:
+        if data and self._is_idle():
+            self._abort()  # nobody asked: never to be taken for the next answer
+            return
+        while True:
+            # The parser gets headers alone: it would forget them over an error in what follows.
+            end = self._end_of_head(data) if self._awaits_head else len(data)
+            self._bytes_left -= end
+            super().data_received(data[:end])
+            data = data[end:]
+            if self._exception is not None or self._bytes_left < 0:
+                self._cut_short()
+                return
+            if not data:
+                return
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        """The parser has read a head: of an interim answer, of the answer, or of one too many."""
+        if not self._awaits_head:
+            self._abort()
+            return
+        if data[0].code >= 200:
+            self._awaits_head, self._bytes_left = False, BODY_BYTES
+        super().feed_data(data, size)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self._is_stale():
+            self.set_exception(KeptConnectionLost())
+        self._end_body()
+        super().connection_lost(exc)
+
+    def _is_idle(self) -> bool:
+        return not self._awaits_head and (self._payload is None or self._payload.is_eof())
+
+    def _is_stale(self) -> bool:
+        is_untouched = self._awaits_head and self._bytes_left == HEAD_BYTES
+        return self._requests > 1 and is_untouched and time.monotonic() - self._asked_at < STALE_SECONDS
+
+    def _end_of_head(self, data: bytes) -> int:
+        """Where the next head ends in `data`; all of it when there is no blank line yet."""
+        seen = self._overlap + data
+        blank_line = BLANK_LINE.search(seen)
+        if blank_line is None:
+            self._overlap = seen[-LONGEST_OVERLAP:]
+            return len(data)
+        end = blank_line.end() - len(self._overlap)
+        self._overlap = b""
+        return end
+
+    def _cut_short(self) -> None:
+        if self._exception is None and self._awaits_head:
+            self.set_exception(HeadTooLong())
+        self._end_body()
+        self._abort()
+
+    def _end_body(self) -> None:
+        """A body that is cut or broken is what came of it."""
+        self.force_close()
+        payload, self._payload = self._payload, None
+        if payload is not None and not payload.is_eof():
+            payload.feed_eof()
+
+    def _abort(self) -> None:
+        self.force_close()
+        if self.transport is not None:
+            self.transport.abort()
+
+
+class Connector(aiohttp.TCPConnector):
+    """Makes connections of the kind above."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        connection: Callable[..., ResponseHandler] = Connection
+        self._factory = functools.partial(connection, loop=self._loop)

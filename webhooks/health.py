@@ -1,0 +1,117 @@
+"""The health of the endpoint behind a subscription: noted with each batch of results, read by portal and admin."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+from django.db import connection
+
+from config.lib import clock
+from webhooks import retries, statements
+from webhooks.models import Delivery, Endpoint, Subscription
+
+LOOKS_BACK = timedelta(hours=24)
+LATEST = 1000  # attempts that a picture is made of
+HUNG_MS = 5000
+
+
+class Seen(NamedTuple):
+    """What one attempt tells about its endpoint."""
+
+    subscription_id: UUID
+    ended_at: datetime
+    http_status: int | None
+    error_message: str | None
+    duration_ms: int | None
+
+    @property
+    def is_success(self) -> bool:
+        return retries.is_delivered(self.http_status)
+
+    @property
+    def has_hung(self) -> bool:
+        return self.http_status is None and (self.duration_ms or 0) >= HUNG_MS
+
+
+@dataclass(frozen=True)
+class Health:
+    """How an endpoint does: its latest attempts of the last 24 hours (1,000 at most), and what waits for it.
+
+    `success_rate` is between 0 and 1; it and the durations are None when there was no attempt.
+    """
+
+    attempts: int
+    success_rate: float | None
+    p50_ms: int | None
+    p95_ms: int | None
+    oldest_due_at: datetime | None
+    parked: int
+    last_success_at: datetime | None
+    last_failure_at: datetime | None
+    last_error: str
+    failing_since: datetime | None
+
+
+def note(cursor: Any, seen: Iterable[Seen]) -> None:
+    """Keep what a batch of attempts tells about their endpoints, in the batch's own transaction."""
+    by_endpoint: dict[UUID, list[Seen]] = defaultdict(list)
+    for attempt in seen:
+        by_endpoint[attempt.subscription_id].append(attempt)
+    if not by_endpoint:
+        return
+    rows = [_behaviour(attempts) for attempts in by_endpoint.values()]
+    cursor.execute(statements.NOTE_BEHAVIOUR, {"rows": orjson.dumps(rows).decode()})
+
+
+def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
+    """The row of statements.NOTE_BEHAVIOUR."""
+    in_order = sorted(attempts, key=attrgetter("ended_at"))
+    success = max((attempt.ended_at for attempt in in_order if attempt.is_success), default=None)
+    failures = [attempt for attempt in in_order if not attempt.is_success]
+    has_only_hung = all(attempt.has_hung for attempt in in_order)
+    return {
+        "subscription_id": in_order[0].subscription_id,
+        "last_success_at": success,
+        "last_failure_at": failures[-1].ended_at if failures else None,
+        "last_error": (failures[-1].error_message or "") if failures else "",
+        "failing_since": next(
+            (one.ended_at for one in failures if success is None or one.ended_at > success), None
+        ),
+        "hung_in_a_row": len(in_order) if has_only_hung else 0,
+    }
+
+
+def read(subscription: Subscription) -> Health:
+    """Return the endpoint's health now. Costs the same however long the log is."""
+    endpoint = Endpoint.objects.filter(subscription=subscription).first() or Endpoint()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            statements.PICTURE,
+            {
+                "merchant": subscription.merchant_id,
+                "subscription": subscription.pk,
+                "since": clock.now() - LOOKS_BACK,
+                "latest": LATEST,
+            },
+        )
+        attempts, delivered, p50, p95 = cursor.fetchone()
+    waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
+    due = waiting.filter(lease_token=None, next_attempt_at__lte=clock.now())
+    parked = Delivery.objects.filter(merchant_id=subscription.merchant_id, status=Delivery.Status.PARKED)
+    return Health(
+        attempts=attempts,
+        success_rate=delivered / attempts if attempts else None,
+        p50_ms=p50,
+        p95_ms=p95,
+        oldest_due_at=due.order_by("next_attempt_at").values_list("next_attempt_at", flat=True).first(),
+        parked=parked.count(),
+        last_success_at=endpoint.last_success_at,
+        last_failure_at=endpoint.last_failure_at,
+        last_error=endpoint.last_error,
+        failing_since=endpoint.failing_since,
+    )

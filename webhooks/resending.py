@@ -1,0 +1,136 @@
+"""Sending again what was not delivered, because a person wants it (INTERFACE 6).
+
+The event keeps its id and its bytes, the numbers of the attempts go on, and the endpoint's pace is kept. An
+attempt that was asked for and fails schedules nothing: the delivery goes back to where it stood.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models.functions import Now
+
+from config.lib import clock, wakeup
+from payments.cause import Cause
+from payments.models import Merchant
+from webhooks import subscriptions
+from webhooks.models import Delivery, EventType
+from webhooks.outbox import DELIVER_DUE
+
+MOST = 10_000  # at one time
+
+UNDER_WAY = Q(status=Delivery.Status.PENDING) & (Q(lease_token__isnull=False) | ~Q(resent_by=""))
+PURGED = Q(event__purged_at__isnull=False)
+HOLD_IS_OVER = Q(event__type=EventType.AUTHORIZED) & (
+    Q(event__superseded_at__isnull=False) | Q(event__valid_until__lte=Now())
+)
+
+
+class DeliveryNotFound(Exception):
+    """The merchant has no such delivery."""
+
+
+class CannotResend(Exception):
+    """Why a delivery cannot be sent again; its text is a sentence for people."""
+
+
+class AlreadyDelivered(CannotResend):
+    def __init__(self) -> None:
+        super().__init__("It has been delivered.")
+
+
+class UnderWay(CannotResend):
+    def __init__(self) -> None:
+        super().__init__("It is being sent right now. Look again in a moment.")
+
+
+class Purged(CannotResend):
+    def __init__(self) -> None:
+        super().__init__("Its personal data has been removed, so there is nothing left to send.")
+
+
+class HoldIsOver(CannotResend):
+    def __init__(self) -> None:
+        super().__init__(
+            "The hold is over: your server cannot capture any more. Confirm to send it all the same."
+        )
+
+
+class Resent(NamedTuple):
+    """How many deliveries are on their way again, and how many were left out because they cannot be sent."""
+
+    sent: int
+    left_out: int
+
+
+def resend(merchant: Merchant, delivery_uuid: UUID, *, cause: Cause, although_over: bool = False) -> Delivery:
+    """Send one delivery again now, to the merchant's subscription of today.
+
+    `although_over` confirms that a `checkout.authorized` whose hold is over is wanted. Raises
+    DeliveryNotFound, subscriptions.SubscriptionNotFound, CannotResend.
+    """
+    with transaction.atomic():
+        rows = Delivery.objects.filter(merchant=merchant, pk=delivery_uuid)
+        delivery = rows.select_for_update().first()
+        if delivery is None:
+            raise DeliveryNotFound
+        for why, kind in _REFUSALS.items():
+            if not (although_over and kind is HoldIsOver) and rows.filter(why).exists():
+                raise kind
+        _send_again(merchant, [delivery.pk], cause)
+    delivery.refresh_from_db()
+    return delivery
+
+
+def resend_selected(
+    merchant: Merchant, delivery_uuids: Collection[UUID], *, cause: Cause, although_over: bool = False
+) -> Resent:
+    """Send those of the deliveries again that can be, 10,000 at most. Raises SubscriptionNotFound."""
+    chosen = Delivery.objects.filter(merchant=merchant, pk__in=delivery_uuids)
+    return _resend_all(merchant, chosen, cause, although_over)
+
+
+def resend_parked(
+    merchant: Merchant, since: datetime, *, cause: Cause, although_over: bool = False
+) -> Resent:
+    """Send again what was parked at `since` or later, 10,000 at most. Raises SubscriptionNotFound."""
+    parked = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED, ended_at__gte=since)
+    return _resend_all(merchant, parked.order_by("ended_at"), cause, although_over)
+
+
+_REFUSALS: dict[Q, type[CannotResend]] = {
+    Q(status=Delivery.Status.DELIVERED): AlreadyDelivered,
+    UNDER_WAY: UnderWay,
+    PURGED: Purged,
+    HOLD_IS_OVER: HoldIsOver,
+}
+
+
+def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, although_over: bool) -> Resent:
+    with transaction.atomic():
+        wanted = list(chosen.values_list("pk", flat=True)[:MOST])
+        locked = Delivery.objects.filter(pk__in=wanted).order_by("pk").select_for_update(skip_locked=True)
+        possible = Delivery.objects.filter(pk__in=list(locked.values_list("pk", flat=True)))
+        for why, kind in _REFUSALS.items():
+            if not (although_over and kind is HoldIsOver):
+                possible = possible.exclude(why)
+        sent = _send_again(merchant, list(possible.values_list("pk", flat=True)), cause)
+    return Resent(sent, len(wanted) - sent)
+
+
+def _send_again(merchant: Merchant, delivery_uuids: Collection[UUID], cause: Cause) -> int:
+    """Make locked deliveries due now. What was scheduled anyhow comes back should the attempt fail."""
+    sent = Delivery.objects.filter(pk__in=delivery_uuids).update(
+        subscription=subscriptions.read(merchant),
+        returns_at=Case(When(status=Delivery.Status.PENDING, then=F("next_attempt_at")), default=None),
+        status=Delivery.Status.PENDING,
+        is_urgent=False,
+        next_attempt_at=clock.now(),
+        ended_at=None,
+        resent_by=cause.actor,
+    )
+    wakeup.after_commit(DELIVER_DUE)
+    return sent
