@@ -4,8 +4,7 @@ import re
 from typing import Any
 
 import orjson
-from django.db.models.functions import Now
-from oauth2_provider.models import AccessToken
+from django.db import connection
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -17,6 +16,7 @@ from rest_framework.throttling import BaseThrottle
 
 from config.lib import crypto, limits, strict_json
 from payments.cause import Caller, caller_of
+from payments.models import Merchant
 
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
 
@@ -47,18 +47,26 @@ class BearerAuthentication(BaseAuthentication):
         return caller, caller
 
 
+_MERCHANT = [field.column for field in Merchant._meta.concrete_fields]
+_CALLER = """
+SELECT client.id, token.scope, {merchant}
+FROM oauth2_provider_accesstoken token
+JOIN portal_apiclient client ON client.id = token.application_id
+JOIN payments_merchant merchant ON merchant.id = client.merchant_id
+WHERE token.token_checksum = %s AND token.expires > statement_timestamp() AND client.revoked_at IS NULL
+""".replace("{merchant}", ", ".join(f"merchant.{column}" for column in _MERCHANT))
+
+
 def _caller(token: str) -> Caller:
-    row = (
-        AccessToken.objects.filter(token_checksum=crypto.digest(token), expires__gt=Now())
-        .filter(application__revoked_at=None)
-        .select_related("application__merchant")
-        .only("scope", "application__id", "application__merchant")
-        .first()
-    )
+    """Every call asks this: as SQL, since the ORM would build the query anew each time."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CALLER, [crypto.digest(token)])
+        row = cursor.fetchone()
     if row is None:
         raise InvalidToken
-    client: Any = row.application
-    return Caller(client.merchant, client.pk, frozenset(row.scope.split()))
+    client_uuid, scope, *merchant = row
+    names = [field.attname for field in Merchant._meta.concrete_fields]
+    return Caller(Merchant.from_db("default", names, merchant), client_uuid, frozenset(scope.split()))
 
 
 class HasScope(BasePermission):

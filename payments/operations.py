@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 import structlog
-from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet
+from django.db.models import CharField, F, FilteredRelation, Func, OuterRef, Q, QuerySet
 
 from config.lib import failpoint
 from config.lib.deadline import Deadline
@@ -225,6 +225,20 @@ def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
         state__in=Operation.OPEN,
         ended_at=None,
     )
+
+
+_OPEN_KIND = """(
+    SELECT o.kind FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
+    WHERE p.subject = {subject} AND p.status IN ({live}) AND p.abandoned_at IS NULL
+      AND o.state IN ({open}) AND o.ended_at IS NULL LIMIT 1)"""
+
+
+def open_kind_of(subject: str) -> Func:
+    """The kind of what `open_on` finds for a column's subject, as SQL that needs no building for each query."""
+    live = ", ".join(f"'{status}'" for status in Payment.LIVE)
+    states = ", ".join(f"'{state}'" for state in Operation.OPEN)
+    template = _OPEN_KIND.replace("{subject}", subject).replace("{live}", live).replace("{open}", states)
+    return Func(template=template, output_field=CharField())
 
 
 class Live(NamedTuple):

@@ -230,4 +230,4 @@ class Story:
         outbox.emit(self.api.merchant, EventType.OPTED_IN, opted_in, at=timezone.now())
         outbox.emit(self.api.merchant, EventType.TEST, {}, at=timezone.now())
         for event in Event.objects.order_by("-created_at"):
-            self.kept["events"][event.type] = json.loads(bytes(event.body))
+            self.kept["events"][event.type] = json.loads(event.plain_body)
