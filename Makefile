@@ -12,7 +12,7 @@ MISSING = for tool in $(TOOLS); do \
 FOREIGN := tests/webhooks/foreign
 FOREIGN_INSTALLED := $(FOREIGN)/node_modules/.installed
 
-.PHONY: help run test test-full chaos check tools packages
+.PHONY: help run test test-full chaos bench bench-webhooks check tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -28,6 +28,12 @@ test-full: $(INSTALLED) tools ## Run the long tests too
 
 chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
 	@$(BIN)/python -m pytest tests/chaos/test_chaos.py -m "not long" -s $(ARGS)
+
+bench: $(INSTALLED) ## Measure the API against a bare view (ARGS="requests lag"; SCALE=0.1 to try it)
+	@$(BIN)/python -m tests.bench.api $(ARGS)
+
+bench-webhooks: $(INSTALLED) ## Measure the webhooks against TLS receivers (ARGS="latency backlog"; SCALE=0.05 to try it)
+	@$(BIN)/python -m tests.bench.webhooks $(ARGS)
 
 check: export ENVIRONMENT := production
 check: export BASE_URL := https://checkout.example

@@ -19,6 +19,7 @@ from aiohttp.streams import StreamReader
 HEAD_BYTES = 32 * 1024  # interim answers, status line and headers together
 BODY_BYTES = 64 * 1024  # on the wire: chunk sizes and trailers too
 STALE_SECONDS = 1.0
+KEPT_SECONDS, IDLE_SECONDS = 25.0, 30.0  # together with an answer in between less than 60 s
 BLANK_LINE = re.compile(rb"[^\r\n]\r?\n\r?\n")
 LONGEST_OVERLAP = 4  # of a blank line that comes in two packets
 
@@ -36,11 +37,17 @@ class Connection(ResponseHandler):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
+        self._made_at = time.monotonic()
         self._requests = 0
         self._asked_at = 0.0
         self._bytes_left = 0
         self._awaits_head = False
         self._overlap = b""
+
+    @property
+    def should_close(self) -> bool:
+        """Whether it ends with its answer: also when it is so old that it might be used after 60 s."""
+        return super().should_close or time.monotonic() - self._made_at > KEPT_SECONDS
 
     def set_response_params(self, **params: Any) -> None:
         """A request is about to be sent."""

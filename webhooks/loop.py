@@ -10,15 +10,16 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import partial
 from typing import TypeVar
 
+import aiohttp
 import structlog
 from django.conf import settings
 from django.db import connection
 
-from config.lib import crypto, failpoint
-from webhooks import delivery, signing, targets, transport
+from config.lib import failpoint
+from webhooks import delivery, headers, targets, transport
 from webhooks.models import plain
 
 log = structlog.get_logger("webhooks.loop")
@@ -34,7 +35,6 @@ URGENT_SHARE = 0.4  # of the slots take only checkout.authorized
 # Before each try to record; from the third on without the receiver's words, lest they are the trouble.
 RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
 FULL_TRIES = 2
-USER_AGENT = "MerchantCheckout-Webhooks/1"
 
 Returned = TypeVar("Returned")
 
@@ -46,12 +46,13 @@ class Sender:
         self._slots = slots
         self._general_slots = slots - int(slots * URGENT_SHARE)
         self._allow_loopback = allow_loopback
-        self._database = ThreadPoolExecutor(1, thread_name_prefix="webhooks-database")
+        self._recording = ThreadPoolExecutor(1, thread_name_prefix="webhooks-recording")
+        self._claiming = ThreadPoolExecutor(1, thread_name_prefix="webhooks-claiming")
         self._thread = threading.Thread(target=self._run, name="webhooks-sender", daemon=True)
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop
         self._woken: asyncio.Event
-        self._sessions: transport.Sessions
+        self._session: aiohttp.ClientSession
         self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
         self._swept_at = self._claimed_at = 0.0
         self._is_stopping = self._is_settling = False
@@ -79,11 +80,13 @@ class Sender:
 
     def _run(self) -> None:
         asyncio.run(self._send_until_stopped())
-        self._database.shutdown()
+        for thread in (self._recording, self._claiming):
+            thread.submit(_close_connection)
+            thread.shutdown()
 
     async def _send_until_stopped(self) -> None:
         self._loop, self._woken = asyncio.get_running_loop(), asyncio.Event()
-        self._sessions = transport.Sessions(allow_loopback=self._allow_loopback)
+        self._session = transport.open_session(allow_loopback=self._allow_loopback)
         self._ready.set()
         self._woken.set()
         while not self._is_stopping or self._sending:
@@ -93,8 +96,7 @@ class Sender:
                 log.warning("webhooks turn failed", error=type(error).__name__, exc_info=True)
                 await asyncio.sleep(PAUSE_SECONDS)
                 self._woken.set()
-        await self._sessions.close()
-        await self._in_database(_close_connection)
+        await self._session.close()
 
     async def _turn(self) -> None:
         """Wait for a reason, record what has ended, claim what is due."""
@@ -103,33 +105,38 @@ class Sender:
             await asyncio.wait_for(self._woken.wait(), BRISK_SECONDS if is_brisk else LOOK_SECONDS)
         self._woken.clear()
         self._is_settling = False
-        ended = [task for task in self._sending if task.done()]
+        # Neither waits for the other: what is due is claimed while what has ended is written down.
+        for failure in await asyncio.gather(self._record(), self._claim(), return_exceptions=True):
+            if failure is not None:
+                raise failure
+        await self._sweep()
+
+    async def _record(self) -> None:
+        ended = {task: claimed for task, claimed in self._sending.items() if task.done()}
         if ended:
-            await self._in_database(record_surely, [_result(task, self._sending[task]) for task in ended])
+            results = [_result(task, claimed) for task, claimed in ended.items()]
+            await self._in_database(self._recording, record_surely, results)
             for task in ended:
                 del self._sending[task]
-        if not self._is_stopping:
-            await self._claim()
-            await self._sweep()
 
     async def _sweep(self) -> None:
-        if time.monotonic() - self._swept_at < SWEEP_SECONDS:
+        if self._is_stopping or time.monotonic() - self._swept_at < SWEEP_SECONDS:
             return
         self._swept_at = time.monotonic()
-        lost = await self._in_database(delivery.close_lost)
+        lost = await self._in_database(self._claiming, delivery.close_lost)
         if lost:
             log.warning("webhook attempts of a lost worker closed", count=lost)
-        await self._in_database(delivery.end_pointless)
+        await self._in_database(self._claiming, delivery.end_pointless)
 
     async def _claim(self) -> None:
-        free = self._slots - len(self._sending)
-        general = sum(not claimed.is_urgent for claimed in self._sending.values())
-        if not free:
+        sending = [claimed for task, claimed in self._sending.items() if not task.done()]
+        free = self._slots - len(sending)
+        if self._is_stopping or not free:
             return
+        general = max(0, self._general_slots - sum(not claimed.is_urgent for claimed in sending))
         deadline = time.monotonic() + transport.DEADLINE_SECONDS
-        claimed_now = await self._in_database(
-            lambda: delivery.claim(slots=free, general_slots=max(0, self._general_slots - general))
-        )
+        claim = partial(delivery.claim, slots=free, general_slots=general)
+        claimed_now = await self._in_database(self._claiming, claim)
         for claimed in claimed_now:
             task = asyncio.create_task(self._send(claimed, deadline))
             task.add_done_callback(self._settle)
@@ -147,11 +154,11 @@ class Sender:
         try:
             body = plain(claimed.event_type, claimed.body)
             return await transport.post(
-                await self._sessions.current(),
+                self._session,
                 targets.check_url(claimed.url, allow_loopback=self._allow_loopback),
-                headers(claimed, body),
+                headers.signed(claimed, body),
                 body,
-                deadline_seconds=deadline - time.monotonic(),
+                deadline_seconds=max(0.0, deadline - time.monotonic()),
             )
         except targets.TargetRefused:
             return transport.Answer(None, "address not allowed", "", 0)
@@ -163,29 +170,10 @@ class Sender:
         for task in self._sending:
             task.cancel()
 
-    async def _in_database(self, call: Callable[..., Returned], *arguments: object) -> Returned:
-        return await self._loop.run_in_executor(self._database, _with_connection, call, arguments)
-
-
-@lru_cache(maxsize=10_000)
-def _opened(sealed_secret: str) -> str:
-    return crypto.decrypt(sealed_secret)
-
-
-def headers(claimed: delivery.Claimed, body: bytes) -> dict[str, str]:
-    """What goes out beside the body (INTERFACE 6), signed at the claim's time by the database's clock."""
-    secrets = [_opened(sealed) for sealed in claimed.sealed_secrets]
-    at = int(claimed.claimed_at.timestamp())
-    return {
-        "Content-Type": "application/json",
-        "User-Agent": USER_AGENT,
-        "X-Service-Event-Id": str(claimed.event_id),
-        "X-Service-Event-Type": claimed.event_type,
-        "X-Service-Delivery-Attempt": str(claimed.attempt_number),
-        "X-Service-Timestamp": str(at),
-        "X-Service-Signature": signing.sign(secrets, body, at),
-        **signing.standard_headers(secrets, body, at, event_id=str(claimed.event_id)),
-    }
+    async def _in_database(
+        self, thread: ThreadPoolExecutor, call: Callable[..., Returned], *arguments: object
+    ) -> Returned:
+        return await self._loop.run_in_executor(thread, _with_connection, call, arguments)
 
 
 def _result(task: asyncio.Task[transport.Answer], claimed: delivery.Claimed) -> delivery.Result:

@@ -19,8 +19,6 @@ DEADLINE_SECONDS = 15.0
 BODY_SECONDS = 2.0
 BODY_BYTES = 16 * 1024
 EXCERPT_BYTES = 1024
-IDLE_SECONDS = 30.0
-SESSION_SECONDS = 40.0
 
 CERTIFICATE_TROUBLE = {
     9: "TLS: the certificate is not valid yet",
@@ -64,7 +62,10 @@ def tls_context() -> ssl.SSLContext:
 def open_session(
     *, allow_loopback: bool, tls: ssl.SSLContext | None = None, names: AbstractResolver | None = None
 ) -> aiohttp.ClientSession:
-    """A session that connects to allowed addresses only, reads no environment and keeps no cookies."""
+    """A session that connects to allowed addresses only, reads no environment and keeps no cookies.
+
+    Its connections are used again for 60 s at most.
+    """
 
     def guarded_socket(address: tuple[Any, ...]) -> socket.socket:
         # The last gate: it sees the very address that is connected to; a resolver is not asked for literals.
@@ -77,7 +78,7 @@ def open_session(
         ssl=tls or tls_context(),
         resolver=targets.GuardedResolver(allow_loopback=allow_loopback, names=names),
         use_dns_cache=False,
-        keepalive_timeout=IDLE_SECONDS,
+        keepalive_timeout=connections.IDLE_SECONDS,
         socket_factory=guarded_socket,
     )
     return aiohttp.ClientSession(
@@ -89,33 +90,6 @@ def open_session(
         trust_env=False,
         read_bufsize=BODY_BYTES // 2,
     )
-
-
-class Sessions:
-    """Hands out a session whose connections are young: none is used once more after 60 s.
-
-    A session takes new requests for 40 s, then rests while its last ones end, and is closed 40 s later.
-    """
-
-    def __init__(self, *, allow_loopback: bool) -> None:
-        self._allow_loopback = allow_loopback
-        self._tls = tls_context()
-        self._open: list[aiohttp.ClientSession] = []
-        self._renew_at = 0.0
-
-    async def current(self) -> aiohttp.ClientSession:
-        """The session to use for a request that starts now."""
-        if not self._open or time.monotonic() >= self._renew_at:
-            self._renew_at = time.monotonic() + SESSION_SECONDS
-            self._open.append(open_session(allow_loopback=self._allow_loopback, tls=self._tls))
-            while len(self._open) > 2:
-                await self._open.pop(0).close()
-        return self._open[-1]
-
-    async def close(self) -> None:
-        """Closes every connection."""
-        while self._open:
-            await self._open.pop().close()
 
 
 async def post(

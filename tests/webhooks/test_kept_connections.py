@@ -189,29 +189,12 @@ class TestConnection:
         assert asyncio.run(read([*packets, b"a" * 16])) == ([200], b"", True)
 
 
-class TestSessions:
-    def test_ends_with_their_session_which_is_renewed_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(transport, "SESSION_SECONDS", 0.0)
+class TestAge:
+    def test_an_old_connection_ends_with_its_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert posts(answering(OK), count=3)[1] == 1
+        monkeypatch.setattr(connections, "KEPT_SECONDS", 0.0)
+        assert posts(answering(OK), count=3)[1] == 3
 
-        async def scenario() -> tuple[int, list[bool]]:
-            sessions = transport.Sessions(allow_loopback=True)
-            async with receiving(answering(OK)) as receiver:
-                used = []
-                for _ in range(3):
-                    used.append(await sessions.current())
-                    await transport.post(used[-1], f"http://127.0.0.1:{receiver.port}/", {}, b"{}")
-                open_before_close = [not session.closed for session in used]
-                await sessions.close()
-                assert all(session.closed for session in used)
-                return receiver.connections, open_before_close
-
-        assert asyncio.run(scenario()) == (3, [False, True, True])
-
-    def test_keep_their_session_until_then(self) -> None:
-        async def scenario() -> bool:
-            sessions = transport.Sessions(allow_loopback=True)
-            same = await sessions.current() is await sessions.current()
-            await sessions.close()
-            return same
-
-        assert asyncio.run(scenario())
+    def test_none_is_used_again_after_sixty_seconds(self) -> None:
+        longest = connections.KEPT_SECONDS + connections.IDLE_SECONDS
+        assert longest <= 60

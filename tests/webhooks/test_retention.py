@@ -9,7 +9,7 @@ from django.db import connection
 
 from config.lib import clock
 from tests.webhooks.story import claim_one, emit, record, subscribe
-from webhooks import loop, outbox, retention
+from webhooks import headers, outbox, retention
 from webhooks.models import Attempt, Delivery, Event, EventType, Subscription, plain
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,7 @@ class TestPersonalBodies:
         assert EMAIL.encode() not in claimed.body
         body = plain(claimed.event_type, claimed.body)
         assert EMAIL.encode() in body and body == due.event.plain_body
-        assert loop.headers(claimed, body)["X-Service-Event-Type"] == "marketing.opted_in"
+        assert headers.signed(claimed, body)["X-Service-Event-Type"] == "marketing.opted_in"
 
     def test_other_bodies_are_kept_as_they_are_sent(self, acme: Subscription) -> None:
         due = emit(acme)

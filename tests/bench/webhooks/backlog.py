@@ -1,0 +1,94 @@
+"""Merchants with subscriptions, and backlogs of theirs that are due all at once."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from django.db import connection, transaction
+from django.db.models import Model
+from uuid_utils.compat import uuid7
+
+from config.lib import wakeup
+from payments.models import Merchant
+from tests.bench.webhooks import emitter
+from tests.bench.webhooks.processes import Worker
+from webhooks import outbox, subscriptions
+from webhooks.models import Delivery, Event, EventType
+
+BATCH = 2000
+Row = TypeVar("Row", bound=Model)
+
+
+class Pattern(NamedTuple):
+    """An event and its delivery as the product writes them."""
+
+    event: Event
+    delivery: Delivery
+
+
+def subscribe(addresses: Sequence[str], name: str = "Acme Tickets") -> list[Merchant]:
+    """A merchant for each address, subscribed to everything."""
+    merchants = [Merchant.objects.create(name=name) for _ in addresses]
+    for merchant, url in zip(merchants, addresses, strict=True):
+        subscriptions.register(merchant, url=url, event_types=["*"])
+    return merchants
+
+
+def retire(merchants: Sequence[Merchant]) -> None:
+    """End their subscriptions: no retry of theirs disturbs what is measured next."""
+    for merchant in merchants:
+        subscriptions.end(merchant)
+
+
+def emit_once(merchants: Sequence[Merchant], event_type: EventType = EventType.VOIDED) -> None:
+    """One event for each merchant: it opens the connections."""
+    for merchant in merchants:
+        with transaction.atomic():
+            emitter.emit(merchant, event_type)
+
+
+def fill(merchants: Sequence[Merchant], count: int, types: Sequence[EventType] = (EventType.VOIDED,)) -> None:
+    """Let `count` deliveries, the merchants in turn, be due at the same moment, and wake the senders."""
+    with transaction.atomic():
+        patterns = [_pattern(merchant, event_type) for event_type in types for merchant in merchants]
+        copies = (_copy(patterns[number % len(patterns)]) for number in range(count))
+        while batch := list(islice(copies, BATCH)):
+            Event.objects.bulk_create([pattern.event for pattern in batch])
+            Delivery.objects.bulk_create([pattern.delivery for pattern in batch])
+        with connection.cursor() as cursor:  # as autovacuum would have, had they come one by one
+            cursor.execute("ANALYZE webhooks_event, webhooks_delivery")
+        wakeup.after_commit(outbox.DELIVER_DUE)
+
+
+def await_end(worker: Worker, merchants: Sequence[Merchant], *, within: float = 60) -> None:
+    """Return when nothing of the merchants is pending any more: all is recorded."""
+    pending = Delivery.objects.filter(merchant__in=merchants, status=Delivery.Status.PENDING)
+    worker.until(lambda: not pending.exists(), within=within, what="the record of the last delivery")
+
+
+def _pattern(merchant: Merchant, event_type: EventType) -> Pattern:
+    """What the product writes for such an event, which itself is undone."""
+    with transaction.atomic():
+        event = Event.objects.get(pk=emitter.emit(merchant, event_type))
+        pattern = Pattern(event, event.deliveries.get())
+        transaction.set_rollback(True)
+    return pattern
+
+
+def _copy(pattern: Pattern) -> Pattern:
+    event_id, known = uuid7(), str(pattern.event.pk).encode()
+    body = bytes(pattern.event.body)
+    if known not in body:
+        raise ValueError("the body of an event no longer holds its id")
+    event = _like(pattern.event, id=event_id, body=body.replace(known, str(event_id).encode()))
+    return Pattern(event, _like(pattern.delivery, id=uuid7(), event_id=event_id))
+
+
+def _like(row: Row, **changes: object) -> Row:
+    return type(row)(**(dict(_columns(row)) | changes))
+
+
+def _columns(row: Model) -> Iterator[tuple[str, object]]:
+    for column in row._meta.concrete_fields:
+        if not column.generated:
+            yield column.attname, getattr(row, column.attname)

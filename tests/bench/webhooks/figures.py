@@ -1,0 +1,88 @@
+"""What was measured, the bound it has to keep, and the table that shows both."""
+
+import math
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+COLUMNS = ("figure", "measured", "bound", "reference", "ratio", "")
+MISSED = "MISSED"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A line of the table; `verdict` is "ok", "MISSED", or empty where nothing was promised."""
+
+    name: str
+    measured: str
+    bound: str = ""
+    reference: str = ""
+    ratio: str = ""
+    verdict: str = ""
+
+    @property
+    def is_missed(self) -> bool:
+        return self.verdict == MISSED
+
+
+def told(name: str, value: float, unit: str) -> Figure:
+    """A figure without a bound."""
+    return Figure(name, _shown(value, unit))
+
+
+def at_most(name: str, value: float, bound: float, unit: str) -> Figure:
+    return Figure(name, _shown(value, unit), f"≤ {bound:g} {unit}", verdict=_verdict(value <= bound))
+
+
+def at_least(name: str, value: float, bound: float, unit: str) -> Figure:
+    return Figure(name, _shown(value, unit), f"≥ {bound:g} {unit}", verdict=_verdict(value >= bound))
+
+
+def against(
+    name: str,
+    value: float,
+    reference: float,
+    unit: str,
+    *,
+    bound: float | None = None,
+    ratio: float | None = None,
+) -> Figure:
+    """A figure as a multiple of its reference; `ratio` where it is not the quotient of the two shown."""
+    multiple = value / reference if ratio is None else ratio
+    line = (name, _shown(value, unit))
+    shown = (_shown(reference, unit), f"{multiple:.2f} ×")
+    if bound is None:
+        return Figure(*line, "", *shown)
+    return Figure(*line, f"≤ {bound:g} ×", *shown, _verdict(multiple <= bound))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least `share` (0 to 1) of all do not exceed."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def table(figures: Sequence[Figure]) -> str:
+    rows = [COLUMNS, *map(astuple, figures)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+
+
+def progress(words: str) -> None:
+    """Say what is going on, beside the table."""
+    sys.stderr.write(f"  … {words}\n")
+    sys.stderr.flush()
+
+
+def _shown(value: float, unit: str) -> str:
+    digits = 0 if abs(value) >= 1000 or value == int(value) else 1 if abs(value) >= 100 else 2
+    return f"{value:,.{digits}f} {unit}"
+
+
+def _verdict(is_met: bool) -> str:
+    return "ok" if is_met else MISSED

@@ -1,0 +1,98 @@
+"""What one endpoint's trouble does to another, and what a recovered endpoint has to take."""
+
+import time
+from collections.abc import Iterator
+
+from tests.bench.webhooks import backlog, figures, pacing
+from tests.bench.webhooks.figures import Figure
+from tests.bench.webhooks.stage import Stage
+
+HANGING, HEALTHY, RECOVERED = 0, 1, 2
+HANG_SECONDS = 15.0
+WAITING = 500
+RATE = 20
+SECONDS = 10
+RUNS = 5
+DUE = 5_000
+DOWN_SECONDS = 3.0
+BUSY_SECONDS = 1.0  # an answer of a receiver that has just recovered
+SECOND = 1_000_000_000
+
+
+def measure(stage: Stage) -> Iterator[Figure]:
+    """Another's p99 ≤ 1.5 × beside a hanging endpoint; ≤ 10 in flight and ≤ 50 a second after a recovery."""
+    alone, beside = [], []
+    for run in range(1, RUNS + 1):
+        alone.append(_flow(stage, is_one_hanging=False))
+        beside.append(_flow(stage, is_one_hanging=True))
+        shown = f"p99 {alone[-1].percentile(0.99):.1f} ms alone, {beside[-1].percentile(0.99):.1f} ms beside"
+        figures.progress(f"isolation: run {run} of {RUNS}: {shown} a hanging endpoint")
+    p99, p99_alone = (figures.median([flow.percentile(0.99) for flow in flows]) for flows in (beside, alone))
+    missing = sum(flow.missing for flow in (*alone, *beside))
+    yield figures.at_most("isolation: events that never came", missing, 0, "events")
+    yield figures.against("isolation: p99 beside a hanging endpoint", p99, p99_alone, "ms", bound=1.5)
+    yield from _recovery(stage)
+
+
+def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
+    """20 events a second to one endpoint, while 500 wait for one that hangs, or not."""
+    hanging, healthy = backlog.subscribe(stage.addresses([HANGING, HEALTHY]))
+    stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=HANG_SECONDS)
+    with stage.worker() as worker:
+        stage.receiver.ask("reset")
+        backlog.emit_once([healthy])
+        backlog.await_end(worker, [healthy])
+        if is_one_hanging:
+            backlog.fill([hanging], WAITING, pacing.MIXED)
+            worker.until(
+                lambda: stage.receiver.ask("most_in_flight", endpoint=HANGING) >= 10,
+                within=10,
+                what="ten requests that hang",
+            )
+        count = stage.scaled(RATE * SECONDS, least=RATE)
+        flow = pacing.flow(stage, [healthy], rate=RATE, count=count)
+        backlog.retire([hanging, healthy])
+        stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=0)
+    return flow
+
+
+def _recovery(stage: Stage) -> Iterator[Figure]:
+    """The worst of two recoveries: one whose receiver answers at once, one whose receiver takes a second."""
+    in_flight, in_a_second = [], []
+    for seconds in (0.0, BUSY_SECONDS):
+        figures.progress(f"isolation: an endpoint recovers with {DUE} due and answers after {seconds:g} s")
+        most, starts = _recovered(stage, seconds)
+        in_flight.append(most)
+        in_a_second.append(_most_in_a_second(starts))
+    yield figures.at_most("isolation: in flight at a recovered endpoint", max(in_flight), 10, "requests")
+    yield figures.at_most("isolation: starts there in any one second", max(in_a_second), 50, "requests")
+
+
+def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:
+    """Most requests at once and the arrivals, in the first 10 s after the recovery."""
+    (merchant,) = backlog.subscribe(stage.addresses([RECOVERED]))
+    stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=HANG_SECONDS)
+    stage.receiver.ask("reset")
+    with stage.worker() as worker:
+        backlog.fill([merchant], stage.scaled(DUE, least=1000))
+        stage.await_arrivals(worker, 1, within=10)
+        time.sleep(DOWN_SECONDS)
+        stage.receiver.ask("reset")
+        stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=seconds)
+        start = time.time_ns()
+        time.sleep(SECONDS)
+        most = stage.receiver.ask("most_in_flight", endpoint=RECOVERED)
+        starts = [at for _, at, _ in stage.arrivals() if at - start < SECONDS * SECOND]
+        backlog.retire([merchant])
+        stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=0)
+    return most, starts
+
+
+def _most_in_a_second(moments: list[int]) -> int:
+    """The most arrivals in any window of one second, wherever it begins."""
+    most, oldest = 0, 0
+    for newest, at in enumerate(moments):
+        while at - moments[oldest] >= SECOND:
+            oldest += 1
+        most = max(most, newest - oldest + 1)
+    return most

@@ -1,0 +1,37 @@
+"""From the commit to the first byte at the receiver, while one endpoint of a hundred hangs."""
+
+from collections.abc import Iterator
+
+from tests.bench.webhooks import backlog, figures, pacing
+from tests.bench.webhooks.figures import Figure
+from tests.bench.webhooks.stage import Stage
+
+ENDPOINTS = 100
+RATE = 200
+SECONDS = 30
+HANG_SECONDS = 15.0
+HANGING = 0
+
+
+def measure(stage: Stage) -> Iterator[Figure]:
+    """200 events a second for 30 s: p95 ≤ 100 ms, p99 ≤ 250 ms at the endpoints that do not hang."""
+    figures.progress(f"latency: {RATE} events/s for {SECONDS} s, one endpoint of {ENDPOINTS} hangs")
+    merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
+    with stage.worker() as worker:
+        stage.receiver.ask("reset")
+        backlog.emit_once(merchants)
+        stage.await_arrivals(worker, ENDPOINTS, within=30)
+        backlog.await_end(worker, merchants)
+        stage.receiver.ask("reset")
+        stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=HANG_SECONDS)
+        flow = pacing.flow(
+            stage, merchants, rate=RATE, count=stage.scaled(RATE * SECONDS, least=RATE), without=HANGING
+        )
+        backlog.retire(merchants)
+        stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=0)
+    yield figures.told("latency: healthy events measured", len(flow.delays), "events")
+    yield figures.at_most("latency: events that never came", flow.missing, 0, "events")
+    yield figures.told("latency: emitter behind its clock, at worst", flow.latest, "ms")
+    yield figures.told("latency: commit to first byte, p50", flow.percentile(0.5), "ms")
+    yield figures.at_most("latency: commit to first byte, p95", flow.percentile(0.95), 100, "ms")
+    yield figures.at_most("latency: commit to first byte, p99", flow.percentile(0.99), 250, "ms")

@@ -1,0 +1,30 @@
+"""Whether a worker grows with what it has sent."""
+
+from collections.abc import Iterator
+
+from tests.bench.webhooks import backlog, figures
+from tests.bench.webhooks.figures import Figure
+from tests.bench.webhooks.stage import Stage
+
+ENDPOINTS = 50
+DELIVERIES = 100_000
+PORTION = 10_000
+SLOWEST = 50
+
+
+def measure(stage: Stage) -> Iterator[Figure]:
+    """The worker's resident memory after 10,000 and after 100,000 deliveries: within 20 MB."""
+    merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
+    portion = stage.scaled(PORTION, least=500)
+    sizes = []
+    with stage.worker() as worker:
+        for number in range(1, DELIVERIES // PORTION + 1):
+            stage.receiver.ask("reset")
+            backlog.fill(merchants, portion)
+            stage.await_arrivals(worker, portion, within=30 + portion / SLOWEST)
+            backlog.await_end(worker, merchants)
+            sizes.append(worker.resident_megabytes())
+            figures.progress(f"memory: {sizes[-1]:.1f} MB after {number * portion} deliveries")
+    yield figures.told("memory: worker after the first tenth of the deliveries", sizes[0], "MB")
+    yield figures.told("memory: worker at its largest", max(sizes), "MB")
+    yield figures.at_most("memory: change over the rest of them", abs(sizes[-1] - sizes[0]), 20, "MB")

@@ -1,0 +1,84 @@
+"""What every measurement needs: engines that really write to the disk, a receiver, an emitter and workers."""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.local import engines, environment, run
+from tests.bench.webhooks import certificates
+from tests.bench.webhooks.processes import ROOT, Clerk, Worker
+
+INHERITED = ("PATH", "HOME", "TMPDIR", "LANG")  # and nothing of another run's
+UNLIMITED = "1000000/second"
+Arrival = tuple[str, int, int]  # event, nanoseconds since the epoch, endpoint
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a measurement happens; `scale` makes it smaller to try it."""
+
+    folder: Path
+    variables: Mapping[str, str]
+    command: Sequence[str]
+    receiver: Clerk
+    emitter: Clerk
+    ports: Sequence[int]
+    scale: float
+
+    @contextlib.contextmanager
+    def worker(self) -> Iterator[Worker]:
+        """Run one worker process, the one of `make run`, until the block ends."""
+        worker = Worker(self.command, self.variables, self.folder / "worker.log")
+        try:
+            yield worker
+        finally:
+            worker.stop()
+
+    @contextlib.contextmanager
+    def clerk(self, module: str, name: str, **variables: str) -> Iterator[Clerk]:
+        clerk = Clerk(module, {**self.variables, **variables}, self.folder / f"{name}.log")
+        try:
+            yield clerk
+        finally:
+            clerk.end()
+
+    def addresses(self, endpoints: Sequence[int]) -> list[str]:
+        return [f"https://localhost:{self.ports[number]}/{number}" for number in endpoints]
+
+    def scaled(self, count: int, *, least: int = 1) -> int:
+        return max(least, round(count * self.scale))
+
+    def arrivals(self) -> list[Arrival]:
+        return [(event, at, endpoint) for event, at, endpoint in self.receiver.ask("arrivals")]
+
+    def await_arrivals(self, worker: Worker, count: int, *, within: float) -> None:
+        """Return when so many requests have arrived since the receiver's last reset."""
+        worker.until(
+            lambda: self.receiver.ask("count") >= count,
+            within=within,
+            what=f"the arrival of {count} requests",
+        )
+
+
+@contextlib.contextmanager
+def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
+    """Set everything up in the folder, migrated and empty, and take this process's environment there too."""
+    files = certificates.issue(folder)
+    kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    given = kept | {"SSL_CERT_FILE": str(files.authority), "LIMIT_READS": UNLIMITED}
+    variables = environment.of_run(given, folder)
+    with engines.running(folder, durable=True) as own, contextlib.ExitStack() as stack:
+        variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
+        plan = run.plan(folder, variables["PORT"])
+        subprocess.run(plan.seed, env=variables, cwd=ROOT, check=True)
+        # No pool here: closing the connection leaves the database, which can be copied then.
+        os.environ.update(variables | {"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_POOL": "0"})
+        receiver = Clerk("receiver", variables, folder / "receiver.log", str(files.pair))
+        stack.callback(receiver.end)
+        ports = receiver.ask("open", count=endpoints)
+        emitter = Clerk("emitter", variables, folder / "emitter.log")
+        stack.callback(emitter.end)
+        yield Stage(folder, variables, plan.services["worker"], receiver, emitter, ports, scale)

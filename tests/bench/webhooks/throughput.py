@@ -1,0 +1,79 @@
+"""How fast a backlog drains and what a delivery costs, against a bare loop that sends the same bytes."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from payments.models import Merchant
+from tests.bench.webhooks import backlog, figures
+from tests.bench.webhooks.figures import Figure
+from tests.bench.webhooks.processes import CpuTrace, Worker
+from tests.bench.webhooks.stage import Stage
+
+ENDPOINTS = 50
+DELIVERIES = 20_000
+ROUNDS = 3
+IN_FLIGHT = 100  # of the reference
+KEPT = 2_000
+SLOWEST = 50  # deliveries a second below which we give up
+
+
+class Cost(NamedTuple):
+    """Seconds of one delivery."""
+
+    cpu: float
+    wall: float
+
+
+def measure(stage: Stage) -> Iterator[Figure]:
+    """≥ 1,000 deliveries a second of the worker's CPU, which is ≤ 1.7 × that of the bare loop."""
+    merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
+    count = stage.scaled(DELIVERIES, least=20 * ENDPOINTS)
+    ours, bare = [], []
+    with stage.worker() as worker, stage.clerk("reference", "reference") as reference:
+        for turn in range(1, ROUNDS + 1):
+            figures.progress(
+                f"backlog: {count} deliveries to {ENDPOINTS} endpoints, round {turn} of {ROUNDS}"
+            )
+            ours.append(_drain(stage, worker, merchants, count))
+            kept = stage.receiver.ask("kept")
+            figures.progress(f"reference: the same requests from a bare loop, round {turn} of {ROUNDS}")
+            stage.receiver.ask("reset")
+            told = reference.ask("send", ports=stage.ports, kept=kept, count=count, in_flight=IN_FLIGHT)
+            bare.append(Cost(told["cpu"], told["wall"]))
+    yield from _figures(ours, bare)
+
+
+def _drain(stage: Stage, worker: Worker, merchants: Sequence[Merchant], count: int) -> Cost:
+    """Measure the middle 80 % of a backlog; connections are warm."""
+    stage.receiver.ask("reset")
+    backlog.emit_once(merchants)
+    stage.await_arrivals(worker, len(merchants), within=30)
+    backlog.await_end(worker, merchants)
+    stage.receiver.ask("reset", keep=KEPT)
+    with CpuTrace(worker) as cpu:
+        backlog.fill(merchants, count)
+        stage.await_arrivals(worker, count, within=30 + count / SLOWEST)
+        backlog.await_end(worker, merchants)
+    moments = sorted(at for _, at, _ in stage.arrivals())
+    first, last = int(count * 0.1), int(count * 0.9)
+    sent, (start, end) = last - first, (moments[first], moments[last])
+    return Cost(cpu.between(start, end) / sent, (end - start) / 1e9 / sent)
+
+
+def _figures(ours: Sequence[Cost], bare: Sequence[Cost]) -> Iterator[Figure]:
+    cpu, wall = (figures.median([getattr(cost, name) for cost in ours]) for name in Cost._fields)
+    bare_cpu, bare_wall = (figures.median([getattr(cost, name) for cost in bare]) for name in Cost._fields)
+    ratios = [mine.cpu / other.cpu for mine, other in zip(ours, bare, strict=True)]
+    yield figures.at_least("backlog: deliveries per second of the worker's CPU", 1 / cpu, 1000, "/s")
+    yield figures.against(
+        "backlog: deliveries per second of wall time, one worker process", 1 / wall, 1 / bare_wall, "/s"
+    )
+    yield figures.against(
+        "backlog: CPU of a delivery",
+        cpu * 1e6,
+        bare_cpu * 1e6,
+        "µs",
+        bound=1.7,
+        ratio=figures.median(ratios),
+    )
+    yield Figure("backlog: the ratios of each round", " ".join(f"{ratio:.2f}" for ratio in ratios))

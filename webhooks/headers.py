@@ -1,0 +1,30 @@
+"""What goes out beside an event's body (INTERFACE 6)."""
+
+from functools import lru_cache
+
+from config.lib import crypto
+from webhooks import signing
+from webhooks.delivery import Claimed
+
+USER_AGENT = "MerchantCheckout-Webhooks/1"
+
+
+@lru_cache(maxsize=10_000)
+def _opened(sealed_secret: str) -> str:
+    return crypto.decrypt(sealed_secret)
+
+
+def signed(claimed: Claimed, body: bytes) -> dict[str, str]:
+    """What goes out beside the body (INTERFACE 6), signed at the claim's time by the database's clock."""
+    secrets = [_opened(sealed) for sealed in claimed.sealed_secrets]
+    at = int(claimed.claimed_at.timestamp())
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": USER_AGENT,
+        "X-Service-Event-Id": str(claimed.event_id),
+        "X-Service-Event-Type": claimed.event_type,
+        "X-Service-Delivery-Attempt": str(claimed.attempt_number),
+        "X-Service-Timestamp": str(at),
+        "X-Service-Signature": signing.sign(secrets, body, at),
+        **signing.standard_headers(secrets, body, at, event_id=str(claimed.event_id)),
+    }
