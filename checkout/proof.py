@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 
 from config.lib import clock
@@ -130,6 +131,7 @@ INVARIANTS = (
         """
         SELECT c.id FROM checkout_checkout c
         LEFT JOIN webhooks_event e ON e.checkout_uuid = c.id AND e.type = 'checkout.authorized'
+        WHERE c.created_at > %(told_since)s
         GROUP BY c.id HAVING count(e.id) <> CASE WHEN c.authorized_at IS NULL THEN 0 ELSE 1 END""",
     ),
     Invariant(
@@ -138,6 +140,7 @@ INVARIANTS = (
         """
         SELECT c.id FROM checkout_checkout c
         LEFT JOIN webhooks_event e ON e.checkout_uuid = c.id AND e.type = 'checkout.voided'
+        WHERE c.created_at > %(told_since)s
         GROUP BY c.id
         HAVING count(e.id) <> CASE WHEN c.status = 'voided' AND c.authorized_at IS NOT NULL THEN 1 ELSE 0 END""",
     ),
@@ -216,7 +219,8 @@ def _take_time() -> None:
 def _who_breaks(invariant: Invariant, these: list[UUID] | None = None) -> list[Breach]:
     query = _ALL if these is None else _THESE
     with connection.cursor() as cursor:
-        cursor.execute(query.format(invariant=invariant.sql), {"these": these})
+        told_since = clock.now() - settings.WEBHOOK_RETENTION  # older events may be gone
+        cursor.execute(query.format(invariant=invariant.sql), {"these": these, "told_since": told_since})
         return [
             Breach(checkout_uuid, invariant.promise, invariant.kind, merchant_uuid)
             for checkout_uuid, merchant_uuid in cursor.fetchall()

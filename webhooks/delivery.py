@@ -137,6 +137,8 @@ def record(results: Sequence[Result]) -> None:
         _write(cursor, finished)
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
+    # A statement of its own: no claim waits for an endpoint's row until a whole batch is written.
+    health.note([_seen(row) for row in finished if row.result.error_message != WORKER_LOST])
 
 
 def close_lost() -> int:
@@ -189,26 +191,25 @@ def _finish(leased: _Leased, result: Result) -> _Finished:
 
 
 def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> datetime | None:
-    if leased.is_resent:
-        return leased.returns_at  # what a person asked for schedules nothing
-    return retries.next_attempt_at(
-        retries.Attempted(
-            event_type=leased.event_type,
-            delivery_id=leased.delivery_id,
-            attempts=leased.attempts,
-            event_at=leased.event_at,
-            ended_at=ended_at,
-            valid_until=leased.valid_until,
-            http_status=result.http_status,
-        )
+    attempted = retries.Attempted(
+        event_type=leased.event_type,
+        delivery_id=leased.delivery_id,
+        attempts=leased.attempts,
+        event_at=leased.event_at,
+        ended_at=ended_at,
+        valid_until=leased.valid_until,
+        http_status=result.http_status,
     )
+    if not leased.is_resent:
+        return retries.next_attempt_at(attempted)
+    # What a person asked for schedules nothing of its own.
+    return retries.resumes_at(leased.returns_at, attempted) if leased.returns_at else None
 
 
 def _write(cursor: Any, rows: Sequence[_Finished]) -> None:
     if not rows:
         return
     cursor.execute(statements.FINISH, {"rows": orjson.dumps([_row(one) for one in rows]).decode()})
-    health.note(cursor, [_seen(row) for row in rows if row.result.error_message != WORKER_LOST])
 
 
 def _row(one: _Finished) -> dict[str, Any]:

@@ -40,9 +40,10 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Health:
-    """How an endpoint does: its latest attempts of the last 24 hours (1,000 at most), and what waits for it.
+    """How an endpoint does: its latest attempts of 24 hours, what waits for it, and what was parked.
 
-    `success_rate` is between 0 and 1; it and the durations are None when there was no attempt.
+    Of attempts and of parked deliveries 1,000 at most are counted. `success_rate` is between 0 and 1; it and
+    the durations are None when there was no attempt.
     """
 
     attempts: int
@@ -57,15 +58,16 @@ class Health:
     failing_since: datetime | None
 
 
-def note(cursor: Any, seen: Iterable[Seen]) -> None:
-    """Keep what a batch of attempts tells about their endpoints, in the batch's own transaction."""
+def note(seen: Iterable[Seen]) -> None:
+    """Keep what a batch of recorded attempts tells about their endpoints."""
     by_endpoint: dict[UUID, list[Seen]] = defaultdict(list)
     for attempt in seen:
         by_endpoint[attempt.subscription_id].append(attempt)
     if not by_endpoint:
         return
     rows = [_behaviour(attempts) for attempts in by_endpoint.values()]
-    cursor.execute(statements.NOTE_BEHAVIOUR, {"rows": orjson.dumps(rows).decode()})
+    with connection.cursor() as cursor:
+        cursor.execute(statements.NOTE_BEHAVIOUR, {"rows": orjson.dumps(rows).decode()})
 
 
 def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
@@ -100,18 +102,26 @@ def read(subscription: Subscription) -> Health:
             },
         )
         attempts, delivered, p50, p95 = cursor.fetchone()
-    waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
-    due = waiting.filter(lease_token=None, next_attempt_at__lte=clock.now())
-    parked = Delivery.objects.filter(merchant_id=subscription.merchant_id, status=Delivery.Status.PARKED)
+    rows = Delivery.objects.filter(merchant_id=subscription.merchant_id, subscription=subscription)
+    parked = rows.filter(status=Delivery.Status.PARKED)[:LATEST]
     return Health(
         attempts=attempts,
         success_rate=delivered / attempts if attempts else None,
         p50_ms=p50,
         p95_ms=p95,
-        oldest_due_at=due.order_by("next_attempt_at").values_list("next_attempt_at", flat=True).first(),
+        oldest_due_at=_oldest_due_at(subscription),
         parked=parked.count(),
         last_success_at=endpoint.last_success_at,
         last_failure_at=endpoint.last_failure_at,
         last_error=endpoint.last_error,
         failing_since=endpoint.failing_since,
     )
+
+
+def _oldest_due_at(subscription: Subscription) -> datetime | None:
+    """One look into the index for each of its halves."""
+    waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
+    due = waiting.filter(lease_token=None, next_attempt_at__lte=clock.now()).order_by("next_attempt_at")
+    times = due.values_list("next_attempt_at", flat=True)
+    found = [times.filter(is_urgent=is_urgent).first() for is_urgent in (True, False)]
+    return min((at for at in found if at is not None), default=None)

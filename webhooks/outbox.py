@@ -95,7 +95,9 @@ FROM gone WHERE d.event_id = gone.id AND d.status = 'pending' AND d.lease_token 
 
 
 def hasten(checkout_uuid: UUID, moved_by: Any) -> None:
-    """Bring what is still due of a checkout's deliveries nearer (sandbox helper)."""
+    """Bring what is still due of a checkout's deliveries nearer, and the end of their window (sandbox helper)."""
+    windows = Event.objects.filter(checkout_uuid=checkout_uuid, valid_until__isnull=False)
+    windows.update(valid_until=F("valid_until") - moved_by)
     due = Delivery.objects.filter(event__checkout_uuid=checkout_uuid, status=Delivery.Status.PENDING)
     due.filter(lease_token=None).update(next_attempt_at=F("next_attempt_at") - moved_by)
     wakeup.after_commit(DELIVER_DUE)

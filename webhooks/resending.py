@@ -1,7 +1,7 @@
 """Sending again what was not delivered, because a person wants it (INTERFACE 6).
 
-The event keeps its id and its bytes, the numbers of the attempts go on, and the endpoint's pace is kept. An
-attempt that was asked for and fails schedules nothing: the delivery goes back to where it stood.
+The event keeps its id and its bytes, the numbers of the attempts go on, and the endpoint's caps and pace are
+kept. An attempt that was asked for and fails schedules nothing: the delivery goes back to where it stood.
 """
 
 from collections.abc import Collection
@@ -110,24 +110,37 @@ _REFUSALS: dict[Q, type[CannotResend]] = {
 
 
 def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, although_over: bool) -> Resent:
+    possible = chosen
+    for why, kind in _REFUSALS.items():
+        if not (although_over and kind is HoldIsOver):
+            possible = possible.exclude(why)
+    left_out = chosen.count() - possible.count()
     with transaction.atomic():
-        wanted = list(chosen.values_list("pk", flat=True)[:MOST])
-        locked = Delivery.objects.filter(pk__in=wanted).order_by("pk").select_for_update(skip_locked=True)
-        possible = Delivery.objects.filter(pk__in=list(locked.values_list("pk", flat=True)))
-        for why, kind in _REFUSALS.items():
-            if not (although_over and kind is HoldIsOver):
-                possible = possible.exclude(why)
-        sent = _send_again(merchant, list(possible.values_list("pk", flat=True)), cause)
-    return Resent(sent, len(wanted) - sent)
+        wanted = list(possible.values_list("pk", flat=True)[:MOST])
+        # Locked, and looked at again: another click may have been quicker.
+        rows = (
+            Delivery.objects.filter(pk__in=wanted)
+            .exclude(UNDER_WAY)
+            .exclude(status=Delivery.Status.DELIVERED)
+        )
+        locked = rows.order_by("pk").select_for_update(of=("self",), skip_locked=True)
+        sent = _send_again(merchant, list(locked.values_list("pk", flat=True)), cause)
+    return Resent(sent, left_out + len(wanted) - sent)
 
 
 def _send_again(merchant: Merchant, delivery_uuids: Collection[UUID], cause: Cause) -> int:
-    """Make locked deliveries due now. What was scheduled anyhow comes back should the attempt fail."""
-    sent = Delivery.objects.filter(pk__in=delivery_uuids).update(
+    """Make locked deliveries due now. What was scheduled anyhow comes back should the attempt fail.
+
+    A hold that is not over is as urgent as it was, and is not sent once it is.
+    """
+    rows = Delivery.objects.filter(pk__in=delivery_uuids)
+    holds = rows.filter(event__type=EventType.AUTHORIZED).exclude(HOLD_IS_OVER)
+    urgent = list(holds.values_list("pk", flat=True))
+    sent = rows.update(
         subscription=subscriptions.read(merchant),
         returns_at=Case(When(status=Delivery.Status.PENDING, then=F("next_attempt_at")), default=None),
         status=Delivery.Status.PENDING,
-        is_urgent=False,
+        is_urgent=Case(When(pk__in=urgent, then=True), default=False),
         next_attempt_at=clock.now(),
         ended_at=None,
         resent_by=cause.actor,

@@ -89,6 +89,14 @@ def next_attempt_at(attempted: Attempted) -> datetime | None:
     return start
 
 
+def resumes_at(planned: datetime, attempted: Attempted) -> datetime | None:
+    """When the schedule goes on that a resent attempt has interrupted, None when that is too late."""
+    policy = POLICY[attempted.event_type]
+    pause = policy.pause if isinstance(policy, FromEvent) else 0
+    start = max(planned, attempted.ended_at + timedelta(seconds=pause))
+    return None if attempted.valid_until is not None and start >= attempted.valid_until else start
+
+
 def jitter(delivery_id: UUID, attempts: int) -> float:
     """A factor of 0.9 to 1.1, always the same for the delivery and its number of attempts so far.
 

@@ -175,9 +175,14 @@ ORDER BY subscription_id
 ON CONFLICT (subscription_id) DO UPDATE SET
     last_success_at = greatest(endpoint.last_success_at, EXCLUDED.last_success_at),
     last_failure_at = greatest(endpoint.last_failure_at, EXCLUDED.last_failure_at),
-    last_error = coalesce(nullif(EXCLUDED.last_error, ''), endpoint.last_error),
-    failing_since = CASE WHEN EXCLUDED.last_success_at IS NULL
-        THEN coalesce(endpoint.failing_since, EXCLUDED.failing_since) ELSE EXCLUDED.failing_since END,
+    last_error = CASE WHEN EXCLUDED.last_failure_at >= coalesce(endpoint.last_failure_at, '-infinity')
+        THEN EXCLUDED.last_error ELSE endpoint.last_error END,
+    failing_since = CASE
+        WHEN EXCLUDED.last_success_at >= coalesce(endpoint.last_success_at, '-infinity')
+            THEN EXCLUDED.failing_since
+        WHEN EXCLUDED.failing_since > coalesce(endpoint.last_success_at, '-infinity')
+            THEN coalesce(endpoint.failing_since, EXCLUDED.failing_since)
+        ELSE endpoint.failing_since END,
     hung_in_a_row = CASE WHEN EXCLUDED.hung_in_a_row = 0 THEN 0
         ELSE endpoint.hung_in_a_row + EXCLUDED.hung_in_a_row END
 """

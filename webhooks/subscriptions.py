@@ -86,7 +86,8 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
 
 
 def _locked(merchant: Merchant) -> Subscription:
-    rows = Subscription.objects.select_for_update().filter(merchant=merchant, ended_at=None)
+    # Not so strong a lock that events, which refer to the row, would have to wait for it.
+    rows = Subscription.objects.select_for_update(no_key=True).filter(merchant=merchant, ended_at=None)
     subscription = rows.first()
     if subscription is None:
         raise SubscriptionNotFound

@@ -8,7 +8,7 @@ import pytest
 from checkout.models import Checkout
 from payments.models import Operation
 from tests.conftest import Api
-from webhooks.models import Delivery, Subscription
+from webhooks.models import Delivery, Event, Subscription
 
 pytestmark = pytest.mark.django_db
 
@@ -50,6 +50,8 @@ class TestPay:
 class TestAdvance:
     def test_lets_a_hold_lapse(self, api: Api, held: Checkout) -> None:
         assert post(api, held, "advance", {"seconds": 119}).json()["data"]["status"] == "authorized"
+        held.refresh_from_db()
+        assert Event.objects.get().valid_until == held.capture_before, "no attempt starts after it"
         shown = post(api, held, "advance", {"seconds": 2}).json()["data"]
         assert (shown["status"], shown["void_reason"]) == ("voided", "auth_expired")
         held.refresh_from_db()

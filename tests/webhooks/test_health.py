@@ -1,5 +1,6 @@
 """How an endpoint does, as portal and admin tell it."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -7,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from config.lib import clock
 from tests.webhooks.story import claim_one, emit, record, subscribe
-from webhooks import delivery, health
+from webhooks import delivery, health, subscriptions
 from webhooks.models import Attempt, Delivery, Endpoint, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +67,23 @@ class TestHealth:
         found = health.read(acme)
         assert found.last_error == "HTTP 404" and found.failing_since == found.last_failure_at
 
+    def test_a_late_word_of_an_old_failure_changes_nothing(self, acme: Subscription) -> None:
+        for _ in range(2):
+            emit(acme)
+        one, two = delivery.claim(slots=2, general_slots=2)
+        time.sleep(0.05)
+        record(two, 200, None, 40)  # ended later, recorded first
+        record(one, 500, "HTTP 500", 1)
+        found = health.read(acme)
+        assert found.failing_since is None and found.last_success_at != found.last_failure_at
+
+    def test_parked_for_an_ended_subscription_is_not_the_new_ones(self, acme: Subscription) -> None:
+        due = emit(acme)
+        Delivery.objects.filter(pk=due.pk).update(status="parked", next_attempt_at=None, ended_at=clock.now())
+        subscriptions.end(acme.merchant)
+        new = Subscription.objects.create(merchant=acme.merchant, url=acme.url, event_types=["*"])
+        assert health.read(new).parked == 0
+
     def test_what_we_lost_ourselves_is_not_its_fault(self, acme: Subscription) -> None:
         emit(acme)
         claim_one()
@@ -89,9 +107,9 @@ class TestHealth:
         Attempt.objects.update(started_at=clock.now() - timedelta(hours=25))
         assert health.read(acme).attempts == 0
 
-    def test_costs_six_statements(
+    def test_costs_eight_statements(
         self, acme: Subscription, django_assert_max_num_queries: DjangoAssertNumQueries
     ) -> None:
         answer(acme, (200, 5))
-        with django_assert_max_num_queries(6):
+        with django_assert_max_num_queries(8):
             health.read(acme)

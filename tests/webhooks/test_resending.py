@@ -11,7 +11,7 @@ from payments.cause import Cause
 from payments.models import Merchant
 from tests.webhooks.story import claim_one, emit, record, subscribe
 from webhooks import delivery, resending, retries, subscriptions
-from webhooks.models import Attempt, Delivery, Endpoint, EventType, Subscription
+from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
 
@@ -81,11 +81,20 @@ class TestResend:
         assert stands(due)[0] == "parked"
         resending.resend(acme.merchant, due.pk, cause=DORA)
 
-    def test_keeps_to_the_pace_also_when_it_is_a_hold(self, acme: Subscription) -> None:
+    def test_keeps_to_the_pace(self, acme: Subscription) -> None:
+        due, over = parked(acme), parked(acme, EventType.AUTHORIZED)
+        over.event.superseded_at = clock.now()
+        over.event.save()
+        Endpoint.objects.create(subscription=acme, paced_until=clock.now() + timedelta(hours=1))
+        for row in (due, over):
+            resending.resend(acme.merchant, row.pk, cause=DORA, although_over=True)
+        assert delivery.claim(slots=2, general_slots=2) == []
+
+    def test_a_hold_is_as_urgent_as_it_was(self, acme: Subscription) -> None:
         due = parked(acme, EventType.AUTHORIZED)
         Endpoint.objects.create(subscription=acme, paced_until=clock.now() + timedelta(hours=1))
         resending.resend(acme.merchant, due.pk, cause=DORA)
-        assert delivery.claim(slots=1, general_slots=1) == []
+        assert claim_one().delivery_id == due.pk
 
     def test_a_hold_that_waits_again_by_itself_is_urgent_again(self, acme: Subscription) -> None:
         due = emit(acme, EventType.AUTHORIZED, valid_for=100)
@@ -111,6 +120,37 @@ class TestResend:
         with pytest.raises(subscriptions.SubscriptionNotFound):
             resending.resend(acme.merchant, due.pk, cause=DORA)
         assert stands(due) == before
+
+
+class TestAHold:
+    """`checkout.authorized` resent within its window, without a confirmation that it may be over."""
+
+    def test_never_starts_after_its_window(self, acme: Subscription) -> None:
+        due = parked(acme, EventType.AUTHORIZED)
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+        Event.objects.update(valid_until=clock.now())
+        assert delivery.claim(slots=5, general_slots=5) == []
+        assert delivery.end_pointless() == 1
+
+    def test_keeps_its_own_attempts_behind_a_backlog_of_others(self, acme: Subscription) -> None:
+        due = emit(acme, EventType.AUTHORIZED, valid_for=100)
+        record(claim_one(), 503, "HTTP 503")
+        Endpoint.objects.update_or_create(
+            subscription=acme, defaults={"paced_until": clock.now() + timedelta(hours=1)}
+        )
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+        assert claim_one().delivery_id == due.pk
+
+    def test_leaves_three_seconds_before_its_own_next_attempt(self, acme: Subscription) -> None:
+        due = emit(acme, EventType.AUTHORIZED, valid_for=100)
+        record(claim_one(), 503, "HTTP 503")
+        resending.resend(acme.merchant, due.pk, cause=DORA)
+        claimed = claim_one()
+        Delivery.objects.update(returns_at=clock.now() - timedelta(seconds=5))
+        record(claimed, None, "timeout after 15 s", 15_000)
+        due.refresh_from_db()
+        ended_at = due.attempts.get(number=2).ended_at
+        assert ended_at is not None and due.next_attempt_at == ended_at + timedelta(seconds=3)
 
 
 class TestRefusals:
@@ -198,6 +238,19 @@ class TestMany:
         assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 0)
         assert stands(new)[0] == "pending" and stands(old)[0] == "parked"
 
+    def test_gets_past_those_that_cannot_be_sent(
+        self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(resending, "MOST", 2)
+        for _ in range(2):
+            over = parked(acme, EventType.AUTHORIZED)
+            over.event.superseded_at = clock.now()
+            over.event.save()
+        wanted = parked(acme)
+        since = clock.now() - timedelta(hours=1)
+        assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 2)
+        assert stands(wanted)[0] == "pending"
+
     def test_takes_so_many_at_one_time(self, acme: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(resending, "MOST", 2)
         for _ in range(3):
@@ -211,7 +264,7 @@ class TestMany:
     ) -> None:
         for _ in range(30):
             parked(acme)
-        with django_assert_max_num_queries(9):
+        with django_assert_max_num_queries(11):
             resending.resend_parked(acme.merchant, clock.now() - timedelta(hours=1), cause=DORA)
 
 

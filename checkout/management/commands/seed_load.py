@@ -1,0 +1,140 @@
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection, transaction
+from django.db.models import Model
+
+from checkout.management.past_orders import COLUMNS, FACTS, Book
+from config.lib import clock
+from payments.models import Merchant
+
+CHUNK = 10_000  # checkouts a transaction
+# Older than what reconciliation asks the provider about, which has never heard of these; younger than 30 days.
+FIRST, LAST = timedelta(days=25), timedelta(days=3)
+_SETTINGS = (
+    "SET LOCAL statement_timeout = 0",
+    # Nobody knows the chunk's statistics yet: without these the whole table is read for each move.
+    "SET LOCAL enable_hashjoin = off",
+    "SET LOCAL enable_mergejoin = off",
+)
+_ENDS = """
+CREATE TEMP TABLE ends ON COMMIT DROP AS
+SELECT id, status, payment_id, authorized_at, capture_before, captured_at, voided_at, void_reason, expired_at,
+       refunded_amount, last_refund_at
+FROM checkout_checkout WHERE false
+"""
+_MOVES = (
+    """
+    UPDATE checkout_checkout c
+    SET status = 'authorized', payment_id = e.payment_id, authorized_at = e.authorized_at,
+        capture_before = e.capture_before
+    FROM ends e WHERE e.id = c.id AND e.authorized_at IS NOT NULL
+    """,
+    """
+    UPDATE checkout_checkout c SET status = 'captured', captured_at = e.captured_at
+    FROM ends e WHERE e.id = c.id AND e.captured_at IS NOT NULL
+    """,
+    """
+    UPDATE checkout_checkout c SET status = 'voided', voided_at = e.voided_at, void_reason = e.void_reason
+    FROM ends e WHERE e.id = c.id AND e.status = 'voided'
+    """,
+    """
+    UPDATE checkout_checkout c SET status = 'expired', expired_at = e.expired_at
+    FROM ends e WHERE e.id = c.id AND e.status = 'expired'
+    """,
+    """
+    UPDATE checkout_checkout c SET status = 'refunding' FROM ends e WHERE e.id = c.id AND e.status = 'refunded'
+    """,
+    """
+    UPDATE checkout_checkout c
+    SET status = 'refunded', refunded_amount = e.refunded_amount, last_refund_at = e.last_refund_at
+    FROM ends e WHERE e.id = c.id AND e.status = 'refunded'
+    """,
+)
+
+
+class Command(BaseCommand):
+    help = (
+        "Fill the database with checkouts that have come to rest, and all that belongs to them, by COPY. "
+        "Their money is in the ledger but in no bank's books: they are there to be looked at."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--checkouts", type=int, default=1_000_000)
+        parser.add_argument("--merchant", type=UUID, metavar="UUID", help="whose; without it, the oldest's")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if settings.ENVIRONMENT == "production":
+            raise CommandError("These orders never happened: seed_load does not run in production.")
+        wanted = options["checkouts"]
+        if wanted < 1:
+            raise CommandError("--checkouts must be at least 1.")
+        merchant, started, rows = _merchant(options["merchant"]), time.monotonic(), 0
+        for done, written in _load(merchant, wanted):
+            rows += written
+            rate = rows / (time.monotonic() - started)
+            self.stdout.write(f"{done:>9,} of {wanted:,} checkouts · {rows:,} rows · {rate:,.0f} rows/s")
+        _analyze()
+        self.stdout.write(f"{merchant.name} ({merchant.pk}) has {wanted:,} checkouts more.")
+
+
+def _merchant(merchant_uuid: UUID | None) -> Merchant:
+    rows = Merchant.objects.order_by("created_at")
+    found = rows.first() if merchant_uuid is None else rows.filter(pk=merchant_uuid).first()
+    if found is None:
+        which = "There is no merchant" if merchant_uuid is None else f"No merchant has the id {merchant_uuid}"
+        raise CommandError(f"{which}: make one with create_merchant.")
+    return found
+
+
+def _load(merchant: Merchant, wanted: int) -> Iterator[tuple[int, int]]:
+    """Write chunk after chunk; yield how many checkouts there are so far, and the rows of the chunk."""
+    first = clock.now() - FIRST
+    step = (FIRST - LAST) / wanted
+    for start, end in pairwise([*range(0, wanted, CHUNK), wanted]):
+        book = Book(merchant)
+        for number in range(start, end):
+            book.tell(first + number * step)
+        _write(book)
+        yield end, sum(map(len, book.rows.values()))
+
+
+def _write(book: Book) -> None:
+    """All of a chunk or nothing, with every constraint and guard awake: each checkout begins as created."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        for setting in _SETTINGS:
+            cursor.execute(setting)
+        for model, rows in book.rows.items():
+            columns, defaults = _columns(model)
+            _copy(cursor, model._meta.db_table, columns, (row + defaults for row in rows))
+        cursor.execute(_ENDS)
+        _copy(cursor, "ends", FACTS, book.ends)
+        for move in _MOVES:
+            cursor.execute(move)
+
+
+def _columns(model: type[Model]) -> tuple[list[str], tuple[Any, ...]]:
+    """What the rows of a table give and what has a default, and those defaults."""
+    given = COLUMNS[model].split()
+    fields = {str(field.column): field for field in model._meta.concrete_fields}
+    rest = {name: field for name, field in fields.items() if name not in given and not field.null}
+    return [*given, *rest], tuple(field.get_default() for field in rest.values())
+
+
+def _copy(cursor: Any, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+    names = ", ".join(f'"{name}"' for name in columns)
+    with cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def _analyze() -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 0")
+        cursor.execute("ANALYZE")

@@ -1,0 +1,62 @@
+"""python -m tests.bench.api [requests] [limit] [lag] [size]: all of them when none is named.
+
+SCALE=0.05 tries it small: fewer rounds, holds and rows, and figures that say little. Exits 1 if a budget is missed.
+"""
+
+import argparse
+import contextlib
+import importlib
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+
+from config.local import engines, environment
+from tests.bench.api import report
+
+SECTIONS = ("requests", "limit", "lag", "size")
+SHELLS = {"PATH", "HOME", "TMPDIR", "LANG"}  # nothing else that is set may bend the figures
+FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), "1000000/second")
+
+
+def main() -> int:
+    """Run the sections on engines of their own, in this process, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="tests.bench.api", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(SECTIONS)}")
+    asked = parser.parse_args().sections or list(SECTIONS)
+    if unknown := set(asked) - set(SECTIONS):
+        parser.error(f"unknown section {', '.join(sorted(unknown))}: there are {', '.join(SECTIONS)}")
+    scale = float(os.environ.get("SCALE", "1"))
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(1)
+    )  # so that the folder and the engines go in good order
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
+        with _running(Path(name)):
+            import django
+
+            django.setup()
+            for section in asked:
+                report.title(section)
+                importlib.import_module(f"tests.bench.api.{section}").run(Path(name), scale)
+    return report.conclude()
+
+
+@contextlib.contextmanager
+def _running(folder: Path) -> Iterator[None]:
+    """Run engines that write as durably as production's, and set this process's environment for them."""
+    kept = {name: text for name, text in os.environ.items() if name in SHELLS}
+    variables = environment.of_run(kept | FREE_OF_LIMITS, folder)
+    with engines.running(folder) as own, psycopg.connect(own.database_url, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET track_commit_timestamp = on")  # the void lag is read from it
+    with engines.running(folder) as own:
+        os.environ.update(variables, DATABASE_URL=own.database_url, REDIS_URL=own.redis_url)
+        os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+        yield
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""The whole application in this process, called as a web server calls it; its databases and its callers."""
+
+import io
+import json
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+from django.contrib.contenttypes.models import ContentType
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.management import call_command
+from django.db import connections
+
+from config.wsgi import application
+from payments import switches
+from payments.models import Merchant
+from portal import provisioning
+from tests import factories
+
+API = "/api/merchant/v1"
+_ENVIRON = {
+    "SERVER_NAME": "127.0.0.1",
+    "SERVER_PORT": "80",
+    "SERVER_PROTOCOL": "HTTP/1.1",
+    "REMOTE_ADDR": "127.0.0.1",
+    "HTTP_HOST": "127.0.0.1",
+    "HTTP_ACCEPT": "*/*",
+    "HTTP_USER_AGENT": "backend/1.0",
+    "CONTENT_TYPE": "application/json",
+    "wsgi.version": (1, 0),
+    "wsgi.url_scheme": "http",
+    "wsgi.errors": io.StringIO(),
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+}
+
+
+class Answer(NamedTuple):
+    status: int
+    body: bytes
+
+
+class Call(NamedTuple):
+    """A request, and the status that it must have."""
+
+    method: str
+    path: str
+    status: int = 200
+    body: bytes = b""
+    token: str = ""
+
+    def made(self, handler: WSGIHandler = application) -> Answer:
+        """Make it. Raises RuntimeError for another status: what is refused costs something else."""
+        path, _, query = self.path.partition("?")
+        environ = {
+            **_ENVIRON,
+            "REQUEST_METHOD": self.method,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "CONTENT_LENGTH": str(len(self.body)),
+            "wsgi.input": io.BytesIO(self.body),
+        }
+        if self.token:
+            environ["HTTP_AUTHORIZATION"] = f"Bearer {self.token}"
+        told: list[str] = []
+
+        def start(
+            status: str, headers: list[tuple[str, str]], fault: Any = None, /
+        ) -> Callable[[bytes], object]:
+            told.append(status)
+            return io.BytesIO().write
+
+        response: Any = handler(environ, start)
+        body = b"".join(response)
+        response.close()
+        status = int(told[0].split()[0])
+        if status != self.status:
+            raise RuntimeError(f"{self.method} {self.path}: {status} {body[:500]!r}")
+        return Answer(status, body)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A merchant's backend with its key and a token."""
+
+    merchant: Merchant
+    credentials: bytes
+    token: str
+
+    @classmethod
+    def of_new_merchant(cls, name: str) -> "Backend":
+        made = provisioning.create_merchant(name, email=f"{name.lower()}@acme.example")
+        grant = {"grant_type": "client_credentials", "client_id": made.client_id}
+        credentials = json.dumps(grant | {"client_secret": made.client_secret}).encode()
+        token = json.loads(Call("POST", "/oauth/token", body=credentials).made().body)["access_token"]
+        return cls(made.merchant, credentials, token)
+
+    def new_token(self) -> Call:
+        return Call("POST", "/oauth/token", body=self.credentials)
+
+    def get(self, path: str) -> Call:
+        return Call("GET", f"{API}/{path}", token=self.token)
+
+    def post(self, path: str, body: object, status: int = 200) -> Call:
+        return Call("POST", f"{API}/{path}", status, json.dumps(body).encode(), self.token)
+
+    def create(self) -> Call:
+        """An order of five lines."""
+        return self.post("checkouts", order(), status=201)
+
+
+def order() -> dict[str, Any]:
+    """A creation request of five lines, £450.00."""
+    lines = [factories.item(item_ref=f"ticket-{n}", custom_data={"event_id": "E-71"}) for n in range(5)]
+    return factories.order(items=lines, total_amount=5 * 9000)
+
+
+def use(name: str) -> None:
+    """Let this process work on the database of that name from now on; it is made when missing."""
+    wrapper: Any = connections["default"]
+    is_new = name not in _made
+    if is_new:
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"')
+        _made.append(name)
+    wrapper.close()
+    wrapper.close_pool()
+    wrapper.settings_dict["NAME"] = name
+    ContentType.objects.clear_cache()
+    switches.forget()
+    if is_new:
+        call_command("migrate", verbosity=0)
+
+
+_made: list[str] = []
+
+
+def log_to(path: Path) -> None:
+    """Let every log line be written as in production, but not among the bench's own."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setStream(path.open("a"))
+
+
+def warm(calls: Sequence[Call]) -> None:
+    """Make calls that nobody measures."""
+    for call in calls:
+        call.made()

@@ -1,0 +1,157 @@
+"""Open holds in bulk, with everything that belongs to them here and in the bank's books, so that voiding succeeds."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import connection
+from uuid_utils.compat import uuid7
+
+from checkout.models import Change, Checkout, Item
+from config.lib import clock, crypto
+from payments.models import Merchant, Operation, Payment
+from payments.provider import Verdict
+from payments.providers.sandbox.models import Call, CardToken, Charge
+from webhooks.models import Event, EventType
+
+FAR = timedelta(hours=1)
+AMOUNT = 9000
+CHUNK = 2000
+
+_HOLD = """
+UPDATE checkout_checkout c
+SET status = 'authorized', payment_id = p.id, authorized_at = c.created_at, capture_before = %(until)s
+FROM payments_payment p WHERE p.subject = c.id AND c.merchant_id = %(merchant)s
+"""
+_SPREAD = """
+UPDATE checkout_checkout c
+SET capture_before = %(start)s::timestamptz + make_interval(secs => %(within)s::float * n.place / %(count)s),
+    authorized_at = %(start)s::timestamptz - interval '2 minutes'
+FROM (
+    SELECT id, row_number() OVER (ORDER BY id) AS place FROM checkout_checkout WHERE merchant_id = %(merchant)s
+) n
+WHERE c.id = n.id
+"""
+
+
+def make(merchant: Merchant, count: int) -> None:
+    """Hold a card for `count` orders of the merchant, for an hour."""
+    now = clock.now()
+    for start in range(0, count, CHUNK):
+        _make(merchant, min(CHUNK, count - start), now)
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLD, {"until": now + FAR, "merchant": merchant.pk})
+        cursor.execute("ANALYZE")
+
+
+def spread(merchant: Merchant, count: int, *, start: datetime, within: float) -> None:
+    """Let the holds end one after the other, from `start` on, within so many seconds."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SPREAD, {"merchant": merchant.pk, "count": count, "start": start, "within": within})
+
+
+def _make(merchant: Merchant, count: int, now: datetime) -> None:
+    ids = [(uuid7(), uuid7()) for _ in range(count)]
+    _make_orders(merchant, [checkout_uuid for checkout_uuid, _ in ids], now)
+    Payment.objects.bulk_create(
+        Payment(
+            id=payment_uuid,
+            merchant=merchant,
+            subject=checkout_uuid,
+            checkout_uuid=checkout_uuid,
+            amount=AMOUNT,
+            currency="GBP",
+            status="authorized",
+            card_token=payment_uuid.hex,
+            card_brand="Visa",
+            card_last4="4242",
+        )
+        for checkout_uuid, payment_uuid in ids
+    )
+    operations = Operation.objects.bulk_create(
+        Operation(
+            payment_id=payment_uuid,
+            kind="authorize",
+            amount=AMOUNT,
+            state="succeeded",
+            attempts=1,
+            actor="bench",
+            created_at=now,
+            ended_at=now,
+        )
+        for _, payment_uuid in ids
+    )
+    _make_charges(merchant, ids, operations)
+
+
+def _make_orders(merchant: Merchant, ids: list[UUID], now: datetime) -> None:
+    Checkout.objects.bulk_create(
+        Checkout(
+            id=checkout_uuid,
+            merchant=merchant,
+            merchant_order_id="A-20417",
+            amount=AMOUNT,
+            currency="GBP",
+            return_url="https://shop.example/thanks",
+            cancel_url="https://shop.example/basket",
+            created_at=now,
+            payable_until=now + FAR,
+        )
+        for checkout_uuid in ids
+    )
+    Item.objects.bulk_create(
+        Item(
+            checkout_id=checkout_uuid,
+            position=0,
+            item_ref="ticket-1",
+            name="Standing ticket",
+            quantity=4,
+            unit_price=AMOUNT // 4,
+            currency="GBP",
+            category="ticket",
+        )
+        for checkout_uuid in ids
+    )
+    Change.objects.bulk_create(
+        Change(checkout_id=checkout_uuid, origin=origin, to=to, actor="bench", created_at=now)
+        for checkout_uuid in ids
+        for origin, to in (("", "created"), ("created", "authorized"))
+    )
+    Event.objects.bulk_create(
+        Event(
+            merchant=merchant,
+            type=EventType.AUTHORIZED,
+            checkout_uuid=checkout_uuid,
+            body=b"{}",
+            created_at=now,
+            valid_until=now + FAR,
+        )
+        for checkout_uuid in ids
+    )
+
+
+def _make_charges(merchant: Merchant, ids: list[tuple[UUID, UUID]], operations: list[Operation]) -> None:
+    tokens = CardToken.objects.bulk_create(
+        CardToken(
+            digest=crypto.digest(payment_uuid.hex),
+            subject=checkout_uuid,
+            last4="4242",
+            brand="Visa",
+            fingerprint="4242",
+        )
+        for checkout_uuid, payment_uuid in ids
+    )
+    charges = Charge.objects.bulk_create(
+        Charge(
+            payment=payment_uuid,
+            account=merchant.pk,
+            token=token,
+            amount=AMOUNT,
+            currency="GBP",
+            state="held",
+        )
+        for (_, payment_uuid), token in zip(ids, tokens, strict=True)
+    )
+    Call.objects.bulk_create(
+        Call(key=operation.pk, kind="authorize", charge=charge, amount=AMOUNT, verdict=Verdict.SUCCEEDED)
+        for operation, charge in zip(operations, charges, strict=True)
+    )

@@ -1,0 +1,109 @@
+"""How late the void of a hold is: 10,000 holds that end within ten seconds, a worker and a beat as in `make run`.
+
+A checkout's `voided_at`, and the time of its line of history, say when it ended by right: the deadline itself. When
+it really happened is the commit of the transaction that wrote that line, by the database's clock:
+pg_xact_commit_timestamp of its xmin, which the bench's PostgreSQL keeps. The merchant has no webhook subscription
+here, so nothing else is sent.
+"""
+
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import redis
+from django.conf import settings
+from django.db import connection
+from psycopg import conninfo
+
+from checkout.models import Checkout
+from config.lib import clock
+from config.local import engines
+from payments.models import Merchant
+from tests.bench.api import app, holds, report
+from tests.journeys import polling
+from tests.journeys.deployment import Deployment
+
+HOLDS = 10_000
+WITHIN = 10.0  # seconds in which they end
+AHEAD = 5.0  # seconds from the spreading to the first end
+PATIENCE = 240.0  # seconds after the last end until the rest is given up
+PARTS = ("worker", "beat")
+P99 = 1.2
+LOOK = 2.0  # seconds from one look to the next
+# What is still held has waited until now, at least.
+_LAGS = """
+SELECT percentile_cont(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY lag), count(*) FILTER (WHERE is_voided)
+FROM (
+    SELECT h.id IS NOT NULL AS is_voided,
+           extract(epoch FROM coalesce(pg_xact_commit_timestamp(h.xmin), clock_timestamp()) - c.capture_before)::float
+               AS lag
+    FROM checkout_checkout c LEFT JOIN checkout_change h ON h.checkout_id = c.id AND h.to = 'voided'
+    WHERE c.merchant_id = %s
+) lags
+"""
+
+
+def run(folder: Path, scale: float) -> None:
+    """Print p50, p99 and the longest lag."""
+    app.log_to(folder / "lag.log")
+    app.use("lag")
+    merchant = Merchant.objects.create(name="Lag")
+    count = max(100, round(HOLDS * scale))
+    report.progress(f"making {count:,} holds")
+    holds.make(merchant, count)
+    deployment = _deployment(folder)
+    try:
+        _start(deployment, folder)
+        _let_end(merchant, count)
+        _print(merchant, count)
+        if not deployment.are_alive():
+            raise RuntimeError("worker or beat ended by itself")
+    finally:
+        deployment.end()
+
+
+def _deployment(folder: Path) -> Deployment:
+    url = conninfo.conninfo_to_dict(os.environ["DATABASE_URL"])
+    address = f"postgresql://{url['user']}@/lag?host={url['host']}"
+    variables = {**os.environ, "DATABASE_URL": address}
+    return Deployment(folder, engines.Engines(address, settings.REDIS_URL, None), variables)
+
+
+def _start(deployment: Deployment, folder: Path) -> None:
+    """Return when the worker is ready; what the bench has asked of one before is forgotten."""
+    with redis.Redis.from_url(settings.REDIS_URL) as broker:
+        broker.flushall()
+    for part in PARTS:
+        deployment.start(part)
+    log = folder / "worker.log"
+    polling.until(lambda: b" ready." in log.read_bytes(), within=60, what="the worker")
+    time.sleep(2)  # its pumps have begun
+
+
+def _let_end(merchant: Merchant, count: int) -> None:
+    """Spread the ends, and wait until none is held any more, or for as long as is sensible."""
+    first = clock.now() + timedelta(seconds=AHEAD)
+    holds.spread(merchant, count, start=first, within=WITHIN)
+    if clock.now() >= first:
+        raise RuntimeError(f"{AHEAD:g} s were not enough to spread {count:,} holds")
+    last, looks = first + timedelta(seconds=WITHIN), 0
+    while held := Checkout.objects.filter(merchant=merchant, status="authorized").count():
+        late = (clock.now() - last).total_seconds()
+        if looks % 5 == 0:
+            report.progress(f"{held:,} held, {late:+.0f} s after the last end")
+        if late > PATIENCE:
+            return
+        looks += 1
+        time.sleep(LOOK)
+
+
+def _print(merchant: Merchant, count: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_LAGS, [merchant.pk])
+        (p50, p99, longest), voided = cursor.fetchone()
+    judged = report.judged("void lag, p99 s", p99, P99)
+    row = (f"{voided:,} of {count:,}", f"{p50:.2f}", judged, f"{longest:.2f}")
+    report.table(("voids", "p50 s", "p99 s", "longest s"), [row])
+    if voided != count:
+        report.miss(f"void lag: {count - voided:,} of {count:,} holds were still held at the end")

@@ -1,0 +1,30 @@
+"""A delivery log to list: events that were delivered, one attempt each."""
+
+from datetime import datetime, timedelta
+
+from payments.models import Merchant
+from webhooks import outbox
+from webhooks.models import Attempt, Delivery, EventType, Subscription
+
+
+def write(merchant: Merchant, *, events: int, now: datetime) -> None:
+    """Subscribe the merchant to everything and log the deliveries."""
+    Subscription.objects.create(merchant=merchant, url="https://shop.example/hook", event_types=["*"])
+    for _ in range(events):
+        outbox.emit(merchant, EventType.TEST, {"message": "Hello"}, at=now)
+    waiting = Delivery.objects.filter(merchant=merchant)
+    Attempt.objects.bulk_create(
+        Attempt(
+            merchant=merchant,
+            delivery=delivery,
+            number=1,
+            event_type=EventType.TEST,
+            is_delivered=True,
+            started_at=now - timedelta(seconds=number),
+            ended_at=now,
+            http_status=200,
+            duration_ms=48,
+        )
+        for number, delivery in enumerate(waiting)
+    )
+    waiting.update(status=Delivery.Status.DELIVERED, attempt_count=1, next_attempt_at=None, ended_at=now)

@@ -1,0 +1,37 @@
+"""What everything is measured against: a bare Django view with one select.
+
+It is Django's own WSGI handler in this very process, with an empty chain of middlewares, that resolves an address
+in this module's URL conf to a view that reads one row by its primary key through the ORM and answers JSON. It uses
+the same settings, connection pool and request signals as the application: what differs is what the application adds.
+"""
+
+from uuid import UUID
+
+from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
+from django.http import HttpRequest, JsonResponse
+from django.test import override_settings
+from django.urls import path
+
+from payments.models import Merchant
+
+
+def view(request: HttpRequest, merchant_uuid: UUID) -> JsonResponse:
+    merchant = Merchant.objects.get(pk=merchant_uuid)
+    return JsonResponse({"id": merchant.pk, "name": merchant.name})
+
+
+urlpatterns = [path("bare/<uuid:merchant_uuid>", view)]
+
+
+class _BareRequest(WSGIRequest):
+    urlconf = __name__
+
+
+class BareHandler(WSGIHandler):
+    """Serves this module's addresses, with no middleware."""
+
+    request_class = _BareRequest
+
+    def __init__(self) -> None:
+        with override_settings(MIDDLEWARE=[]):
+            super().__init__()

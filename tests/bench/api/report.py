@@ -1,0 +1,56 @@
+"""What the bench prints: progress, figures with their budgets, and at the end what was missed."""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+_started = time.monotonic()
+_missed: list[str] = []
+
+
+def title(text: str) -> None:
+    """Begin a section; the load tells what else this machine does."""
+    print(f"\n== {text} == (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)", flush=True)
+
+
+def progress(text: str) -> None:
+    """Say what is being done, for whoever waits."""
+    sys.stderr.write(f"{time.monotonic() - _started:7.0f} s  {text}\n")
+
+
+def line(text: str) -> None:
+    """Say a fact that has no budget."""
+    print(text, flush=True)
+
+
+def judged(what: str, figure: float, budget: float | None) -> str:
+    """Return a figure with its budget and the verdict; what is over budget is missed."""
+    if budget is None:
+        return f"{figure:8.2f}"
+    if figure > budget:
+        miss(f"{what}: {figure:.2f}, budget {budget:g}")
+    return f"{figure:8.2f} ≤ {budget:<4g} {'MISSED' if figure > budget else 'ok':<6}"
+
+
+def miss(what: str) -> None:
+    """Note what was missed, for the verdict."""
+    _missed.append(what)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns, the first to the left."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        first, *rest = [(cell, width) for cell, width in zip(row, widths, strict=True)]
+        cells = [f"{first[0]:<{first[1]}}", *(f"{cell:>{width}}" for cell, width in rest)]
+        print("  ".join(cells).rstrip(), flush=True)
+
+
+def conclude() -> int:
+    """Print what was missed; return the exit code."""
+    print("\n== verdict ==")
+    for miss in _missed:
+        line(f"MISSED  {miss}")
+    line(f"{len(_missed)} budgets missed" if _missed else "Every budget is met.")
+    return 1 if _missed else 0

@@ -1,0 +1,165 @@
+"""CPU time and statements of each request, against a bare view with one select."""
+
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from checkout import creation, transitions
+from checkout.creation import Order
+from config.lib import clock
+from payments.cause import Cause
+from payments.provider import CardUse
+from payments.providers.sandbox import bank
+from tests.bench.api import app, log_rows, report, statements
+from tests.bench.api.app import Backend, Call
+from tests.bench.api.reference import BareHandler
+from tests.bench.api.statements import ProviderShare
+
+ROUNDS, REPEATED = 41, 20
+BATCH, REFERENCES = 5, 12  # of a request's calls, and of the reference's, before they alternate
+COUNTED = 9  # calls whose statements are counted; the switches are read anew in one of them now and then
+Calls = Sequence[Call]
+
+
+class Request(NamedTuple):
+    """A row of the table: the budgets of DESIGN.md 11 (refund and deliveries: our own), and how it is called."""
+
+    name: str
+    cpu_budget: float
+    statement_budget: int | None
+    calls: Callable[[int], Calls]
+
+
+class Merchant:
+    """Makes the calls, in the order of the table: what is captured was paid before, what is refunded captured."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._held: list[str] = []
+        self._captured = self._pay()
+        self._take(self._captured).made()
+        self._refunds = 0
+
+    def table(self) -> Sequence[Request]:
+        return (
+            Request("token", 4, None, lambda times: [self._backend.new_token()] * times),
+            Request("create, 5 items", 8, 8, lambda times: [self._backend.create()] * times),
+            Request("read", 3.5, 3, lambda times: [self._backend.get(f"checkouts/{self._captured}")] * times),
+            Request("capture", 10, 16, self._capture),
+            Request("refund", 8, None, self._refund),
+            Request("deliveries, 50 rows", 8, None, lambda times: [self._deliveries()] * times),
+        )
+
+    def _pay(self) -> str:
+        """Make an order and hold a card for it, as the hosted page does."""
+        cause = Cause("bench")
+        made = creation.create(self._backend.merchant, Order(**app.order()), cause=cause)
+        token = bank.tokenise(subject=made.pk, number="4242424242424242")
+        transitions.authorize(made.pk, card=CardUse(token), lead=None, cause=cause)
+        return str(made.pk)
+
+    def _take(self, checkout_uuid: str) -> Call:
+        return self._backend.post(f"checkouts/{checkout_uuid}/capture", {})
+
+    def _capture(self, times: int) -> Calls:
+        self._held = [self._pay() for _ in range(times)]
+        return [self._take(checkout_uuid) for checkout_uuid in self._held]
+
+    def _refund(self, times: int) -> Calls:
+        self._refunds += 1
+        return [
+            self._backend.post(
+                f"checkouts/{checkout_uuid}/refund",
+                {"merchant_refund_ref": f"r-{self._refunds}-{number}", "reason": "Show cancelled"},
+                status=204,
+            )
+            for number, checkout_uuid in enumerate(self._held[:times])
+        ]
+
+    def _deliveries(self) -> Call:
+        return self._backend.get("webhooks/deliveries")
+
+
+def run(folder: Path, scale: float) -> None:
+    """Print the table: medians of the rounds, and beside them the least of all rounds over the least bare view.
+
+    Work of others on the same cores slows the reference more than the rest, so that it flatters: see the load.
+    """
+    app.log_to(folder / "requests.log")
+    app.use("requests")
+    backend = Backend.of_new_merchant("Acme")
+    log_rows.write(backend.merchant, events=60, now=clock.now())
+    table = Merchant(backend).table()
+    with ProviderShare().watched() as share:
+        counts = {request.name: _count(request.calls(COUNTED), share) for request in table}
+        ratios, costs = _measure(backend, table, max(3, round(ROUNDS * scale)), share)
+    bare, rows = costs["bare"], []
+    for request in table:
+        cost, ratio = costs[request.name], statistics.median(ratios[request.name])
+        times = report.judged(f"{request.name}, × bare view", ratio, request.cpu_budget)
+        sent = report.judged(f"{request.name}, statements", counts[request.name], request.statement_budget)
+        rows.append((request.name, _milliseconds(cost), times, f"{min(cost) / min(bare):.2f}", sent))
+    heads = ("request", "CPU ms", "× bare view", "× at the quietest", "statements")
+    report.table(heads, [("bare view", _milliseconds(bare), "", "", ""), *rows])
+
+
+def _milliseconds(costs: Sequence[float]) -> str:
+    return f"{1000 * statistics.median(costs):.2f}"
+
+
+def _count(calls: Calls, share: ProviderShare) -> int:
+    """Return the usual number of statements."""
+    counts = []
+    for call in calls:
+        with statements.recorded(share) as sent:
+            call.made()
+        counts.append(len(sent))
+    return statistics.median_low(counts)
+
+
+def _measure(
+    backend: Backend, table: Sequence[Request], rounds: int, share: ProviderShare
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Return ratios and CPU seconds, one a round."""
+    bare, bare_call = BareHandler(), Call("GET", f"/bare/{backend.merchant.pk}")
+    ratios, costs = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+    for number in range(rounds + 1):
+        for request in table:
+            calls = request.calls(REPEATED)
+            cost, reference = _costs(calls, share, lambda: bare_call.made(bare))
+            if number:  # the first round warms up
+                costs[request.name].append(cost)
+                costs["bare"].append(reference)
+                ratios[request.name].append(cost / reference)
+        if number % 10 == 1:
+            report.progress(f"round {number} of {rounds}")
+    return ratios, costs
+
+
+def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) -> tuple[float, float]:
+    """Return the CPU seconds of a call, without the provider's, and of a reference.
+
+    They alternate in small batches: a machine that is slow for a moment is slow for both. What comes first in a
+    batch finds the processor's caches full of the other kind, and is not measured, on either side.
+    """
+    bare = used = 0.0
+    for start in range(0, len(calls), BATCH):
+        reference()
+        bare += _cpu([reference] * REFERENCES)
+        first, *others = calls[start : start + BATCH]
+        first.made()
+        share.seconds = 0.0
+        used += _cpu([call.made for call in others]) - share.seconds
+    batches = len(calls) // BATCH
+    return used / (batches * (BATCH - 1)), bare / (batches * REFERENCES)
+
+
+def _cpu(acts: Sequence[Callable[[], object]]) -> float:
+    """Return what the whole process has used, threads that were woken too."""
+    began = time.process_time()
+    for act in acts:
+        act()
+    return time.process_time() - began

@@ -1,0 +1,61 @@
+"""The statements that a request sends, and the provider's own part of it."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from unittest import mock
+
+from django.db import connection
+
+from payments import provider
+
+SAVEPOINTS = ("SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT")
+
+
+class Statement(NamedTuple):
+    sql: str
+    parameters: Any
+    in_transaction: bool
+
+
+class ProviderShare:
+    """Watches the calls to the provider, which lives in this process here: their CPU seconds are not ours."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.is_asked = False
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator["ProviderShare"]:
+        bank = provider.current()
+        with contextlib.ExitStack() as stack:
+            for verb in ("capture", "look_up"):
+                watching = self._watching(getattr(bank, verb))
+                stack.enter_context(mock.patch.object(bank, verb, watching))
+            yield self
+
+    def _watching(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(*arguments: Any) -> Any:
+            self.is_asked, started = True, time.thread_time()
+            try:
+                return verb(*arguments)
+            finally:
+                self.seconds += time.thread_time() - started
+                self.is_asked = False
+
+        return asked
+
+
+@contextlib.contextmanager
+def recorded(share: ProviderShare | None = None) -> Iterator[list[Statement]]:
+    """Yield the list that every statement but the provider's is added to. BEGIN and COMMIT never come here."""
+    sent: list[Statement] = []
+
+    def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        if not (share and share.is_asked) and not sql.startswith(SAVEPOINTS):
+            sent.append(Statement(sql, parameters, connection.in_atomic_block))
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(note):
+        yield sent

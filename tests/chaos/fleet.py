@@ -1,0 +1,127 @@
+"""Workers and beats alone, each started and broken by hand, on a PostgreSQL that can be stopped as it stands."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from config.local import engines, environment, servers
+from tests.chaos.world import COMMIT_FIRST, World
+from tests.journeys import polling, service
+from tests.journeys.deployment import Part
+from tests.journeys.service import ROOT
+
+START_SECONDS = 60
+END_SECONDS = 20  # of a worker that drains
+# The monotonic clock is right: what is off is the time of day.
+WRONG_CLOCK = {"DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": f"{ROOT / 'tests' / 'chaos' / 'clock_off'}:{ROOT}"}
+
+
+class Fleet(World):
+    """A world whose parts a test starts one by one: no web, no bank, and nobody starts what has died."""
+
+    def __init__(
+        self, folder: Path, own: engines.Engines, variables: Mapping[str, str], postgres: servers.Server
+    ) -> None:
+        super().__init__(folder, own, variables, own)
+        self._postgres = postgres
+        worker, beat = self.parts["worker"], self.parts["beat"]
+        second = [
+            text if text != str(folder / "beat") else str(folder / "second-beat") for text in beat.command
+        ]
+        self.parts = {"beat": beat, "second beat": Part(second, beat.variables)}
+        self._worker = worker
+
+    def migrate(self) -> None:
+        command = (sys.executable, "manage.py", "migrate", "--verbosity", "0")
+        subprocess.run(command, env=self.variables, cwd=ROOT, check=True)
+        self.rows(COMMIT_FIRST)
+
+    def make_whole(self) -> None:
+        """Return when two workers and a beat run, and nothing else; whoever has died is started again."""
+        self.mend_redis()
+        for name, process in list(self._running.items()):
+            self.thaw(name)
+            if name not in ("one", "two", "beat") or process.poll() is not None:
+                self.kill(name)
+        if "beat" not in self._running:
+            self.start("beat")
+        self.start_workers(*({"one", "two"} - set(self._running)))
+
+    def mend_redis(self) -> None:
+        if not self._is_redis_whole:
+            self.engines.stop_redis()
+            self.engines.start_redis()
+            self._is_redis_whole = True
+
+    def start_workers(self, *names: str, clock: str = "") -> None:
+        """Return when workers of these names are ready; `clock` is how far theirs is off, as +30s."""
+        wrong = ("faketime", "-f", clock) if clock else ()
+        changed = WRONG_CLOCK if clock else {}
+        for name in names:
+            self.parts[name] = Part((*wrong, *self._worker.command), {**self._worker.variables, **changed})
+            self.start(name)
+        for name in names:
+            polling.until(partial(self._is_ready, name), within=START_SECONDS, what=f"{name} ready")
+
+    def _is_ready(self, name: str) -> bool:
+        return b" ready." in (self._folder / f"{name}.log").read_bytes()
+
+    def retire(self, name: str) -> int:
+        """Ask a worker to end, as a deploy does; return its exit code once it has."""
+        process = self._running.pop(name)
+        process.terminate()
+        return process.wait(END_SECONDS)
+
+    def kill_all(self) -> None:
+        for name in list(self._running):
+            self.thaw(name)
+            self.kill(name)
+
+    def stop_postgres(self) -> None:
+        """Let PostgreSQL drop everything at once, as when its machine dies."""
+        pid_file = self._folder / "engine" / "postgres" / "postmaster.pid"
+        os.kill(int(pid_file.read_text().splitlines()[0]), signal.SIGQUIT)
+        self._postgres.stop()
+
+    def start_postgres(self) -> None:
+        self._postgres.start()
+
+
+@contextlib.contextmanager
+def _postgres(folder: Path) -> Iterator[tuple[servers.Server, str]]:
+    """A PostgreSQL and its address."""
+    folder.mkdir(mode=0o700)
+    with tempfile.TemporaryDirectory(prefix="checkout-") as sockets, (folder / "lock").open("w") as lock:
+        server = servers.postgres(servers.Place(folder, Path(sockets), lock.fileno(), durable=False))
+        server.start()
+        try:
+            yield server, f"postgresql://checkout@/checkout?host={sockets}"
+        finally:
+            server.stop()
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Fleet]:
+    """Run a fleet without a worker until the block ends."""
+    port, shop_port = service.free_ports()
+    points = folder / "points"
+    points.mkdir()
+    given = service.bare_environment(PORT=port, SHOP_PORT=shop_port, FAIL_POINTS=str(points))
+    variables = environment.of_run(given, folder)
+    with (
+        _postgres(folder / "engine") as (postgres, database_url),
+        engines.running(folder, durable=False, database_url=database_url) as own,
+    ):
+        variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
+        fleet = Fleet(folder, own, variables, postgres)
+        fleet.migrate()
+        try:
+            yield fleet
+        finally:
+            fleet.kill_all()

@@ -1,0 +1,40 @@
+"""A worker stopped between an answer and its record, and continued when its deliveries are others' by then."""
+
+import time
+
+from tests.chaos.load import Load
+from tests.chaos.world import World
+from tests.journeys import polling
+
+WITHIN = 20.0
+A_WHILE = 0.7  # enough for a record that is not refused
+
+
+def stop_before_it_records(world: World, load: Load, worker: str) -> None:
+    """Stop the worker, whose requests fill the endpoints, when it has one answer; let it be sent all the others."""
+    endpoint = load.endpoints[0]
+    first = endpoint.posts[0]
+    aim = f"webhook_answered.{load.delivery_of(first.event_id)}"
+    world.arm(aim, "sleep 2")
+    endpoint.hold(lambda post: post.event_id != first.event_id)
+    polling.until(lambda: not world.is_armed(aim), within=WITHIN, what="the first answer")
+    world.freeze(worker)
+    for one in load.endpoints:
+        one.hold(lambda post: post.attempt > 1)
+    polling.until(lambda: not any(one.at_once for one in load.endpoints), within=WITHIN, what="all answers")
+
+
+def continue_in_vain(world: World, load: Load, worker: str) -> None:
+    """Continue the worker while others' attempts are in flight: nothing that it records may change a row."""
+    ids = [load.delivery_of(post.event_id) for post in load.endpoints[0].posts[:2]]
+    before = load.attempts(), load.deliveries()
+    for delivery_id in ids:
+        world.arm(f"webhook_recorded.{delivery_id}", "sleep 0")
+    aim = f"webhook_answered.{ids[1]}"
+    world.arm(aim, "sleep 0")
+    world.thaw(worker)
+    polling.until(lambda: not world.is_armed(aim), within=WITHIN, what="the late worker's record")
+    time.sleep(A_WHILE)
+    refused = [world.disarm(f"webhook_recorded.{delivery_id}") for delivery_id in ids]
+    assert refused == [True, True], "a late result was recorded"
+    assert (load.attempts(), load.deliveries()) == before

@@ -1,0 +1,107 @@
+"""What may break under deliveries, with leases that end when the test says so."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chaos import emitting, late
+from tests.chaos import load as loads
+from tests.chaos.emitting import Emitter
+from tests.chaos.load import AUTHORIZED, BOTH, CAP_URGENT, Load
+from tests.chaos.world import World
+from tests.journeys import polling
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+AT_ONCE = CAP_URGENT
+SETTLED = 20.0
+WORKERS = ("worker", "second worker")
+
+
+@pytest.fixture(scope="module")
+def emitter(whole: tuple[World, Service]) -> Iterator[Emitter]:
+    with emitting.emitting(whole[0].variables) as emitter:
+        yield emitter
+
+
+@pytest.fixture
+def world(whole: tuple[World, Service]) -> Iterator[World]:
+    """The world, with nothing left frozen."""
+    yield whole[0]
+    for worker in WORKERS:
+        whole[0].thaw(worker)
+
+
+@pytest.fixture
+def load(world: World, emitter: Emitter) -> Iterator[Load]:
+    """One endpoint; whatever broke, it saw what the log says, and every event."""
+    with loads.loading(emitter, world.rows, endpoints=1) as load:
+        yield load
+        assert load.violations() == []
+
+
+def held_by_worker(world: World, load: Load, count: int) -> None:
+    """The endpoint is full of requests of the one worker; the other one is there again."""
+    world.freeze("second worker")
+    load.endpoints[0].hold()
+    load.emit(count, AUTHORIZED).result()
+    load.held(AT_ONCE, within=SETTLED)
+    world.thaw("second worker")
+
+
+class TestValkeyFlushed:
+    def test_under_load_nothing_is_lost_and_nothing_sent_twice(self, world: World, load: Load) -> None:
+        load.emit(20, *BOTH).result()
+        for worker in WORKERS:
+            world.freeze(worker)
+        load.emit(40, *BOTH).result()
+        world.flush_redis()  # with every wake-up that nobody could take
+        for worker in WORKERS:
+            world.thaw(worker)
+        load.settled(within=SETTLED)
+        assert not load.again() and not load.lost()
+
+
+class TestWorkerStopped:
+    def test_beyond_its_lease_has_its_late_results_refused(self, world: World, load: Load) -> None:
+        held_by_worker(world, load, AT_ONCE)
+        cut_off = set(load.posts())
+        late.stop_before_it_records(world, load, "worker")
+        load.end_leases()
+        polling.until(lambda: load.lost() == cut_off, within=SETTLED, what="the end of the leases")
+        load.hasten()
+        load.held(AT_ONCE, within=SETTLED)
+        late.continue_in_vain(world, load, "worker")
+        load.release()
+        load.settled(within=SETTLED)
+        assert load.lost() == cut_off
+        assert set(load.posts()) - cut_off == {(event_id, 2) for event_id, _ in cut_off}
+
+
+class TestWorkerKilled:
+    def test_while_the_receiver_holds_its_requests(self, world: World, load: Load) -> None:
+        held_by_worker(world, load, AT_ONCE + 10)
+        cut_off = set(load.posts())
+        world.kill("worker")
+        load.release()
+        load.end_leases()
+        load.settled(within=SETTLED, hastened=True)
+        assert load.lost() == cut_off and len(cut_off) == AT_ONCE
+        assert load.again() == {event_id for event_id, _ in cut_off}
+
+    @pytest.mark.parametrize(
+        "point", ["webhook_answered", pytest.param("webhook_recorded", marks=pytest.mark.long)]
+    )
+    def test_between_the_answer_and_the_record(self, world: World, load: Load, point: str) -> None:
+        load.endpoints[0].hold()
+        load.emit(AT_ONCE, AUTHORIZED).result()
+        load.held(AT_ONCE, within=SETTLED)
+        answered = load.posts()[0]
+        aim = f"{point}.{load.delivery_of(answered[0])}"
+        world.arm(aim, "kill")
+        load.release()
+        polling.until(lambda: not world.is_armed(aim), within=SETTLED, what=f"death at {point}")
+        load.end_leases()
+        load.settled(within=SETTLED, hastened=True)
+        assert answered in load.lost()
+        assert load.again() == {event_id for event_id, _ in load.lost()}

@@ -1,0 +1,224 @@
+"""What may break under deliveries for as long as it really takes: leases of 30 s, a minute without a beat."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http import HTTPStatus
+
+import pytest
+
+from tests.chaos import emitting, late
+from tests.chaos import fleet as fleets
+from tests.chaos import load as loads
+from tests.chaos.emitting import Emitter
+from tests.chaos.endpoint import Endpoint, Post
+from tests.chaos.fleet import Fleet
+from tests.chaos.load import AUTHORIZED, BOTH, CAP_URGENT, VOIDED, Load
+from tests.journeys import polling
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+AT_ONCE = CAP_URGENT
+PROMPT = 3.0  # seconds after its time by the policy within which an attempt starts, whatever is broken
+SETTLED = 30.0
+DOWN_SECONDS = 0.5
+LEASE_SECONDS = 30
+LEASE_OVER = (LEASE_SECONDS, LEASE_SECONDS + PROMPT)
+
+
+@pytest.fixture(scope="module")
+def _fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Fleet, Emitter]]:
+    with (
+        fleets.running(tmp_path_factory.mktemp("fleet")) as fleet,
+        emitting.emitting(fleet.variables) as emitter,
+    ):
+        yield fleet, emitter
+
+
+@pytest.fixture
+def fleet(_fleet: tuple[Fleet, Emitter]) -> Fleet:
+    """Two workers, one and two, and a beat."""
+    _fleet[0].make_whole()
+    return _fleet[0]
+
+
+@pytest.fixture
+def new_load(fleet: Fleet, _fleet: tuple[Fleet, Emitter]) -> Iterator[Callable[[int], Load]]:
+    """Makes a load on so many endpoints; whatever broke, they saw what the log says, and every event."""
+    with ExitStack() as stack:
+        made: list[Load] = []
+
+        def load(endpoints: int) -> Load:
+            made.append(stack.enter_context(loads.loading(_fleet[1], fleet.rows, endpoints=endpoints)))
+            return made[-1]
+
+        yield load
+        assert [rule for load in made for rule in load.violations()] == []
+
+
+def refuse_some(load: Load) -> None:
+    """Let the first attempt of every other checkout.authorized fail, so that a second one comes due by itself."""
+
+    def status(post: Post) -> int:
+        fails = post.attempt == 1 and post.event_type == AUTHORIZED and int(post.event_id[-1], 16) % 2
+        return HTTPStatus.INTERNAL_SERVER_ERROR if fails else HTTPStatus.OK
+
+    for one in load.endpoints:
+        one.status = status
+
+
+def is_repeated_as_planned(load: Load) -> None:
+    """What was sent again had been refused: nothing was lost, and nothing sent twice."""
+    refused = {event_id for (event_id, _), (_, status, _) in load.attempts().items() if status == 500}
+    assert not load.lost() and not load.never_left()
+    assert load.again() == refused
+    assert refused
+
+
+class TestMinute:
+    """Several faults at once, for time's sake."""
+
+    def test_without_a_beat_in_which_the_leases_of_a_stopped_and_a_killed_worker_run_out(
+        self, fleet: Fleet, new_load: Callable[[int], Load]
+    ) -> None:
+        fleet.kill("beat")
+        stopped, killed = new_load(1), new_load(1)
+        fill(fleet, stopped, idle="two")
+        late.stop_before_it_records(fleet, stopped, "one")
+        fleet.thaw("two")
+        fill(fleet, killed, idle=None)
+        fleet.kill("two")
+        killed.release()
+        cut_off = [set(load.posts()) for load in (stopped, killed)]
+        fleet.start_workers("three")
+        others = new_load(2)
+        refuse_some(others)
+        others.emit(240, *BOTH, every=0.25)
+
+        stopped.held(AT_ONCE, within=2 * LEASE_SECONDS)
+        late.continue_in_vain(fleet, stopped, "one")
+        stopped.release()
+        others.settled(within=3 * SETTLED)
+        is_repeated_as_planned(others)
+        assert others.lateness() < PROMPT
+        for load, lost in zip((stopped, killed), cut_off, strict=True):
+            load.settled(within=SETTLED)
+            assert load.lost() == lost and len(lost) == AT_ONCE
+            assert load.again() == {event_id for event_id, _ in lost}
+            assert not load.never_left()
+            first, *_, last = load.lost_after()
+            assert LEASE_OVER[0] <= first <= last <= LEASE_OVER[1]
+
+
+def fill(fleet: Fleet, load: Load, *, idle: str | None) -> None:
+    """Let the one worker that is not idle hold as many requests as the endpoint takes, with more waiting."""
+    if idle:
+        fleet.freeze(idle)
+    load.endpoints[0].hold()
+    load.emit(AT_ONCE + 10, AUTHORIZED).result()
+    load.held(AT_ONCE, within=SETTLED)
+
+
+class TestTwoBeats:
+    def test_send_nothing_twice(self, fleet: Fleet, new_load: Callable[[int], Load]) -> None:
+        load = new_load(2)
+        refuse_some(load)
+        fleet.start("second beat")
+        load.emit(100, *BOTH, every=0.02)
+        load.settled(within=SETTLED)
+        is_repeated_as_planned(load)
+        assert load.lateness() < PROMPT
+
+
+class TestClockOff:
+    @pytest.mark.parametrize("clock", ["+30s", "-30s"])
+    def test_of_one_worker_changes_nothing(
+        self, fleet: Fleet, new_load: Callable[[int], Load], clock: str
+    ) -> None:
+        load = new_load(2)
+        refuse_some(load)
+        for one in load.endpoints:
+            one.seconds = 1.5  # so that each worker's leases are seen by the other
+        fleet.kill("two")
+        fleet.start_workers("off", clock=clock)
+        load.emit(80, AUTHORIZED, every=0.03)
+        load.settled(within=SETTLED)
+        is_repeated_as_planned(load)
+        assert load.lateness() < 2 * PROMPT, "a full endpoint's next attempts wait for a place"
+        fleet.freeze("one")
+        alone = new_load(1)
+        alone.emit(40, *BOTH)
+        alone.settled(within=SETTLED)
+        assert not alone.again() and not alone.lost() and not alone.never_left()
+        assert alone.lateness() < PROMPT
+
+
+class TestValkeyAway:
+    @pytest.mark.parametrize("away", ["stop_redis", "silence_redis"])
+    def test_everything_is_sent_once_and_in_its_time(
+        self, fleet: Fleet, new_load: Callable[[int], Load], away: str
+    ) -> None:
+        load = new_load(2)
+        refuse_some(load)
+        getattr(fleet, away)()
+        load.emit(120, *BOTH, every=0.02).result()
+        load.settled(within=SETTLED)
+        fleet.mend_redis()
+        load.emit(60, VOIDED)
+        load.settled(within=SETTLED)
+        is_repeated_as_planned(load)
+        assert load.lateness() < PROMPT
+        assert fleet.are_alive(), "a part has ended by itself"
+
+
+class TestPostgresRestarted:
+    def test_in_the_middle_of_recording_loses_and_repeats_nothing(
+        self, fleet: Fleet, new_load: Callable[[int], Load]
+    ) -> None:
+        load = new_load(3)
+        load.emit(500, *BOTH, every=0.01)
+        for one in load.endpoints[:2]:
+            time.sleep(1)
+            restart_while_recording(fleet, load, one)
+        load.settled(within=2 * SETTLED)
+        assert not load.again()
+        assert load.lost() == load.never_left(), "a claim whose answer PostgreSQL could not give any more"
+
+
+def restart_while_recording(fleet: Fleet, load: Load, endpoint: Endpoint) -> None:
+    """Let PostgreSQL drop everything while a worker records an answer of the endpoint, and start it again."""
+    endpoint.hold()
+    before = len(endpoint.posts)
+    polling.until(lambda: len(endpoint.posts) > before, within=SETTLED, what="a request to hold")
+    aim = f"webhook_recorded.{load.delivery_of(endpoint.posts[-1].event_id)}"
+    fleet.arm(aim, "sleep 1")
+    endpoint.release()
+    polling.until(lambda: not fleet.is_armed(aim), within=SETTLED, what="a record that is not committed")
+    fleet.stop_postgres()
+    time.sleep(DOWN_SECONDS)
+    fleet.start_postgres()
+
+
+class TestDeploy:
+    def test_under_load_sends_everything_once(self, fleet: Fleet, new_load: Callable[[int], Load]) -> None:
+        load = new_load(4)
+        for seconds, one in zip((0.0, 0.1, 0.5, 1.5), load.endpoints, strict=True):
+            one.seconds = seconds
+        load.emit(600, *BOTH, every=0.02)
+        for old, new in (("one", "three"), ("two", "one")):
+            fleet.start_workers(new)
+            assert fleet.retire(old) == 0
+        load.settled(within=2 * SETTLED)
+        assert not load.again() and not load.lost() and not load.never_left()
+
+    def test_cuts_off_what_hangs_and_sends_it_again(
+        self, fleet: Fleet, new_load: Callable[[int], Load]
+    ) -> None:
+        load = new_load(1)
+        fill(fleet, load, idle="two")
+        hanging = set(load.posts())
+        fleet.thaw("two")
+        assert fleet.retire("one") == 0
+        load.release()
+        load.settled(within=SETTLED)
+        assert load.lost() == hanging and len(hanging) == AT_ONCE
+        assert load.again() == {event_id for event_id, _ in hanging}

@@ -1,0 +1,130 @@
+"""Which secrets sign a delivery: computed when it is signed, through rotation and revocation (SPEC.md 5.7)."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models import F
+
+from config.lib import clock
+from payments.models import Merchant
+from tests.conftest import Api
+from tests.webhooks.story import claim_one, record
+from webhooks import headers, outbox, signing, subscriptions
+from webhooks.models import Delivery, Event, EventType, SigningSecret, plain
+
+pytestmark = pytest.mark.django_db
+
+GRACE = timedelta(hours=2)
+
+
+@pytest.fixture
+def first(acme: Merchant) -> str:
+    """Acme's first secret."""
+    made = subscriptions.register(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
+    assert made.signing_secret is not None
+    return made.signing_secret
+
+
+def wait(merchant: Merchant) -> Event:
+    return outbox.emit(merchant, EventType.VOIDED, {}, at=clock.now())
+
+
+def signatures() -> list[str]:
+    """Claim the one delivery that is due; the v1 entries that go out with it, in their order."""
+    claimed = claim_one()
+    body = plain(claimed.event_type, claimed.body)
+    header = headers.signed(claimed, body)["X-Service-Signature"]
+    at, *entries = header.split(",")
+    assert at == f"t={int(claimed.claimed_at.timestamp())}"
+    record(claimed, 500, "HTTP 500")
+    Delivery.objects.update(next_attempt_at=clock.now())
+    return entries
+
+
+def by(*secrets: str) -> list[str]:
+    """What these secrets sign of the latest attempt, in this order."""
+    event = Event.objects.get()
+    attempt = event.deliveries.get().attempts.latest("number")
+    return signing.sign(secrets, event.plain_body, int(attempt.started_at.timestamp())).split(",")[1:]
+
+
+def pass_time(by_time: timedelta) -> None:
+    """Let so much time have passed for all secrets."""
+    SigningSecret.objects.update(expires_at=F("expires_at") - by_time)
+
+
+class TestRotation:
+    def test_has_both_sign_what_waited_before_it_newest_first(self, acme: Merchant, first: str) -> None:
+        wait(acme)
+        second = subscriptions.rotate(acme).signing_secret
+        assert signatures() == by(second, first)
+
+    def test_has_the_old_one_sign_for_two_hours_and_not_after(self, acme: Merchant, first: str) -> None:
+        wait(acme)
+        before = clock.now()
+        rotated = subscriptions.rotate(acme)
+        expires_at = rotated.previous_secret_expires_at
+        assert expires_at is not None and before + GRACE <= expires_at <= clock.now() + GRACE
+        pass_time(GRACE - timedelta(minutes=1))
+        assert signatures() == by(rotated.signing_secret, first)
+        pass_time(timedelta(minutes=1))
+        assert signatures() == by(rotated.signing_secret)
+
+    def test_has_none_but_the_new_one_sign_when_it_revokes(self, acme: Merchant, first: str) -> None:
+        wait(acme)
+        assert signatures() == by(first)
+        second = subscriptions.rotate(acme, revoke_previous=True).signing_secret
+        assert signatures() == by(second)
+
+    def test_within_the_grace_leaves_the_newest_two(self, acme: Merchant, first: str) -> None:
+        wait(acme)
+        second = subscriptions.rotate(acme).signing_secret
+        third = subscriptions.rotate(acme)
+        assert signatures() == by(third.signing_secret, second)
+        pass_time(GRACE)
+        assert signatures() == by(third.signing_secret)
+
+    def test_within_the_grace_gives_the_previous_one_two_hours_of_its_own(
+        self, acme: Merchant, first: str
+    ) -> None:
+        subscriptions.rotate(acme)
+        pass_time(timedelta(hours=1))
+        expires_at = subscriptions.rotate(acme).previous_secret_expires_at
+        assert expires_at is not None and expires_at > clock.now() + GRACE - timedelta(minutes=1)
+
+    def test_that_revokes_within_the_grace_revokes_all_before_it(self, acme: Merchant, first: str) -> None:
+        wait(acme)
+        subscriptions.rotate(acme)
+        third = subscriptions.rotate(acme, revoke_previous=True)
+        assert third.previous_secret_expires_at is None
+        assert signatures() == by(third.signing_secret)
+
+    def test_after_the_grace_brings_no_old_one_back(self, acme: Merchant, first: str) -> None:
+        wait(acme)
+        second = subscriptions.rotate(acme).signing_secret
+        pass_time(GRACE)
+        third = subscriptions.rotate(acme).signing_secret
+        assert signatures() == by(third, second)
+
+    def test_touches_no_other_merchants(self, acme: Merchant, rival: Merchant, first: str) -> None:
+        subscriptions.register(rival, url="http://127.0.0.1:9/rival", event_types=["*"])
+        subscriptions.rotate(rival, revoke_previous=True)
+        wait(acme)
+        assert signatures() == by(first)
+
+
+class TestSecrets:
+    def test_are_unreadable_in_the_database(self, acme: Merchant, first: str) -> None:
+        second = subscriptions.rotate(acme).signing_secret
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT secret FROM webhooks_signingsecret")
+            kept = "".join(text for (text,) in cursor.fetchall())
+        for secret in (first, second):
+            assert secret.removeprefix(signing.SECRET_PREFIX) not in kept
+        assert {row.secret for row in SigningSecret.objects.all()} == {first, second}
+
+    def test_expire_when_the_answer_says_so(self, api: Api, first: str) -> None:
+        told = api.post("webhooks/secret/rotate").json()["data"]["previous_secret_expires_at"]
+        kept = SigningSecret.objects.exclude(expires_at=None).get()
+        assert (kept.secret, clock.iso(kept.expires_at)) == (first, told)
