@@ -270,10 +270,10 @@ class TestHangingEndpoint:
 
 class TestPlan:
     def test_reads_only_as_many_rows_of_a_backlog_as_it_may_take(self) -> None:
-        """Of 800 due rows at two endpoints, a claim for ten reads some dozens."""
+        """Of 3,000 due rows at two endpoints, a claim for ten reads some dozens."""
         for name in ("Acme", "Rival"):
             due = emit(subscribe(name))
-            self.multiply(due, 400)
+            self.multiply(due, 1500)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE webhooks_delivery")
             before = self.rows_read()
