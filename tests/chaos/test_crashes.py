@@ -166,5 +166,5 @@ class TestAProcessKilled:
         merchant = service.new_merchant()
         crash = Crash(world, merchant, "key_claimed")
         crash.happen()
-        world.make_whole()
+        polling.until(world.is_ready, within=60, what="the web that the supervisor starts")
         assert merchant.capture(crash.checkout_uuid)["status"] == "captured"
