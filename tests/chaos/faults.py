@@ -5,10 +5,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-import redis
-
 from tests.chaos.world import World
-from tests.journeys import polling
 
 REACHED_WITHIN = 60.0
 
@@ -50,22 +47,14 @@ def _close_bank(world: World, chance: Random) -> None:
 
 def _stop_redis(world: World, chance: Random) -> None:
     with world.alone:
-        world.engines.stop_redis()
+        world.stop_redis()
         time.sleep(chance.uniform(0.5, 3))
-        world.engines.start_redis()
+        world.start_redis()
 
 
 def _flush_redis(world: World, chance: Random) -> None:
     with world.alone:
-        polling.until(lambda: _is_flushed(world), within=REACHED_WITHIN, what="a Redis to flush")
-
-
-def _is_flushed(world: World) -> bool:
-    try:
         world.flush_redis()
-    except redis.ConnectionError:
-        return False
-    return True
 
 
 def _crash_postgres(world: World, chance: Random) -> None:

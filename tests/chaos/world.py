@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ class World(Deployment):
         command = (sys.executable, "-m", "gunicorn", "--config", "python:config.local.bank")
         self.parts |= {"second worker": self.parts["worker"], "bank": Part(command, bank)}
         self.alone = threading.Lock()  # held by a fault that no other of its kind may meet
+        self._keeper = ThreadPoolExecutor(1)  # an engine ends with the thread that started it
         self._is_over = threading.Event()
         self._changing = threading.Lock()
         self._stopped: set[str] = set()
@@ -97,6 +99,11 @@ class World(Deployment):
                 for part in set(self.parts) - set(self._running) - self._stopped:
                     self.start(part)
 
+    def start_redis(self) -> None:
+        """Start the Redis that `stop_redis` stopped, whichever thread asks."""
+        self._keeper.submit(self.engines.start_redis).result()
+        self._is_redis_whole = True
+
     def crash_postgres(self) -> None:
         """Kill one of its processes: PostgreSQL ends all others and recovers from its log."""
         with psycopg.connect(self.engines.database_url) as connection:
@@ -147,6 +154,7 @@ class World(Deployment):
         if self._supervisor.is_alive():
             self._supervisor.join()
         super().end()
+        self._keeper.shutdown()
 
 
 @contextlib.contextmanager
