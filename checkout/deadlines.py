@@ -1,12 +1,14 @@
 """What time does to a checkout: a hold lapses, an unpaid order expires, a silent bank is waited for no longer."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
-from checkout import events, settlement
-from checkout.models import Checkout
+from checkout import events, settlement, states
+from checkout.models import Checkout, Own
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
 from payments import due, operations
@@ -28,10 +30,7 @@ def keep(checkout: Checkout, now: datetime) -> bool:
     found = operations.open_operation(checkout.pk)
     if found is not None and not abandon(found, now):
         return False
-    if checkout.status == Status.AUTHORIZED:
-        void(checkout, VoidReason.AUTH_EXPIRED, at=checkout.capture_before or now, now=now, cause=PUMP)
-    else:
-        checkout.move(Status.EXPIRED, PUMP, now, expired_at=checkout.payable_until)
+    _end(checkout.status, [checkout], now)
     return True
 
 
@@ -41,14 +40,50 @@ def keep_of(checkout_uuid: UUID) -> None:
         keep(Checkout.objects.locked(checkout_uuid), clock.now())
 
 
-def void(checkout: Checkout, reason: VoidReason, *, at: datetime, now: datetime, cause: Cause) -> None:
-    """End it, as of `at`. What was held is released by the pump, repeated until the provider confirms."""
-    held = checkout.status == Status.AUTHORIZED
-    checkout.move(Status.VOIDED, cause, at, voided_at=at, void_reason=reason)
-    if held and checkout.payment is not None:
-        operations.plan(checkout.payment, Kind.VOID, now=now, cause=cause)
-        wakeup.after_commit(settlement.FINISH_OPERATIONS)
-        events.voided(checkout, at)
+def keep_due(status: Status, limit: int) -> int:
+    """As `keep`, for up to `limit` late checkouts of a status in one transaction; return how many moved.
+
+    Left to others: what is locked, and what has a card operation open.
+    """
+    with transaction.atomic(durable=True):
+        rows = Checkout.objects.late(status).exclude(Exists(operations.open_on(OuterRef("pk"))))
+        locked = rows.select_for_update(of=("self",), skip_locked=True)[:limit]
+        late = {checkout.pk: checkout for checkout in locked}
+        # The statement that locked them may not have seen an operation that began while it ran.
+        for operation in operations.open_on_any(late):
+            late.pop(operation.payment.subject, None)
+        if late:
+            _end(status, list(late.values()), clock.now())
+    return len(late)
+
+
+def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
+    """Void what is held and let expire what is unpaid, each as of its own deadline."""
+    deadline = Own(states.DEADLINES[Status(status)])
+    if status == Status.AUTHORIZED:
+        Checkout.objects.move(
+            checkouts, Status.VOIDED, PUMP, deadline, voided_at=deadline, void_reason=VoidReason.AUTH_EXPIRED
+        )
+        _release(checkouts, now, PUMP)
+    else:
+        Checkout.objects.move(checkouts, Status.EXPIRED, PUMP, deadline, expired_at=deadline)
+
+
+def cancel(checkout: Checkout, *, note: str, now: datetime, cause: Cause) -> None:
+    """Void a locked checkout, held or not yet paid, because its merchant says so."""
+    was_held = checkout.status == Status.AUTHORIZED
+    reason = VoidReason.MERCHANT_CANCEL
+    checkout.move(Status.VOIDED, cause, now, voided_at=now, void_reason=reason, cancel_note=note)
+    if was_held:
+        _release([checkout], now, cause)
+
+
+def _release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
+    """What was held is released by the pump, repeated until the provider confirms; the merchants are told."""
+    payments = Payment.objects.filter(pk__in=[checkout.payment_id for checkout in checkouts])
+    operations.plan_all(payments, Kind.VOID, now=now, cause=cause)
+    wakeup.after_commit(settlement.FINISH_OPERATIONS)
+    events.voided(checkouts)
 
 
 def abandon(operation: Operation, now: datetime) -> bool:

@@ -1,10 +1,12 @@
 """What a checkout tells its merchant (SPEC.md part 6)."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from checkout.models import Checkout, MerchantCustomer
 from webhooks import outbox
 from webhooks.models import EventType
+from webhooks.outbox import News
 
 
 def authorized(checkout: Checkout, at: datetime) -> None:
@@ -31,18 +33,23 @@ def authorized(checkout: Checkout, at: datetime) -> None:
     )
 
 
-def voided(checkout: Checkout, at: datetime) -> None:
-    """The authorization was released; whatever still says that it is held is superseded."""
-    outbox.supersede(checkout.pk, at)
-    outbox.emit(
-        checkout.merchant,
+def voided(checkouts: Sequence[Checkout]) -> None:
+    """The authorizations were released; whatever still says that they are held is superseded."""
+    ends = {checkout.pk: checkout.voided_at for checkout in checkouts if checkout.voided_at}
+    outbox.supersede_all(ends)
+    outbox.emit_all(
         EventType.VOIDED,
-        {
-            "checkout_uuid": str(checkout.pk),
-            "merchant_order_id": checkout.merchant_order_id,
-            "status": checkout.status,
-            "reason": checkout.void_reason,
-        },
-        at=at,
-        checkout_uuid=checkout.pk,
+        [
+            News(checkout.merchant_id, _voided(checkout), ends[checkout.pk], checkout.pk)
+            for checkout in checkouts
+        ],
     )
+
+
+def _voided(checkout: Checkout) -> dict[str, str]:
+    return {
+        "checkout_uuid": str(checkout.pk),
+        "merchant_order_id": checkout.merchant_order_id,
+        "status": checkout.status,
+        "reason": checkout.void_reason,
+    }

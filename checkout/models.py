@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from checkout import states
@@ -45,7 +47,49 @@ class MerchantCustomer(models.Model):
         return str(self.id)
 
 
+class Own(NamedTuple):
+    """What each checkout has in a column of its own."""
+
+    column: str
+
+
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
+    def late(self, status: Status) -> CheckoutQuerySet:
+        """Return the checkouts of a status whose deadline has passed, the oldest deadline first."""
+        deadline = states.DEADLINES[status]
+        return self.filter(**{"status": status, f"{deadline}__lte": Now()}).order_by(deadline)
+
+    def move(
+        self, checkouts: Sequence[Checkout], to: Status, cause: Cause, at: datetime | Own, **facts: Any
+    ) -> None:
+        """Write the new status of checkouts with its facts, and their lines of history: the only place that does.
+
+        `at`, and any fact, may be each checkout's Own. Belongs under the rows' locks. Raises MoveRefused, before
+        anything is written, for a move that the table does not have.
+        """
+        for checkout in checkouts:
+            states.check(checkout.status, to)
+        self.filter(pk__in=[checkout.pk for checkout in checkouts]).update(
+            status=to,
+            updated_at=Now(),
+            **{name: F(value.column) if isinstance(value, Own) else value for name, value in facts.items()},
+        )
+        Change.objects.bulk_create(
+            Change(
+                checkout=checkout,
+                origin=checkout.status,
+                to=to,
+                actor=cause.actor,
+                request_id=cause.request_id,
+                created_at=checkout.own(at),
+            )
+            for checkout in checkouts
+        )
+        for checkout in checkouts:
+            for name, value in facts.items():
+                setattr(checkout, name, checkout.own(value))
+            checkout.status = to
+
     def locked(self, checkout_uuid: UUID, merchant: Merchant | None = None) -> Checkout:
         """Return the checkout with its row locked; raises Checkout.DoesNotExist, also for a stranger's.
 
@@ -155,23 +199,12 @@ class Checkout(models.Model):
         return self.status == Status.CREATED and now >= self.payable_until
 
     def move(self, to: Status, cause: Cause, now: datetime, **facts: Any) -> None:
-        """Write the new status with its facts, and its line of history: the only place that does.
+        """Move this one, as `CheckoutQuerySet.move`."""
+        Checkout.objects.move([self], to, cause, now, **facts)
 
-        Belongs under the row's lock. Raises MoveRefused for a move that the table does not have.
-        """
-        states.check(self.status, to)
-        origin, self.status = self.status, to
-        for name, value in facts.items():
-            setattr(self, name, value)
-        self.save(update_fields=["status", "updated_at", *facts])
-        Change.objects.create(
-            checkout=self,
-            origin=origin,
-            to=to,
-            actor=cause.actor,
-            request_id=cause.request_id,
-            created_at=now,
-        )
+    def own(self, value: Any) -> Any:
+        """Return a value, or what this checkout holds where it is Own."""
+        return getattr(self, value.column) if isinstance(value, Own) else value
 
 
 class Item(models.Model):

@@ -96,7 +96,7 @@ def _settle_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
     elif operation.state == State.SUCCEEDED:
         at = checkout.capture_before or now
         checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=VoidReason.AUTH_EXPIRED)
-        events.voided(checkout, at)
+        events.voided([checkout])
     elif was_captured:
         operations.recover_capture(operation.payment, now=now)
         checkout.move(Status.CAPTURED, PUMP, now, captured_at=now)

@@ -37,6 +37,9 @@ ALLOWED: dict[tuple[Status, Status], str] = {
 # Money has moved.
 PAID = (Status.CAPTURED, Status.REFUNDING, Status.REFUNDED)
 
+# The column that says until when a checkout stays in a status by itself.
+DEADLINES: dict[Status, str] = {Status.AUTHORIZED: "capture_before", Status.CREATED: "payable_until"}
+
 # What a merchant may do now.
 ACTIONS: dict[Status, list[str]] = {
     Status.CREATED: ["cancel"],

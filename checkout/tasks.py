@@ -1,6 +1,6 @@
 """The checkout's pumps: take due rows, give each to its verb, in a transaction of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID
@@ -10,7 +10,7 @@ from celery import shared_task
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from checkout import deadlines, finishing, proof, settlement
+from checkout import deadlines, finishing, proof, settlement, states
 from checkout.api.calls import KEPT
 from checkout.models import ApiCall, Checkout
 from checkout.states import Status
@@ -26,16 +26,26 @@ Row = TypeVar("Row")
 
 @shared_task
 def keep_deadlines() -> None:
-    """Let held checkouts lapse and unpaid ones expire whose time has passed (SPEC.md 3, 8)."""
-    late = Q(status=Status.AUTHORIZED, capture_before__lte=Now()) | Q(
-        status=Status.CREATED, payable_until__lte=Now()
-    )
-    # What is in doubt cannot move yet, and must not stand in the way of what can.
+    """Let held checkouts lapse and unpaid ones expire whose time has passed (SPEC.md 3, 8).
+
+    Many at a time; then, one by one, those whose bank is silent, and those of a batch that failed.
+    """
+    for status in states.DEADLINES:
+        _alone(_keep_all, status)
+        for checkout_uuid in _left_over(status):
+            _alone(deadlines.keep_of, checkout_uuid)
+
+
+def _keep_all(status: Status) -> None:
+    while deadlines.keep_due(status, BATCH) == BATCH:
+        pass
+
+
+def _left_over(status: Status) -> Iterable[UUID]:
+    """What is in doubt cannot move yet, and must not stand in the way of what can."""
     silent = Q(kind=Operation.Kind.AUTHORIZE, created_at__lte=Now() - due.PATIENT_FOR)
-    rows = Checkout.objects.filter(late).exclude(Exists(operations.open_on(OuterRef("pk")).exclude(silent)))
-    rows = rows.order_by("capture_before", "payable_until")
-    for checkout_uuid in rows.values_list("pk", flat=True)[:BATCH]:
-        _alone(deadlines.keep_of, checkout_uuid)
+    rows = Checkout.objects.late(status).exclude(Exists(operations.open_on(OuterRef("pk")).exclude(silent)))
+    return rows.values_list("pk", flat=True)[:BATCH]
 
 
 @shared_task

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from checkout import deadlines, settlement, states
 from checkout.models import Checkout, Customer
-from checkout.states import Status, VoidReason
+from checkout.states import Status
 from config.lib import clock
 from config.lib.deadline import Deadline
 from payments import due, operations, switches
@@ -237,9 +237,7 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
             raise OperationInProgress
         deadlines.keep(checkout, now)
         if checkout.status in (Status.CREATED, Status.AUTHORIZED):
-            checkout.cancel_note = note
-            checkout.save(update_fields=["cancel_note"])
-            deadlines.void(checkout, VoidReason.MERCHANT_CANCEL, at=now, now=now, cause=cause)
+            deadlines.cancel(checkout, note=note, now=now, cause=cause)
     if checkout.status != Status.VOIDED:
         raise NotCancellable(checkout.status)
     return checkout

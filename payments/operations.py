@@ -1,6 +1,6 @@
 """Operations: the only callers of a provider. Begin commits the intent, perform calls, record keeps the answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
@@ -49,21 +49,33 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 
     Belongs inside the verb's transaction, which commits before `perform`.
     """
-    return _create(
+    begun = _operation(
         payment, kind, cause, now, state=State.IN_FLIGHT, next_attempt_at=now + due.LEASE, attempts=1
     )
+    begun.save(force_insert=True)
+    return begun
 
 
 def plan(
     payment: Payment, kind: Kind, *, now: datetime, cause: Cause, refund_uuid: UUID | None = None
 ) -> Operation:
     """Write an operation that the pump performs, and repeats until the provider confirms."""
-    return _create(
+    planned = _operation(
         payment, kind, cause, now, state=State.PLANNED, next_attempt_at=now, refund_uuid=refund_uuid
+    )
+    planned.save(force_insert=True)
+    return planned
+
+
+def plan_all(payments: Iterable[Payment], kind: Kind, *, now: datetime, cause: Cause) -> None:
+    """As `plan`, for many payments in one statement."""
+    Operation.objects.bulk_create(
+        _operation(payment, kind, cause, now, state=State.PLANNED, next_attempt_at=now)
+        for payment in payments
     )
 
 
-def _create(
+def _operation(
     payment: Payment,
     kind: Kind,
     cause: Cause,
@@ -75,7 +87,7 @@ def _create(
     refund_uuid: UUID | None = None,
 ) -> Operation:
     leased = state == State.IN_FLIGHT
-    return Operation.objects.create(
+    return Operation(
         payment=payment,
         kind=kind,
         amount=payment.amount,
@@ -218,12 +230,21 @@ def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
 
     What still happens to a card that was given up holds nobody up.
     """
+    return _open(payment__subject=subject)
+
+
+def open_on_any(subjects: Iterable[UUID]) -> QuerySet[Operation]:
+    """Return the card operations that are open on any of the subjects, with their payments."""
+    return _open(payment__subject__in=list(subjects)).select_related("payment")
+
+
+def _open(**of: Any) -> QuerySet[Operation]:
     return Operation.objects.filter(
-        payment__subject=subject,
         payment__status__in=Payment.LIVE,
         payment__abandoned_at=None,
         state__in=Operation.OPEN,
         ended_at=None,
+        **of,
     )
 
 

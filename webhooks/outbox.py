@@ -1,8 +1,9 @@
 """The outbox: an event is written in the transaction of the change that it tells."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
@@ -18,6 +19,16 @@ API_VERSION = "2026-06"
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 
 
+class News(NamedTuple):
+    """What a merchant is to be told. `at` is when it happened; no attempt starts at or after `valid_until`."""
+
+    merchant_uuid: UUID
+    payload: dict[str, Any]
+    at: datetime
+    checkout_uuid: UUID | None = None
+    valid_until: datetime | None = None
+
+
 def emit(
     merchant: Merchant,
     event_type: EventType,
@@ -27,68 +38,90 @@ def emit(
     checkout_uuid: UUID | None = None,
     valid_until: datetime | None = None,
 ) -> Event:
-    """Write an event with the bytes that will be sent, and its delivery if the merchant wants the type.
+    """Write one event, as `emit_all`."""
+    return emit_all(event_type, [News(merchant.pk, payload, at, checkout_uuid, valid_until)])[0]
 
-    `at` is when it happened; no attempt starts at or after `valid_until`. Wakes the senders on commit.
-    SPEC.md 2.7.
+
+def emit_all(event_type: EventType, news: Sequence[News]) -> Sequence[Event]:
+    """Write events of a type with the bytes that will be sent, and a delivery of each that its merchant wants.
+
+    Wakes the senders on commit. SPEC.md 2.7.
     """
+    events = Event.objects.bulk_create(_event(event_type, item) for item in news)
+    for event in events:
+        failpoint.reach("event_written", event_type, event.checkout_uuid)
+        transaction.on_commit(partial(failpoint.reach, "event_committed", event_type, event.checkout_uuid))
+    _deliver(event_type, events)
+    return events
+
+
+def _event(event_type: EventType, news: News) -> Event:
     event_id = uuid7()
     envelope = {
         "id": str(event_id),
         "type": event_type.value,
         "api_version": API_VERSION,
-        "created_at": clock.iso(at),
-        "data": payload,
+        "created_at": clock.iso(news.at),
+        "data": news.payload,
     }
-    event = Event.objects.create(
+    return Event(
         id=event_id,
-        merchant=merchant,
+        merchant_id=news.merchant_uuid,
         type=event_type,
-        checkout_uuid=checkout_uuid,
+        checkout_uuid=news.checkout_uuid,
         body=sealed(event_type, orjson.dumps(envelope)),
-        created_at=at,
-        valid_until=valid_until,
+        created_at=news.at,
+        valid_until=news.valid_until,
         request_id=request_id.current(),
     )
-    failpoint.reach("event_written", event_type, checkout_uuid)
-    transaction.on_commit(partial(failpoint.reach, "event_committed", event_type, checkout_uuid))
-    _deliver(event)
-    return event
 
 
-def _deliver(event: Event) -> None:
+def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
     """`webhook.test` bypasses the filter; an event nobody subscribed to stays a row without a delivery."""
-    subscription = Subscription.objects.filter(merchant_id=event.merchant_id, ended_at=None).first()
-    if subscription is None:
-        return
-    wanted = {"*", event.type} & set(subscription.event_types)
-    if wanted or event.type == EventType.TEST:
-        Delivery.objects.create(
-            merchant_id=event.merchant_id,
-            event=event,
-            subscription=subscription,
-            is_urgent=event.type in URGENT,
-            next_attempt_at=event.created_at,
+    merchants = {event.merchant_id for event in events}
+    subscriptions = Subscription.objects.filter(merchant_id__in=merchants, ended_at=None)
+    wanted = {
+        subscription.merchant_id: subscription
+        for subscription in subscriptions
+        if event_type == EventType.TEST or {"*", event_type.value} & set(subscription.event_types)
+    }
+    if wanted:
+        Delivery.objects.bulk_create(
+            Delivery(
+                merchant_id=event.merchant_id,
+                event=event,
+                subscription=wanted[event.merchant_id],
+                is_urgent=event_type in URGENT,
+                next_attempt_at=event.created_at,
+            )
+            for event in events
+            if event.merchant_id in wanted
         )
         wakeup.after_commit(DELIVER_DUE)
 
 
 def supersede(checkout_uuid: UUID, now: datetime) -> None:
-    """End the checkout's `checkout.authorized` deliveries: it is no longer held.
+    """End one checkout's `checkout.authorized` deliveries, as `supersede_all`."""
+    supersede_all({checkout_uuid: now})
+
+
+def supersede_all(ended: Mapping[UUID, datetime]) -> None:
+    """End the `checkout.authorized` deliveries of checkouts that are no longer held, each since its moment.
 
     An attempt in flight finishes, and its result stands.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_SUPERSEDE, [now, checkout_uuid, EventType.AUTHORIZED.value, now])
+        cursor.execute(_SUPERSEDE, [list(ended), list(ended.values()), EventType.AUTHORIZED.value])
 
 
 _SUPERSEDE = """
 WITH gone AS (
-    UPDATE webhooks_event SET superseded_at = %s
-    WHERE checkout_uuid = %s AND type = %s AND superseded_at IS NULL
-    RETURNING id
+    UPDATE webhooks_event e SET superseded_at = ended.at
+    FROM unnest(%s::uuid[], %s::timestamptz[]) ended(checkout_uuid, at)
+    WHERE e.checkout_uuid = ended.checkout_uuid AND e.type = %s AND e.superseded_at IS NULL
+    RETURNING e.id, e.superseded_at
 )
-UPDATE webhooks_delivery d SET status = 'superseded', next_attempt_at = NULL, ended_at = %s,
+UPDATE webhooks_delivery d SET status = 'superseded', next_attempt_at = NULL, ended_at = gone.superseded_at,
     resent_by = '', returns_at = NULL
 FROM gone WHERE d.event_id = gone.id AND d.status = 'pending' AND d.lease_token IS NULL
 """

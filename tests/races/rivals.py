@@ -47,7 +47,7 @@ def lapse(checkout: Checkout) -> None:
             end_hold(checkout, now)
         elif locked.status == Status.CREATED:
             Checkout.objects.filter(pk=checkout.pk).update(payable_until=now)
-    deadlines.keep_of(checkout.pk)
+    tasks.keep_deadlines()
 
 
 def end_hold(checkout: Checkout, at: datetime) -> None:
@@ -60,7 +60,7 @@ def watch(checkout: Checkout) -> None:
     """The pump looks again and again until the hold must have ended."""
     over = Checkout.objects.get(pk=checkout.pk).capture_before
     while over is not None and clock.now() < over:
-        deadlines.keep_of(checkout.pk)
+        deadlines.keep_due(Status.AUTHORIZED, limit=1)
     deadlines.keep_of(checkout.pk)
 
 
