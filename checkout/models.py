@@ -16,6 +16,7 @@ from uuid_utils.compat import uuid7
 
 from checkout import states
 from checkout.states import Status, VoidReason
+from config.lib.prepared import Prepared
 from payments.cause import Cause
 from payments.models import Merchant, Payment
 
@@ -96,10 +97,9 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         After a wait PostgreSQL reads the locked row anew, and no other: what is joined here is from before the
         wait. So nothing is that may change; payment and lead are read when they are asked for.
         """
-        rows = self.select_for_update(of=("self",)).select_related("merchant")
-        if merchant is not None:
-            rows = rows.filter(merchant=merchant)
-        return rows.get(pk=checkout_uuid)
+        if merchant is None:
+            return _LOCKED.get(checkout_uuid)
+        return _LOCKED_OF_MERCHANT.get(checkout_uuid, merchant.pk)
 
 
 class Checkout(models.Model):
@@ -205,6 +205,14 @@ class Checkout(models.Model):
     def own(self, value: Any) -> Any:
         """Return a value, or what this checkout holds where it is Own."""
         return getattr(self, value.column) if isinstance(value, Own) else value
+
+
+def _locking() -> CheckoutQuerySet:
+    return Checkout.objects.select_for_update(of=("self",)).select_related("merchant")
+
+
+_LOCKED = Prepared(lambda pk: _locking().filter(pk=pk), UUID)
+_LOCKED_OF_MERCHANT = Prepared(lambda pk, merchant: _locking().filter(pk=pk, merchant=merchant), UUID, UUID)
 
 
 class Item(models.Model):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -11,18 +12,27 @@ from checkout import deadlines
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
+from config.lib.prepared import Prepared
 from payments.models import Merchant
 
 SOON = timedelta(seconds=30)
 
 
-def one(rows: QuerySet[Checkout], checkout_uuid: UUID) -> Checkout:
-    """Return the checkout among `rows`, lapsed or expired first if it is late. Raises Checkout.DoesNotExist."""
-    checkout = rows.annotate(read_at=Now()).get(pk=checkout_uuid)
+def at_once(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
+    """Let each row say when it was read, which `one` asks."""
+    return rows.annotate(read_at=Now())
+
+
+def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
+    """Return a checkout of a query `at_once`, lapsed or expired first if it is late.
+
+    The query's first value is the checkout's. Raises Checkout.DoesNotExist.
+    """
+    checkout: Any = rows.get(checkout_uuid, *more)
     if checkout.has_lapsed(checkout.read_at) or checkout.has_expired(checkout.read_at):
         deadlines.keep_of(checkout_uuid)
-        checkout = rows.annotate(read_at=Now()).get(pk=checkout_uuid)
-    return checkout
+        return rows.get(checkout_uuid, *more)
+    return cast("Checkout", checkout)
 
 
 def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:

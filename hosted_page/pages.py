@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -11,6 +12,7 @@ from django.urls import reverse
 from checkout import reading
 from checkout.models import Checkout
 from config.lib import csp
+from config.lib.prepared import Prepared
 from hosted_page import summary
 
 
@@ -23,11 +25,18 @@ def checkout_of(request: HttpRequest) -> Checkout:
         checkout_uuid = None
     if checkout_uuid is None:
         raise Http404
-    rows = Checkout.objects.select_related("merchant", "payment", "lead")
     try:
-        return reading.one(rows, checkout_uuid)
+        return reading.one(_SHOWN, checkout_uuid)
     except Checkout.DoesNotExist:
         raise Http404 from None
+
+
+def _shown(checkout_uuid: UUID) -> QuerySet[Checkout]:
+    rows = Checkout.objects.filter(pk=checkout_uuid).select_related("merchant", "payment", "lead")
+    return reading.at_once(rows)
+
+
+_SHOWN = Prepared(_shown, UUID)
 
 
 def show(

@@ -10,6 +10,7 @@ from django.db.models import CharField, F, FilteredRelation, Func, OuterRef, Q, 
 
 from config.lib import failpoint
 from config.lib.deadline import Deadline
+from config.lib.prepared import Prepared
 from payments import discrepancies, due, ledger, provider
 from payments.cause import Cause
 from payments.models import Operation, Payment
@@ -272,16 +273,23 @@ class Live(NamedTuple):
 
 def live_payment(subject: UUID) -> Live | None:
     """Return the subject's live payment and its open operation, in one statement."""
+    found: Any = _LIVE_PAYMENT.first(subject)
+    return Live(found, found.open_uuid, found.open_kind) if found else None
+
+
+def _live_payment(subject: UUID) -> QuerySet[Payment, Any]:
     is_open = Q(operations__state__in=Operation.OPEN, operations__ended_at=None)
     rows = Payment.objects.filter(subject=subject, status__in=Payment.LIVE, abandoned_at=None)
-    found = (
-        rows.annotate(open=FilteredRelation("operations", condition=is_open))
-        .annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))
-        .first()
-    )
-    return Live(found, found.open_uuid, found.open_kind) if found else None
+    with_open = rows.annotate(open=FilteredRelation("operations", condition=is_open))
+    return with_open.annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))
+
+
+_LIVE_PAYMENT = Prepared(_live_payment, UUID)
 
 
 def open_operation(subject: UUID) -> Operation | None:
     """Return the card operation that is open on a subject, with its payment."""
-    return open_on(subject).select_related("payment").first()
+    return _OPEN_OPERATION.first(subject)
+
+
+_OPEN_OPERATION = Prepared(lambda subject: open_on(subject).select_related("payment"), UUID)

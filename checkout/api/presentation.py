@@ -11,6 +11,7 @@ from checkout import reading, states
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.states import Status
 from config.lib import clock
+from config.lib.prepared import Prepared
 from payments import operations
 from payments.models import Merchant
 
@@ -59,8 +60,14 @@ def with_parts(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
 
 def read(merchant: Merchant, checkout_uuid: UUID) -> dict[str, Any]:
     """Return the whole checkout as it is now. Raises Checkout.DoesNotExist, also for a stranger's."""
-    rows = with_parts(Checkout.objects.filter(merchant=merchant))
-    return whole(reading.one(rows, checkout_uuid))
+    return whole(reading.one(_ONE, checkout_uuid, merchant.pk))
+
+
+_ONE = Prepared(
+    lambda pk, merchant: reading.at_once(with_parts(Checkout.objects.filter(pk=pk, merchant=merchant))),
+    UUID,
+    UUID,
+)
 
 
 def created(checkout: Checkout) -> dict[str, Any]:

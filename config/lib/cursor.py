@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.core import signing
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 
-Row = TypeVar("Row", bound=Model)
+Row = TypeVar("Row")
 
 
 class InvalidCursor(Exception):
@@ -16,9 +16,9 @@ class InvalidCursor(Exception):
 
 
 def page(
-    rows: QuerySet[Row], *, scope: str, limit: int, cursor: str | None, key: str = "created_at"
+    rows: QuerySet[Any, Row], *, scope: str, limit: int, cursor: str | None, key: str = "created_at"
 ) -> tuple[Sequence[Row], str | None]:
-    """Return one page and the cursor of the next one, None on the last.
+    """Return one page and the cursor of the next one, None on the last. Each row has `id` and the key.
 
     `scope` names list and merchant: a cursor is signed for one of each. Raises InvalidCursor.
     """
@@ -29,8 +29,8 @@ def page(
     found = list(rows.order_by(f"-{key}", "-pk")[: limit + 1])
     if len(found) <= limit:
         return found, None
-    end = found[limit - 1]
-    return found[:limit], _write(getattr(end, key), end.pk, scope)
+    end: Any = found[limit - 1]
+    return found[:limit], _write(getattr(end, key), end.id, scope)
 
 
 def _write(at: datetime, last: UUID, scope: str) -> str:

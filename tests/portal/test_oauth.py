@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import make_password
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -55,6 +55,17 @@ class TestToken:
         stored = AccessToken.objects.get()
         assert stored.token == "" and api.token not in str(vars(stored))
         assert api.key.client_secret not in ApiClient.objects.get().client_secret
+
+    def test_without_a_database_is_asked_for_again_soon(
+        self, api: Api, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def away(*args: object, **facts: object) -> None:
+            raise OperationalError("server closed the connection unexpectedly")
+
+        monkeypatch.setattr(AccessToken, "save", away)
+        answer = ask(credentials(api))
+        assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+        assert answer.json()["error"]["code"] == "service_unavailable"
 
     def test_can_be_narrowed(self, api: Api) -> None:
         api.token = api.get_token(scope="webhooks:read")

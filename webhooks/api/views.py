@@ -17,6 +17,22 @@ from webhooks.api import serializers
 from webhooks.models import Attempt, Subscription
 from webhooks.targets import TargetRefused
 
+# What an entry needs: three objects for each would cost as much as all the rest.
+_COLUMNS = (
+    "id",
+    "number",
+    "event_type",
+    "http_status",
+    "error_message",
+    "duration_ms",
+    "started_at",
+    "is_delivered",
+    "delivery__event_id",
+    "delivery__attempt_count",
+    "delivery__next_attempt_at",
+    "delivery__event__checkout_uuid",
+)
+
 
 class OneSubscription(APIView):
     """Where the merchant's events go."""
@@ -97,17 +113,16 @@ class Deliveries(APIView):
         return Response({"data": {"deliveries": entries, "next_cursor": next_cursor}})
 
 
-def _attempts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Attempt]:
+def _attempts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Attempt, Any]:
     """The finished attempts that the filters ask for; one under way is not in the log yet."""
     rows = Attempt.objects.filter(merchant=merchant, ended_at__isnull=False)
-    rows = rows.select_related("delivery__event").defer("response_excerpt", "delivery__event__body")
     if "event_type" in asked:
         rows = rows.filter(event_type=asked["event_type"])
     if "event_id" in asked:
         rows = rows.filter(delivery__event_id=_uuid(asked["event_id"]))
     if "status" in asked:
         rows = rows.filter(is_delivered=asked["status"] == "delivered")
-    return rows
+    return rows.values_list(*_COLUMNS, named=True)
 
 
 def _uuid(text: str) -> UUID:
@@ -117,12 +132,12 @@ def _uuid(text: str) -> UUID:
         raise drf.ValidationError({"event_id": ["Must be the id of an event."]}) from None
 
 
-def _entry(attempt: Attempt) -> dict[str, Any]:
+def _entry(attempt: Any) -> dict[str, Any]:
     """SPEC.md 2.6, and what helps beside it. The next attempt stands on the latest entry of its event."""
-    delivery, event = attempt.delivery, attempt.delivery.event
-    latest = attempt.number == delivery.attempt_count
+    is_latest = attempt.number == attempt.delivery__attempt_count
+    checkout_uuid = attempt.delivery__event__checkout_uuid
     return {
-        "event_id": str(event.pk),
+        "event_id": str(attempt.delivery__event_id),
         "event_type": attempt.event_type,
         "attempt_number": attempt.number,
         "http_status": attempt.http_status,
@@ -130,8 +145,8 @@ def _entry(attempt: Attempt) -> dict[str, Any]:
         "duration_ms": attempt.duration_ms,
         "attempted_at": clock.iso(attempt.started_at),
         "status": "delivered" if attempt.is_delivered else "failed",
-        "next_attempt_at": clock.iso(delivery.next_attempt_at) if latest else None,
-        "checkout_uuid": str(event.checkout_uuid) if event.checkout_uuid else None,
+        "next_attempt_at": clock.iso(attempt.delivery__next_attempt_at) if is_latest else None,
+        "checkout_uuid": str(checkout_uuid) if checkout_uuid else None,
     }
 
 

@@ -10,8 +10,9 @@ from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
 
-from checkout import finishing, notifications, reading, refunds, tasks, transitions
-from checkout.models import Change, Checkout
+from checkout import finishing, notifications, refunds, tasks, transitions
+from checkout.api import presentation
+from checkout.models import Change
 from config.lib import clock
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
@@ -156,7 +157,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(checkout=checkouts)
     def read(self, checkout: UUID) -> None:
         def read() -> None:
-            told.append(reading.one(Checkout.objects.filter(merchant=self.merchant), checkout).status)
+            told.append(presentation.read(self.merchant, checkout)["status"])
 
         told: list[str] = []
         self._do("read", checkout, read)

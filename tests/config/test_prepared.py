@@ -1,0 +1,80 @@
+"""A prepared query returns what the queryset returns."""
+
+from collections.abc import Callable
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.db.models import F, QuerySet
+from django.test.utils import CaptureQueriesContext
+
+from checkout.models import Checkout
+from config.lib.prepared import Prepared
+from payments.models import Merchant, Operation, Payment
+from webhooks.models import SigningSecret, Subscription
+
+ORDER = Prepared(
+    lambda pk, name: (
+        Checkout.objects.filter(pk=pk, merchant__name=name)
+        .select_related("merchant", "payment", "lead")
+        .annotate(price=F("amount"))
+    ),
+    UUID,
+    str,
+)
+
+
+class TestRow:
+    def test_is_the_object_that_the_queryset_makes(self, held: Checkout) -> None:
+        found = ORDER.get(held.pk, held.merchant.name)
+        with CaptureQueriesContext(connection) as sent:
+            assert (found, found.merchant, found.payment) == (held, held.merchant, held.payment)
+            assert found.lead is not None and found.lead == held.lead
+        assert len(sent) == 0
+        expected = {name: value for name, value in vars(held).items() if not name.startswith("_")}
+        assert {name: getattr(found, name) for name in expected} == expected
+        assert getattr(found, "price") == 9000  # noqa: B009
+
+    def test_has_none_for_what_is_not_there(self, unpaid: Checkout) -> None:
+        found = ORDER.get(unpaid.pk, unpaid.merchant.name)
+        assert found.payment is None and found.lead is None
+
+    def test_is_of_the_values_given(self, unpaid: Checkout) -> None:
+        assert ORDER.first(uuid4(), unpaid.merchant.name) is None
+        assert ORDER.first(unpaid.pk, "Nobody") is None
+        with pytest.raises(Checkout.DoesNotExist):
+            ORDER.get(uuid4(), unpaid.merchant.name)
+
+    def test_is_converted_as_its_fields_ask(self, acme: Merchant) -> None:
+        subscription = Subscription.objects.create(merchant=acme, url="https://a.example", event_types=["*"])
+        SigningSecret.objects.create(subscription=subscription, secret="whsec_plain")
+        secret = Prepared(lambda pk: SigningSecret.objects.filter(subscription=pk), UUID)
+        assert secret.get(subscription.pk).secret == "whsec_plain"
+
+    def test_comes_in_the_querysets_order(self, held: Checkout, pay: Callable[..., Checkout]) -> None:
+        newest = Prepared(
+            lambda payment: Operation.objects.filter(payment=payment).order_by("-created_at"), UUID
+        )
+        payment = Payment.objects.get()
+        later = Operation.objects.create(
+            payment=payment, kind="void", amount=9000, state="planned", created_at=held.payable_until
+        )
+        assert newest.first(payment.pk) == later
+
+
+class TestQuery:
+    def test_is_built_once(self, unpaid: Checkout) -> None:
+        built = []
+
+        def build(pk: UUID) -> QuerySet[Checkout]:
+            built.append(pk)
+            return Checkout.objects.filter(pk=pk)
+
+        prepared = Prepared(build, UUID)
+        assert prepared.get(unpaid.pk) == prepared.get(unpaid.pk) == unpaid
+        assert len(built) == 1
+
+    def test_whose_text_depends_on_a_value_is_refused(self, db: None) -> None:
+        prepared = Prepared(lambda name: Checkout.objects.filter(cancel_note__isnull=bool(name)), str)
+        with pytest.raises(ValueError, match="depends on"):
+            prepared.first("x")
