@@ -5,11 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db import models
+from django.db import connection, models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
@@ -54,6 +55,26 @@ class Own(NamedTuple):
     column: str
 
 
+def _plain(value: Any) -> Any:
+    """A value as PostgreSQL takes it."""
+    if isinstance(value, models.Model):
+        return value.pk
+    return value.value if isinstance(value, Enum) else value
+
+
+# As SQL: every move writes this, and the ORM would build two statements anew for each.
+_MOVE = """
+WITH moved AS (
+    UPDATE checkout_checkout SET status = %(status)s, updated_at = statement_timestamp(){facts}
+    WHERE id = ANY(%(ids)s::uuid[])
+)
+INSERT INTO checkout_change (id, checkout_id, origin, "to", actor, request_id, created_at)
+SELECT change_id, checkout_id, origin, %(status)s, %(actor)s, %(request_id)s, at
+FROM unnest(%(changes)s::uuid[], %(ids)s::uuid[], %(origins)s::text[], %(ats)s::timestamptz[])
+    AS change (change_id, checkout_id, origin, at)
+"""
+
+
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
     def late(self, status: Status) -> CheckoutQuerySet:
         """Return the checkouts of a status whose deadline has passed, the oldest deadline first."""
@@ -70,22 +91,22 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         """
         for checkout in checkouts:
             states.check(checkout.status, to)
-        self.filter(pk__in=[checkout.pk for checkout in checkouts]).update(
-            status=to,
-            updated_at=Now(),
-            **{name: F(value.column) if isinstance(value, Own) else value for name, value in facts.items()},
-        )
-        Change.objects.bulk_create(
-            Change(
-                checkout=checkout,
-                origin=checkout.status,
-                to=to,
-                actor=cause.actor,
-                request_id=cause.request_id,
-                created_at=checkout.own(at),
-            )
-            for checkout in checkouts
-        )
+        parameters: dict[str, Any] = {
+            "ids": [checkout.pk for checkout in checkouts],
+            "changes": [uuid7() for _ in checkouts],
+            "origins": [str(checkout.status) for checkout in checkouts],
+            "ats": [checkout.own(at) for checkout in checkouts],
+            "status": to.value,
+            "actor": cause.actor,
+            "request_id": cause.request_id,
+        }
+        sets = ""
+        for name, value in facts.items():
+            column = f"{name}_id" if isinstance(value, models.Model) else name
+            sets += f", {column} = {value.column if isinstance(value, Own) else f'%({column})s'}"
+            parameters[column] = None if isinstance(value, Own) else _plain(value)
+        with connection.cursor() as cursor:
+            cursor.execute(_MOVE.replace("{facts}", sets), parameters)
         for checkout in checkouts:
             for name, value in facts.items():
                 setattr(checkout, name, checkout.own(value))

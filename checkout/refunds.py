@@ -11,9 +11,10 @@ from checkout.settlement import FINISH_OPERATIONS
 from checkout.states import Status
 from checkout.transitions import OperationInProgress, StateConflict
 from config.lib import clock, failpoint, wakeup
+from config.lib.prepared import Prepared
 from payments import operations
 from payments.cause import PUMP, Cause
-from payments.models import Merchant, Operation
+from payments.models import Merchant, Operation, Payment
 from payments.provider import Outcome
 
 State = Operation.State
@@ -56,33 +57,23 @@ def accept(
     Raises Checkout.DoesNotExist, NotRefundable, RefundRefConflict, PartialRefundNotSupported,
     OperationInProgress. SPEC.md 2.4, 3.
     """
-    with transaction.atomic(durable=True):
-        checkout = Checkout.objects.locked(checkout_uuid, merchant)
-        existing = Refund.objects.filter(merchant=merchant, merchant_refund_ref=ref).first()
-        if existing is not None:
-            return Accepted(_of(existing, checkout), is_new=False)
-        _check_refundable(checkout, amount)
-        now = clock.now()
-        refund = Refund(
-            merchant=merchant,
-            checkout=checkout,
-            merchant_refund_ref=ref,
-            reason=reason,
-            amount=checkout.amount,
-            created_at=now,
-        )
-        _write(refund)
-        _begin(checkout, refund, now, cause)
-        return Accepted(refund, is_new=True)
-
-
-def _write(refund: Refund) -> None:
-    """Another checkout, under another lock, may have taken the reference at this very moment."""
     try:
-        with transaction.atomic():
-            refund.save(force_insert=True)
+        with transaction.atomic(durable=True):
+            checkout = Checkout.objects.locked(checkout_uuid, merchant)
+            existing = _OF_REF.first(merchant.pk, ref)
+            if existing is not None:
+                return Accepted(_of(existing, checkout), is_new=False)
+            return Accepted(_begin(checkout, ref, reason, amount, cause), is_new=True)
     except IntegrityError as error:
+        if "a_refund_ref_is_used_once_per_merchant" not in str(error):
+            raise
+        # Another checkout, under another lock, has taken the reference at this very moment.
         raise RefundRefConflict from error
+
+
+_OF_REF = Prepared(
+    lambda merchant, ref: Refund.objects.filter(merchant=merchant, merchant_refund_ref=ref), UUID, str
+)
 
 
 def _of(refund: Refund, checkout: Checkout) -> Refund:
@@ -91,21 +82,35 @@ def _of(refund: Refund, checkout: Checkout) -> Refund:
     return refund
 
 
-def _check_refundable(checkout: Checkout, amount: int | None) -> None:
+def _begin(checkout: Checkout, ref: str, reason: str | None, amount: int | None, cause: Cause) -> Refund:
+    payment = _refundable(checkout, amount)
+    now = clock.now()
+    refund = Refund(
+        merchant_id=checkout.merchant_id,
+        checkout=checkout,
+        merchant_refund_ref=ref,
+        reason=reason,
+        amount=checkout.amount,
+        created_at=now,
+    )
+    refund.save(force_insert=True)
+    checkout.move(Status.REFUNDING, cause, now)
+    operations.plan(payment, Operation.Kind.REFUND, now=now, cause=cause, refund_uuid=refund.pk)
+    wakeup.after_commit(FINISH_OPERATIONS)
+    return refund
+
+
+def _refundable(checkout: Checkout, amount: int | None) -> Payment:
+    """Return the payment that a refund gives back; raises what `accept` names."""
     if amount is not None and amount != checkout.amount:
         raise PartialRefundNotSupported(checkout.amount)
     undecided = checkout.status in (Status.CREATED, Status.AUTHORIZED, Status.CAPTURED)
-    if undecided and operations.open_operation(checkout.pk) is not None:
+    live = operations.live_payment(checkout.pk) if undecided else None
+    if live is not None and live.open_kind:
         raise OperationInProgress
-    if checkout.status != Status.CAPTURED:
+    if live is None or checkout.status != Status.CAPTURED:
         raise NotRefundable(checkout.status)
-
-
-def _begin(checkout: Checkout, refund: Refund, now: datetime, cause: Cause) -> None:
-    checkout.move(Status.REFUNDING, cause, now)
-    if checkout.payment is not None:
-        operations.plan(checkout.payment, Operation.Kind.REFUND, now=now, cause=cause, refund_uuid=refund.pk)
-    wakeup.after_commit(FINISH_OPERATIONS)
+    return live.payment
 
 
 def settle(operation: Operation, outcome: Outcome) -> None:

@@ -2,7 +2,9 @@
 
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Sum
+from uuid_utils.compat import uuid7
 
 from payments.models import Operation, Posting
 
@@ -20,20 +22,26 @@ def post_refund(operation: Operation, account: Account = Account.MERCHANT) -> No
 
 
 def _post(operation: Operation, account: Account, incoming: int) -> None:
-    """The provider owes us what came in, we owe the account the same; repeated, the constraint ignores it."""
-    payment = operation.payment
-    lines = [(Account.PROVIDER, incoming), (account, -incoming)]
-    Posting.objects.bulk_create(
-        Posting(
-            transaction=operation.pk,
-            checkout_uuid=payment.checkout_uuid,
-            merchant_id=payment.merchant_id,
-            account=name,
-            amount=amount,
-            currency=payment.currency,
+    """The provider owes us what came in, we owe the account the same; a constraint refuses it twice."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _POST,
+            {
+                "transaction": operation.pk,
+                "ids": [uuid7(), uuid7()],
+                "accounts": [Account.PROVIDER.value, account.value],
+                "amounts": [incoming, -incoming],
+            },
         )
-        for name, amount in lines
-    )
+
+
+_POST = """
+INSERT INTO payments_posting (id, transaction, checkout_uuid, merchant_id, account, amount, currency, created_at)
+SELECT line.id, o.id, p.checkout_uuid, p.merchant_id, line.account, line.amount, p.currency, clock_timestamp()
+FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id,
+    unnest(%(ids)s::uuid[], %(accounts)s::text[], %(amounts)s::bigint[]) AS line (id, account, amount)
+WHERE o.id = %(transaction)s
+"""
 
 
 def balances(checkout_uuid: UUID) -> dict[str, int]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 import structlog
+from django.db import connection
 from django.db.models import CharField, F, FilteredRelation, Func, OuterRef, Q, QuerySet
 
 from config.lib import failpoint
@@ -158,10 +159,13 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime) -> Operatio
     where another process has taken the lease over.
     """
     facts = _facts_after(operation, outcome, now)
-    rows = Operation.objects.filter(pk=operation.pk, ended_at=None)
-    if facts["state"] == State.UNKNOWN:
-        rows = rows.filter(lease_token=operation.lease_token)
-    if not rows.update(**facts):
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _RECORD,
+            facts | {"state": facts["state"].value, "id": operation.pk, "held_lease": operation.lease_token},
+        )
+        is_kept = cursor.rowcount == 1
+    if not is_kept:
         return Operation.objects.select_related("payment").get(pk=operation.pk)
     for name, value in facts.items():
         setattr(operation, name, value)
@@ -173,6 +177,17 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime) -> Operatio
     ):
         discrepancies.report_operation(operation, "in_doubt_for_a_day")
     return operation
+
+
+# As SQL: the ORM would build it anew for each call of a provider.
+_RECORD = """
+UPDATE payments_operation
+SET state = %(state)s, reference = %(reference)s, reason = %(reason)s, action_url = %(action_url)s,
+    lease_until = %(lease_until)s, lease_token = %(lease_token)s, ended_at = %(ended_at)s,
+    next_attempt_at = %(next_attempt_at)s
+WHERE id = %(id)s AND ended_at IS NULL
+    AND (%(state)s <> 'unknown' OR lease_token IS NOT DISTINCT FROM %(held_lease)s::uuid)
+"""
 
 
 def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[str, Any]:
