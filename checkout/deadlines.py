@@ -47,7 +47,7 @@ def keep_due(status: Status, limit: int) -> int:
     """
     with transaction.atomic(durable=True):
         rows = Checkout.objects.late(status).exclude(Exists(operations.open_on(OuterRef("pk"))))
-        locked = rows.select_for_update(of=("self",), skip_locked=True)[:limit]
+        locked = rows.select_for_update(of=("self",), skip_locked=True).only(*_ENDING)[:limit]
         late = {checkout.pk: checkout for checkout in locked}
         # The statement that locked them may not have seen an operation that began while it ran.
         for operation in operations.open_on_any(late):
@@ -55,6 +55,10 @@ def keep_due(status: Status, limit: int) -> int:
         if late:
             _end(status, list(late.values()), clock.now())
     return len(late)
+
+
+# What an end needs of a checkout.
+_ENDING = ("status", "merchant", "merchant_order_id", "payment", *states.DEADLINES.values())
 
 
 def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
@@ -80,8 +84,8 @@ def cancel(checkout: Checkout, *, note: str, now: datetime, cause: Cause) -> Non
 
 def _release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
     """What was held is released by the pump, repeated until the provider confirms; the merchants are told."""
-    payments = Payment.objects.filter(pk__in=[checkout.payment_id for checkout in checkouts])
-    operations.plan_all(payments, Kind.VOID, now=now, cause=cause)
+    payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
+    operations.plan(payments, Kind.VOID, now=now, cause=cause)
     wakeup.after_commit(settlement.FINISH_OPERATIONS)
     events.voided(checkouts)
 

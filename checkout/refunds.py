@@ -95,7 +95,7 @@ def _begin(checkout: Checkout, ref: str, reason: str | None, amount: int | None,
     )
     refund.save(force_insert=True)
     checkout.move(Status.REFUNDING, cause, now)
-    operations.plan(payment, Operation.Kind.REFUND, now=now, cause=cause, refund_uuid=refund.pk)
+    operations.plan([payment.pk], Operation.Kind.REFUND, now=now, cause=cause, refund_uuid=refund.pk)
     wakeup.after_commit(FINISH_OPERATIONS)
     return refund
 

@@ -116,7 +116,7 @@ def end_challenge(operation: Operation, reason: str, now: datetime) -> None:
 def _release(payment: Payment, now: datetime) -> None:
     """Let go whatever a payment that nobody waits for any more may hold, once."""
     if not payment.operations.filter(kind=Kind.VOID).exists():
-        operations.plan(payment, Kind.VOID, now=now, cause=PUMP)
+        operations.plan([payment.pk], Kind.VOID, now=now, cause=PUMP)
         wakeup.after_commit(FINISH_OPERATIONS)
 
 

@@ -1,6 +1,6 @@
 """Operations: the only callers of a provider. Begin commits the intent, perform calls, record keeps the answer."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import structlog
 from django.db import connection
 from django.db.models import CharField, F, FilteredRelation, Func, OuterRef, Q, QuerySet
+from uuid_utils.compat import uuid7
 
 from config.lib import failpoint
 from config.lib.deadline import Deadline
@@ -51,58 +52,48 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 
     Belongs inside the verb's transaction, which commits before `perform`.
     """
-    begun = _operation(
-        payment, kind, cause, now, state=State.IN_FLIGHT, next_attempt_at=now + due.LEASE, attempts=1
-    )
-    begun.save(force_insert=True)
-    return begun
-
-
-def plan(
-    payment: Payment, kind: Kind, *, now: datetime, cause: Cause, refund_uuid: UUID | None = None
-) -> Operation:
-    """Write an operation that the pump performs, and repeats until the provider confirms."""
-    planned = _operation(
-        payment, kind, cause, now, state=State.PLANNED, next_attempt_at=now, refund_uuid=refund_uuid
-    )
-    planned.save(force_insert=True)
-    return planned
-
-
-def plan_all(payments: Iterable[Payment], kind: Kind, *, now: datetime, cause: Cause) -> None:
-    """As `plan`, for many payments in one statement."""
-    Operation.objects.bulk_create(
-        _operation(payment, kind, cause, now, state=State.PLANNED, next_attempt_at=now)
-        for payment in payments
-    )
-
-
-def _operation(
-    payment: Payment,
-    kind: Kind,
-    cause: Cause,
-    now: datetime,
-    *,
-    state: State,
-    next_attempt_at: datetime,
-    attempts: int = 0,
-    refund_uuid: UUID | None = None,
-) -> Operation:
-    leased = state == State.IN_FLIGHT
-    return Operation(
+    return Operation.objects.create(
         payment=payment,
         kind=kind,
         amount=payment.amount,
-        state=state,
-        attempts=attempts,
-        next_attempt_at=next_attempt_at,
-        lease_until=next_attempt_at if leased else None,
-        lease_token=uuid4() if leased else None,
-        refund_uuid=refund_uuid,
+        state=State.IN_FLIGHT,
+        attempts=1,
+        next_attempt_at=now + due.LEASE,
+        lease_until=now + due.LEASE,
+        lease_token=uuid4(),
         actor=cause.actor,
         request_id=cause.request_id,
         created_at=now,
     )
+
+
+def plan(
+    payments: Sequence[UUID], kind: Kind, *, now: datetime, cause: Cause, refund_uuid: UUID | None = None
+) -> None:
+    """Write an operation on each payment that the pump performs, and repeats until the provider confirms."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _PLAN,
+            {
+                "ids": [uuid7() for _ in payments],
+                "payments": list(payments),
+                "kind": kind.value,
+                "refund_uuid": refund_uuid,
+                "now": now,
+                "actor": cause.actor,
+                "request_id": cause.request_id,
+            },
+        )
+
+
+_PLAN = """
+INSERT INTO payments_operation (id, payment_id, kind, amount, state, reference, reason, action_url, refund_uuid,
+    attempts, next_attempt_at, actor, request_id, created_at)
+SELECT planned.id, payment.id, %(kind)s, payment.amount, 'planned', '', '', '', %(refund_uuid)s,
+    0, %(now)s, %(actor)s, %(request_id)s, %(now)s
+FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS planned (id, payment_id)
+JOIN payments_payment payment ON payment.id = planned.payment_id
+"""
 
 
 def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
