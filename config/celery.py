@@ -1,5 +1,6 @@
 """Celery: beat starts each pump every second; a worker that hears nothing for two ticks by itself."""
 
+import gc
 import logging.config
 import os
 import threading
@@ -89,3 +90,10 @@ def _run(name: str) -> None:
         log.error("pump failed", task=name, error=type(error).__name__, exc_info=True)
     finally:
         close_old_connections()
+
+
+@signals.worker_ready.connect
+def _freeze_what_is_loaded(**_: Any) -> None:
+    """Half a million objects of code live as long as the process: the collector need not walk them again."""
+    gc.collect()
+    gc.freeze()

@@ -19,7 +19,7 @@ from aiohttp.streams import StreamReader
 HEAD_BYTES = 32 * 1024  # interim answers, status line and headers together
 BODY_BYTES = 64 * 1024  # on the wire: chunk sizes and trailers too
 STALE_SECONDS = 1.0
-KEPT_SECONDS, IDLE_SECONDS = 25.0, 30.0  # together with an answer in between less than 60 s
+KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0  # from its beginning, and without a request
 BLANK_LINE = re.compile(rb"[^\r\n]\r?\n\r?\n")
 LONGEST_OVERLAP = 4  # of a blank line that comes in two packets
 
@@ -44,10 +44,9 @@ class Connection(ResponseHandler):
         self._awaits_head = False
         self._overlap = b""
 
-    @property
-    def should_close(self) -> bool:
-        """Whether it ends with its answer: also when it is so old that it might be used after 60 s."""
-        return super().should_close or time.monotonic() - self._made_at > KEPT_SECONDS
+    def is_connected(self) -> bool:
+        """Whether it may take another request: also not when it is 60 s old (INTERFACE.md 6)."""
+        return super().is_connected() and time.monotonic() - self._made_at < KEPT_SECONDS
 
     def set_response_params(self, **params: Any) -> None:
         """A request is about to be sent."""

@@ -79,7 +79,7 @@ class Sender:
         self._thread.join(drain_seconds + STOP_GRACE_SECONDS)
 
     def _run(self) -> None:
-        asyncio.run(self._send_until_stopped())
+        transport.run(self._send_until_stopped())
         for thread in (self._recording, self._claiming):
             thread.submit(_close_connection)
             thread.shutdown()

@@ -5,11 +5,12 @@ import contextlib
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
+import uvloop
 import yarl
 from aiohttp.abc import AbstractResolver
 
@@ -19,6 +20,7 @@ DEADLINE_SECONDS = 15.0
 BODY_SECONDS = 2.0
 BODY_BYTES = 16 * 1024
 EXCERPT_BYTES = 1024
+Returned = TypeVar("Returned")
 
 CERTIFICATE_TROUBLE = {
     9: "TLS: the certificate is not valid yet",
@@ -50,6 +52,12 @@ class Answer:
     error_message: str | None
     excerpt: str
     duration_ms: int
+
+
+def run(main: Coroutine[Any, Any, Returned]) -> Returned:
+    """Run a coroutine on the event loop that deliveries have: as asyncio's, with less work for each byte."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)
 
 
 def tls_context() -> ssl.SSLContext:

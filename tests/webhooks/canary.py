@@ -36,6 +36,7 @@ class Canary:
                 return
             self.visits += 1
             with visitor:
+                visitor.recv(65536)
                 visitor.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 
     def close(self) -> None:

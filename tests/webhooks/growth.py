@@ -36,4 +36,4 @@ async def main(urls: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1:]))
+    transport.run(main(sys.argv[1:]))

@@ -100,7 +100,7 @@ def posted(
         async with receiving(behaviour, reads=reads) as receiver:
             return await post(receiver, deadline_seconds=deadline_seconds), receiver
 
-    return asyncio.run(scenario())
+    return transport.run(scenario())
 
 
 def free_port() -> int:

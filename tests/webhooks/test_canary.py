@@ -1,6 +1,5 @@
 """A canary listens on loopback: nothing that is sent, to whatever spelling or name, ever reaches it."""
 
-import asyncio
 import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -44,7 +43,7 @@ def post(
             }
             return {host: answer.error_message for host, answer in answers.items()}
 
-    return asyncio.run(scenario())
+    return transport.run(scenario())
 
 
 class Fickle(dict[str, Any]):
@@ -143,5 +142,5 @@ class TestRedirects:
                 seen.append((answer.http_status, answer.error_message, len(receiver.requests)))
             return seen
 
-        assert asyncio.run(scenario()) == [(status, f"HTTP {status}", 1)] * len(places)
+        assert transport.run(scenario()) == [(status, f"HTTP {status}", 1)] * len(places)
         assert canary.visits == 0

@@ -69,14 +69,14 @@ class TestSlow:
         async def scenario() -> list[tuple[str, transport.Answer, int]]:
             return await asyncio.gather(*map(attack, hostile.slow(pause=0.02)))
 
-        ended = asyncio.run(asyncio.wait_for(scenario(), 10))
+        ended = transport.run(asyncio.wait_for(scenario(), 10))
         assert len(ended) >= 10
         for name, answer, connections in ended:
             assert (name, *verdict(answer), connections) == (name, *TIMED_OUT, 1)
             assert answer.duration_ms >= 290, name
 
     def test_a_connection_that_is_never_accepted_ends_at_the_deadline(self) -> None:
-        assert verdict(asyncio.run(post_unaccepted(deadline_seconds=DEADLINE))) == TIMED_OUT
+        assert verdict(transport.run(post_unaccepted(deadline_seconds=DEADLINE))) == TIMED_OUT
 
     def test_the_body_gets_what_is_left_of_the_deadline(self) -> None:
         answer, _ = posted(hostile.forever(b"a", after=hostile.LONG, pause=0.02), deadline_seconds=DEADLINE)
@@ -97,7 +97,7 @@ class TestSlow:
             async with transport.open_session(allow_loopback=True, tls=TLS, names=Names(None)) as session:
                 return await transport.post(session, "https://shop.example.com/", HEADERS, BODY)
 
-        assert verdict(asyncio.run(scenario())) == (None, "the host name could not be resolved")
+        assert verdict(transport.run(scenario())) == (None, "the host name could not be resolved")
 
 
 class TestHostile:
@@ -152,7 +152,7 @@ class TestMemory:
                 assert all(receiver.requests for receiver in receivers)
             return list(json.loads(output))
 
-        grown = asyncio.run(scenario())
+        grown = transport.run(scenario())
         assert len(grown) == len(greedy)
         too_much = {each.name: kib for each, kib in zip(greedy, grown, strict=True) if kib > 20 * 1024}
         assert too_much == {}
@@ -179,7 +179,7 @@ class TestAtFullLength:
             slow = [attack(hostility) for hostility in hostile.slow(pause=1.0)]
             return await asyncio.gather(*slow, *map(attack, hostile.all_but_slow()), unaccepted())
 
-        ended = asyncio.run(scenario())
+        ended = transport.run(scenario())
         assert [hostility.name for hostility, _, seconds in ended if seconds > 15.3] == []
         for hostility, answer, _ in ended:
             expected = hostility.error_message

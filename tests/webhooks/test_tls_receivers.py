@@ -27,13 +27,13 @@ Contexts = tuple[ssl.SSLContext | None, ssl.SSLContext]
 
 def posted(contexts: Contexts, *, host: str = "shop.example.com") -> transport.Answer:
     """The answer to a POST by https to a receiver with the first context, from a sender with the second."""
-    answer, _ = asyncio.run(exchange(contexts, answering(OK), host=host))
+    answer, _ = transport.run(exchange(contexts, answering(OK), host=host))
     return answer
 
 
 def refused(contexts: Contexts) -> str | None:
     """Why the POST failed; the receiver has seen nothing of it."""
-    answer, requests = asyncio.run(exchange(contexts, answering(OK)))
+    answer, requests = transport.run(exchange(contexts, answering(OK)))
     assert (answer.http_status, requests) == (None, 0)
     return answer.error_message
 
@@ -133,7 +133,9 @@ class TestHandshake:
         ids=lambda hostility: hostility.name,
     )  # fmt: skip
     def test_that_is_met_with_something_else_ends_in_time(self, hostility: Hostility) -> None:
-        answer, _ = asyncio.run(exchange((None, TLS), hostility.behaviour, reads=False, deadline_seconds=0.3))
+        answer, _ = transport.run(
+            exchange((None, TLS), hostility.behaviour, reads=False, deadline_seconds=0.3)
+        )
         assert (answer.http_status, answer.error_message) == (None, hostility.error_message)
 
 
@@ -153,7 +155,7 @@ class TestSession:
             writer.get_extra_info("socket").setsockopt(*RESET)
             writer.transport.abort()
 
-        answer, _ = asyncio.run(exchange(trusted, reset))
+        answer, _ = transport.run(exchange(trusted, reset))
         assert (answer.http_status, answer.error_message, answer.excerpt) == (200, None, "half")
 
     def test_stays_for_the_next_delivery_and_takes_no_poison(self, trusted: Contexts) -> None:
@@ -171,4 +173,4 @@ class TestSession:
                     answers = [await transport.post(session, url, HEADERS, BODY) for _ in range(3)]
                 return [answer.http_status for answer in answers], receiver.connections
 
-        assert asyncio.run(scenario()) == ([200, 200, 200], 2)
+        assert transport.run(scenario()) == ([200, 200, 200], 2)

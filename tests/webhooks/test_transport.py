@@ -1,7 +1,5 @@
 """One POST to a friendly receiver: the request as it goes out, and what is kept of the answer."""
 
-import asyncio
-
 import pytest
 
 from tests.webhooks.receiving import OK, TLS, answering, free_port, posted, receiving
@@ -38,7 +36,7 @@ class TestVerdict:
             async with transport.open_session(allow_loopback=True, tls=TLS) as session:
                 return await transport.post(session, f"http://127.0.0.1:{free_port()}/", {}, b"{}")
 
-        answer = asyncio.run(scenario())
+        answer = transport.run(scenario())
         assert (answer.http_status, answer.error_message) == (None, "could not connect")
 
 
@@ -80,4 +78,4 @@ class TestRequest:
                         await transport.post(session, f"http://127.0.0.1:{receiver.port}/", {}, b"{}")
                 return receiver.requests
 
-        assert not any(b"cookie" in request.lower() for request in asyncio.run(scenario()))
+        assert not any(b"cookie" in request.lower() for request in transport.run(scenario()))
