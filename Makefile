@@ -21,7 +21,7 @@ run: $(INSTALLED) ## Start the whole service on http://127.0.0.1:8000 (PORT, SHO
 	@$(TIED) $(BIN)/python -m config.local.run
 
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
-	@$(BIN)/python -m pytest -m "not long" $(ARGS)
+	@$(BIN)/python -m pytest -m "not long" -n auto --maxprocesses 4 $(ARGS)
 
 test-full: $(INSTALLED) tools ## Run the long tests too
 	@$(BIN)/python -m pytest $(ARGS)

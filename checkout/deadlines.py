@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from uuid import UUID
 
 from django.db import transaction
@@ -11,6 +12,7 @@ from checkout import events, settlement, states
 from checkout.models import Checkout, Own
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
+from config.lib.prepared import Prepared
 from payments import due, operations
 from payments.cause import PUMP, Cause
 from payments.models import Operation, Payment
@@ -46,15 +48,20 @@ def keep_due(status: Status, limit: int) -> int:
     Left to others: what is locked, and what has a card operation open.
     """
     with transaction.atomic(durable=True):
-        rows = Checkout.objects.late(status).exclude(Exists(operations.open_on(OuterRef("pk"))))
-        locked = rows.select_for_update(of=("self",), skip_locked=True).only(*_ENDING)[:limit]
-        late = {checkout.pk: checkout for checkout in locked}
+        late = {checkout.pk: checkout for checkout in _late(status, limit).all()}
         # The statement that locked them may not have seen an operation that began while it ran.
         for operation in operations.open_on_any(late):
             late.pop(operation.payment.subject, None)
         if late:
             _end(status, list(late.values()), clock.now())
     return len(late)
+
+
+@cache
+def _late(status: Status, limit: int) -> Prepared[Checkout]:
+    rows = Checkout.objects.late(status).exclude(Exists(operations.open_on(OuterRef("pk"))))
+    locked = rows.select_for_update(of=("self",), skip_locked=True).only(*_ENDING)
+    return Prepared(lambda: locked[:limit])
 
 
 # What an end needs of a checkout.

@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import cache
 from typing import TypeVar
 from uuid import UUID
 
 import structlog
 from celery import shared_task
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from checkout import deadlines, finishing, proof, settlement, states
@@ -16,6 +17,7 @@ from checkout.api.calls import KEPT
 from checkout.models import ApiCall, Checkout
 from checkout.states import Status
 from config.lib import clock, wakeup
+from config.lib.prepared import Prepared
 from payments import due, operations
 from payments.models import Operation
 from payments.seats import Seat
@@ -35,11 +37,8 @@ def keep_deadlines() -> None:
     """
     for status in states.DEADLINES:
         is_done = _alone(_keep_all, status)
-        rows = _movable(status)
-        if is_done:
-            rows = rows.filter(Exists(operations.open_on(OuterRef("pk"))))
-        for checkout_uuid in rows.values_list("pk", flat=True)[:BATCH]:
-            _alone(deadlines.keep_of, checkout_uuid)
+        for checkout in _left(status, is_done).all():
+            _alone(deadlines.keep_of, checkout.pk)
 
 
 def _keep_all(status: Status) -> None:
@@ -50,10 +49,13 @@ def _keep_all(status: Status) -> None:
             time.sleep(LOOK_AGAIN_SECONDS)
 
 
-def _movable(status: Status) -> QuerySet[Checkout]:
+@cache
+def _left(status: Status, is_done: bool) -> Prepared[Checkout]:
     """What is in doubt cannot move yet, and must not stand in the way of what can."""
     silent = Q(kind=Operation.Kind.AUTHORIZE, created_at__lte=Now() - due.PATIENT_FOR)
-    return Checkout.objects.late(status).exclude(Exists(operations.open_on(OuterRef("pk")).exclude(silent)))
+    open_on_it = operations.open_on(OuterRef("pk"))
+    rows = Checkout.objects.late(status).exclude(Exists(open_on_it.exclude(silent))).only("pk")
+    return Prepared(lambda: (rows.filter(Exists(open_on_it)) if is_done else rows)[:BATCH])
 
 
 @shared_task

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from checkout import deadlines, refunds, tasks, transitions
 from checkout.models import Checkout
@@ -15,6 +17,20 @@ from payments.providers.sandbox import bank
 from portal import keys
 from tests import factories
 from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
+
+# These start the whole service, most of them the same one, and measure time: one process runs them all.
+WITH_PROCESSES = ("tests/browser/", "tests/chaos/", "tests/journeys/", "tests/races/")
+
+
+class Spread(LoadScopeScheduling):
+    """Of a run that is spread over several processes: whoever is free takes the next test."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "with processes" if nodeid.startswith(WITH_PROCESSES) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Spread:
+    return Spread(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,14 @@ BOOKS = (
     SigningSecret,
 )
 ENVELOPE = {"code", "message", "param", "details", "request_id", "doc_url"}
-MISSING: Any = object()
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import socket
 import ssl
 import time
@@ -115,13 +116,18 @@ async def post(
     started = time.monotonic()
     try:
         async with asyncio.timeout(deadline_seconds):
-            response = await _send(session, yarl.URL(url, encoded=True), headers, body)
+            response = await _send(session, _parsed(url), headers, body)
     except Exception as failure:
         return Answer(None, describe(failure, deadline_seconds), "", _milliseconds_since(started))
     left = deadline_seconds - (time.monotonic() - started)
     excerpt = await _read_excerpt(response, min(left, BODY_SECONDS))
     error = None if retries.is_delivered(response.status) else f"HTTP {response.status}"
     return Answer(response.status, error, excerpt, _milliseconds_since(started))
+
+
+@functools.lru_cache(maxsize=1024)  # an endpoint's is parsed once, not for every delivery
+def _parsed(url: str) -> yarl.URL:
+    return yarl.URL(url, encoded=True)
 
 
 def describe(failure: BaseException, deadline_seconds: float) -> str:

@@ -1,6 +1,7 @@
 """Queries of the ORM that are built once: for a short query the building costs more than all the rest of it."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
@@ -42,12 +43,15 @@ class Prepared(Generic[M]):
 
     def first(self, *values: UUID | str) -> M | None:
         """Return the first row as the queryset would, or None."""
-        plan = self._plan
-        parameters = [constant if place is None else values[place] for place, constant in plan.parameters]
-        with connection.cursor() as cursor:
-            cursor.execute(plan.sql, parameters)
+        with self._executed(values) as cursor:
             row = cursor.fetchone()
-        return None if row is None else self._made(plan, plan.convert(row))
+        return None if row is None else self._made(self._plan, self._plan.convert(row))
+
+    def all(self, *values: UUID | str) -> list[M]:
+        """Return all rows as the queryset would."""
+        with self._executed(values) as cursor:
+            rows = cursor.fetchall()
+        return [self._made(self._plan, self._plan.convert(row)) for row in rows]
 
     def get(self, *values: UUID | str) -> M:
         """As `first`; raises the model's DoesNotExist."""
@@ -55,6 +59,13 @@ class Prepared(Generic[M]):
         if found is None:
             raise self._plan.model.DoesNotExist
         return found
+
+    @contextlib.contextmanager
+    def _executed(self, values: Sequence[UUID | str]) -> Iterator[Any]:
+        sql, places = self._plan.sql, self._plan.parameters
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [constant if place is None else values[place] for place, constant in places])
+            yield cursor
 
     def _made(self, plan: _Plan, row: Any) -> Any:
         made = plan.model.from_db(DEFAULT_DB_ALIAS, plan.names, row[plan.columns])

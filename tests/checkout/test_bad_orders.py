@@ -407,16 +407,16 @@ class TestMerchantExpiresAt:
             "2026-06-01T18:30:00+25:00",
             "2026-06-01T18:30:00Z\x00",
             "٢٠٢٦-06-01T18:30:00Z",
-            ahead(minutes=-5),
-            ahead(seconds=1),
-            ahead(days=3_650),
         ],
         ids=lambda at: repr(at)[:30],
     )
     def test_that_is_no_time_soon_is_refused(self, api: Api, at: Any) -> None:
         refuse(api, "merchant_expires_at", merchant_expires_at=at)
 
-    @pytest.mark.parametrize(("seconds", "fits"), [(50, False), (70, True), (86_390, True), (86_410, False)])
+    @pytest.mark.parametrize(
+        ("seconds", "fits"),
+        [(-300, False), (1, False), (50, False), (70, True), (86_390, True), (86_410, False), (10**8, False)],
+    )
     def test_lies_one_minute_to_a_day_ahead(self, api: Api, seconds: int, fits: bool) -> None:
         if fits:
             assert accept(api, merchant_expires_at=ahead(seconds=seconds))["expires_at"]

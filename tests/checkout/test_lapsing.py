@@ -67,6 +67,7 @@ class TestHolds:
         payment = Payment.objects.get(subject=holds[1].pk)
         operations.begin(payment, Operation.Kind.CAPTURE, now=clock.now(), cause=CAUSE)
         monkeypatch.setattr(operations, "open_on", lambda _: Operation.objects.none())
+        monkeypatch.setattr(deadlines, "_late", deadlines._late.__wrapped__)
         assert deadlines.keep_due(Status.AUTHORIZED, limit=10) == 2
         assert statuses(holds) == ["voided", "authorized", "voided"]
 

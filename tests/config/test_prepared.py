@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from checkout.models import Checkout
 from config.lib.prepared import Prepared
 from payments.models import Merchant, Operation, Payment
+from tests import factories
 from webhooks.models import SigningSecret, Subscription
 
 ORDER = Prepared(
@@ -60,6 +61,20 @@ class TestRow:
             payment=payment, kind="void", amount=9000, state="planned", created_at=held.payable_until
         )
         assert newest.first(payment.pk) == later
+
+
+class TestRows:
+    def test_are_those_of_the_queryset(self, acme: Merchant) -> None:
+        made = [factories.checkout(acme) for _ in range(3)]
+        latest = Prepared(
+            lambda merchant: Checkout.objects.filter(merchant=merchant).order_by("-pk")[:2], UUID
+        )
+        assert latest.all(acme.pk) == [made[2], made[1]]
+        assert latest.all(uuid4()) == []
+
+    def test_read_later_what_was_left_out(self, unpaid: Checkout) -> None:
+        (found,) = Prepared(lambda: Checkout.objects.only("amount")).all()
+        assert found.get_deferred_fields() and found.merchant_order_id == unpaid.merchant_order_id
 
 
 class TestQuery:

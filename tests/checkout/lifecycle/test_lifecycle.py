@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from checkout import events, refunds, settlement, states, tasks, transitions
+from checkout import deadlines, events, refunds, settlement, states, tasks, transitions
 from checkout.models import Checkout
 from payments import ledger, operations, provider
 from payments.models import Merchant, Operation, Payment
@@ -81,6 +81,7 @@ class TestTheLifecycle:
 
 def no_deadline(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Checkout, "has_lapsed", lambda *_: False)
+    patch.setattr(deadlines, "keep_due", lambda *_: 0)
 
 
 def events_told_twice(patch: pytest.MonkeyPatch) -> None:
