@@ -26,27 +26,36 @@ class Request(NamedTuple):
 
 
 class Run:
-    """Sends `count` requests, `in_flight` at a time, and measures the middle 80 % of them."""
+    """Sends `count` requests, `in_flight` at a time, and measures the middle 80 % of them.
 
-    def __init__(self, requests: list[Request], count: int) -> None:
+    `burst_seconds` lie between the beginnings of two times so many; 0: as fast as it goes.
+    """
+
+    def __init__(self, requests: list[Request], count: int, in_flight: int, burst_seconds: float) -> None:
         self._requests = requests
         self._count = count
+        self._in_flight = in_flight
+        self._burst_seconds = burst_seconds
         self._sent = 0
         self._marks: list[tuple[float, float]] = []
 
-    async def measure(self, in_flight: int) -> dict[str, float]:
+    async def measure(self) -> dict[str, float]:
         """CPU and wall seconds of one request."""
         connector = aiohttp.TCPConnector(limit=0, ssl=ssl.create_default_context())
         async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
             numbers = iter(range(self._count))
-            await asyncio.gather(*(self._send(session, numbers) for _ in range(in_flight)))
+            started = time.monotonic()
+            await asyncio.gather(*(self._send(session, numbers, started) for _ in range(self._in_flight)))
         (cpu, wall), (cpu_end, wall_end) = self._marks
         measured = int(self._count * 0.9) - int(self._count * 0.1)
         return {"cpu": (cpu_end - cpu) / measured, "wall": (wall_end - wall) / measured}
 
-    async def _send(self, session: aiohttp.ClientSession, numbers: Iterator[int]) -> None:
+    async def _send(self, session: aiohttp.ClientSession, numbers: Iterator[int], started: float) -> None:
         requests, edges = self._requests, (int(self._count * 0.1), int(self._count * 0.9))
         for number in numbers:
+            if self._burst_seconds:
+                at = started + number // self._in_flight * self._burst_seconds
+                await asyncio.sleep(max(0.0, at - time.monotonic()))
             url, headers, body = requests[number % len(requests)]
             async with session.post(url, headers=headers, data=body, allow_redirects=False) as response:
                 await response.read()
@@ -55,9 +64,11 @@ class Run:
                 self._marks.append((time.process_time(), time.monotonic()))
 
 
-def send(ports: list[int], kept: list[tuple[int, str]], count: int, in_flight: int) -> dict[str, float]:
+def send(
+    ports: list[int], kept: list[tuple[int, str]], count: int, in_flight: int, burst_seconds: float
+) -> dict[str, float]:
     requests = [_parsed(ports[endpoint], text.encode("latin-1")) for endpoint, text in kept]
-    return asyncio.run(Run(requests, count).measure(in_flight))
+    return asyncio.run(Run(requests, count, in_flight, burst_seconds).measure())
 
 
 def _parsed(port: int, received: bytes) -> Request:
