@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from checkout import events, settlement, states
+from checkout import events, shares, states
 from checkout.models import Checkout, Own
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
@@ -65,7 +65,7 @@ def _late(status: Status, limit: int) -> Prepared[Checkout]:
 
 
 # What an end needs of a checkout.
-_ENDING = ("status", "merchant", "merchant_order_id", "payment", *states.DEADLINES.values())
+_ENDING = ("status", "merchant", "merchant_order_id", "payment", "people", *states.DEADLINES.values())
 
 
 def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
@@ -78,6 +78,7 @@ def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
         _release(checkouts, now, PUMP)
     else:
         Checkout.objects.move(checkouts, Status.EXPIRED, PUMP, deadline, expired_at=deadline)
+    shares.end_drafts(checkouts, now)
 
 
 def cancel(checkout: Checkout, *, note: str, now: datetime, cause: Cause) -> None:
@@ -85,6 +86,7 @@ def cancel(checkout: Checkout, *, note: str, now: datetime, cause: Cause) -> Non
     was_held = checkout.status == Status.AUTHORIZED
     reason = VoidReason.MERCHANT_CANCEL
     checkout.move(Status.VOIDED, cause, now, voided_at=now, void_reason=reason, cancel_note=note)
+    shares.end_drafts([checkout], now)
     if was_held:
         _release([checkout], now, cause)
 
@@ -93,7 +95,7 @@ def _release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None
     """What was held is released by the pump, repeated until the provider confirms; the merchants are told."""
     payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
     operations.plan(payments, Kind.VOID, now=now, cause=cause)
-    wakeup.after_commit(settlement.FINISH_OPERATIONS)
+    wakeup.after_commit(shares.FINISH_OPERATIONS)
     events.voided(checkouts)
 
 
@@ -103,6 +105,8 @@ def abandon(operation: Operation, now: datetime) -> bool:
     if operation.kind != Kind.AUTHORIZE or not late or now - operation.created_at < due.PATIENT_FOR:
         return False
     Payment.objects.filter(pk=operation.payment_id, abandoned_at=None).update(abandoned_at=now)
+    if shares.is_of_share(operation.payment):
+        shares.free_of(operation.payment, now)
     return True
 
 

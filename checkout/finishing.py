@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import deadlines, refunds, settlement
+from checkout import deadlines, settlement
 from checkout.deadlines import CHALLENGE
 from checkout.models import Checkout
 from config.lib import clock
@@ -28,17 +28,17 @@ def finish(operation: Operation) -> None:
         case Kind.VOID:
             settlement.settle(operation, operations.perform(operation))
         case Kind.REFUND:
-            refunds.settle(operation, _ask_refund(operation))
+            settlement.settle(operation, _ask_refund(operation))
 
 
-def finish_now(checkout_uuid: UUID) -> None:
-    """Ask the provider at once about a checkout's open operation: the payer is back from their bank."""
-    found = operations.open_operation(checkout_uuid)
+def finish_now(subject: UUID) -> None:
+    """Ask the provider at once about the open operation of a checkout or share: the payer is back from their bank."""
+    found = operations.open_operation(subject)
     with Seat() as seat:
         if found is None or not seat.is_taken():
             return
         due.at_once(found)
-        for operation in due.claim(checkout_uuid=checkout_uuid):
+        for operation in due.claim(checkout_uuid=found.payment.checkout_uuid):
             finish(operation)
 
 

@@ -16,7 +16,8 @@ from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from checkout import states
-from checkout.states import Status, VoidReason
+from checkout.states import ShareStatus, Status, VoidReason
+from config.lib.crypto import EncryptedTextField
 from config.lib.prepared import Prepared
 from payments.cause import Cause
 from payments.models import Merchant, Payment
@@ -136,7 +137,7 @@ class Checkout(models.Model):
     cancel_url = models.CharField(max_length=2048)
     lead = models.ForeignKey(Customer, on_delete=models.PROTECT, null=True, blank=True)
     people = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text="How many split it equally, the lead counted; 1 is all mine."
+        null=True, blank=True, help_text="How many share the cost, the lead counted; 1 is all mine."
     )
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, null=True, blank=True)
     created_at = models.DateTimeField()
@@ -207,6 +208,11 @@ class Checkout(models.Model):
         """The page to send the customer to."""
         return f"{settings.CHECKOUT_PAGE_URL}?id={self.pk}"
 
+    @property
+    def has_mates(self) -> bool:
+        """Whether the cost is split."""
+        return (self.people or 1) > 1
+
     def has_lapsed(self, now: datetime) -> bool:
         """Whether it is held and its two minutes are over."""
         return (
@@ -260,32 +266,57 @@ class Item(models.Model):
 
 
 class PaymentRequest(models.Model):
-    """A mate's share. It is a draft until the checkout is captured."""
-
-    class Status(models.TextChoices):
-        DRAFT = "draft"
-        OPEN = "open"
-        PAYING = "paying"
-        PAID = "paid"
-        REIMBURSED = "reimbursed"
-        DECLINED = "declined"
-        EXPIRED = "expired"
-        CANCELLED = "cancelled"
-        REFUNDED = "refunded"
+    """A mate's share, with its own pay link. `status` is written by `move` alone, under the checkout's lock."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="payment_requests")
-    amount = models.BigIntegerField()
-    status = models.CharField(max_length=10, choices=Status, default=Status.DRAFT)
+    position = models.PositiveSmallIntegerField(help_text="Which person on the bill; the lead is the first.")
+    amount = models.BigIntegerField(help_text="Minor units")
+    name = models.CharField(max_length=60, blank=True, help_text="As the lead wrote it.")
+    phone = models.CharField(max_length=16, blank=True, help_text="E.164, as the lead wrote it.")
+    status = models.CharField(max_length=10, choices=ShareStatus, default=ShareStatus.DRAFT)
+    token = EncryptedTextField(editable=False)
+    token_digest = models.CharField(max_length=64, unique=True, editable=False)
+    mate = models.ForeignKey(Customer, on_delete=models.PROTECT, null=True, blank=True)
+    payment = models.ForeignKey(
+        Payment, on_delete=models.PROTECT, null=True, blank=True, help_text="That paid it."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="When the pay link ends.")
+    paid_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    next_reminder_at = models.DateTimeField(null=True, blank=True, help_text="Not before.")
 
     class Meta:
         constraints: ClassVar = [
-            models.CheckConstraint(condition=Q(amount__gt=0), name="a_share_is_of_something")
+            models.CheckConstraint(condition=Q(amount__gt=0), name="a_share_is_of_something"),
+            models.CheckConstraint(
+                condition=Q(
+                    status__in=["paid", "reimbursed", "refunded"],
+                    payment__isnull=False,
+                    paid_at__isnull=False,
+                )
+                | (~Q(status__in=["paid", "reimbursed", "refunded"]) & Q(payment=None, paid_at=None)),
+                name="a_paid_share_has_a_payment",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["draft", "cancelled"]) | Q(expires_at__isnull=False),
+                name="a_pay_link_ends",
+            ),
+            models.UniqueConstraint("checkout", "position", name="the_people_on_a_bill_are_ordered"),
         ]
+        indexes: ClassVar = [models.Index("expires_at", name="pay_link_open", condition=Q(status="open"))]
 
     def __str__(self) -> str:
         return f"{self.amount} · {self.status}"
+
+    def move(self, to: ShareStatus, **facts: Any) -> None:
+        """Write the new status with its facts. Raises MoveRefused for a move that the table does not have."""
+        states.check_share(self.status, to)
+        self.status = to
+        for name, value in facts.items():
+            setattr(self, name, value)
+        self.save(update_fields=["status", *facts])
 
 
 class Refund(models.Model):

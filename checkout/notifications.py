@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from checkout.settlement import FINISH_OPERATIONS
+from checkout.shares import FINISH_OPERATIONS
 from config.lib import wakeup
 from payments import discrepancies, due, provider
 from payments.models import Operation

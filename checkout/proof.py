@@ -90,12 +90,40 @@ INVARIANTS = (
     Invariant(
         "the cards have borne the amount, and what is owed to the lead",
         "ledger_not_borne",
+        # While a refund's legs settle one by one, less what the merchant has given back by then.
         """
         SELECT c.id FROM checkout_checkout c LEFT JOIN payments_posting l ON l.checkout_uuid = c.id
         WHERE c.status IN ('captured', 'refunding')
         GROUP BY c.id
         HAVING coalesce(sum(l.amount) FILTER (WHERE l.account = 'provider'), 0)
-            <> c.amount - coalesce(sum(l.amount) FILTER (WHERE l.account = 'lead'), 0)""",
+            <> c.amount - coalesce(sum(l.amount) FILTER (
+                WHERE l.account = 'lead' OR (l.account = 'merchant' AND l.amount > 0 AND c.status = 'refunding')
+            ), 0)""",
+    ),
+    Invariant(
+        "what is owed to the lead is what mates have paid and the lead has not got",
+        "ledger_owed_to_lead",
+        """
+        SELECT c.id FROM checkout_checkout c LEFT JOIN LATERAL (
+            SELECT sum(l.amount) AS balance FROM payments_posting l
+            WHERE l.checkout_uuid = c.id AND l.account = 'lead'
+        ) owed ON true LEFT JOIN LATERAL (
+            SELECT sum(s.amount) AS amount FROM checkout_paymentrequest s
+            WHERE s.checkout_id = c.id AND s.status = 'paid'
+        ) paid ON true
+        WHERE c.people > 1 AND coalesce(owed.balance, 0) + coalesce(paid.amount, 0) <> 0""",
+    ),
+    Invariant(
+        "a share is paid by one capture of its amount, and nothing else pays it",
+        "ledger_share_and_status",
+        """
+        SELECT s.checkout_id FROM checkout_paymentrequest s
+        LEFT JOIN payments_payment p ON p.subject = s.id
+        LEFT JOIN payments_operation o
+          ON o.payment_id = p.id AND o.kind = 'capture' AND o.state = 'succeeded'
+        GROUP BY s.checkout_id, s.id
+        HAVING (s.status IN ('paid', 'reimbursed', 'refunded')) <> (count(o.id) = 1)
+            OR max(o.amount) <> s.amount""",
     ),
     Invariant(
         "a refunded, voided or unpaid checkout has nothing on any account",
@@ -114,16 +142,20 @@ INVARIANTS = (
         WHERE (c.status = 'refunded') <> (r.id IS NOT NULL) OR r.amount <> c.amount""",
     ),
     Invariant(
-        "nothing stays held but the one hold of a checkout that waits, unless its void is on its way",
+        "nothing stays held but the one hold of a checkout that waits, unless its end is on its way",
         "ledger_forgotten_hold",
         """
         SELECT p.checkout_uuid FROM payments_payment p JOIN checkout_checkout c ON c.id = p.checkout_uuid
         WHERE p.status = 'authorized'
-          AND (c.status IN ('voided', 'expired', 'refunded') OR p.subject = c.id)
+          AND p.subject = c.id
           AND NOT (c.status = 'authorized' AND c.payment_id = p.id)
           AND NOT EXISTS (
               SELECT 1 FROM payments_operation o
-              WHERE o.payment_id = p.id AND o.kind = 'void' AND o.ended_at IS NULL)""",
+              WHERE o.payment_id = p.id AND o.kind = 'void' AND o.ended_at IS NULL)
+        UNION ALL
+        SELECT p.checkout_uuid FROM payments_payment p
+        WHERE p.status = 'authorized' AND p.subject <> p.checkout_uuid AND NOT EXISTS (
+            SELECT 1 FROM payments_operation o WHERE o.payment_id = p.id AND o.ended_at IS NULL)""",
     ),
     Invariant(
         "what was held has told so once, and nothing else has",

@@ -1,23 +1,20 @@
 """Giving everything back: accepted at once, settled by the provider later."""
 
-from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
+from checkout import legs
 from checkout.models import Checkout, Refund
-from checkout.settlement import FINISH_OPERATIONS
+from checkout.shares import FINISH_OPERATIONS
 from checkout.states import Status
 from checkout.transitions import OperationInProgress, StateConflict
-from config.lib import clock, failpoint, wakeup
+from config.lib import clock, wakeup
 from config.lib.prepared import Prepared
 from payments import operations
-from payments.cause import PUMP, Cause
-from payments.models import Merchant, Operation, Payment
-from payments.provider import Outcome
-
-State = Operation.State
+from payments.cause import Cause
+from payments.models import Merchant
 
 
 class NotRefundable(StateConflict):
@@ -83,7 +80,7 @@ def _of(refund: Refund, checkout: Checkout) -> Refund:
 
 
 def _begin(checkout: Checkout, ref: str, reason: str | None, amount: int | None, cause: Cause) -> Refund:
-    payment = _refundable(checkout, amount)
+    _check_refundable(checkout, amount)
     now = clock.now()
     refund = Refund(
         merchant_id=checkout.merchant_id,
@@ -95,13 +92,13 @@ def _begin(checkout: Checkout, ref: str, reason: str | None, amount: int | None,
     )
     refund.save(force_insert=True)
     checkout.move(Status.REFUNDING, cause, now)
-    operations.plan([payment.pk], Operation.Kind.REFUND, now=now, cause=cause, refund_uuid=refund.pk)
+    legs.begin(checkout, refund, now=now, cause=cause)
     wakeup.after_commit(FINISH_OPERATIONS)
     return refund
 
 
-def _refundable(checkout: Checkout, amount: int | None) -> Payment:
-    """Return the payment that a refund gives back; raises what `accept` names."""
+def _check_refundable(checkout: Checkout, amount: int | None) -> None:
+    """Raise what `accept` names unless everything can be given back now."""
     if amount is not None and amount != checkout.amount:
         raise PartialRefundNotSupported(checkout.amount)
     undecided = checkout.status in (Status.CREATED, Status.AUTHORIZED, Status.CAPTURED)
@@ -110,42 +107,3 @@ def _refundable(checkout: Checkout, amount: int | None) -> Payment:
         raise OperationInProgress
     if live is None or checkout.status != Status.CAPTURED:
         raise NotRefundable(checkout.status)
-    return live.payment
-
-
-def settle(operation: Operation, outcome: Outcome) -> None:
-    """Record what the provider said of a refund: settled, failed (back to `captured`), or not yet."""
-    with transaction.atomic(durable=True):
-        checkout = Checkout.objects.locked(operation.payment.checkout_uuid)
-        refund = Refund.objects.select_for_update().get(pk=_refund_of(operation))
-        now = clock.now()
-        settled = operations.record(operation, outcome, now=now)
-        if refund.status == Refund.Status.PENDING:
-            _conclude(checkout, refund, settled, now)
-        failpoint.reach("before_commit", settled.kind, checkout.pk)
-    failpoint.reach("after_commit", settled.kind, checkout.pk)
-
-
-def _conclude(checkout: Checkout, refund: Refund, leg: Operation, now: datetime) -> None:
-    if leg.state == State.SUCCEEDED:
-        _succeed(checkout, refund, now)
-    elif leg.state in (State.FAILED, State.DECLINED):
-        _fail(refund, leg.reason)
-        checkout.move(Status.CAPTURED, PUMP, now)
-
-
-def _refund_of(operation: Operation) -> UUID:
-    if operation.refund_uuid is None:
-        raise ValueError(f"Operation {operation.pk} is no leg of a refund.")
-    return operation.refund_uuid
-
-
-def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
-    refund.status, refund.settled_at = Refund.Status.SETTLED, now
-    refund.save(update_fields=["status", "settled_at"])
-    checkout.move(Status.REFUNDED, PUMP, now, refunded_amount=refund.amount, last_refund_at=now)
-
-
-def _fail(refund: Refund, reason: str) -> None:
-    refund.status, refund.failure_reason = Refund.Status.FAILED, reason or "refused"
-    refund.save(update_fields=["status", "failure_reason"])

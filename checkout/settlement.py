@@ -6,17 +6,16 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db import transaction
 
-from checkout import events, states
+from checkout import events, shares, states
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
-from config.lib import clock, failpoint, wakeup
+from config.lib import clock, failpoint
 from payments import discrepancies, due, operations
 from payments.cause import PUMP, Cause
 from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
-FINISH_OPERATIONS = "checkout.tasks.finish_operations"
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -28,7 +27,7 @@ class Settled(NamedTuple):
 
 
 def settle(operation: Operation, outcome: Outcome) -> Settled:
-    """Lock the checkout again and record what the provider said of an authorization, capture or void."""
+    """Lock the checkout again and record what the provider said of an operation."""
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(operation.payment.checkout_uuid)
         now = clock.now()
@@ -40,6 +39,8 @@ def settle(operation: Operation, outcome: Outcome) -> Settled:
                 _settle_capture(checkout, settled, now)
             case Kind.VOID:
                 _settle_void(checkout, settled, now)
+            case Kind.REFUND:
+                _settle_refund(checkout, settled, now)
         failpoint.reach("before_commit", settled.kind, checkout.pk)
     failpoint.reach("after_commit", settled.kind, checkout.pk)
     return Settled(settled, checkout)
@@ -54,12 +55,15 @@ def _judged(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outco
 
 
 def _settle_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    if shares.is_of_share(operation.payment):
+        shares.settle_authorization(checkout, operation, now)
+        return
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return
     # read under the lock: the payer may have gone on with another card while the bank was asked
     is_wanted = Payment.objects.filter(pk=operation.payment_id, abandoned_at=None).exists()
     if checkout.status != Status.CREATED or not is_wanted:
-        _release(operation.payment, now)
+        shares.release(operation.payment, now)
         return
     checkout.move(
         Status.AUTHORIZED,
@@ -73,6 +77,9 @@ def _settle_authorization(checkout: Checkout, operation: Operation, now: datetim
 
 
 def _settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    if shares.is_of_share(operation.payment):
+        shares.settle_capture(checkout, operation, now)
+        return
     deadline = checkout.capture_before
     if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
         due.no_later_than(operation, deadline)  # the hold ends there, or was taken: who waits shall know
@@ -81,8 +88,14 @@ def _settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> 
     if checkout.status != Status.AUTHORIZED:
         discrepancies.report_operation(operation, "captured_after_the_end", status=checkout.status)
         return
-    checkout.move(Status.CAPTURED, _cause(operation), now, captured_at=now)
+    _take(checkout, _cause(operation), now)
+
+
+def _take(checkout: Checkout, cause: Cause, now: datetime) -> None:
+    """The money has moved: nothing is left to be told of the hold, and the mates may pay."""
+    checkout.move(Status.CAPTURED, cause, now, captured_at=now)
     outbox.supersede(checkout.pk, now)
+    shares.open_links(checkout, now)
 
 
 def _settle_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
@@ -93,14 +106,23 @@ def _settle_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
             discrepancies.report_operation(operation, "void_refused_as_captured", status=checkout.status)
         elif operation.state == State.FAILED:
             discrepancies.report_operation(operation, "void_refused", reason=operation.reason)
+        elif shares.is_of_share(operation.payment):
+            shares.settle_void(checkout, operation, now)
     elif operation.state == State.SUCCEEDED:
         at = checkout.capture_before or now
         checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=VoidReason.AUTH_EXPIRED)
+        shares.end_drafts([checkout], now)
         events.voided([checkout])
     elif was_captured:
         operations.recover_capture(operation.payment, now=now)
-        checkout.move(Status.CAPTURED, PUMP, now, captured_at=now)
-        outbox.supersede(checkout.pk, now)
+        _take(checkout, PUMP, now)
+
+
+def _settle_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    if operation.share_uuid is not None:
+        shares.settle_reimbursement(checkout, operation, operation.share_uuid, now)
+    else:
+        shares.settle_leg(checkout, operation, now)
 
 
 def end_challenge(operation: Operation, reason: str, now: datetime) -> None:
@@ -110,14 +132,9 @@ def end_challenge(operation: Operation, reason: str, now: datetime) -> None:
     """
     ended = operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now)
     if ended is operation:  # nobody else has ended it since
-        _release(ended.payment, now)
-
-
-def _release(payment: Payment, now: datetime) -> None:
-    """Let go whatever a payment that nobody waits for any more may hold, once."""
-    if not payment.operations.filter(kind=Kind.VOID).exists():
-        operations.plan([payment.pk], Kind.VOID, now=now, cause=PUMP)
-        wakeup.after_commit(FINISH_OPERATIONS)
+        shares.release(ended.payment, now)
+        if shares.is_of_share(ended.payment):
+            shares.free_of(ended.payment, now)
 
 
 def _cause(operation: Operation) -> Cause:

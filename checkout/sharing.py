@@ -1,14 +1,45 @@
 """Who pays, and how the cost is shared (INTERFACE.md 5)."""
 
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import transaction
 
-from checkout import splitting
+from checkout import settlement, splitting, transitions
 from checkout.models import Checkout, Customer, PaymentRequest
-from checkout.states import Status
-from checkout.transitions import NotPayable, OperationInProgress
-from payments import operations
+from checkout.states import ShareStatus, Status
+from checkout.transitions import NotPayable, OperationInProgress, Paid
+from config.lib import clock, crypto
+from payments import operations, switches
+from payments.cause import Cause
+from payments.models import Operation, Payment
+from payments.provider import CardUse, Verdict
+from payments.seats import Seat
+
+TOKEN_BYTES = 16
+
+
+class ShareNotOpen(Exception):
+    """Nobody can pay this share now; `status` says where it is."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(f"The share is {status}.")
+        self.status = status
+
+
+class OwnShare(Exception):
+    """The lead cannot pay a mate's share: it would come back to them."""
+
+
+class Share(NamedTuple):
+    """What a mate is to pay, in minor units, and who they are, as far as the lead says."""
+
+    amount: int
+    name: str = ""
+    phone: str = ""
 
 
 def join(checkout_uuid: UUID, customer: Customer) -> None:
@@ -32,12 +63,35 @@ def split_equally(checkout_uuid: UUID, people: int) -> None:
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
         _, each = splitting.equally(checkout.amount, people)
-        checkout.people = people
-        checkout.save(update_fields=["people", "updated_at"])
-        checkout.payment_requests.all().delete()
-        PaymentRequest.objects.bulk_create(
-            PaymentRequest(checkout=checkout, amount=each) for _ in range(people - 1)
+        _write(checkout, [Share(each)] * (people - 1))
+
+
+def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
+    """Let each mate bear an amount of their own; the lead bears what is left.
+
+    Raises splitting.DoesNotAddUp, ValueError, NotPayable, OperationInProgress.
+    """
+    with transaction.atomic(durable=True):
+        checkout = _changeable(checkout_uuid)
+        splitting.left_for_lead(checkout.amount, [share.amount for share in shares])
+        _write(checkout, shares)
+
+
+def _write(checkout: Checkout, shares: Sequence[Share]) -> None:
+    checkout.people = len(shares) + 1
+    checkout.save(update_fields=["people", "updated_at"])
+    checkout.payment_requests.all().delete()
+    tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
+    PaymentRequest.objects.bulk_create(
+        PaymentRequest(
+            checkout=checkout,
+            position=position,
+            token=token,
+            token_digest=crypto.digest(token),
+            **share._asdict(),
         )
+        for position, (share, token) in enumerate(zip(shares, tokens, strict=True), start=2)
+    )
 
 
 def _changeable(checkout_uuid: UUID) -> Checkout:
@@ -48,3 +102,106 @@ def _changeable(checkout_uuid: UUID) -> Checkout:
     if operations.open_operation(checkout.pk) is not None:
         raise OperationInProgress
     return checkout
+
+
+def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Paid:
+    """Hold the share's amount on a mate's card; the pump takes it if the order still wants it (INTERFACE.md 5).
+
+    A card in whose stead this one comes is given up, as in `transitions.authorize`. Raises
+    PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
+    switches.AllStopped, seats.ProviderBusy.
+    """
+    with Seat() as seat:
+        with transaction.atomic(durable=True):
+            share, checkout = _locked(share_uuid)
+            now = clock.now()
+            status = _payable(share, checkout, card, mate, now)
+            if status == ShareStatus.OPEN:
+                seat.take()
+                payment = _payment(share, checkout, card)
+                operation = operations.begin(payment, Operation.Kind.AUTHORIZE, now=now, cause=cause)
+                share.move(ShareStatus.PAYING, mate=mate)
+        if status != ShareStatus.OPEN:
+            raise ShareNotOpen(status)
+        outcome = operations.perform(operation)
+        settled = settlement.settle(operation, outcome).operation
+    if settled.state == Operation.State.SUCCEEDED:
+        return Paid(Verdict.SUCCEEDED)
+    return Paid(outcome.verdict, settled.reason, settled.action_url)
+
+
+def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Customer, now: datetime) -> str:
+    """Return `open` if it can be paid now, else why not. A card that has waited too long is given up."""
+    end_late(share, now)
+    if checkout.status != Status.CAPTURED:
+        return checkout.status if share.status == ShareStatus.OPEN else share.status
+    if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
+        return share.status
+    if mate.pk == checkout.lead_id:
+        raise OwnShare
+    switches.check(checkout.merchant)
+    found = operations.open_operation(share.pk)
+    if found is not None and found.payment.card_token != card.token:
+        transitions.give_up(found, now)
+        share.refresh_from_db()
+    if share.status != ShareStatus.OPEN or operations.live_payment(share.pk) is not None:
+        raise OperationInProgress
+    return share.status
+
+
+def _payment(share: PaymentRequest, checkout: Checkout, card: CardUse) -> Payment:
+    return Payment.objects.create(
+        merchant_id=checkout.merchant_id,
+        subject=share.pk,
+        checkout_uuid=checkout.pk,
+        amount=share.amount,
+        currency=checkout.currency,
+        card_token=card.token,
+        return_url=card.return_url,
+    )
+
+
+def decline(share_uuid: UUID) -> PaymentRequest:
+    """The mate says no: the share stays with the lead. Raises ShareNotOpen."""
+    return _end(share_uuid, ShareStatus.DECLINED)
+
+
+def cancel(share_uuid: UUID) -> PaymentRequest:
+    """The lead keeps the share. Raises ShareNotOpen."""
+    return _end(share_uuid, ShareStatus.CANCELLED)
+
+
+def _end(share_uuid: UUID, to: ShareStatus) -> PaymentRequest:
+    """End an open link; one that has ended in this very way is returned as it is."""
+    with transaction.atomic(durable=True):
+        share, _ = _locked(share_uuid)
+        now = clock.now()
+        end_late(share, now)
+        if share.status == ShareStatus.OPEN:
+            share.move(to, ended_at=now)
+    if share.status != to:
+        raise ShareNotOpen(share.status)
+    return share
+
+
+def expire(share_uuid: UUID) -> None:
+    """End a link whose time has passed."""
+    with transaction.atomic(durable=True):
+        share, _ = _locked(share_uuid)
+        end_late(share, clock.now())
+
+
+def end_late(share: PaymentRequest, now: datetime) -> None:
+    """Let an open link end whose time has passed; it pauses while the order is being refunded."""
+    is_late = share.expires_at is not None and now >= share.expires_at
+    if share.status == ShareStatus.OPEN and is_late and share.checkout.status == Status.CAPTURED:
+        share.move(ShareStatus.EXPIRED, ended_at=share.expires_at)
+
+
+def _locked(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
+    """Lock the checkout, which guards its shares; raises PaymentRequest.DoesNotExist."""
+    of_share = PaymentRequest.objects.only("checkout_id").get(pk=share_uuid)
+    checkout = Checkout.objects.locked(of_share.checkout_id)
+    share = PaymentRequest.objects.get(pk=share_uuid)
+    share.checkout = checkout
+    return share, checkout

@@ -1,6 +1,16 @@
 """How a cost is shared out. Pure: minor units in, minor units out, nothing lost."""
 
+from collections.abc import Sequence
+
 MOST_PEOPLE = 20
+
+
+class DoesNotAddUp(ValueError):
+    """The mates' shares come to more than the cost; `excess` is by how much, in minor units."""
+
+    def __init__(self, excess: int) -> None:
+        super().__init__(f"The shares come to {excess} more than the amount.")
+        self.excess = excess
 
 
 def equally(amount: int, people: int) -> tuple[int, int]:
@@ -12,6 +22,15 @@ def equally(amount: int, people: int) -> tuple[int, int]:
         raise ValueError(f"Between 1 and {MOST_PEOPLE} people can share.")
     each = amount // people
     return amount - each * (people - 1), each
+
+
+def left_for_lead(amount: int, shares: Sequence[int]) -> int:
+    """Return what the mates' own amounts leave for the lead, at least 0. Raises DoesNotAddUp, ValueError."""
+    if len(shares) >= MOST_PEOPLE or any(share < 1 for share in shares):
+        raise ValueError(f"At most {MOST_PEOPLE - 1} mates, each with at least one minor unit.")
+    if sum(shares) > amount:
+        raise DoesNotAddUp(sum(shares) - amount)
+    return amount - sum(shares)
 
 
 def most_people(amount: int) -> int:

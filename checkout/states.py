@@ -48,6 +48,39 @@ ACTIONS: dict[Status, list[str]] = {
 }
 
 
+class ShareStatus(models.TextChoices):
+    """Where a mate's share is (INTERFACE.md 5)."""
+
+    DRAFT = "draft"
+    OPEN = "open"
+    PAYING = "paying"
+    PAID = "paid"
+    REIMBURSED = "reimbursed"
+    DECLINED = "declined"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    REFUNDED = "refunded"
+
+
+# (from, to): what makes it happen. The database's guard holds exactly these pairs.
+SHARE_ALLOWED: dict[tuple[ShareStatus, ShareStatus], str] = {
+    (ShareStatus.DRAFT, ShareStatus.OPEN): "the merchant captures",
+    (ShareStatus.DRAFT, ShareStatus.CANCELLED): "the order ends without a capture",
+    (ShareStatus.OPEN, ShareStatus.PAYING): "the mate's card is being asked",
+    (ShareStatus.OPEN, ShareStatus.DECLINED): "the mate says no",
+    (ShareStatus.OPEN, ShareStatus.EXPIRED): "nobody pays in time",
+    (ShareStatus.OPEN, ShareStatus.CANCELLED): "the lead keeps the share, or the order is refunded",
+    (ShareStatus.PAYING, ShareStatus.OPEN): "the mate's card brings nothing",
+    (ShareStatus.PAYING, ShareStatus.PAID): "the mate's money is taken",
+    (ShareStatus.PAID, ShareStatus.REIMBURSED): "the lead's card has got the share back",
+    (ShareStatus.PAID, ShareStatus.REFUNDED): "the order is refunded before the lead got the share",
+    (ShareStatus.REIMBURSED, ShareStatus.REFUNDED): "the order is refunded",
+}
+
+# A mate's card has borne the share.
+SHARE_PAID = (ShareStatus.PAID, ShareStatus.REIMBURSED)
+
+
 class MoveRefused(Exception):
     """The table has no such move."""
 
@@ -56,6 +89,12 @@ def check(origin: str, to: str) -> None:
     """Raise MoveRefused unless the table allows the move."""
     if (origin, to) not in ALLOWED:
         raise MoveRefused(f"A checkout never goes from {origin} to {to}.")
+
+
+def check_share(origin: str, to: str) -> None:
+    """Raise MoveRefused unless the table allows the move of a share."""
+    if (origin, to) not in SHARE_ALLOWED:
+        raise MoveRefused(f"A share never goes from {origin} to {to}.")
 
 
 def actions(status: str) -> list[str]:

@@ -12,10 +12,10 @@ from celery import shared_task
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from checkout import deadlines, finishing, proof, settlement, states
+from checkout import deadlines, finishing, proof, shares, sharing, states
 from checkout.api.calls import KEPT
-from checkout.models import ApiCall, Checkout
-from checkout.states import Status
+from checkout.models import ApiCall, Checkout, PaymentRequest
+from checkout.states import ShareStatus, Status
 from config.lib import clock, wakeup
 from config.lib.prepared import Prepared
 from payments import due, operations
@@ -59,6 +59,16 @@ def _left(status: Status, is_done: bool) -> Prepared[Checkout]:
 
 
 @shared_task
+def end_links() -> None:
+    """End the pay links whose time has passed (INTERFACE.md 5)."""
+    late = PaymentRequest.objects.filter(
+        status=ShareStatus.OPEN, expires_at__lte=Now(), checkout__status=Status.CAPTURED
+    )
+    for share_uuid in late.order_by("expires_at").values_list("pk", flat=True)[:BATCH]:
+        _alone(sharing.expire, share_uuid)
+
+
+@shared_task
 def finish_operations() -> None:
     """Bring what is due at the provider nearer its end, one by one.
 
@@ -67,7 +77,7 @@ def finish_operations() -> None:
     """
     with Seat() as seat:
         while seat.is_taken() and (claimed := due.claim(limit=1)):
-            wakeup.after_commit(settlement.FINISH_OPERATIONS)
+            wakeup.after_commit(shares.FINISH_OPERATIONS)
             _alone(finishing.finish, claimed[0])
 
 

@@ -111,12 +111,12 @@ def _check_payable(checkout: Checkout, card_token: str, now: datetime) -> bool:
         return False
     switches.check(checkout.merchant)
     found = operations.open_operation(checkout.pk)
-    if found is not None and (found.payment.card_token == card_token or not _give_up(found, now)):
+    if found is not None and (found.payment.card_token == card_token or not give_up(found, now)):
         raise OperationInProgress
     return True
 
 
-def _give_up(operation: Operation, now: datetime) -> bool:
+def give_up(operation: Operation, now: datetime) -> bool:
     """Let a card go in whose stead another one comes, if that is due; whatever it may hold is released."""
     if operation.state == State.NEEDS_ACTION:
         settlement.end_challenge(operation, "another_card", now)
@@ -135,7 +135,7 @@ def use_another_card(checkout_uuid: UUID) -> None:
         Checkout.objects.locked(checkout_uuid)
         found = operations.open_operation(checkout_uuid)
         if found is not None and found.kind == Kind.AUTHORIZE:
-            _give_up(found, clock.now())
+            give_up(found, clock.now())
 
 
 def _new_payment(checkout: Checkout, card: CardUse) -> Payment:

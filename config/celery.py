@@ -36,6 +36,7 @@ HOURLY = (
 )
 CALENDAR = {
     "payments.tasks.mail_discrepancies": crontab(),
+    "checkout.tasks.end_links": crontab(),
     "payments.tasks.reconcile": crontab(hour=3, minute=20),
     "checkout.tasks.prove_changed": crontab(minute=10),
     "checkout.tasks.prove_all": crontab(day_of_week="sunday", hour=4, minute=20),

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
-from checkout import creation, pricing, refunds, transitions
+from checkout import creation, pricing, refunds, sharing, transitions
 from checkout.api import calls
 from checkout.models import Checkout
 from config import merchant_api
@@ -56,6 +56,7 @@ ERRORS: dict[str, Error] = {
     "refund_ref_conflict": Error(409, "This merchant_refund_ref belongs to another checkout. Use a new one."),
     "operation_in_progress": Error(409, "A card operation is open on this checkout. Try again.", 1),
     "idempotency_in_progress": Error(409, "The first call with this key is not answered yet. Try again.", 1),
+    "share_not_open": Error(409, "No mate can pay a share of this checkout now. Read where its shares are."),
     "not_payable": Error(409, "This checkout is paid, expired or cancelled. Create a new one."),
     "payload_too_large": Error(413, "The body is over 256 KiB. Send less."),
     "unsupported_media_type": Error(415, "Send JSON with content-type: application/json, not compressed."),
@@ -95,6 +96,7 @@ CODES: list[tuple[type[Exception], str]] = [
     (calls.IdempotencyInProgress, "idempotency_in_progress"),
     (subscriptions.SubscriptionNotFound, "subscription_not_found"),
     (sandbox_api.CardDeclined, "card_declined"),
+    (sharing.ShareNotOpen, "share_not_open"),
     (cursor.InvalidCursor, "invalid_cursor"),
     (merchant_api.MissingToken, "missing_token"),
     (merchant_api.InvalidToken, "invalid_token"),

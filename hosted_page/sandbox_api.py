@@ -12,10 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from checkout import deadlines, finishing, tasks, transitions
+from checkout import deadlines, finishing, sharing, splitting, tasks, transitions
 from checkout.api import presentation
-from checkout.models import Checkout, Customer
-from checkout.states import Status
+from checkout.models import Checkout, Customer, PaymentRequest
+from checkout.splitting import MOST_PEOPLE
+from checkout.states import SHARE_PAID, ShareStatus, Status
 from checkout.transitions import OperationInProgress, Paid
 from config.lib import fields
 from config.lib.deadline import Deadline
@@ -27,6 +28,7 @@ from payments.provider import CardUse, Verdict
 from payments.providers.sandbox import bank, line
 from webhooks import outbox
 
+MATES = ("+447700900456", "+447700900457")
 PATIENCE = 5.0  # seconds for the bank to say what came of a challenge
 
 
@@ -38,12 +40,27 @@ class CardDeclined(Exception):
         self.reason = reason
 
 
+class ShareIn(drf.Serializer[Any]):
+    """What a mate is asked for."""
+
+    name = fields.Text(default="", most=60)
+    amount = fields.Integer(least=1, most=99_999_999)
+
+
 class PayIn(drf.Serializer[Any]):
     """The card and the phone of a customer."""
 
     card = fields.Text(default="4242424242424242", most=19)
     phone = fields.Text(default="+447700900123", most=40)
     challenge = drf.ChoiceField(["pass", "fail"], default="pass")
+    shares = drf.ListField(child=ShareIn(), min_length=1, max_length=MOST_PEOPLE - 1, required=False)
+
+
+class PayShareIn(drf.Serializer[Any]):
+    """Which share a mate pays, and with which card."""
+
+    payment_request_uuid = drf.UUIDField(required=False)
+    card = fields.Text(default="5555555555554444", most=19)
 
 
 class AdvanceIn(drf.Serializer[Any]):
@@ -63,28 +80,102 @@ class Pay(APIView):
         merchant = caller_of(request).merchant
         checkout = Checkout.objects.get(pk=checkout_uuid, merchant=merchant)
         lead = _customer(asked.validated_data["phone"], merchant)
-        try:
-            token = line.ask("tokenise", subject=checkout.pk, number=asked.validated_data["card"])
-        except bank.UnknownCard:
-            raise drf.ValidationError({"card": ["Must be a test card, such as 4242424242424242."]}) from None
+        token = _token(checkout.pk, asked.validated_data["card"])
+        if "shares" in asked.validated_data:
+            _split(checkout, lead, asked.validated_data["shares"])
         paid = transitions.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause_of(request))
         if paid.verdict == Verdict.NEEDS_ACTION:
             is_confirmed = asked.validated_data["challenge"] == "pass"
-            paid = _answer_challenge(checkout, is_confirmed=is_confirmed)
+            paid = _answer_challenge(checkout.pk, is_confirmed=is_confirmed)
         if paid.verdict == Verdict.DECLINED:
             raise CardDeclined(paid.reason)
-        return Response({"data": presentation.read(merchant, checkout_uuid)})
+        return Response({"data": presentation.read(merchant, checkout_uuid) | _requests(checkout_uuid)})
 
 
-def _answer_challenge(checkout: Checkout, *, is_confirmed: bool) -> Paid:
+def _token(subject: UUID, number: str) -> str:
+    try:
+        token: str = line.ask("tokenise", subject=subject, number=number)
+    except bank.UnknownCard:
+        raise drf.ValidationError({"card": ["Must be a test card, such as 4242424242424242."]}) from None
+    return token
+
+
+def _split(checkout: Checkout, lead: Customer, shares: list[dict[str, Any]]) -> None:
+    try:
+        splitting.left_for_lead(checkout.amount, [share["amount"] for share in shares])
+        sharing.join(checkout.pk, lead)
+        sharing.split(checkout.pk, [sharing.Share(**share) for share in shares])
+    except splitting.DoesNotAddUp as wrong:
+        words = f"The shares come to {wrong.excess} more than the amount. Lower one."
+        raise drf.ValidationError({"shares": [words]}) from None
+
+
+def _requests(checkout_uuid: UUID) -> dict[str, Any]:
+    rows = PaymentRequest.objects.filter(checkout=checkout_uuid).order_by("position")
+    requests = [
+        {"payment_request_uuid": str(row.pk), "amount": row.amount, "status": row.status} for row in rows
+    ]
+    return {"payment_requests": requests} if requests else {}
+
+
+class PayShare(APIView):
+    """Pays a share as a mate does on the pay link's page."""
+
+    scopes = {"POST": "checkouts:write"}
+
+    def post(self, request: Request, checkout_uuid: UUID) -> Response:
+        asked = PayShareIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        merchant = caller_of(request).merchant
+        checkout = Checkout.objects.get(pk=checkout_uuid, merchant=merchant)
+        share = _open_share(checkout, asked.validated_data.get("payment_request_uuid"))
+        card = CardUse(_token(share.pk, asked.validated_data["card"]))
+        paid = sharing.pay(share.pk, card=card, mate=_mate(checkout), cause=cause_of(request))
+        if paid.verdict == Verdict.NEEDS_ACTION:
+            paid = _answer_challenge(share.pk, is_confirmed=True)
+        if paid.verdict != Verdict.DECLINED:
+            _await_end(share)
+        if share.status not in SHARE_PAID:
+            declined = Payment.objects.filter(subject=share.pk).latest("created_at")
+            raise CardDeclined(declined.decline_reason)
+        return Response({"data": {"payment_request_uuid": str(share.pk), "status": share.status}})
+
+
+def _open_share(checkout: Checkout, share_uuid: UUID | None) -> PaymentRequest:
+    open_ones = checkout.payment_requests.filter(status=ShareStatus.OPEN)
+    wanted = open_ones.filter(pk=share_uuid) if share_uuid else open_ones.order_by("position")
+    share = wanted.first()
+    if share is None:
+        raise sharing.ShareNotOpen("")
+    return share
+
+
+def _mate(checkout: Checkout) -> Customer:
+    """Somebody who is not the lead."""
+    lead = checkout.lead.phone if checkout.lead else ""
+    return Customer.objects.get_or_create(phone=next(phone for phone in MATES if phone != lead))[0]
+
+
+def _await_end(share: PaymentRequest) -> None:
+    patience = Deadline.after(PATIENCE)
+    while patience.left():
+        tasks.finish_operations_of(share.checkout_id)  # unless the pump is at it
+        share.refresh_from_db()
+        if share.status != ShareStatus.PAYING:
+            return
+        time.sleep(0.1)
+    raise OperationInProgress
+
+
+def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
     """Do what the payer does on their bank's page, and come back from it."""
-    found = operations.open_operation(checkout.pk)
+    found = operations.open_operation(subject)
     if found is None:
         raise OperationInProgress
     line.ask("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
     patience = Deadline.after(PATIENCE)
     while patience.left():
-        finishing.finish_now(checkout.pk)  # unless the pump is at it
+        finishing.finish_now(subject)  # unless the pump is at it
         found.refresh_from_db()
         if found.ended_at is not None:
             is_confirmed = found.state == Operation.State.SUCCEEDED
@@ -114,6 +205,8 @@ class Advance(APIView):
         tasks.finish_operations_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
         _hasten(merchant, checkout_uuid, asked.validated_data["seconds"])
         deadlines.keep_of(checkout_uuid)
+        for share in PaymentRequest.objects.filter(checkout=checkout_uuid, status=ShareStatus.OPEN):
+            sharing.expire(share.pk)
         tasks.finish_operations_of(checkout_uuid)
         return Response({"data": presentation.read(merchant, checkout_uuid)})
 
@@ -132,6 +225,8 @@ def _hasten(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
         elif checkout.status == Status.AUTHORIZED and checkout.capture_before is not None:
             checkout.capture_before -= sooner
         checkout.save(update_fields=["payable_until", "expires_at", "capture_before", "updated_at"])
+        links = checkout.payment_requests.filter(status__in=[ShareStatus.OPEN, ShareStatus.PAYING])
+        links.update(expires_at=F("expires_at") - sooner, next_reminder_at=F("next_reminder_at") - sooner)
         payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
         due = Operation.objects.filter(payment__in=payments, ended_at=None, lease_token=None)
         due.update(next_attempt_at=F("next_attempt_at") - sooner)

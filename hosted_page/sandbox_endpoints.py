@@ -1,23 +1,33 @@
 """The helper API, as its document tells it (INTERFACE.md 7)."""
 
-from checkout.api.answers import CheckoutOut
+from checkout.api.answers import CheckoutOut, ShareOut, SplitCheckoutOut
 from config.lib.endpoint import Answer, Endpoint, Endpoints
 from hosted_page import sandbox_api
 
 PAY = Endpoint(
     "sandbox_pay",
     "Pay as the customer",
-    "Does what the customer does on the page: signs in with `phone` and pays with `card`, a test card. The "
-    "event `checkout.authorized` goes out as it does for a real customer.",
-    {200: Answer("The card is held; `status` is `authorized`.", CheckoutOut)},
+    "Does what the customer does on the page: signs in with `phone`, asks mates for `shares` if there are "
+    "any, and pays with `card`, a test card. The event `checkout.authorized` goes out as it does for a real "
+    "customer.",
+    {200: Answer("The card is held; `status` is `authorized`.", SplitCheckoutOut)},
     takes=sandbox_api.PayIn,
     codes=("card_declined", "merchant_suspended", "not_payable", "operation_in_progress"),
+)
+PAY_SHARE = Endpoint(
+    "sandbox_pay_share",
+    "Pay a share as a mate",
+    "Does what a mate does at the pay link: signs in and pays one open share. Shares open with the capture; "
+    "what a mate has paid goes back to the lead's card, and changes nothing in this API but `shares`.",
+    {200: Answer("The share is paid.", ShareOut)},
+    takes=sandbox_api.PayShareIn,
+    codes=("card_declined", "merchant_suspended", "operation_in_progress", "share_not_open"),
 )
 ADVANCE = Endpoint(
     "sandbox_advance",
     "Let time pass",
     "Brings whatever is still due of this checkout nearer by `seconds`: `capture_before`, the unpaid "
-    "deadline, pending refunds, retries of its deliveries. What has happened never moves.",
+    "deadline, pay links, pending refunds, retries of its deliveries. What has happened never moves.",
     {200: Answer("The checkout as it is then.", CheckoutOut)},
     takes=sandbox_api.AdvanceIn,
     codes=("operation_in_progress",),
@@ -25,5 +35,6 @@ ADVANCE = Endpoint(
 
 ENDPOINTS: Endpoints = {
     (sandbox_api.Pay, "POST"): PAY,
+    (sandbox_api.PayShare, "POST"): PAY_SHARE,
     (sandbox_api.Advance, "POST"): ADVANCE,
 }

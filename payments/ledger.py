@@ -11,17 +11,17 @@ from payments.models import Operation, Posting
 Account = Posting.Account
 
 
-def post_capture(operation: Operation, account: Account = Account.MERCHANT) -> None:
-    """Record that a card was debited in favour of `account`."""
-    _post(operation, account, operation.amount)
+def post_capture(operation: Operation) -> None:
+    """Record that a card was debited in favour of the operation's account."""
+    _post(operation, operation.amount)
 
 
-def post_refund(operation: Operation, account: Account = Account.MERCHANT) -> None:
-    """Record that a card was credited at the expense of `account`."""
-    _post(operation, account, -operation.amount)
+def post_refund(operation: Operation) -> None:
+    """Record that a card was credited at the expense of the operation's account."""
+    _post(operation, -operation.amount)
 
 
-def _post(operation: Operation, account: Account, incoming: int) -> None:
+def _post(operation: Operation, incoming: int) -> None:
     """The provider owes us what came in, we owe the account the same; a constraint refuses it twice."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -29,7 +29,7 @@ def _post(operation: Operation, account: Account, incoming: int) -> None:
             {
                 "transaction": operation.pk,
                 "ids": [uuid7(), uuid7()],
-                "accounts": [Account.PROVIDER.value, account.value],
+                "accounts": [Account.PROVIDER.value, operation.account],
                 "amounts": [incoming, -incoming],
             },
         )

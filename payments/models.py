@@ -128,8 +128,16 @@ class Operation(models.Model):
     reference = models.CharField(max_length=64, blank=True, help_text="The provider's own.")
     reason = models.CharField(max_length=40, blank=True, help_text="Why it was declined or failed.")
     action_url = models.URLField(blank=True, max_length=500)
+    account = models.CharField(
+        max_length=10,
+        default="merchant",
+        help_text="Whose money it is that a capture brings or a refund takes.",
+    )
     refund_uuid = models.UUIDField(
         null=True, blank=True, help_text="The refund that a refund leg belongs to."
+    )
+    share_uuid = models.UUIDField(
+        null=True, blank=True, help_text="The mate's share that goes back to the lead's card."
     )
     attempts = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True, blank=True)
@@ -170,6 +178,7 @@ class Operation(models.Model):
             models.Index("ended_at", name="operation_ended", condition=Q(ended_at__isnull=False)),
             models.Index("payment", name="operation_not_ended", condition=Q(ended_at=None)),
             models.Index("refund_uuid", name="operation_refund", condition=Q(refund_uuid__isnull=False)),
+            models.Index("share_uuid", name="operation_share", condition=Q(share_uuid__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -1,13 +1,14 @@
 """Operations: the only callers of a provider. Begin commits the intent, perform calls, record keeps the answer."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 import structlog
 from django.db import connection
-from django.db.models import CharField, F, FilteredRelation, Func, OuterRef, Q, QuerySet
+from django.db.models import CharField, F, FilteredRelation, Func, OuterRef, Q, QuerySet, Sum
 from uuid_utils.compat import uuid7
 
 from config.lib import failpoint
@@ -15,7 +16,7 @@ from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
 from payments import discrepancies, due, ledger, provider
 from payments.cause import Cause
-from payments.models import Operation, Payment
+from payments.models import Operation, Payment, Posting
 from payments.provider import CardUse, Outcome, Verdict
 
 log = structlog.get_logger("payments.operations")
@@ -67,8 +68,22 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
     )
 
 
+@dataclass(frozen=True)
+class Purpose:
+    """What a planned operation is for. `amount` in minor units, None for the payment's own; `at`: not before."""
+
+    amount: int | None = None
+    account: Posting.Account = Posting.Account.MERCHANT
+    refund_uuid: UUID | None = None
+    share_uuid: UUID | None = None
+    at: datetime | None = None
+
+
+WHOLE = Purpose()
+
+
 def plan(
-    payments: Sequence[UUID], kind: Kind, *, now: datetime, cause: Cause, refund_uuid: UUID | None = None
+    payments: Sequence[UUID], kind: Kind, *, now: datetime, cause: Cause, purpose: Purpose = WHOLE
 ) -> None:
     """Write an operation on each payment that the pump performs, and repeats until the provider confirms."""
     with connection.cursor() as cursor:
@@ -78,7 +93,11 @@ def plan(
                 "ids": [uuid7() for _ in payments],
                 "payments": list(payments),
                 "kind": kind.value,
-                "refund_uuid": refund_uuid,
+                "amount": purpose.amount,
+                "account": purpose.account.value,
+                "refund_uuid": purpose.refund_uuid,
+                "share_uuid": purpose.share_uuid,
+                "due_at": purpose.at or now,
                 "now": now,
                 "actor": cause.actor,
                 "request_id": cause.request_id,
@@ -87,13 +106,23 @@ def plan(
 
 
 _PLAN = """
-INSERT INTO payments_operation (id, payment_id, kind, amount, state, reference, reason, action_url, refund_uuid,
-    attempts, next_attempt_at, actor, request_id, created_at)
-SELECT planned.id, payment.id, %(kind)s, payment.amount, 'planned', '', '', '', %(refund_uuid)s,
-    0, %(now)s, %(actor)s, %(request_id)s, %(now)s
+INSERT INTO payments_operation (id, payment_id, kind, amount, state, reference, reason, action_url, account,
+    refund_uuid, share_uuid, attempts, next_attempt_at, actor, request_id, created_at)
+SELECT planned.id, payment.id, %(kind)s, coalesce(%(amount)s, payment.amount), 'planned', '', '', '', %(account)s,
+    %(refund_uuid)s, %(share_uuid)s, 0, %(due_at)s, %(actor)s, %(request_id)s, %(now)s
 FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS planned (id, payment_id)
 JOIN payments_payment payment ON payment.id = planned.payment_id
 """
+
+
+def withdraw(share_uuid: UUID, *, now: datetime) -> bool:
+    """End what is planned for a share and was never sent; return whether nothing more is under way for it.
+
+    Belongs under the checkout's lock: who has claimed it meanwhile is waited for by the caller.
+    """
+    of_share = Operation.objects.filter(share_uuid=share_uuid, ended_at=None)
+    of_share.filter(state=State.PLANNED).update(state=State.FAILED, reason="withdrawn", ended_at=now)
+    return not of_share.exists()
 
 
 def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
@@ -204,6 +233,8 @@ def _move_payment(operation: Operation, outcome: Outcome) -> None:
     payment = operation.payment
     changed = []
     status = PAYMENT_AFTER.get((operation.kind, operation.state))
+    if status == Status.REFUNDED and _keeps_some(operation):
+        status = None
     if status is not None:
         payment.status = status
         payment.decline_reason = outcome.reason or payment.decline_reason
@@ -218,6 +249,17 @@ def _move_payment(operation: Operation, outcome: Outcome) -> None:
         ledger.post_capture(operation)
     if operation.state == State.SUCCEEDED and operation.kind == Kind.REFUND:
         ledger.post_refund(operation)
+
+
+def _keeps_some(refund: Operation) -> bool:
+    """Whether the card has not got everything back yet, or has got it from mates: then it may be refunded yet."""
+    if refund.share_uuid is not None:
+        return True
+    if refund.amount == refund.payment.amount:
+        return False
+    settled = refund.payment.operations.filter(kind=Kind.REFUND, state=State.SUCCEEDED)
+    given_back: int = settled.aggregate(sum=Sum("amount"))["sum"] or 0
+    return given_back < refund.payment.amount
 
 
 def recover_capture(payment: Payment, *, now: datetime) -> None:
@@ -235,7 +277,7 @@ def recover_capture(payment: Payment, *, now: datetime) -> None:
 def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
     """Return the card operation that is open on a subject, if any: one of its live payment.
 
-    What still happens to a card that was given up holds nobody up.
+    What still happens to a card that was given up holds nobody up; nor does a share that goes back to the lead.
     """
     return _open(payment__subject=subject)
 
@@ -251,6 +293,7 @@ def _open(**of: Any) -> QuerySet[Operation]:
         payment__abandoned_at=None,
         state__in=Operation.OPEN,
         ended_at=None,
+        share_uuid=None,
         **of,
     )
 
@@ -258,7 +301,7 @@ def _open(**of: Any) -> QuerySet[Operation]:
 _OPEN_KIND = """(
     SELECT o.kind FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
     WHERE p.subject = {subject} AND p.status IN ({live}) AND p.abandoned_at IS NULL
-      AND o.state IN ({open}) AND o.ended_at IS NULL LIMIT 1)"""
+      AND o.state IN ({open}) AND o.ended_at IS NULL AND o.share_uuid IS NULL LIMIT 1)"""
 
 
 def open_kind_of(subject: str) -> Func:
@@ -284,7 +327,7 @@ def live_payment(subject: UUID) -> Live | None:
 
 
 def _live_payment(subject: UUID) -> QuerySet[Payment, Any]:
-    is_open = Q(operations__state__in=Operation.OPEN, operations__ended_at=None)
+    is_open = Q(operations__state__in=Operation.OPEN, operations__ended_at=None, operations__share_uuid=None)
     rows = Payment.objects.filter(subject=subject, status__in=Payment.LIVE, abandoned_at=None)
     with_open = rows.annotate(open=FilteredRelation("operations", condition=is_open))
     return with_open.annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))

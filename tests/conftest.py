@@ -15,7 +15,7 @@ from payments.models import Merchant, Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
 from portal import keys
-from tests import factories
+from tests import factories, mates
 from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 
 # These start the whole service, most of them the same one, and measure time: one process runs them all.
@@ -128,13 +128,20 @@ def captured(held: Checkout) -> Checkout:
 
 @pytest.fixture
 def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checkout]:
-    """Bring Acme's unpaid checkout to any status, the way that it gets there; `lapsed` is voided by time."""
+    """Bring Acme's unpaid checkout to any status, the way that it gets there.
+
+    `lapsed` is voided by time; `shared` is captured, and the first of two mates has paid what the lead has not got.
+    """
 
     def brought(status: str) -> Checkout:
+        asked = mates.split(unpaid, 2000, 3000) if status == "shared" else []
         if status not in ("created", "expired"):
             pay(unpaid)
-        if status in ("captured", "refunding", "refunded"):
+        if status in ("captured", "shared", "refunding", "refunded"):
             transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        if status == "shared":
+            mates.pay(asked[0])
+            mates.pump(unpaid.pk)
         if status in ("refunding", "refunded"):
             refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         if status == "refunded":

@@ -5,9 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from checkout.api.serializers import MOST, Category, CustomData
-from checkout.models import PaymentRequest
 from checkout.models import Refund as RefundRow
-from checkout.states import PAID, Status, VoidReason
+from checkout.states import PAID, ShareStatus, Status, VoidReason
 from config.lib import fields
 from payments.models import Operation
 
@@ -104,4 +103,13 @@ class CheckoutListOut(serializers.Serializer[Any]):
 class PaymentRequestOut(serializers.Serializer[Any]):
     payment_request_uuid = serializers.UUIDField()
     amount = fields.Integer(least=1, most=MOST)
-    status = serializers.ChoiceField(PaymentRequest.Status.choices)
+    status = serializers.ChoiceField(ShareStatus.choices)
+
+
+class SplitCheckoutOut(CheckoutOut):
+    payment_requests = serializers.ListField(child=PaymentRequestOut(), max_length=19, required=False)
+
+
+class ShareOut(serializers.Serializer[Any]):
+    payment_request_uuid = serializers.UUIDField()
+    status = serializers.ChoiceField(ShareStatus.choices)

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Field, Func, QuerySet
 
 from checkout import reading, states
-from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.models import Checkout, Refund
 from checkout.states import Status
 from config.lib import clock
 from config.lib.prepared import Prepared
@@ -26,7 +26,6 @@ _REFUND = (
     "settled_at",
     "failure_reason",
 )
-_PAID_SHARES = {PaymentRequest.Status.PAID, PaymentRequest.Status.REIMBURSED}
 
 
 _LIST = """(
@@ -150,5 +149,5 @@ def refund(row: Refund) -> dict[str, Any]:
 
 
 def _shares(parts: list[dict[str, Any]]) -> dict[str, int]:
-    paid = [part["amount"] for part in parts if part["status"] in _PAID_SHARES]
+    paid = [part["amount"] for part in parts if part["status"] in states.SHARE_PAID]
     return {"count": len(parts), "paid_count": len(paid), "paid_amount": sum(paid)}

@@ -100,7 +100,10 @@ WORDS = {
     "card": "A test card.",
     "PayRequest.phone": "The customer's mobile number.",
     "challenge": "How a 3-D Secure challenge ends.",
-    "PayRequest.shares": "What mates are asked for.",
+    "PayRequest.shares": "What mates are asked for; the lead bears what is left.",
+    "ShareRequest.name": "As the lead would write it.",
+    "ShareRequest.amount": "Minor units.",
+    "PayShareRequest.payment_request_uuid": "Which share; without it, the first that is open.",
     "payment_requests": "The mates' shares.",
     "seconds": "How much nearer.",
     # Queries

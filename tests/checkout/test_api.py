@@ -15,11 +15,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from checkout import refunds, tasks, transitions
-from checkout.models import ApiCall, Checkout, PaymentRequest, Refund
+from checkout.models import ApiCall, Checkout, Refund
 from config.errors import ERRORS
 from payments import operations
 from payments.models import Operation, Payment
-from tests import factories
+from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE, order
 from tests.refusals import nothing_moves, refused
@@ -137,11 +137,17 @@ class TestFields:
         assert set(read(api, held)) == ALWAYS | HELD | {"pending_operation"}
         assert read(api, held)["pending_operation"] == "capture"
 
-    def test_of_a_split_count_without_naming_anybody(self, api: Api, unpaid: Checkout) -> None:
-        for status in ("open", "paid", "reimbursed"):
-            PaymentRequest.objects.create(checkout=unpaid, amount=2000, status=status)
+    def test_of_a_split_count_without_naming_anybody(
+        self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        first, second, _ = mates.split(unpaid, 2000, 1500, 1000)
         assert set(read(api, unpaid)) == ALWAYS | {"shares"}
-        assert read(api, unpaid)["shares"] == {"count": 3, "paid_count": 2, "paid_amount": 4000}
+        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        mates.pay(first)
+        assert mates.settled(first) == "reimbursed"
+        mates.pay(second, mates.AMYS)
+        mates.pump(unpaid.pk)
+        assert read(api, unpaid)["shares"] == {"count": 3, "paid_count": 2, "paid_amount": 3500}
 
     def test_of_a_creation_are_the_specs_four(self, api: Api) -> None:
         answer = api.post("checkouts", order())

@@ -20,7 +20,10 @@ def migration() -> str:
 class TestTheTable:
     def test_the_database_holds_exactly_its_pairs(self) -> None:
         pairs = re.findall(r"\('(\w+)', '(\w+)'\)", migration())
-        assert set(pairs) == {(str(origin), str(to)) for origin, to in states.ALLOWED}
+        of_shares = {(str(origin), str(to)) for origin, to in states.SHARE_ALLOWED}
+        assert set(pairs) == {(str(origin), str(to)) for origin, to in states.ALLOWED} | of_shares
+        _, shares = migration().split("SHARES = ")
+        assert set(re.findall(r"\('(\w+)', '(\w+)'\)", shares)) == of_shares
 
     def test_what_spec_says_is_in_it(self) -> None:
         spec = {

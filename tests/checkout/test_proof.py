@@ -140,6 +140,30 @@ TAMPERINGS = [
     ),
     Tampering({"ledger_forgotten_hold"}, "captured", SECOND_PAYMENT.format(status="authorized")),
     Tampering(
+        {"ledger_owed_to_lead"},
+        "shared",
+        "UPDATE checkout_paymentrequest SET status = 'reimbursed'"
+        " WHERE status = 'paid' AND checkout_id = %(checkout)s",
+    ),
+    Tampering(
+        {"ledger_share_and_status"},
+        "shared",
+        "UPDATE checkout_paymentrequest SET status = 'reimbursed', payment_id = %(payment)s, paid_at = now()"
+        " WHERE status = 'open' AND checkout_id = %(checkout)s",
+    ),
+    Tampering(
+        {"ledger_forgotten_hold"},
+        "shared",
+        ONE
+        + copy(
+            "payments_payment",
+            f"{MINE} AND subject <> checkout_uuid",
+            id=NEW,
+            status="'authorized'",
+            abandoned_at="now()",
+        ),
+    ),
+    Tampering(
         {"ledger_authorized_event"},
         "captured",
         "DELETE FROM webhooks_event WHERE checkout_uuid = %(checkout)s",
@@ -188,7 +212,17 @@ def prove(*arguments: str) -> tuple[int, str, str]:
 class TestBreaches:
     @pytest.mark.parametrize(
         "status",
-        ["created", "authorized", "captured", "refunding", "refunded", "voided", "lapsed", "expired"],
+        [
+            "created",
+            "authorized",
+            "captured",
+            "shared",
+            "refunding",
+            "refunded",
+            "voided",
+            "lapsed",
+            "expired",
+        ],
     )
     def test_are_none_in_any_status(self, at: Callable[[str], Checkout], status: str) -> None:
         at(status)

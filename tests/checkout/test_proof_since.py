@@ -57,10 +57,18 @@ class TestSince:
         assert captured.pk in {breach.checkout_uuid for breach in proof.breaches(since=between)}
 
 
+ONE_SHARE = """
+INSERT INTO checkout_paymentrequest (id, checkout_id, position, amount, name, phone, status, token, token_digest,
+    created_at)
+VALUES (gen_random_uuid(), %(checkout)s, 2, 1000, '', '', 'cancelled', '', '', now())
+"""
+
+
 @pytest.fixture
 def old_business(at: Callable[[str], Checkout]) -> datetime:
     """Three thousand checkouts of long ago; return a time since when there were few."""
     since, checkout = timezone.now() - timedelta(minutes=5), at("refunded")
+    tamper(checkout, ONE_SHARE)
     old = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
     many = "WITH numbers AS (SELECT generate_series(100, 3099) AS n) "
     then = f"'{LONG_AGO}'"
@@ -85,6 +93,13 @@ def old_business(at: Callable[[str], Checkout]) -> datetime:
             created_at=then,
         ),
         copy("webhooks_event", mine, id=old, checkout_uuid=old),
+        copy(
+            "checkout_paymentrequest",
+            "checkout_id = %(checkout)s AND position = 2",
+            id=old,
+            checkout_id=old,
+            token_digest="'old' || n",
+        ),
         copy(
             "checkout_refund", "checkout_id = %(checkout)s", id=old, checkout_id=old, merchant_refund_ref="n"
         ),

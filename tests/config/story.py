@@ -134,6 +134,7 @@ class Story:
         paid = self._pay()
         self._refuse_before_capture(paid)
         self._capture_and_refund(paid)
+        self._share()
         self._refuse(paid)
         self._cancel()
         self._events(paid)
@@ -184,6 +185,14 @@ class Story:
         self.call("sandbox_advance", "POST", f"/api/sandbox/v1/checkouts/{held}/advance", {"seconds": 60})
         self.call("refund_checkout", "POST", f"checkouts/{held}/refund", refund)
         self.call("read_checkout", "GET", f"checkouts/{held}")
+
+    def _share(self) -> None:
+        shared = self._create()
+        helper = f"/api/sandbox/v1/checkouts/{shared}"
+        self.call("sandbox_pay_share", "POST", f"{helper}/pay-share", {"payment_request_uuid": shared})
+        self.call("sandbox_pay", "POST", f"{helper}/pay", {"shares": [{"name": "Finn", "amount": 2250}]})
+        self.call("", "POST", f"checkouts/{shared}/capture", {})
+        self.call("sandbox_pay_share", "POST", f"{helper}/pay-share", {"card": "5555555555554444"})
 
     def _refuse(self, refunded: str) -> None:
         self._refuse_malformed()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from payments.models import Operation
 from tests.conftest import Api
 from webhooks.models import Delivery, Event, Subscription
@@ -42,9 +42,93 @@ class TestPay:
         assert not Operation.objects.exists()
 
     def test_a_strangers_checkout_is_not_found(self, rival_api: Api, unpaid: Checkout) -> None:
-        for verb, body in (("pay", {}), ("advance", {"seconds": 1})):
+        for verb, body in (("pay", {}), ("pay-share", {}), ("advance", {"seconds": 1})):
             answer = post(rival_api, unpaid, verb, body)
             assert (answer.status_code, answer.json()["error"]["code"]) == (404, "checkout_not_found")
+
+
+SPLIT = {"shares": [{"name": "Finn", "amount": 2000}, {"amount": 3000}]}
+
+
+@pytest.fixture
+def split(api: Api, unpaid: Checkout) -> Checkout:
+    """Captured; Finn and somebody else are asked."""
+    assert post(api, unpaid, "pay", SPLIT).status_code == 200
+    assert api.post(f"checkouts/{unpaid.pk}/capture").status_code == 200
+    return unpaid
+
+
+class TestShares:
+    def test_are_asked_for_when_the_lead_pays(self, api: Api, unpaid: Checkout) -> None:
+        shown = post(api, unpaid, "pay", SPLIT).json()["data"]
+        assert [(one["amount"], one["status"]) for one in shown["payment_requests"]] == [
+            (2000, "draft"),
+            (3000, "draft"),
+        ]
+        assert shown["shares"] == {"count": 2, "paid_count": 0, "paid_amount": 0}
+
+    @pytest.mark.parametrize(
+        "shares",
+        [
+            [],
+            [{"amount": 0}],
+            [{"name": "Finn"}],
+            [{"amount": 9001}],
+            [{"amount": 1}] * 20,
+            "Finn",
+            [5],
+            [{"amount": 1, "name": 5}],
+        ],
+        ids=repr,
+    )
+    def test_that_make_no_sense_are_refused(self, api: Api, unpaid: Checkout, shares: Any) -> None:
+        answer = post(api, unpaid, "pay", {"shares": shares})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "validation_failed")
+        assert answer.json()["error"]["param"].startswith("shares")
+        assert not Operation.objects.exists() and not PaymentRequest.objects.exists()
+
+    def test_are_paid_one_by_one_and_go_back_to_the_lead(self, api: Api, split: Checkout) -> None:
+        for number in (1, 2):
+            paid = post(api, split, "pay-share", {"card": "5555555555554444"}).json()["data"]
+            assert paid["status"] in ("paid", "reimbursed")
+            assert api.get(f"checkouts/{split.pk}").json()["data"]["shares"]["paid_count"] == number
+        post(api, split, "advance", {"seconds": 60})
+        shares = split.payment_requests.values_list("status", flat=True)
+        assert set(shares) == {"reimbursed"}
+        answer = post(api, split, "pay-share", {})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "share_not_open")
+
+    def test_may_be_chosen(self, api: Api, split: Checkout) -> None:
+        second = split.payment_requests.get(position=3)
+        paid = post(api, split, "pay-share", {"payment_request_uuid": str(second.pk)}).json()["data"]
+        assert paid["payment_request_uuid"] == str(second.pk)
+        assert post(api, split, "pay-share", {"payment_request_uuid": "x"}).status_code == 422
+
+    @pytest.mark.parametrize(
+        ("card", "reason"), [("4000000000000002", "declined"), ("4242424242424242", "same_card")]
+    )
+    def test_that_no_card_pays_stay_open(self, api: Api, split: Checkout, card: str, reason: str) -> None:
+        answer = post(api, split, "pay-share", {"card": card})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (402, "card_declined")
+        assert answer.json()["error"]["details"] == [{"reason": reason}]
+        assert set(split.payment_requests.values_list("status", flat=True)) == {"open"}
+
+    def test_may_ask_the_mate_to_confirm(self, api: Api, split: Checkout) -> None:
+        assert post(api, split, "pay-share", {"card": "4000002500003155"}).status_code == 200
+
+    def test_end_when_two_weeks_have_passed(self, api: Api, split: Checkout) -> None:
+        for _ in range(2):
+            post(api, split, "advance", {"seconds": 7 * 86_400})
+        assert set(split.payment_requests.values_list("status", flat=True)) == {"expired"}
+
+    def test_go_back_to_each_card_with_a_refund(self, api: Api, split: Checkout) -> None:
+        post(api, split, "pay-share", {})
+        post(api, split, "advance", {"seconds": 60})
+        assert api.post(f"checkouts/{split.pk}/refund", {"merchant_refund_ref": "r-1"}).status_code == 204
+        for _ in range(3):
+            shown = post(api, split, "advance", {"seconds": 60}).json()["data"]
+        assert (shown["status"], shown["refunded_amount"]) == ("refunded", 9000)
+        assert sorted(split.payment_requests.values_list("status", flat=True)) == ["cancelled", "refunded"]
 
 
 class TestAdvance:

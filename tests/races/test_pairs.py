@@ -16,7 +16,7 @@ from django.db import connection, connections, transaction
 from django.db.backends.postgresql.base import DatabaseWrapper
 from pytest_django.plugin import DjangoDbBlocker
 
-from checkout import proof, refunds, settlement, transitions
+from checkout import proof, settlement, transitions
 from checkout.models import Checkout
 from config.lib import clock
 from payments import operations
@@ -65,7 +65,7 @@ BETWEEN: dict[tuple[str, str], tuple[str, ...]] = {
 }
 BEATS = {
     "before the bank is asked": ((operations, "perform"), (operations, "look_up")),
-    "before its answer is recorded": ((settlement, "settle"), (refunds, "settle")),
+    "before its answer is recorded": ((settlement, "settle"),),
 }
 ROUNDS_OF_ALL = 3
 

@@ -9,7 +9,7 @@ from django.db import connections
 
 from checkout import refunds, transitions
 from checkout.models import Checkout, Refund
-from payments.models import Merchant, Payment
+from payments.models import Merchant
 from tests import factories
 from tests.factories import CAUSE
 
@@ -19,12 +19,11 @@ def test_a_ref_used_twice_at_once_is_one_refund_and_a_conflict(
     acme: Merchant, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = [transitions.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE) for _ in range(2)]
-    barrier, check = threading.Barrier(2), refunds._refundable
+    barrier, check = threading.Barrier(2), refunds._check_refundable
 
-    def meet(checkout: Checkout, amount: int | None) -> Payment:
-        found = check(checkout, amount)
+    def meet(checkout: Checkout, amount: int | None) -> None:
+        check(checkout, amount)
         barrier.wait(5)
-        return found
 
     def refund(checkout: Checkout) -> str:
         try:
@@ -35,7 +34,7 @@ def test_a_ref_used_twice_at_once_is_one_refund_and_a_conflict(
         finally:
             connections.close_all()
 
-    monkeypatch.setattr(refunds, "_refundable", meet)
+    monkeypatch.setattr(refunds, "_check_refundable", meet)
     with ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(refund, both)) == ["accepted", "conflict"]
     assert Refund.objects.count() == 1

@@ -1,0 +1,120 @@
+"""The legs of a refund: each card gets back exactly what it has borne (INTERFACE.md 5).
+
+All of it belongs under the checkout's lock.
+"""
+
+from datetime import datetime, timedelta
+from typing import TypeAlias
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from checkout import reimbursement
+from checkout.models import Checkout, Refund
+from checkout.states import ShareStatus, Status
+from payments import discrepancies, operations
+from payments.cause import PUMP, Cause
+from payments.models import Operation, Payment, Posting
+from payments.operations import Purpose
+
+RETRY_AFTER = timedelta(hours=1)
+Account: TypeAlias = Posting.Account
+Kind, State = Operation.Kind, Operation.State
+BORNE = (ShareStatus.PAYING, ShareStatus.PAID, ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
+
+
+def begin(checkout: Checkout, refund: Refund, *, now: datetime, cause: Cause) -> None:
+    """Plan what can go back at once."""
+    if checkout.has_mates:
+        _plan(checkout, refund.pk, now, cause)
+    elif checkout.payment_id is not None:
+        whole = Purpose(refund_uuid=refund.pk)
+        operations.plan([checkout.payment_id], Kind.REFUND, now=now, cause=cause, purpose=whole)
+
+
+def go_on(checkout: Checkout, now: datetime) -> None:
+    """Bring the refund that is under way as far as it goes now: something that it waited for has ended."""
+    if checkout.status != Status.REFUNDING:
+        return
+    refund = checkout.refunds.get(status=Refund.Status.PENDING)
+    is_complete = not checkout.has_mates or _plan(checkout, refund.pk, now, PUMP)
+    legs = _latest(refund.pk)
+    if not is_complete or any(leg.ended_at is None for leg in legs):
+        return
+    failed = [leg for leg in legs if leg.state != State.SUCCEEDED]
+    if not failed:
+        _succeed(checkout, refund, now)
+    elif len(failed) == len(legs):
+        _fail(checkout, refund, failed[0].reason, now)
+    else:  # what is settled cannot be taken back: the rest must follow
+        _try_again(failed, now)
+
+
+def _plan(checkout: Checkout, refund_uuid: UUID, now: datetime, cause: Cause) -> bool:
+    """Plan each leg that waits for nothing any more, once; return whether all are planned.
+
+    A share that is being paid, or is on its way to the lead, is waited for. One that the lead has not got goes
+    back to the mate from what is owed to the lead, and the lead's own leg stays whole.
+    """
+    accounts = dict(_legs(refund_uuid).values_list("payment_id", "account"))
+    returned, is_complete = 0, True
+    for share in checkout.payment_requests.filter(status__in=BORNE).order_by("position"):
+        account = accounts.get(share.payment_id) if share.payment_id else None
+        if account is None:
+            is_owed = share.status == ShareStatus.PAID
+            if share.payment_id is None or (is_owed and not operations.withdraw(share.pk, now=now)):
+                is_complete = False
+                continue
+            account = Account.LEAD if is_owed else Account.MERCHANT
+            purpose = Purpose(account=account, refund_uuid=refund_uuid)
+            operations.plan([share.payment_id], Kind.REFUND, now=now, cause=cause, purpose=purpose)
+        returned += share.amount if account == Account.MERCHANT else 0
+    left = checkout.amount - returned
+    if is_complete and left and checkout.payment_id is not None and checkout.payment_id not in accounts:
+        purpose = Purpose(amount=left, refund_uuid=refund_uuid)
+        operations.plan([checkout.payment_id], Kind.REFUND, now=now, cause=cause, purpose=purpose)
+    return is_complete
+
+
+def _legs(refund_uuid: UUID) -> QuerySet[Operation]:
+    return Operation.objects.filter(refund_uuid=refund_uuid)
+
+
+def _latest(refund_uuid: UUID) -> list[Operation]:
+    """Return each card's leg; of one that was tried again, the last."""
+    rows = _legs(refund_uuid).select_related("payment").order_by("created_at", "pk")
+    return list({leg.payment_id: leg for leg in rows}.values())
+
+
+def _try_again(failed: list[Operation], now: datetime) -> None:
+    for leg in failed:
+        discrepancies.report_operation(leg, "refund_leg_failed", reason=leg.reason)
+        purpose = Purpose(
+            amount=leg.amount,
+            account=Account(leg.account),
+            refund_uuid=leg.refund_uuid,
+            at=now + RETRY_AFTER,
+        )
+        operations.plan([leg.payment_id], Kind.REFUND, now=now, cause=PUMP, purpose=purpose)
+
+
+def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
+    refund.status, refund.settled_at = Refund.Status.SETTLED, now
+    refund.save(update_fields=["status", "settled_at"])
+    checkout.move(Status.REFUNDED, PUMP, now, refunded_amount=refund.amount, last_refund_at=now)
+    if checkout.has_mates:
+        links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
+        links.update(status=ShareStatus.CANCELLED, ended_at=now)
+        # one that mates have borne whole had no leg of its own
+        Payment.objects.filter(subject=checkout.pk, status=Payment.Status.CAPTURED).update(
+            status=Payment.Status.REFUNDED
+        )
+
+
+def _fail(checkout: Checkout, refund: Refund, reason: str, now: datetime) -> None:
+    """Nothing has gone back. The links, which have paused, go on."""
+    refund.status, refund.failure_reason = Refund.Status.FAILED, reason or "refused"
+    refund.save(update_fields=["status", "failure_reason"])
+    checkout.move(Status.CAPTURED, PUMP, now)
+    if checkout.has_mates:
+        reimbursement.go_on(checkout, now, paused_for=now - refund.created_at)

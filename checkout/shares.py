@@ -1,0 +1,159 @@
+"""What becomes of the mates' shares: their links open and end with the order, their cards' answers are settled.
+
+All of it belongs under the checkout's lock.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+
+from checkout import legs, reimbursement
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import ShareStatus, Status
+from config.lib import wakeup
+from payments import discrepancies, operations
+from payments.cause import PUMP
+from payments.models import Operation, Payment, Posting
+from payments.operations import Purpose
+
+FINISH_OPERATIONS = "checkout.tasks.finish_operations"
+Kind, State = Operation.Kind, Operation.State
+
+
+def open_links(checkout: Checkout, at: datetime) -> None:
+    """The order is captured: every mate may pay now."""
+    if checkout.has_mates:
+        drafts = checkout.payment_requests.filter(status=ShareStatus.DRAFT)
+        drafts.update(status=ShareStatus.OPEN, expires_at=at + settings.PAY_LINK_LIFETIME)
+
+
+def end_drafts(checkouts: Sequence[Checkout], at: datetime) -> None:
+    """The orders have ended without a capture: no mate will ever pay."""
+    split = [checkout.pk for checkout in checkouts if checkout.has_mates]
+    if split:
+        drafts = PaymentRequest.objects.filter(checkout__in=split, status=ShareStatus.DRAFT)
+        drafts.update(status=ShareStatus.CANCELLED, ended_at=at)
+
+
+def is_of_share(payment: Payment) -> bool:
+    """Whether it is a mate's card."""
+    return payment.subject != payment.checkout_uuid
+
+
+def settle_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    """A held share is taken if it is still wanted, else released; another answer leaves the share open."""
+    share = _share(operation.payment)
+    if operation.ended_at is None:
+        return
+    if operation.state != State.SUCCEEDED:
+        free(checkout, share, now)
+    elif not _is_decided(operation.payment):
+        reason = _unwanted(checkout, share, operation.payment)
+        if reason:
+            Payment.objects.filter(pk=operation.payment_id, decline_reason="").update(decline_reason=reason)
+            release(operation.payment, now)
+            free(checkout, share, now)
+        else:
+            taking = Purpose(account=Posting.Account.LEAD)
+            operations.plan([operation.payment_id], Kind.CAPTURE, now=now, cause=PUMP, purpose=taking)
+            wakeup.after_commit(FINISH_OPERATIONS)
+
+
+def _is_decided(payment: Payment) -> bool:
+    return payment.operations.filter(kind__in=[Kind.CAPTURE, Kind.VOID]).exists()
+
+
+def _unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
+    """Return why the held money must not be taken, "" if it may be."""
+    # read under the lock: the mate may have gone on with another card while the bank was asked
+    given_up = Payment.objects.filter(pk=payment.pk, abandoned_at__isnull=False).exists()
+    if given_up or share.status != ShareStatus.PAYING:
+        return "given_up"
+    if checkout.status != Status.CAPTURED:
+        return "order_ended"
+    lead = checkout.payment
+    is_same = lead is not None and lead.card_fingerprint == payment.card_fingerprint != ""
+    return "same_card" if is_same else ""
+
+
+def settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    """A share that is taken is owed to the lead; one that cannot be taken is released and open again."""
+    share = _share(operation.payment)
+    if operation.ended_at is None or share.payment_id == operation.payment_id:
+        return
+    if share.status != ShareStatus.PAYING:
+        if operation.state == State.SUCCEEDED:
+            discrepancies.report_operation(operation, "captured_after_the_end", status=share.status)
+        return
+    if operation.state == State.SUCCEEDED:
+        share.move(ShareStatus.PAID, payment=operation.payment, paid_at=now)
+        if checkout.status == Status.CAPTURED:
+            reimbursement.plan(checkout, share, at=reimbursement.due_at(now), now=now)
+            wakeup.after_commit(FINISH_OPERATIONS)
+        legs.go_on(checkout, now)
+    else:
+        release(operation.payment, now)
+        free(checkout, share, now)
+
+
+def settle_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    """A share that was released can be paid again."""
+    if operation.state == State.SUCCEEDED:
+        free(checkout, _share(operation.payment), now)
+
+
+def settle_reimbursement(checkout: Checkout, operation: Operation, share_uuid: UUID, now: datetime) -> None:
+    """The lead has got the share, or it stays owed and is tried again each day."""
+    share = PaymentRequest.objects.get(pk=share_uuid)
+    if operation.ended_at is None or share.status != ShareStatus.PAID:
+        return
+    if operation.state == State.SUCCEEDED:
+        share.move(ShareStatus.REIMBURSED)
+    elif checkout.status == Status.CAPTURED:
+        _try_again(checkout, share, operation, now)
+    legs.go_on(checkout, now)
+
+
+def _try_again(checkout: Checkout, share: PaymentRequest, failed: Operation, now: datetime) -> None:
+    if Operation.objects.filter(share_uuid=share.pk, ended_at=None).exists():
+        return  # this answer has come before
+    reimbursement.plan(checkout, share, at=now + reimbursement.RETRY_AFTER, now=now)
+    if share.paid_at is not None and now - share.paid_at >= reimbursement.TOO_LONG:
+        discrepancies.report_operation(failed, "share_not_reimbursed", reason=failed.reason)
+
+
+def settle_leg(checkout: Checkout, leg: Operation, now: datetime) -> None:
+    """A card has got back what it bore, or not."""
+    if leg.ended_at is None:
+        return
+    if leg.state == State.SUCCEEDED and is_of_share(leg.payment):
+        share = _share(leg.payment)
+        if share.status != ShareStatus.REFUNDED:
+            share.move(ShareStatus.REFUNDED, ended_at=now)
+    legs.go_on(checkout, now)
+
+
+def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
+    """Let another card be tried, unless one is being asked."""
+    if share.status == ShareStatus.PAYING and operations.live_payment(share.pk) is None:
+        share.move(ShareStatus.OPEN)
+        legs.go_on(checkout, now)
+
+
+def free_of(payment: Payment, now: datetime) -> None:
+    """As `free`, for the share that a card was to pay: the card was given up."""
+    checkout = Checkout.objects.get(pk=payment.checkout_uuid)
+    free(checkout, _share(payment), now)
+
+
+def release(payment: Payment, now: datetime) -> None:
+    """Let go whatever a payment that nobody waits for any more may hold, once."""
+    if not payment.operations.filter(kind=Kind.VOID).exists():
+        operations.plan([payment.pk], Kind.VOID, now=now, cause=PUMP)
+        wakeup.after_commit(FINISH_OPERATIONS)
+
+
+def _share(payment: Payment) -> PaymentRequest:
+    return PaymentRequest.objects.get(pk=payment.subject)

@@ -1,0 +1,45 @@
+"""What Lea's mates do in the tests: they are asked for shares, pay them, and time passes at the bank."""
+
+from uuid import UUID
+
+from checkout import sharing, tasks, transitions
+from checkout.models import Checkout, Customer, PaymentRequest
+from payments.models import Operation
+from payments.provider import CardUse
+from payments.providers.sandbox import bank
+from tests.factories import CAUSE, CustomerFactory
+
+LONG_AGO = "2020-01-01T00:00Z"
+FINNS = "5555555555554444"
+AMYS = "378282246310005"
+
+
+def split(checkout: Checkout, *amounts: int) -> list[PaymentRequest]:
+    """Ask a mate for each amount."""
+    sharing.split(checkout.pk, [sharing.Share(amount) for amount in amounts])
+    return list(checkout.payment_requests.order_by("position"))
+
+
+def pay(share: PaymentRequest, card: str = FINNS, mate: Customer | None = None) -> transitions.Paid:
+    """Let a mate's card be held, for a share; the pump has not run."""
+    token = bank.tokenise(subject=share.pk, number=card)
+    return sharing.pay(share.pk, card=CardUse(token), mate=mate or CustomerFactory.create(), cause=CAUSE)
+
+
+def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
+    """Let the pump run so many times; whatever is open is due."""
+    for _ in range(rounds):
+        of_checkout = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, ended_at=None)
+        of_checkout.update(next_attempt_at=LONG_AGO)
+        tasks.finish_operations_of(checkout_uuid)
+
+
+def settled(share: PaymentRequest) -> str:
+    """Let the pump run until nothing is open; return the share's status then."""
+    of_checkout = Operation.objects.filter(payment__checkout_uuid=share.checkout_id, ended_at=None)
+    for _ in range(20):
+        if not of_checkout.exists():
+            break
+        pump(share.checkout_id)
+    share.refresh_from_db()
+    return share.status
