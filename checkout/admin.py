@@ -73,8 +73,19 @@ class CustomerAdmin(ReadOnlyAdmin):
 
     list_display = ("id", "__str__", "created_at")
     search_fields = ("=id", "=phone")
-    secret = ("phone",)
+    secret = ("phone", "name")
 
 
-for model in (Item, MerchantCustomer, PaymentRequest, Change):
+@admin.register(PaymentRequest)
+class PaymentRequestAdmin(ReadOnlyAdmin):
+    """Whoever has the link may pay: it stays between the lead and the mate."""
+
+    list_display = ("id", "checkout", "amount", "status", "expires_at", "paid_at")
+    list_filter = ("status",)
+    list_select_related = ("checkout",)
+    search_fields = ("=id", "=checkout__id")
+    secret = ("token", "token_digest", "name", "phone")
+
+
+for model in (Item, MerchantCustomer, Change):
     admin.site.register(model, ReadOnlyAdmin)

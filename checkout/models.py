@@ -28,6 +28,7 @@ class Customer(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     phone = models.CharField(max_length=16, unique=True, help_text="E.164")
+    name = models.CharField(max_length=60, blank=True, help_text="As they last wrote it.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

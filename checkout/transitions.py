@@ -129,11 +129,11 @@ def may_use_another_card(operation: Operation, now: datetime) -> bool:
     return operation.state == State.NEEDS_ACTION or now - operation.created_at >= due.PATIENT_FOR
 
 
-def use_another_card(checkout_uuid: UUID) -> None:
-    """Let the card go that the bank is silent about, or asks about, if that is due."""
+def use_another_card(checkout_uuid: UUID, subject: UUID | None = None) -> None:
+    """Let the card go that the bank is silent about, or asks about, if that is due; of a share, if that is named."""
     with transaction.atomic(durable=True):
         Checkout.objects.locked(checkout_uuid)
-        found = operations.open_operation(checkout_uuid)
+        found = operations.open_operation(subject or checkout_uuid)
         if found is not None and found.kind == Kind.AUTHORIZE:
             give_up(found, clock.now())
 

@@ -6,7 +6,6 @@ from hosted_page.models import SignInCode
 
 @admin.register(SignInCode)
 class SignInCodeAdmin(ReadOnlyAdmin):
-    list_display = ("id", "checkout", "tries", "created_at", "expires_at", "used_at")
-    list_select_related = ("checkout",)
-    search_fields = ("=checkout__id",)
+    list_display = ("id", "subject", "tries", "created_at", "expires_at", "used_at")
+    search_fields = ("=subject",)
     secret = ("phone", "code_digest", "browser_digest")

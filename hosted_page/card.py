@@ -11,11 +11,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from checkout import finishing, splitting, transitions
-from checkout.models import Checkout
-from checkout.transitions import NotPayable, OperationInProgress
+from checkout import finishing, sharing, transitions
+from checkout.models import Checkout, Customer
+from checkout.sharing import ShareNotOpen
+from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import request_id
 from hosted_page import pages, payer, summary
+from hosted_page.visit import Visit
 from payments import money, provider
 from payments.cause import Cause
 from payments.models import Payment
@@ -30,10 +32,13 @@ DECLINES = {
     "challenge_failed": "You did not confirm this payment with your bank.",
     "challenge_expired": "Your bank did not hear from you in time.",
     "never_arrived": "Your bank did not answer.",
+    "same_card": "This card has paid the whole order already.",
 }
 DECLINED = "Your bank declined this card."
 # Here the card itself may be good.
 SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
+# Nobody's refusal.
+UNTOLD = {"another_card", "given_up", "order_ended"}
 _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 
 
@@ -41,56 +46,66 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 @require_safe
 def card(request: HttpRequest) -> HttpResponse:
     """Send the lead to the provider's card page."""
-    checkout = pages.checkout_of(request)
-    if not payer.leads(request, checkout) or checkout.people is None:
-        return pages.go(checkout)
-    bound = signing.dumps([checkout.pk.hex, str(checkout.lead_id)], salt="card")
+    visit = pages.visit_of(request)
+    return visit.go() if visit.checkout.people is None else open_form(request, visit)
+
+
+def open_form(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """Send who may pay to the provider's card page."""
+    customer_uuid = visit.payer_of(request)
+    if customer_uuid is None:
+        return visit.go()
+    bound = signing.dumps([visit.subject.hex, str(customer_uuid)], salt="card")
+    address = visit.absolute("paid")
     form = provider.CardForm(
-        subject=checkout.pk,
-        return_url=f"{pages.absolute('pay_paid', checkout)}&{urlencode({'bound': bound})}",
-        page=_card_page(checkout),
+        subject=visit.subject,
+        return_url=f"{address}{'&' if '?' in address else '?'}{urlencode({'bound': bound})}",
+        page=_card_page(visit),
     )
     try:
         with Seat() as seat:
             seat.take()
             response = HttpResponseRedirect(provider.current().open_card_form(form))
     except (ProviderBusy, ProviderUnreachable):
-        return _busy(request, checkout)
-    payer.remember(response, checkout, UUID(str(checkout.lead_id)))
+        return busy(request, visit)
+    payer.remember(response, visit.subject, customer_uuid)
     return response
 
 
-def _card_page(checkout: Checkout) -> dict[str, Any]:
+def _card_page(visit: Visit) -> dict[str, Any]:
     """What the provider shows around its fields."""
-    amount = money.display(checkout.amount, checkout.currency)
+    amount = money.display(visit.amount, visit.checkout.currency)
+    is_lead = visit.share is None
     return {
-        "order": summary.as_json(summary.of(checkout)),
-        "cancel_url_path": pages.address("pay_cancel", checkout),
-        "change_split_url": pages.address("pay_split", checkout),
+        "order": summary.as_json(summary.of(visit)),
+        "is_share": not is_lead,
+        "cancel_url_path": visit.address("cancel") if is_lead else "",
+        "change_split_url": visit.address("split") if is_lead else "",
         "pay_label": f"Pay {amount}",
-        "held_rows": _held_rows(checkout, amount),
-        "notice": _decline_notice(checkout),
-        "leads_to": [checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
+        "held_rows": _held_rows(visit.checkout, amount) if is_lead else [],
+        "notice": _decline_notice(visit.subject),
+        "leads_to": [visit.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
     }
 
 
 def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
-    people = checkout.people or 1
-    if people == 1:
+    shares = list(checkout.payment_requests.values_list("amount", flat=True))
+    if not shares:
         return []
-    yours, each = splitting.equally(checkout.amount, people)
-    mates = money.display(each * (people - 1), checkout.currency)
-    label = "Your mate’s share" if people == 2 else f"Your {people - 1} mates’ shares"
+    label = "Your mate’s share" if len(shares) == 1 else f"Your {len(shares)} mates’ shares"
     return [
         {"label": "Held on your card now", "amount": amount},
-        {"label": label, "amount": mates},
-        {"label": "Your own part", "amount": money.display(yours, checkout.currency)},
+        {"label": label, "amount": money.display(sum(shares), checkout.currency)},
+        {
+            "label": "Your own part",
+            "amount": money.display(checkout.amount - sum(shares), checkout.currency),
+        },
     ]
 
 
-def _decline_notice(checkout: Checkout) -> dict[str, str] | None:
-    last = Payment.objects.filter(subject=checkout.pk).order_by("-created_at").first()
-    if last is None or not last.decline_reason or last.decline_reason == "another_card":
+def _decline_notice(subject: UUID) -> dict[str, str] | None:
+    last = Payment.objects.filter(subject=subject).order_by("-created_at").first()
+    if last is None or not last.decline_reason or last.decline_reason in UNTOLD:
         return None
     what_next = (
         "Try again, or use another card." if last.decline_reason in SAME_CARD_MAY_DO else "Try another card."
@@ -103,64 +118,78 @@ def _decline_notice(checkout: Checkout) -> dict[str, str] | None:
 @require_safe
 def paid(request: HttpRequest) -> HttpResponse:
     """Come back from the provider with a card token, good once, for this checkout and this person."""
-    checkout = pages.checkout_of(request)
-    customer_uuid = payer.customer_of(request, checkout)
+    return take_token(request, pages.visit_of(request))
+
+
+def take_token(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """Pay with the card behind the token, if it came back to the person who asked for it."""
+    customer_uuid = visit.payer_of(request)
     try:
         bound = signing.loads(request.GET.get("bound", ""), salt="card", max_age=payer.LIFE * 4)
     except signing.BadSignature:
         raise Http404 from None
-    if (
-        customer_uuid is None
-        or bound != [checkout.pk.hex, str(customer_uuid)]
-        or customer_uuid != checkout.lead_id
-    ):
-        return pages.go(checkout)
+    if customer_uuid is None or bound != [visit.subject.hex, str(customer_uuid)]:
+        return visit.go()
     token = _card_token(request)
-    if Payment.objects.filter(subject=checkout.pk, card_token=token).exists():
-        return pages.go(checkout)  # a reload: the token has been tried, and the page tells what came of it
-    cause = Cause(f"customer:{customer_uuid}", request_id.current())
+    if Payment.objects.filter(subject=visit.subject, card_token=token).exists():
+        return visit.go()  # a reload: the token has been tried, and the page tells what came of it
     try:
-        card = CardUse(token, return_url=pages.absolute("pay_confirmed", checkout))
-        paid = transitions.authorize(checkout.pk, card=card, lead=checkout.lead, cause=cause)
+        paid = _pay(visit, CardUse(token, return_url=visit.absolute("confirmed")), customer_uuid)
     except (MerchantSuspended, AllStopped):
         context = {"heading": "This shop takes no payments now", "paragraphs": ["You paid nothing."]}
-        return pages.show(request, checkout, "message", context)
+        return pages.show(request, visit, "message", context)
     except ProviderBusy:
-        return _busy(request, checkout)
-    except (NotPayable, OperationInProgress):
-        return pages.go(checkout)  # the page tells what is true
+        return busy(request, visit)
+    except (NotPayable, ShareNotOpen, OperationInProgress):
+        return visit.go()  # the page tells what is true
     if paid.verdict == Verdict.NEEDS_ACTION:
         return HttpResponseRedirect(paid.action_url, status=303)
-    return pages.go(checkout)
+    return visit.go()
 
 
-def _busy(request: HttpRequest, checkout: Checkout) -> HttpResponse:
+def _pay(visit: Visit, use: CardUse, customer_uuid: UUID) -> Paid:
+    cause = Cause(f"customer:{customer_uuid}", request_id.current())
+    customer = Customer.objects.get(pk=customer_uuid)
+    if visit.share is None:
+        return transitions.authorize(visit.checkout.pk, card=use, lead=customer, cause=cause)
+    return sharing.pay(visit.share.pk, card=use, mate=customer, cause=cause)
+
+
+def busy(request: HttpRequest, visit: Visit) -> HttpResponse:
     """Nothing was begun, and the token is still good: the same address is the way to try again."""
     context = {
         "heading": "The bank is slow just now",
         "paragraphs": ["You paid nothing yet. Try again in a moment."],
         "link": {"href": request.get_full_path(), "label": "Try again"},
     }
-    return pages.show(request, checkout, "message", context, status=503)
+    return pages.show(request, visit, "message", context, status=503)
 
 
 @never_cache
 @require_safe
 def confirmed(request: HttpRequest) -> HttpResponse:
     """Come back from the bank's question: ask the bank at once what came of it."""
-    checkout = pages.checkout_of(request)
-    if payer.leads(request, checkout):
-        finishing.finish_now(checkout.pk)
-    return pages.go(checkout)
+    return ask_bank(request, pages.visit_of(request))
+
+
+def ask_bank(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """Ask the bank what came of its question, and show it."""
+    if visit.payer_of(request):
+        finishing.finish_now(visit.subject)
+    return visit.go()
 
 
 @require_POST
 def another(request: HttpRequest) -> HttpResponse:
     """Let the card go that the bank is silent about, or asks about, and go back to the card page."""
-    checkout = pages.checkout_of(request)
-    if payer.leads(request, checkout):
-        transitions.use_another_card(checkout.pk)
-    return pages.go(checkout)
+    return give_up(request, pages.visit_of(request))
+
+
+def give_up(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """Let the card go that is waited for, if that is due."""
+    if visit.payer_of(request):
+        transitions.use_another_card(visit.checkout.pk, visit.subject)
+    return visit.go()
 
 
 def _card_token(request: HttpRequest) -> str:

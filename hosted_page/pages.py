@@ -1,23 +1,23 @@
-"""What the payer's views share: which checkout an address names, how a page is shown, where to go next."""
+"""What the payer's views share: which checkout an address names, and how a page is shown."""
 
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 
 from checkout import reading
 from checkout.models import Checkout
 from config.lib import csp
 from config.lib.prepared import Prepared
 from hosted_page import summary
+from hosted_page.visit import Visit
 
 
-def checkout_of(request: HttpRequest) -> Checkout:
-    """Return the checkout that the address names, late ones lapsed or expired first; 404 for anything else."""
+def visit_of(request: HttpRequest) -> Visit:
+    """Return the visit to the checkout that the address names, late ones lapsed or expired first; 404 else."""
     given = request.GET.getlist("id")
     try:
         checkout_uuid = UUID(given[0]) if len(given) == 1 else None
@@ -26,7 +26,7 @@ def checkout_of(request: HttpRequest) -> Checkout:
     if checkout_uuid is None:
         raise Http404
     try:
-        return reading.one(_SHOWN, checkout_uuid)
+        return Visit(reading.one(_SHOWN, checkout_uuid))
     except Checkout.DoesNotExist:
         raise Http404 from None
 
@@ -41,31 +41,20 @@ _SHOWN = Prepared(_shown, UUID)
 
 def show(
     request: HttpRequest,
-    checkout: Checkout,
+    visit: Visit,
     name: str,
     context: dict[str, Any],
     *,
     status: int = 200,
     may_cancel: bool = True,
 ) -> HttpResponse:
+    checkout = visit.checkout
     shared = {
-        "order": summary.of(checkout),
-        "checkout_id": checkout.pk,
-        "cancel_url_path": address("pay_cancel", checkout) if may_cancel else "",
+        "order": summary.of(visit),
+        "is_share": visit.share is not None,
+        "cancel_url_path": visit.address("cancel") if may_cancel and visit.share is None else "",
     }
     response = render(request, f"hosted_page/{name}.html", {**shared, **context}, status=status)
     csp.allow_forms_to(response, checkout.cancel_url, checkout.return_url, settings.BASE_URL)
     response["Cache-Control"] = "no-store"
     return response
-
-
-def address(name: str, checkout: Checkout) -> str:
-    return f"{reverse(name)}?id={checkout.pk}"
-
-
-def absolute(name: str, checkout: Checkout) -> str:
-    return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{address(name, checkout)}"
-
-
-def go(checkout: Checkout, name: str = "pay") -> HttpResponseRedirect:
-    return HttpResponseRedirect(address(name, checkout), status=303)

@@ -1,4 +1,4 @@
-"""Who is at the browser: a signed cookie per checkout, on the page's path, good for fifteen minutes."""
+"""Who is at the browser: a signed cookie per checkout or share, on the page's path, good for fifteen minutes."""
 
 import secrets
 from uuid import UUID
@@ -7,37 +7,26 @@ from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
 
-from checkout.models import Checkout
-from checkout.states import Status
-
 LIFE = 15 * 60  # seconds, sliding (INTERFACE.md 4)
 BROWSER = "payer_browser"
 SHOWN_CODE = "payer_code"
 PATH = "/pay"
 
 
-def customer_of(request: HttpRequest, checkout: Checkout) -> UUID | None:
-    """Return the id of the person signed in for this checkout in this browser."""
+def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
+    """Return the id of the person signed in for this checkout or share in this browser."""
     try:
-        value = signing.loads(request.COOKIES.get(_name(checkout), ""), salt="payer", max_age=LIFE)
+        value = signing.loads(request.COOKIES.get(_name(subject), ""), salt="payer", max_age=LIFE)
     except signing.BadSignature:
         return None
-    checkout_hex, customer_hex = value
-    return UUID(customer_hex) if checkout_hex == checkout.pk.hex else None
+    subject_hex, customer_hex = value
+    return UUID(customer_hex) if subject_hex == subject.hex else None
 
 
-def leads(request: HttpRequest, checkout: Checkout) -> bool:
-    """Whether the person at this browser leads a checkout that can still be paid."""
-    customer_uuid = customer_of(request, checkout)
-    return (
-        checkout.status == Status.CREATED and customer_uuid is not None and customer_uuid == checkout.lead_id
-    )
-
-
-def remember(response: HttpResponse, checkout: Checkout, customer_uuid: UUID) -> None:
+def remember(response: HttpResponse, subject: UUID, customer_uuid: UUID) -> None:
     """Sign the person in, or slide their fifteen minutes."""
-    value = signing.dumps([checkout.pk.hex, customer_uuid.hex], salt="payer")
-    _set(response, _name(checkout), value, LIFE)
+    value = signing.dumps([subject.hex, customer_uuid.hex], salt="payer")
+    _set(response, _name(subject), value, LIFE)
 
 
 def browser_of(request: HttpRequest) -> str:
@@ -65,8 +54,8 @@ def shown_code(request: HttpRequest) -> str:
     return code
 
 
-def _name(checkout: Checkout) -> str:
-    return f"payer_{checkout.pk.hex}"
+def _name(subject: UUID) -> str:
+    return f"payer_{subject.hex}"
 
 
 def _set(response: HttpResponse, name: str, value: str, seconds: int) -> None:
@@ -75,6 +64,6 @@ def _set(response: HttpResponse, name: str, value: str, seconds: int) -> None:
     )
 
 
-def forget(response: HttpResponse, checkout: Checkout) -> None:
-    """Sign the person out of this checkout."""
-    response.delete_cookie(_name(checkout), path=PATH)
+def forget(response: HttpResponse, subject: UUID) -> None:
+    """Sign the person out of this checkout or share."""
+    response.delete_cookie(_name(subject), path=PATH)

@@ -1,4 +1,4 @@
-"""Signing in by phone: a code for one number, one checkout and one browser (INTERFACE.md 8)."""
+"""Signing in by phone: a code for one number, one checkout or share and one browser (INTERFACE.md 8)."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -13,11 +13,12 @@ from checkout.models import Checkout, Customer
 from config.lib import clock, crypto
 from hosted_page import sms
 from hosted_page.models import SignInCode
+from hosted_page.visit import Visit
 from payments.models import Merchant
 
 CODE_LIFE = timedelta(minutes=10)
 MOST_TRIES = 5
-CODES_PER_CHECKOUT = 5
+CODES_PER_SUBJECT = 5
 GAP = timedelta(seconds=30)
 PER_NUMBER = ((timedelta(hours=1), 5), (timedelta(days=1), 10))
 
@@ -72,33 +73,31 @@ def _can_get_texts(number: phonenumbers.PhoneNumber) -> bool:
     return example is not None and len(str(number.national_number)) == len(str(example.national_number))
 
 
-def send_code(checkout: Checkout, phone: str, browser: str) -> Sent:
+def send_code(visit: Visit, phone: str, browser: str) -> Sent:
     """Text a new code; an older one for this browser ends. Raises TooManyCodes."""
     plain = f"{secrets.randbelow(10**6):06d}"
     with transaction.atomic():
-        Checkout.objects.select_for_update(of=("self",)).get(pk=checkout.pk)
+        Checkout.objects.select_for_update(of=("self",)).get(pk=visit.checkout.pk)
         now = clock.now()
-        _check_limits(checkout, phone, now)
-        mine = SignInCode.objects.filter(checkout=checkout, browser_digest=crypto.digest(browser))
+        _check_limits(visit.subject, phone, now)
+        mine = SignInCode.objects.filter(subject=visit.subject, browser_digest=crypto.digest(browser))
         mine.filter(expires_at__gt=now).update(expires_at=now)
         code = SignInCode.objects.create(
-            checkout=checkout,
+            subject=visit.subject,
             phone=phone,
             browser_digest=crypto.digest(browser),
-            code_digest=_digest(checkout.pk, plain),
+            code_digest=_digest(visit.subject, plain),
             created_at=now,
             expires_at=now + CODE_LIFE,
         )
     sender = sms.current()
-    sender.send(phone, f"{plain} is your code for {checkout.merchant.name}. Tell it to nobody.")
+    sender.send(phone, f"{plain} is your code for {visit.checkout.merchant.name}. Tell it to nobody.")
     return Sent(code, plain if sender.shows_codes else "")
 
 
-def _check_limits(checkout: Checkout, phone: str, now: datetime) -> None:
-    if SignInCode.objects.filter(checkout=checkout).count() >= CODES_PER_CHECKOUT:
-        raise TooManyCodes(
-            "We have sent all the codes we can for this order. Go back to the shop and start again."
-        )
+def _check_limits(subject: UUID, phone: str, now: datetime) -> None:
+    if SignInCode.objects.filter(subject=subject).count() >= CODES_PER_SUBJECT:
+        raise TooManyCodes("We have sent all the codes we can for this link. Ask for a new one.")
     to_number = SignInCode.objects.filter(phone=phone)
     latest = to_number.order_by("-created_at").values_list("created_at", flat=True).first()
     if latest is not None and now - latest < GAP:
@@ -108,24 +107,24 @@ def _check_limits(checkout: Checkout, phone: str, now: datetime) -> None:
             raise TooManyCodes("This number has had too many codes. Try again later, or use another number.")
 
 
-def waiting(checkout: Checkout, browser: str) -> SignInCode | None:
-    """Return the code that this browser may enter for the checkout, if there is one."""
-    rows = SignInCode.objects.filter(checkout=checkout, browser_digest=crypto.digest(browser), used_at=None)
+def waiting(subject: UUID, browser: str) -> SignInCode | None:
+    """Return the code that this browser may enter for the checkout or share, if there is one."""
+    rows = SignInCode.objects.filter(subject=subject, browser_digest=crypto.digest(browser), used_at=None)
     return rows.filter(expires_at__gt=clock.now()).order_by("-created_at").first()
 
 
-def verify(checkout: Checkout, browser: str, entered: str) -> Customer:
+def verify(subject: UUID, browser: str, entered: str) -> Customer:
     """Return the person whose code was entered. Each try counts, also in parallel.
 
     Raises WrongCode, CodeEnded.
     """
-    code = waiting(checkout, browser)
+    code = waiting(subject, browser)
     if code is None:
         raise CodeEnded
     counted = SignInCode.objects.filter(pk=code.pk, used_at=None, tries__lt=MOST_TRIES)
     if not counted.update(tries=F("tries") + 1):
         raise CodeEnded
-    if not secrets.compare_digest(code.code_digest, _digest(checkout.pk, entered)):
+    if not secrets.compare_digest(code.code_digest, _digest(subject, entered)):
         left = MOST_TRIES - code.tries - 1
         if left <= 0:
             raise CodeEnded
@@ -136,5 +135,5 @@ def verify(checkout: Checkout, browser: str, entered: str) -> Customer:
     return customer
 
 
-def _digest(checkout_uuid: UUID, plain: str) -> str:
-    return crypto.keyed_digest("sign-in", f"{checkout_uuid}:{plain}")
+def _digest(subject: UUID, plain: str) -> str:
+    return crypto.keyed_digest("sign-in", f"{subject}:{plain}")

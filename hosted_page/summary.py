@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from checkout.models import Checkout, Item
 from config.lib import clock
+from hosted_page.visit import Visit, asker
 from payments import money
 
 
@@ -30,26 +31,34 @@ class Summary:
     merchant_initial: str
     brand_css: str
     order_id: str
+    order_label: str
+    due: str
     title: str
     subtitle: str
     lines: list[Line]
+    total_label: str
     total: str
     support_url: str
     terms_url: str
     privacy_url: str
 
 
-def of(checkout: Checkout) -> Summary:
-    """Return the order's summary."""
+def of(visit: Visit) -> Summary:
+    """Return the order's summary, for its lead or for a mate who is asked for a share."""
+    checkout = visit.checkout
     merchant, items = checkout.merchant, list(checkout.items.order_by("position"))
+    name = asker(checkout)
     return Summary(
         merchant_name=merchant.name,
         merchant_initial=merchant.name[:1].upper(),
         brand_css=reverse("brand_css", args=[merchant.pk, merchant.brand_version]),
         order_id=checkout.merchant_order_id,
+        order_label=f"{name}’s order" if visit.share else "Order",
+        due=money.display(visit.amount, checkout.currency),
         title=items[0].name,
         subtitle=_when(items[0]),
         lines=[_line(item, checkout.currency) for item in items],
+        total_label=f"Total, paid by {name}" if visit.share else "Total",
         total=money.display(checkout.amount, checkout.currency),
         support_url=merchant.support_url,
         terms_url=merchant.terms_url,
@@ -94,6 +103,15 @@ def clock_time(at: datetime, zone: ZoneInfo) -> str:
     """Return a time of day with seconds, naming UTC where no better zone is known."""
     shown = f"{at.astimezone(zone):%H:%M:%S}"
     return f"{shown} UTC" if zone.key == "UTC" else shown
+
+
+def day(at: datetime | None, checkout: Checkout) -> str:
+    """Return a day with its time to the minute, "" for none."""
+    if at is None:
+        return ""
+    zone = zone_of(checkout)
+    date = format_datetime(at.astimezone(zone), "EEE d MMMM, HH:mm", locale="en")
+    return f"{date} UTC" if zone.key == "UTC" else date
 
 
 def full_time(at: datetime, zone: ZoneInfo) -> str:

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils.html import format_html
 
 from checkout import transitions
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from config.lib import clock
 from hosted_page import summary
@@ -211,12 +211,3 @@ def _card(checkout: Checkout, is_lead: bool) -> str:
     if payment is None or not is_lead:
         return "the card"
     return f"your {payment.card_brand} ending {payment.card_last4}"
-
-
-def shares(checkout: Checkout) -> list[dict[str, str]]:
-    """Return what each mate's part is, for the lead."""
-    rows = PaymentRequest.objects.filter(checkout=checkout).order_by("pk")
-    return [
-        {"label": f"Mate {number}", "amount": money.display(row.amount, checkout.currency)}
-        for number, row in enumerate(rows, start=2)
-    ]

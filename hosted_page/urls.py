@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hosted_page import card, views
+from hosted_page import card, mate, views
 
 urlpatterns = [
     path("pay", views.page, name="pay"),
@@ -13,6 +13,16 @@ urlpatterns = [
     path("pay/paid", card.paid, name="pay_paid"),
     path("pay/confirmed", card.confirmed, name="pay_confirmed"),
     path("pay/another-card", card.another, name="pay_another_card"),
+    path("pay/cancel-share", views.cancel_share, name="pay_cancel_share"),
     path("pay/cancel", views.cancel, name="pay_cancel"),
+    path("pay/share/<str:token>", mate.page, name="share"),
+    path("pay/share/<str:token>/phone", mate.phone, name="share_phone"),
+    path("pay/share/<str:token>/code", mate.code, name="share_code"),
+    path("pay/share/<str:token>/resend", mate.resend, name="share_resend"),
+    path("pay/share/<str:token>/card", mate.pay, name="share_card"),
+    path("pay/share/<str:token>/paid", mate.paid, name="share_paid"),
+    path("pay/share/<str:token>/confirmed", mate.confirmed, name="share_confirmed"),
+    path("pay/share/<str:token>/another-card", mate.another, name="share_another_card"),
+    path("pay/share/<str:token>/decline", mate.decline, name="share_decline"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
 ]

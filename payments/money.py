@@ -1,5 +1,7 @@
 """Minor units, currencies and how people read them."""
 
+import re
+import unicodedata
 from decimal import Decimal
 from functools import cache
 
@@ -23,6 +25,24 @@ def currencies() -> frozenset[str]:
 def minor_digits(currency: str) -> int:
     """Return the number of decimals of a currency: 2 for GBP, 0 for JPY, 3 for KWD."""
     return get_currency_precision(currency)
+
+
+def plain(amount: int, currency: str) -> str:
+    """Return an amount of minor units as it is typed: digits, a point and the currency's decimals."""
+    return f"{Decimal(amount).scaleb(-minor_digits(currency)):f}"
+
+
+def parse(text: str, currency: str) -> int | None:
+    """Return the minor units of what a person typed, None when it is no amount of this currency.
+
+    A currency's sign and spaces are passed over; a comma is as good as a point.
+    """
+    digits = minor_digits(currency)
+    bare = "".join(sign for sign in text if not sign.isspace() and unicodedata.category(sign) != "Sc")
+    found = re.fullmatch(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?", bare, re.ASCII)
+    if found is None or len(found[2] or "") > digits:
+        return None
+    return int(found[1] + (found[2] or "").ljust(digits, "0"))
 
 
 def display(amount: int, currency: str) -> str:

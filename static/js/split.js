@@ -25,3 +25,59 @@ for (const button of buttons) {
 }
 people.addEventListener("input", show);
 show();
+
+// Own amounts: what is left for the lead, and whether it adds up, while somebody types. The server judges it anew.
+const own = document.querySelector("[data-own]");
+const total = Number(own.dataset.total);
+const digits = Number(own.dataset.digits);
+const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: own.dataset.currency, minimumFractionDigits: digits, maximumFractionDigits: digits });
+const tally = own.querySelector("[data-tally]");
+
+const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
+
+// Minor units, null for what is no amount.
+function minorUnits(typed) {
+  const found = typed.replace(/[\s\p{Sc}]/gu, "").match(/^(\d{1,9})(?:[.,](\d{1,3}))?$/);
+  if (!found || (found[2] || "").length > digits) return null;
+  return Number(found[1]) * 10 ** digits + Number((found[2] || "").padEnd(digits, "0") || 0);
+}
+
+function add() {
+  const fields = [...own.querySelectorAll(".own-amount")].filter((field) => field.value.trim());
+  const amounts = fields.map((field) => minorUnits(field.value));
+  const left = total - amounts.reduce((sum, amount) => sum + (amount || 0), 0);
+  own.querySelector("[data-left]").textContent = left < 0 ? "" : shown(left);
+  const words = left < 0 ? `${shown(-left)} more than the order. Lower a share.` : amounts.some((amount) => !amount) ? "Look at the amounts." : "Adds up";
+  tally.classList.toggle("tally-off", words !== "Adds up");
+  const use = tally.querySelector("use");
+  use.setAttribute("href", use.getAttribute("href").replace(/#.*/, words === "Adds up" ? "#check" : "#alert"));
+  const told = tally.querySelector("[data-tally-words]");
+  if (told.textContent !== words) told.textContent = words;
+}
+
+own.addEventListener("input", (event) => {
+  add();
+  if (event.target.name !== "name") return;
+  const row = event.target.closest("[data-row]");
+  const position = [...own.querySelectorAll("[data-row]")].indexOf(row) + 2;
+  row.querySelector(".monogram").textContent = [...event.target.value.trim()][0]?.toUpperCase() || position;
+});
+own.querySelector("[data-add]")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  const rows = own.querySelectorAll("[data-row]");
+  const row = rows[rows.length - 1].cloneNode(true);
+  const position = rows.length + 2;
+  row.querySelector(".own-error")?.remove();
+  row.querySelector(".monogram").textContent = position;
+  for (const field of row.querySelectorAll("input")) {
+    field.id = `${field.name}-${position}`;
+    field.value = "";
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-describedby");
+    field.previousElementSibling.htmlFor = field.id;
+    field.previousElementSibling.textContent = field.previousElementSibling.textContent.replace(/\d+/, position - 1);
+  }
+  rows[rows.length - 1].after(row);
+  row.querySelector("input").focus();
+  if (position >= 20) event.currentTarget.remove();
+});

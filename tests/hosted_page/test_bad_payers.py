@@ -22,6 +22,8 @@ GETS = ("", "/split", "/card", "/paid", "/again")
 POSTS = ("/phone", "/resend", "/code", "/split", "/cancel")
 ENDED = ("expired", "voided", "lapsed", "captured", "refunding", "refunded")
 CARD = {"number": "4242424242424242", "expiry": "08/49", "code": "123"}
+CHOOSE, BETWEEN = "Choose who pays.", "Choose between 2 and 20 people."
+AMOUNT = "Enter an amount, such as 24.00."
 
 
 @pytest.fixture
@@ -140,22 +142,34 @@ class TestOrder:
         assert Payment.objects.get().amount == 9000
 
     @pytest.mark.parametrize(
-        "form",
+        ("form", "asks"),
         [
-            {},
-            {"split": ""},
-            {"split": "own"},
-            {"split": "equal"},
-            *({"split": "equal", "people": people} for people in ("0", "1", "-1", "21", "1000", "9" * 50)),
-            *({"split": "equal", "people": people} for people in ("2.5", "many", "\x00", "2\x00", "1e1")),
+            ({}, CHOOSE),
+            ({"split": ""}, CHOOSE),
+            ({"split": "theirs"}, CHOOSE),
+            ({"split": "equal"}, BETWEEN),
+            *(({"split": "equal", "people": people}, BETWEEN) for people in ("0", "1", "-1", "21", "1000")),
+            *(
+                ({"split": "equal", "people": people}, BETWEEN)
+                for people in ("2.5", "many", "\x00", "9" * 50)
+            ),
+            ({"split": "own"}, "at least one mate"),
+            ({"split": "own", "name": "Finn"}, AMOUNT),
+            *(
+                ({"split": "own", "amount": amount}, AMOUNT)
+                for amount in ("0", "-1", "x", "1.234", "1,2,3", "\x00", "1e3", "9" * 15, "٢")
+            ),
+            ({"split": "own", "amount": "90.01"}, "£0.01 more than the order. Lower a share."),
         ],
-        ids=lambda form: "-".join(form.values())[:20],
+        ids=lambda case: "-".join(case.values())[:20] if isinstance(case, dict) else "",
     )
-    def test_a_split_that_makes_no_sense_is_asked_again(self, lea: Payer, form: dict[str, str]) -> None:
+    def test_a_split_that_makes_no_sense_is_asked_again(
+        self, lea: Payer, form: dict[str, str], asks: str
+    ) -> None:
         lea.sign_in()
         with nothing_moves():
             answer = lea.post("/split", **form)
-        assert answer.status_code == 422 and "Choose between 2 and 20 people." in words(answer)
+        assert answer.status_code == 422 and asks in words(answer)
         assert not PaymentRequest.objects.exists()
 
 

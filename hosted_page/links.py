@@ -1,0 +1,93 @@
+"""The mates' shares and their pay links, as the lead sees them."""
+
+from dataclasses import dataclass
+
+import segno
+from django.utils.safestring import SafeString, mark_safe
+
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import SHARE_PAID, ShareStatus
+from hosted_page import summary
+from hosted_page.visit import Visit
+from payments import money
+
+# How each status is told: tone, icon and words (look/LOOK.md 4).
+TOLD: dict[str, tuple[str, str, str]] = {
+    ShareStatus.DRAFT: ("still", "clock", "Starts when confirmed"),
+    ShareStatus.OPEN: ("still", "dashes", "Not paid yet"),
+    ShareStatus.PAYING: ("move", "ring", "Paying"),
+    ShareStatus.PAID: ("done", "check", "Paid"),
+    ShareStatus.REIMBURSED: ("done", "back", "Back on your card"),
+    ShareStatus.DECLINED: ("void", "slash", "Said no"),
+    ShareStatus.EXPIRED: ("void", "clock", "Link ended"),
+    ShareStatus.CANCELLED: ("void", "slash", "Stays with you"),
+    ShareStatus.REFUNDED: ("still", "back", "Given back"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A mate's line. `url` and `qr` are empty where there is nothing to pay any more."""
+
+    id: str
+    name: str
+    initial: str
+    amount: str
+    tone: str
+    icon: str
+    words: str
+    url: str
+    qr: SafeString
+
+
+@dataclass(frozen=True)
+class Links:
+    """All of them, and what they come to."""
+
+    rows: list[Row]
+    yours: str
+    back: str
+    asked: str
+    until: str
+
+
+def of(checkout: Checkout) -> Links | None:
+    """Return the mates' shares, None where there are none."""
+    shares = list(checkout.payment_requests.order_by("position"))
+    if not shares:
+        return None
+    paid = sum(share.amount for share in shares if share.status in SHARE_PAID)
+    asked = sum(share.amount for share in shares)
+    ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN]
+    return Links(
+        rows=[_row(checkout, share) for share in shares],
+        yours=money.display(checkout.amount - asked, checkout.currency),
+        back=money.display(paid, checkout.currency) if paid else "",
+        asked=money.display(asked, checkout.currency),
+        until=summary.day(max(end for end in ends if end), checkout) if ends else "",
+    )
+
+
+def _row(checkout: Checkout, share: PaymentRequest) -> Row:
+    tone, icon, words = TOLD[share.status]
+    url = Visit(checkout, share).absolute() if share.status == ShareStatus.OPEN else ""
+    name = share.name or f"Mate {share.position - 1}"
+    return Row(
+        id=str(share.pk),
+        name=name,
+        initial=share.name[:1].upper() or str(share.position),
+        amount=money.display(share.amount, checkout.currency),
+        tone=tone,
+        icon=icon,
+        words=words,
+        url=url,
+        qr=_qr(url),
+    )
+
+
+def _qr(url: str) -> SafeString:
+    """Always black on white, with the quiet zone that cameras need; an address of ours holds no mark-up."""
+    if not url:
+        return SafeString("")
+    drawn = segno.make(url, error="m").svg_inline(border=4, light="#fff", dark="#000", omitsize=True)
+    return mark_safe(drawn)  # noqa: S308

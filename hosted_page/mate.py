@@ -1,0 +1,121 @@
+"""A mate at their pay link: who asks, for what, how much, until when; sign-in, card, and what became of it."""
+
+import contextlib
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from checkout import sharing
+from checkout.sharing import ShareNotOpen
+from config.lib import clock
+from hosted_page import card, pages, payer, share_truth, steps
+from hosted_page.truth import Truth
+from hosted_page.visit import Visit, asker, at_link
+from payments import money
+
+
+@never_cache
+@require_safe
+def page(request: HttpRequest, token: str) -> HttpResponse:
+    """Show the step that is next, or where the share is."""
+    visit = at_link(token)
+    if (
+        visit.share is not None
+        and visit.share.expires_at is not None
+        and visit.share.expires_at <= clock.now()
+    ):
+        sharing.expire(visit.share.pk)
+        visit = at_link(token)
+    customer_uuid = payer.customer_of(request, visit.subject)
+    found = share_truth.tell(visit, customer_uuid, clock.now())
+    if found is not None:
+        return _status(request, visit, found)
+    if request.headers.get("HX-Request") == "true":
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    if customer_uuid is None:
+        return steps.show(request, visit)
+    if visit.payer_of(request) is None:
+        return _own_link(request, visit)
+    return visit.go("card")
+
+
+def _status(request: HttpRequest, visit: Visit, found: Truth) -> HttpResponse:
+    fragment = request.headers.get("HX-Request") == "true"
+    context = {
+        **vars(found),
+        "amount": money.display(visit.amount, visit.checkout.currency),
+        "poll_url": visit.address(),
+        "change_card_action": visit.address("another_card") if found.may_change_card else "",
+        "place_to": asker(visit.checkout),
+    }
+    return pages.show(request, visit, "_status" if fragment else "status", context)
+
+
+def _own_link(request: HttpRequest, visit: Visit) -> HttpResponse:
+    context = {
+        "heading": "This is your own order",
+        "paragraphs": ["You signed in with the number that placed it. Send this link to your mate instead."],
+        "link": {"href": Visit(visit.checkout).address(), "label": "Go to your order"},
+    }
+    return pages.show(request, visit, "message", context)
+
+
+@require_POST
+def phone(request: HttpRequest, token: str) -> HttpResponse:
+    """Send a code to the number that was typed."""
+    return steps.take_phone(request, at_link(token))
+
+
+@require_POST
+def resend(request: HttpRequest, token: str) -> HttpResponse:
+    """Send a new code to the same number."""
+    return steps.resend(request, at_link(token))
+
+
+@require_POST
+def code(request: HttpRequest, token: str) -> HttpResponse:
+    """Sign in who enters the right code."""
+    visit = at_link(token)
+    customer = steps.take_code(request, visit)
+    if isinstance(customer, HttpResponse):
+        return customer
+    response = visit.go()
+    payer.remember(response, visit.subject, customer.pk)
+    return response
+
+
+@never_cache
+@require_safe
+def pay(request: HttpRequest, token: str) -> HttpResponse:
+    """Send the mate to the provider's card page."""
+    return card.open_form(request, at_link(token))
+
+
+@never_cache
+@require_safe
+def paid(request: HttpRequest, token: str) -> HttpResponse:
+    """Come back from the provider with a card token."""
+    return card.take_token(request, at_link(token))
+
+
+@never_cache
+@require_safe
+def confirmed(request: HttpRequest, token: str) -> HttpResponse:
+    """Come back from the bank's question."""
+    return card.ask_bank(request, at_link(token))
+
+
+@require_POST
+def another(request: HttpRequest, token: str) -> HttpResponse:
+    """Let the card go that is waited for."""
+    return card.give_up(request, at_link(token))
+
+
+@require_POST
+def decline(request: HttpRequest, token: str) -> HttpResponse:
+    """The mate says no. Whoever has the link may: it is the one that they were sent."""
+    visit = at_link(token)
+    with contextlib.suppress(ShareNotOpen):  # the page tells what is true
+        sharing.decline(visit.subject)
+    return visit.go()

@@ -1,0 +1,106 @@
+"""Signing in, the same for a lead and for a mate: a mobile number, then the code that was texted."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from checkout.models import Customer
+from config.lib import clock
+from hosted_page import pages, payer, sign_in, summary
+from hosted_page.models import SignInCode
+from hosted_page.visit import Visit, asker
+
+
+def show(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """Ask for the code that is on its way, or for a number."""
+    waiting = sign_in.waiting(visit.subject, payer.browser_of(request))
+    if waiting is None or "change" in request.GET:
+        return show_phone(request, visit)
+    return _show_code(request, visit, waiting)
+
+
+def show_phone(request: HttpRequest, visit: Visit, *, value: str = "", error: str = "") -> HttpResponse:
+    context: dict[str, Any] = {"action": visit.address("phone"), "value": value, "error": error}
+    if visit.share is not None:
+        name, until = asker(visit.checkout), visit.share.expires_at
+        context["ask"] = {
+            "name": name,
+            "initial": name[:1].upper(),
+            "until": summary.day(until, visit.checkout),
+        }
+        context["decline_action"] = visit.address("decline")
+    return pages.show(request, visit, "share" if visit.share else "phone", context, status=_status(error))
+
+
+def _show_code(request: HttpRequest, visit: Visit, waiting: SignInCode, *, error: str = "") -> HttpResponse:
+    since = (clock.now() - waiting.created_at).total_seconds()
+    change_url = f"{visit.address()}{'?' if visit.share else '&'}change=1"
+    context: dict[str, Any] = {
+        "action": visit.address("code"),
+        "error": error,
+        "masked_phone": f"•••• {waiting.phone[-4:]}",
+        "resend_action": visit.address("resend"),
+        "resend_in": max(0, round(sign_in.GAP.total_seconds() - since)),
+        "change_url": change_url,
+        "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
+    }
+    return pages.show(request, visit, "code", context, status=_status(error))
+
+
+def _status(error: str) -> int:
+    return 422 if error else 200
+
+
+def take_phone(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """Send a code to the number that was typed."""
+    typed = request.POST.get("phone", "")
+    try:
+        number = sign_in.parse_phone(typed, visit.checkout.merchant)
+    except sign_in.InvalidPhone:
+        words = "Enter a mobile number, such as 07700 900123."
+        return show_phone(request, visit, value=typed[:40], error=words)
+    return _send_code(request, visit, number, typed)
+
+
+def resend(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """Send a new code to the same number."""
+    waiting = sign_in.waiting(visit.subject, payer.browser_of(request))
+    if waiting is None:
+        return visit.go()
+    return _send_code(request, visit, waiting.phone, waiting.phone)
+
+
+def _send_code(request: HttpRequest, visit: Visit, number: str, typed: str) -> HttpResponse:
+    browser = payer.browser_of(request)
+    if not visit.is_payable:
+        return visit.go()
+    try:
+        sent = sign_in.send_code(visit, number, browser)
+    except sign_in.TooManyCodes as refused:
+        waiting = sign_in.waiting(visit.subject, browser)
+        if waiting is not None and waiting.phone == number:
+            return _show_code(request, visit, waiting, error=str(refused))
+        return show_phone(request, visit, value=typed[:40], error=str(refused))
+    response = visit.go()
+    payer.keep_browser(response, browser)
+    payer.show_code(response, sent.shown_code)
+    return response
+
+
+def take_code(request: HttpRequest, visit: Visit) -> Customer | HttpResponse:
+    """Return who has entered the right code; else the page to show."""
+    entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
+    browser = payer.browser_of(request)
+    waiting = sign_in.waiting(visit.subject, browser)
+    if waiting is None:
+        return visit.go()
+    if len(entered) != 6:
+        return _show_code(request, visit, waiting, error="The code has 6 digits.")
+    try:
+        return sign_in.verify(visit.subject, browser, entered)
+    except sign_in.WrongCode as wrong:
+        tries = "1 try" if wrong.tries_left == 1 else f"{wrong.tries_left} tries"
+        return _show_code(request, visit, waiting, error=f"That code is not right. You have {tries} left.")
+    except sign_in.CodeEnded:
+        return show_phone(request, visit, error="That code no longer works. Ask for a new one.")

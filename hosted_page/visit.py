@@ -1,0 +1,75 @@
+"""Who comes to a page of ours, and for what: a lead for a whole order, or a mate at the pay link of a share."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.urls import reverse
+
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import ShareStatus, Status
+from config.lib import crypto
+from hosted_page import payer
+
+YOUR_MATE = "Your mate"
+
+
+@dataclass(frozen=True)
+class Visit:
+    """An order, and the share of it that is asked for, if it is not the whole."""
+
+    checkout: Checkout
+    share: PaymentRequest | None = None
+
+    @property
+    def subject(self) -> UUID:
+        """What is paid for: the share's or the checkout's uuid."""
+        return self.share.pk if self.share else self.checkout.pk
+
+    @property
+    def amount(self) -> int:
+        """Minor units."""
+        return self.share.amount if self.share else self.checkout.amount
+
+    @property
+    def is_payable(self) -> bool:
+        """Whether a card may be tried, or is being tried."""
+        if self.share is None:
+            return self.checkout.status == Status.CREATED
+        is_open = self.share.status in (ShareStatus.OPEN, ShareStatus.PAYING)
+        return is_open and self.checkout.status == Status.CAPTURED
+
+    def payer_of(self, request: HttpRequest) -> UUID | None:
+        """Return the id of the person at this browser if they may pay: the lead, or a mate who is not the lead."""
+        customer_uuid = payer.customer_of(request, self.subject)
+        is_lead = customer_uuid is not None and customer_uuid == self.checkout.lead_id
+        return customer_uuid if self.is_payable and is_lead == (self.share is None) else None
+
+    def address(self, step: str = "") -> str:
+        """Return the path of a step; "" is the page that shows what is true."""
+        name = f"{'share' if self.share else 'pay'}{'_' if step else ''}{step}"
+        if self.share is None:
+            return f"{reverse(name)}?id={self.checkout.pk}"
+        return reverse(name, args=[self.share.token])
+
+    def absolute(self, step: str = "") -> str:
+        """As `address`, with the host of the hosted page."""
+        return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{self.address(step)}"
+
+    def go(self, step: str = "") -> HttpResponseRedirect:
+        return HttpResponseRedirect(self.address(step), status=303)
+
+
+def at_link(token: str) -> Visit:
+    """Return what a pay link leads to; 404 for one that we never made."""
+    rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead", "payment")
+    share = rows.filter(token_digest=crypto.digest(token)).first()
+    if share is None:
+        raise Http404
+    return Visit(share.checkout, share)
+
+
+def asker(checkout: Checkout) -> str:
+    """Return the name by which mates know the lead."""
+    return (checkout.lead.name if checkout.lead else "") or YOUR_MATE

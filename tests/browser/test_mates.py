@@ -1,0 +1,77 @@
+"""Lea asks her mates for their shares; Finn pays his at the link, Amy says no."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_buying import Visit, heading, nothing, pay, sign_in
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+FINNS_CARD = "5555555555554444"
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+def test_shares_are_asked_for_paid_and_declined(
+    service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
+) -> None:
+    look = accessible if script else nothing
+    merchant = service.new_merchant()
+    checkout_uuid = merchant.create()
+    lea = open_page(java_script_enabled=script)
+    lea.goto(f"{service.base_url}/pay?id={checkout_uuid}")
+    sign_in(lea)
+    split(lea, look, script=script)
+    pay(lea, "4242424242424242", look)
+    heading(lea, "Held, not taken yet")
+    merchant.capture(checkout_uuid)
+    lea.reload()
+    heading(lea, "Confirmed and paid.")
+    look(lea)
+    lea.click("summary:has-text('Link and QR') >> nth=0")
+    look(lea)
+    finns, amys = (link.get_attribute("href") or "" for link in lea.locator(".link-address").all())
+
+    finn = open_page(java_script_enabled=script)
+    finn.goto(finns)
+    heading(finn, "Lea asks you for £24.00")
+    look(finn)
+    sign_in(finn, look)
+    pay(finn, FINNS_CARD, look)
+    heading(finn, "Your share is paid")
+    look(finn)
+
+    amy = open_page(java_script_enabled=script)
+    amy.goto(amys)
+    amy.click("text=I’m not paying this")
+    heading(amy, "You said no")
+    look(amy)
+
+    lea.reload()
+    for words in ("Said no", "£24.00 of £32.00 has been paid."):
+        expect(lea.locator("main")).to_contain_text(words)
+    shares = merchant.read(checkout_uuid)["shares"]
+    assert shares == {"count": 2, "paid_count": 1, "paid_amount": 2400}
+    service.prove_ledger()
+
+
+def split(page: Page, look: Visit, *, script: bool) -> None:
+    """Two mates with amounts of their own; first they come to more than the order."""
+    page.check("#split-own")
+    page.fill("#your-name", "Lea")
+    for position, (name, amount) in enumerate((("Finn", "24"), ("Amy", "80.00")), start=2):
+        page.fill(f"#name-{position}", name)
+        page.fill(f"#amount-{position}", amount)
+    tally = page.locator("[data-tally]")
+    if script:  # without, the server says it: tests/hosted_page/test_split.py
+        expect(tally).to_contain_text("£14.00 more than the order. Lower a share.")
+    look(page)
+    page.click("text=Add a mate")
+    expect(page.locator("[data-row]")).to_have_count(4)
+    page.fill("#amount-3", "8")
+    if script:
+        expect(tally).to_contain_text("Adds up")
+        expect(page.locator("[data-left]")).to_have_text("£58.00")
+    look(page)
+    page.click("main button:has-text('Continue')")

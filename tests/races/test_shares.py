@@ -1,0 +1,119 @@
+"""Mates, the lead, the merchant and the pumps at one share at the same moment: every card bears what it should."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations_with_replacement
+from threading import Barrier
+
+import pytest
+from django.db import connection
+
+from checkout import proof, refunds, sharing, tasks, transitions
+from checkout.models import Checkout, Customer, PaymentRequest
+from config import errors
+from payments.models import Discrepancy, Merchant, Payment
+from payments.provider import CardUse
+from payments.providers.sandbox import bank
+from payments.providers.sandbox.models import Charge
+from tests import factories, mates
+from tests.factories import CAUSE, CustomerFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+AMOUNT, SHARE = 9000, 2000
+REFUSALS = {"share_not_open", "operation_in_progress", "not_refundable"}
+
+
+@pytest.fixture(autouse=True)
+def _proven() -> Iterator[None]:
+    yield
+    assert proof.breaches() == []
+    assert not Discrepancy.objects.exists()
+
+
+@pytest.fixture
+def share(acme: Merchant, pay: Callable[..., Checkout]) -> Callable[[], PaymentRequest]:
+    """Make another share that is open."""
+
+    def made() -> PaymentRequest:
+        checkout = factories.checkout(acme)
+        (asked,) = mates.split(checkout, SHARE)
+        transitions.capture(acme, pay(checkout).pk, cause=CAUSE)
+        return PaymentRequest.objects.select_related("checkout__merchant").get(pk=asked.pk)
+
+    return made
+
+
+def by_card(number: str) -> Callable[[PaymentRequest], None]:
+    def paid(share: PaymentRequest) -> None:
+        mate: Customer = CustomerFactory.create()
+        token = bank.tokenise(subject=share.pk, number=number)
+        sharing.pay(share.pk, card=CardUse(token), mate=mate, cause=CAUSE)
+        tasks.finish_operations_of(share.checkout_id)
+
+    return paid
+
+
+RIVALS: dict[str, Callable[[PaymentRequest], object]] = {
+    "finn pays": by_card(mates.FINNS),
+    "amy pays": by_card(mates.AMYS),
+    "finn says no": lambda share: sharing.decline(share.pk),
+    "lea keeps it": lambda share: sharing.cancel(share.pk),
+    "merchant refunds": lambda share: refunds.accept(
+        share.checkout.merchant, share.checkout_id, ref=f"r-{share.pk}", cause=CAUSE
+    ),
+    "pump runs": lambda share: mates.pump(share.checkout_id),
+}
+
+
+def attempt(name: str, share: PaymentRequest, barrier: Barrier) -> str:
+    """Return what a rival got: done, or the code of the refusal; an error that would be a 500 is told in full."""
+    try:
+        connection.ensure_connection()
+        barrier.wait(5)
+        RIVALS[name](share)
+    except Exception as error:
+        return errors.code_of(error) or repr(error)
+    else:
+        return "done"
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("before", ["open", "paying", "paid"])
+def test_each_pair_leaves_every_card_with_what_it_should_bear(
+    share: Callable[[], PaymentRequest], before: str
+) -> None:
+    for pair in combinations_with_replacement(RIVALS, 2):
+        asked = share()
+        if before != "open":
+            mates.pay(asked, "378282246310005" if before == "paying" else mates.FINNS)
+        if before == "paid":
+            mates.pump(asked.checkout_id)
+        barrier = Barrier(2)
+        with ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(attempt, pair, [asked] * 2, [barrier] * 2))
+        assert set(answers) <= {"done", *REFUSALS}, (pair, answers)
+        mates.settled(asked)
+        check(asked, pair, answers)
+
+
+def check(asked: PaymentRequest, pair: tuple[str, ...], answers: list[str]) -> None:
+    """The cards have borne the order together, or nothing; a share that was paid is the mate's card's alone."""
+    checkout = Checkout.objects.get(pk=asked.checkout_id)
+    payments = dict(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", "subject"))
+    charges = Charge.objects.filter(payment__in=list(payments))
+    assert not charges.filter(state="held").exists(), (pair, answers)
+    of_share = [
+        row.amount - row.refunded_amount
+        for row in charges
+        if payments[row.payment] == asked.pk and row.state == "captured"
+    ]
+    borne = sum(row.amount - row.refunded_amount for row in charges if row.state == "captured")
+    if checkout.status == "refunded":
+        assert (borne, asked.status in ("refunded", "cancelled", "declined")) == (0, True), (pair, answers)
+    else:
+        assert (checkout.status, borne) == ("captured", AMOUNT), (pair, answers)
+        is_paid = asked.status == "reimbursed"
+        assert of_share == ([SHARE] if is_paid else []), (pair, answers, asked.status)
+    if answers[0] == answers[1] == "done" and pair == ("finn says no", "lea keeps it"):
+        raise AssertionError("both ended it")
