@@ -40,7 +40,13 @@ class MerchantCustomer(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
-    customer = models.ForeignKey(Customer, on_delete=models.PROTECT)
+    customer = models.ForeignKey(
+        Customer,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        help_text="Empty: somebody whose number is not verified.",
+    )
 
     class Meta:
         constraints: ClassVar = [

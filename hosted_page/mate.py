@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 from checkout import sharing
 from checkout.sharing import ShareNotOpen
 from config.lib import clock
-from hosted_page import card, pages, payer, share_truth, steps
+from hosted_page import box, card, pages, payer, share_truth, steps
 from hosted_page.truth import Truth
 from hosted_page.visit import Visit, asker, at_link
 from payments import money
@@ -19,6 +19,10 @@ from payments import money
 @require_safe
 def page(request: HttpRequest, token: str) -> HttpResponse:
     """Show the step that is next, or where the share is."""
+    return _page(request, token)
+
+
+def _page(request: HttpRequest, token: str, wrong: dict[str, str] | None = None) -> HttpResponse:
     visit = at_link(token)
     if (
         visit.share is not None
@@ -30,17 +34,19 @@ def page(request: HttpRequest, token: str) -> HttpResponse:
     customer_uuid = payer.customer_of(request, visit.subject)
     found = share_truth.tell(visit, customer_uuid, clock.now())
     if found is not None:
-        return _status(request, visit, found)
+        return _status(request, visit, found, wrong)
     if request.headers.get("HX-Request") == "true":
         return HttpResponse(headers={"HX-Refresh": "true"})
     if customer_uuid is None:
-        return steps.show(request, visit)
+        return steps.show(request, visit, wrong)
     if visit.payer_of(request) is None:
         return _own_link(request, visit)
     return visit.go("card")
 
 
-def _status(request: HttpRequest, visit: Visit, found: Truth) -> HttpResponse:
+def _status(
+    request: HttpRequest, visit: Visit, found: Truth, wrong: dict[str, str] | None = None
+) -> HttpResponse:
     fragment = request.headers.get("HX-Request") == "true"
     context = {
         **vars(found),
@@ -48,8 +54,11 @@ def _status(request: HttpRequest, visit: Visit, found: Truth) -> HttpResponse:
         "poll_url": visit.address(),
         "change_card_action": visit.address("another_card") if found.may_change_card else "",
         "place_to": asker(visit.checkout),
+        "box": (box.on(request, visit) or {}) | (wrong or {}) if found.state == "share_paid" else None,
     }
-    return pages.show(request, visit, "_status" if fragment else "status", context)
+    return pages.show(
+        request, visit, "_status" if fragment else "status", context, status=422 if wrong else 200
+    )
 
 
 def _own_link(request: HttpRequest, visit: Visit) -> HttpResponse:
@@ -110,6 +119,14 @@ def confirmed(request: HttpRequest, token: str) -> HttpResponse:
 def another(request: HttpRequest, token: str) -> HttpResponse:
     """Let the card go that is waited for."""
     return card.give_up(request, at_link(token))
+
+
+@require_POST
+def opt_in(request: HttpRequest, token: str) -> HttpResponse:
+    """Take a mate's tick of the merchant's box, signed in or not."""
+    visit = at_link(token)
+    wrong = box.take(request, visit)
+    return _page(request, token, wrong) if wrong else visit.go_with(box.SAVED)
 
 
 @require_POST

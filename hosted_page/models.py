@@ -5,6 +5,10 @@ from typing import ClassVar
 from django.db import models
 from uuid_utils.compat import uuid7
 
+from checkout.models import MerchantCustomer
+from config.lib.crypto import EncryptedTextField
+from payments.models import Merchant
+
 
 class SignInCode(models.Model):
     """A code sent to a phone for one checkout or share and one browser. Only a keyed hash of it is kept."""
@@ -27,3 +31,48 @@ class SignInCode(models.Model):
 
     def __str__(self) -> str:
         return f"code for {self.subject}"
+
+
+class OptInText(models.Model):
+    """A merchant's wording of the opt-in box, as it was shown. Append-only: new words get a new version."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    version = models.PositiveIntegerField()
+    text = models.CharField(max_length=500)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("merchant", "version", name="an_opt_in_text_has_one_wording")
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.version}"
+
+
+class OptIn(models.Model):
+    """A tick of the box: who, where, to which words. Append-only; the newest e-mail address is current."""
+
+    class Placement(models.TextChoices):
+        SUCCESS_PAGE = "success_page"
+        PAY_LINK = "pay_link"
+        APP = "app"
+        EMAIL_LINK = "email_link"
+        OTHER = "other"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    text = models.ForeignKey(OptInText, on_delete=models.PROTECT)
+    person = models.ForeignKey(MerchantCustomer, on_delete=models.PROTECT)
+    checkout_uuid = models.UUIDField()
+    share_uuid = models.UUIDField(null=True, blank=True, help_text="The friend's share.")
+    email = EncryptedTextField()
+    email_digest = models.CharField(max_length=64)
+    placement = models.CharField(max_length=20, choices=Placement)
+    opted_in_at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["checkout_uuid"]), models.Index(fields=["email_digest"])]
+
+    def __str__(self) -> str:
+        return f"{self.placement} at {self.opted_in_at}"

@@ -20,7 +20,9 @@ from checkout.states import SHARE_PAID, ShareStatus, Status
 from checkout.transitions import OperationInProgress, Paid
 from config.lib import fields
 from config.lib.deadline import Deadline
-from hosted_page import sign_in
+from hosted_page import opt_in, sign_in
+from hosted_page.models import OptIn
+from hosted_page.visit import Visit
 from payments import operations
 from payments.cause import caller_of, cause_of
 from payments.models import Merchant, Operation, Payment
@@ -61,6 +63,21 @@ class PayShareIn(drf.Serializer[Any]):
 
     payment_request_uuid = drf.UUIDField(required=False)
     card = fields.Text(default="5555555555554444", most=19)
+
+
+class OptInIn(drf.Serializer[Any]):
+    """A tick of the opt-in box."""
+
+    email = fields.Text(most=opt_in.MOST_EMAIL)
+    placement = drf.ChoiceField(OptIn.Placement.choices, required=False)
+    subject = drf.ChoiceField(["lead", "friend"], required=False)
+    payment_request_uuid = drf.UUIDField(required=False)
+
+    def validate_email(self, email: str) -> str:
+        try:
+            return opt_in.parse_email(email)
+        except opt_in.InvalidEmail:
+            raise drf.ValidationError("Must be an e-mail address, such as lea@example.com.") from None
 
 
 class AdvanceIn(drf.Serializer[Any]):
@@ -190,6 +207,41 @@ def _customer(phone: str, merchant: Merchant) -> Customer:
     except sign_in.InvalidPhone:
         raise drf.ValidationError({"phone": ["Must be a mobile number, such as +447700900123."]}) from None
     return Customer.objects.get_or_create(phone=number)[0]
+
+
+class TickOptIn(APIView):
+    """Ticks the merchant's opt-in box as the lead, or as the friend who pays a share."""
+
+    scopes = {"POST": "checkouts:write"}
+
+    def post(self, request: Request, checkout_uuid: UUID) -> Response:
+        asked = OptInIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wanted = asked.validated_data
+        rows = Checkout.objects.select_related("merchant", "lead")
+        checkout = rows.get(pk=checkout_uuid, merchant=caller_of(request).merchant)
+        share = _friends_share(checkout, wanted)
+        default = OptIn.Placement.PAY_LINK if share else OptIn.Placement.SUCCESS_PAGE
+        event_uuid = opt_in.tick(
+            Visit(checkout, share),
+            person=share.mate if share else checkout.lead,
+            email=wanted["email"],
+            placement=wanted.get("placement", default),
+            text=opt_in.wording(checkout.merchant),
+        )
+        return Response({"data": {"event_id": str(event_uuid) if event_uuid else None}})
+
+
+def _friends_share(checkout: Checkout, wanted: dict[str, Any]) -> PaymentRequest | None:
+    """The friend's share, the first one where none is named; None for the lead."""
+    named = wanted.get("payment_request_uuid")
+    if wanted.get("subject", "friend" if named else "lead") == "lead":
+        return None
+    shares = checkout.payment_requests.select_related("mate").order_by("position")
+    share = shares.filter(pk=named).first() if named else shares.first()
+    if share is None:
+        raise drf.ValidationError({"payment_request_uuid": ["Must be one of this checkout's shares."]})
+    return share
 
 
 class Advance(APIView):

@@ -1,6 +1,6 @@
 """The helper API, as its document tells it (INTERFACE.md 7)."""
 
-from checkout.api.answers import CheckoutOut, ShareOut, SplitCheckoutOut
+from checkout.api.answers import CheckoutOut, ShareOut, SplitCheckoutOut, TickedOut
 from config.lib.endpoint import Answer, Endpoint, Endpoints
 from hosted_page import sandbox_api
 
@@ -23,6 +23,14 @@ PAY_SHARE = Endpoint(
     takes=sandbox_api.PayShareIn,
     codes=("card_declined", "merchant_suspended", "operation_in_progress", "share_not_open"),
 )
+OPT_IN = Endpoint(
+    "sandbox_opt_in",
+    "Tick the opt-in box",
+    "Does what a customer does who ticks your marketing box: the event `marketing.opted_in` goes out, for every "
+    "tick. `event_id` is null while you have opt-in off.",
+    {200: Answer("Ticked.", TickedOut)},
+    takes=sandbox_api.OptInIn,
+)
 ADVANCE = Endpoint(
     "sandbox_advance",
     "Let time pass",
@@ -36,5 +44,6 @@ ADVANCE = Endpoint(
 ENDPOINTS: Endpoints = {
     (sandbox_api.Pay, "POST"): PAY,
     (sandbox_api.PayShare, "POST"): PAY_SHARE,
+    (sandbox_api.TickOptIn, "POST"): OPT_IN,
     (sandbox_api.Advance, "POST"): ADVANCE,
 }

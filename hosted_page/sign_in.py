@@ -74,7 +74,10 @@ def _can_get_texts(number: phonenumbers.PhoneNumber) -> bool:
 
 
 def send_code(visit: Visit, phone: str, browser: str) -> Sent:
-    """Text a new code; an older one for this browser ends. Raises TooManyCodes."""
+    """Text a new code; an older one for this browser ends. Raises TooManyCodes.
+
+    Where only the lead has anything to do, no other number gets a text, and nobody is told so.
+    """
     plain = f"{secrets.randbelow(10**6):06d}"
     with transaction.atomic():
         Checkout.objects.select_for_update(of=("self",)).get(pk=visit.checkout.pk)
@@ -90,6 +93,9 @@ def send_code(visit: Visit, phone: str, browser: str) -> Sent:
             created_at=now,
             expires_at=now + CODE_LIFE,
         )
+    lead = visit.checkout.lead
+    if visit.is_of_lead_alone and (lead is None or lead.phone != phone):
+        return Sent(code, "")
     sender = sms.current()
     sender.send(phone, f"{plain} is your code for {visit.checkout.merchant.name}. Tell it to nobody.")
     return Sent(code, plain if sender.shows_codes else "")

@@ -7,20 +7,30 @@ from django.http import HttpRequest, HttpResponse
 
 from checkout.models import Customer
 from config.lib import clock
-from hosted_page import pages, payer, sign_in, summary
+from hosted_page import box, pages, payer, sign_in, summary
 from hosted_page.models import SignInCode
 from hosted_page.visit import Visit, asker
 
+SIGN_IN = "sign_in"  # a query: somebody who paid comes back
 
-def show(request: HttpRequest, visit: Visit) -> HttpResponse:
-    """Ask for the code that is on its way, or for a number."""
+
+def show(request: HttpRequest, visit: Visit, wrong: dict[str, str] | None = None) -> HttpResponse:
+    """Ask for the code that is on its way, or for a number; `wrong` is what is wrong with the box beside it."""
     waiting = sign_in.waiting(visit.subject, payer.browser_of(request))
-    if waiting is None or "change" in request.GET:
-        return show_phone(request, visit)
+    if waiting is None or "change" in request.GET or wrong:
+        return show_phone(request, visit, wrong=wrong)
     return _show_code(request, visit, waiting)
 
 
-def show_phone(request: HttpRequest, visit: Visit, *, value: str = "", error: str = "") -> HttpResponse:
+def show_phone(
+    request: HttpRequest,
+    visit: Visit,
+    *,
+    value: str = "",
+    error: str = "",
+    wrong: dict[str, str] | None = None,
+) -> HttpResponse:
+    """Ask for a mobile number; at a pay link, beside what is asked for."""
     context: dict[str, Any] = {"action": visit.address("phone"), "value": value, "error": error}
     if visit.share is not None:
         name, until = asker(visit.checkout), visit.share.expires_at
@@ -30,12 +40,16 @@ def show_phone(request: HttpRequest, visit: Visit, *, value: str = "", error: st
             "until": summary.day(until, visit.checkout),
         }
         context["decline_action"] = visit.address("decline")
-    return pages.show(request, visit, "share" if visit.share else "phone", context, status=_status(error))
+        context["box"] = (box.on(request, visit) or {}) | (wrong or {})
+    status = 422 if error or wrong else 200
+    return pages.show(request, visit, "share" if visit.share else "phone", context, status=status)
 
 
 def _show_code(request: HttpRequest, visit: Visit, waiting: SignInCode, *, error: str = "") -> HttpResponse:
     since = (clock.now() - waiting.created_at).total_seconds()
     change_url = f"{visit.address()}{'?' if visit.share else '&'}change=1"
+    if not visit.is_payable:
+        change_url += f"&{SIGN_IN}=1"
     context: dict[str, Any] = {
         "action": visit.address("code"),
         "error": error,
@@ -73,7 +87,7 @@ def resend(request: HttpRequest, visit: Visit) -> HttpResponse:
 
 def _send_code(request: HttpRequest, visit: Visit, number: str, typed: str) -> HttpResponse:
     browser = payer.browser_of(request)
-    if not visit.is_payable:
+    if not visit.may_sign_in:
         return visit.go()
     try:
         sent = sign_in.send_code(visit, number, browser)
@@ -82,7 +96,7 @@ def _send_code(request: HttpRequest, visit: Visit, number: str, typed: str) -> H
         if waiting is not None and waiting.phone == number:
             return _show_code(request, visit, waiting, error=str(refused))
         return show_phone(request, visit, value=typed[:40], error=str(refused))
-    response = visit.go()
+    response = visit.go() if visit.is_payable else visit.go_with(SIGN_IN)
     payer.keep_browser(response, browser)
     payer.show_code(response, sent.shown_code)
     return response

@@ -13,6 +13,7 @@ urlpatterns = [
     path("pay/paid", card.paid, name="pay_paid"),
     path("pay/confirmed", card.confirmed, name="pay_confirmed"),
     path("pay/another-card", card.another, name="pay_another_card"),
+    path("pay/opt-in", views.opt_in, name="pay_opt_in"),
     path("pay/cancel-share", views.cancel_share, name="pay_cancel_share"),
     path("pay/cancel", views.cancel, name="pay_cancel"),
     path("pay/share/<str:token>", mate.page, name="share"),
@@ -23,6 +24,7 @@ urlpatterns = [
     path("pay/share/<str:token>/paid", mate.paid, name="share_paid"),
     path("pay/share/<str:token>/confirmed", mate.confirmed, name="share_confirmed"),
     path("pay/share/<str:token>/another-card", mate.another, name="share_another_card"),
+    path("pay/share/<str:token>/opt-in", mate.opt_in, name="share_opt_in"),
     path("pay/share/<str:token>/decline", mate.decline, name="share_decline"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
 ]

@@ -15,7 +15,7 @@ from checkout.sharing import ShareNotOpen
 from checkout.states import Status
 from checkout.transitions import NotPayable, OperationInProgress
 from config.lib import clock
-from hosted_page import brand, links, pages, payer, steps, truth
+from hosted_page import box, brand, links, pages, payer, steps, truth
 from hosted_page.forms import SplitForm
 from hosted_page.visit import Visit
 from payments import money
@@ -26,13 +26,18 @@ from payments.models import Merchant
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """Show the step that is next, or what became of the money."""
-    visit = pages.visit_of(request)
+    return _page(request, pages.visit_of(request))
+
+
+def _page(request: HttpRequest, visit: Visit, wrong: dict[str, str] | None = None) -> HttpResponse:
     checkout = visit.checkout
     customer_uuid = payer.customer_of(request, checkout.pk)
     is_lead = customer_uuid is not None and customer_uuid == checkout.lead_id
     found = truth.tell(checkout, now=clock.now(), is_lead=is_lead)
+    if found is not None and steps.SIGN_IN in request.GET and visit.may_sign_in and not is_lead:
+        return steps.show(request, visit)
     if found is not None:
-        return _status(request, visit, found, is_lead=is_lead)
+        return _status(request, visit, found, is_lead=is_lead, wrong=wrong)
     if request.headers.get("HX-Request") == "true":
         return HttpResponse(
             headers={"HX-Refresh": "true"}
@@ -46,7 +51,14 @@ def page(request: HttpRequest) -> HttpResponse:
     return visit.go("card")
 
 
-def _status(request: HttpRequest, visit: Visit, found: truth.Truth, *, is_lead: bool) -> HttpResponse:
+def _status(
+    request: HttpRequest,
+    visit: Visit,
+    found: truth.Truth,
+    *,
+    is_lead: bool,
+    wrong: dict[str, str] | None = None,
+) -> HttpResponse:
     checkout = visit.checkout
     fragment = request.headers.get("HX-Request") == "true"
     context = {
@@ -56,9 +68,22 @@ def _status(request: HttpRequest, visit: Visit, found: truth.Truth, *, is_lead: 
         "change_card_action": visit.address("another_card") if found.may_change_card else "",
         "return_url_path": "" if found.live and found.state != "refunding" else _way_out(checkout),
         "links": links.of(checkout) if is_lead and found.state in ("held", "confirmed") else None,
+        "box": (box.on(request, visit) or {}) | (wrong or {})
+        if is_lead and found.state == "confirmed"
+        else None,
+        "sign_in_url": f"{visit.address()}&{steps.SIGN_IN}=1"
+        if visit.is_of_lead_alone and not is_lead
+        else "",
         "cancel_share_action": visit.address("cancel_share"),
     }
-    response = pages.show(request, visit, "_status" if fragment else "status", context, may_cancel=False)
+    response = pages.show(
+        request,
+        visit,
+        "_status" if fragment else "status",
+        context,
+        status=422 if wrong else 200,
+        may_cancel=False,
+    )
     if is_lead and checkout.lead_id is not None:
         payer.remember(response, checkout.pk, checkout.lead_id)
     return response
@@ -90,7 +115,8 @@ def code(request: HttpRequest) -> HttpResponse:
         return customer
     response = visit.go()
     with contextlib.suppress(NotPayable, OperationInProgress):  # the page tells what is true
-        sharing.join(visit.checkout.pk, customer)
+        if customer.pk != visit.checkout.lead_id:
+            sharing.join(visit.checkout.pk, customer)
         payer.remember(response, visit.subject, customer.pk)
     return response
 
@@ -161,6 +187,19 @@ def _equal_shares(checkout: Checkout) -> list[dict[str, Any]]:
         }
         rows.append({"people": people, "note": note, **shown})
     return rows
+
+
+@require_POST
+def opt_in(request: HttpRequest) -> HttpResponse:
+    """Take the lead's tick of the merchant's box."""
+    visit = pages.visit_of(request)
+    if (
+        visit.checkout.captured_at is None
+        or payer.customer_of(request, visit.subject) != visit.checkout.lead_id
+    ):
+        return visit.go()
+    wrong = box.take(request, visit)
+    return _page(request, visit, wrong) if wrong else visit.go_with(box.SAVED)
 
 
 @require_POST

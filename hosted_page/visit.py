@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import ShareStatus, Status
+from checkout.states import PAID, ShareStatus, Status
 from config.lib import crypto
 from hosted_page import payer
 
@@ -40,6 +40,16 @@ class Visit:
         is_open = self.share.status in (ShareStatus.OPEN, ShareStatus.PAYING)
         return is_open and self.checkout.status == Status.CAPTURED
 
+    @property
+    def may_sign_in(self) -> bool:
+        """Whether codes are sent: to whoever may pay, and to a lead who comes back to their mates' links."""
+        return self.is_payable or self.is_of_lead_alone
+
+    @property
+    def is_of_lead_alone(self) -> bool:
+        """Whether the order is paid and split: nobody but its lead has anything to do here."""
+        return self.share is None and self.checkout.has_mates and self.checkout.status in PAID
+
     def payer_of(self, request: HttpRequest) -> UUID | None:
         """Return the id of the person at this browser if they may pay: the lead, or a mate who is not the lead."""
         customer_uuid = payer.customer_of(request, self.subject)
@@ -52,6 +62,11 @@ class Visit:
         if self.share is None:
             return f"{reverse(name)}?id={self.checkout.pk}"
         return reverse(name, args=[self.share.token])
+
+    def go_with(self, query: str) -> HttpResponseRedirect:
+        """Go to the page that shows what is true, with a query that it knows."""
+        address = self.address()
+        return HttpResponseRedirect(f"{address}{'&' if '?' in address else '?'}{query}=1", status=303)
 
     def absolute(self, step: str = "") -> str:
         """As `address`, with the host of the hosted page."""

@@ -70,7 +70,10 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a planned operation is for. `amount` in minor units, None for the payment's own; `at`: not before."""
+    """What a planned operation is for. `amount` in minor units, None for the payment's own.
+
+    Before `at` it is not begun, and how long it is in doubt is counted from then on.
+    """
 
     amount: int | None = None
     account: Posting.Account = Posting.Account.MERCHANT
@@ -98,7 +101,6 @@ def plan(
                 "refund_uuid": purpose.refund_uuid,
                 "share_uuid": purpose.share_uuid,
                 "due_at": purpose.at or now,
-                "now": now,
                 "actor": cause.actor,
                 "request_id": cause.request_id,
             },
@@ -109,7 +111,7 @@ _PLAN = """
 INSERT INTO payments_operation (id, payment_id, kind, amount, state, reference, reason, action_url, account,
     refund_uuid, share_uuid, attempts, next_attempt_at, actor, request_id, created_at)
 SELECT planned.id, payment.id, %(kind)s, coalesce(%(amount)s, payment.amount), 'planned', '', '', '', %(account)s,
-    %(refund_uuid)s, %(share_uuid)s, 0, %(due_at)s, %(actor)s, %(request_id)s, %(now)s
+    %(refund_uuid)s, %(share_uuid)s, 0, %(due_at)s, %(actor)s, %(request_id)s, %(due_at)s
 FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS planned (id, payment_id)
 JOIN payments_payment payment ON payment.id = planned.payment_id
 """

@@ -110,6 +110,10 @@ class SplitCheckoutOut(CheckoutOut):
     payment_requests = serializers.ListField(child=PaymentRequestOut(), max_length=19, required=False)
 
 
+class TickedOut(serializers.Serializer[Any]):
+    event_id = serializers.UUIDField(allow_null=True)
+
+
 class ShareOut(serializers.Serializer[Any]):
     payment_request_uuid = serializers.UUIDField()
     status = serializers.ChoiceField(ShareStatus.choices)

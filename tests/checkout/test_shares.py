@@ -158,6 +158,21 @@ class TestPaying:
         share = PaymentRequest.objects.get(pk=shares[0].pk)
         assert share.paid_at and planned.next_attempt_at == share.paid_at + timedelta(hours=24)
 
+    def test_that_waited_for_the_delay_is_in_no_doubt_yet(
+        self, order: Checkout, shares: list[PaymentRequest], settings: Settings
+    ) -> None:
+        settings.REIMBURSEMENT_DELAY, settings.SANDBOX_REFUND_SECONDS = timedelta(hours=24), 60
+        mates.pay(shares[0])
+        tasks.finish_operations_of(order.pk)
+        ago = timedelta(hours=25)
+        for operation in Operation.objects.filter(share_uuid=shares[0].pk):
+            operation.created_at -= ago
+            operation.next_attempt_at = operation.created_at
+            operation.save()
+        tasks.finish_operations_of(order.pk)
+        assert Operation.objects.get(share_uuid=shares[0].pk).state == "pending"
+        assert not Discrepancy.objects.exists()
+
     def test_by_everybody_leaves_the_lead_with_their_own_part(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
@@ -243,10 +258,9 @@ class TestTheLeadsShare:
         mates.pay(share)
         mates.pump(unpaid.pk, rounds=3)
         assert PaymentRequest.objects.get(pk=share.pk).status == "paid"
-        tries = Operation.objects.filter(share_uuid=share.pk).order_by("created_at")
-        again = tries.last()
-        assert again and again.next_attempt_at and again.state == "planned"
-        assert again.next_attempt_at - again.created_at == timedelta(days=1)
+        failed, again = Operation.objects.filter(share_uuid=share.pk).order_by("created_at")
+        assert failed.ended_at and again.next_attempt_at and again.state == "planned"
+        assert again.next_attempt_at == again.created_at == failed.ended_at + timedelta(days=1)
         assert not Discrepancy.objects.exists()
         ago = clock.now() - timedelta(days=3)
         PaymentRequest.objects.filter(pk=share.pk).update(paid_at=ago)

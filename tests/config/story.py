@@ -193,6 +193,7 @@ class Story:
         self.call("sandbox_pay", "POST", f"{helper}/pay", {"shares": [{"name": "Finn", "amount": 2250}]})
         self.call("", "POST", f"checkouts/{shared}/capture", {})
         self.call("sandbox_pay_share", "POST", f"{helper}/pay-share", {"card": "5555555555554444"})
+        self.call("sandbox_opt_in", "POST", f"{helper}/opt-in", {"email": "lea@example.com"})
 
     def _refuse(self, refunded: str) -> None:
         self._refuse_malformed()

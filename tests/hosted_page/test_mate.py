@@ -217,6 +217,21 @@ class TestTheLead:
         page = words(Payer(order).get())
         assert "Confirmed and paid." in page and "/pay/share/" not in page and "Finn" not in page
 
+    def test_signs_in_again_on_another_phone(self, order: Checkout) -> None:
+        later = Payer(order)
+        assert "Did you pay this?" in words(later.get())
+        SignInCode.objects.update(created_at=timezone.now() - sign_in.GAP)
+        code_page = later.client.get(later.post("/phone", phone="07700 900123")["Location"])
+        assert "6-digit" in words(code_page)
+        later.post("/code", code=code_page.context["shown_code"])
+        assert words(later.get()).count("/pay/share/") > 1
+
+    def test_is_the_only_one_who_gets_a_code_then(self, order: Checkout) -> None:
+        stranger = Payer(order)
+        code_page = stranger.client.get(stranger.post("/phone", phone=FINN)["Location"])
+        assert "6-digit" in words(code_page) and code_page.context["shown_code"] == ""
+        assert "/pay/share/" not in words(stranger.get())
+
     def test_sees_no_links_before_the_capture(self, lea: Payer) -> None:
         page = words(lea.get())
         assert "Starts when confirmed" in page and "/pay/share/" not in page

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 from django.db.models import DateTimeField, F
 
-from checkout.models import Checkout, Refund
+from checkout.models import Checkout, PaymentRequest, Refund
 from payments.models import Discrepancy, Operation, Payment
 from webhooks.models import Delivery, Event
 
-AGEING = (Checkout, Refund, Payment, Operation, Discrepancy, Event, Delivery)
+AGEING = (Checkout, PaymentRequest, Refund, Payment, Operation, Discrepancy, Event, Delivery)
 
 
 def let_pass(seconds: float) -> None:

@@ -4,19 +4,20 @@ import contextlib
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from uuid import UUID, uuid4
 
 from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
 
-from checkout import finishing, notifications, refunds, tasks, transitions
+from checkout import finishing, notifications, refunds, sharing, tasks, transitions
 from checkout.api import presentation
-from checkout.models import Change
+from checkout.models import Change, PaymentRequest
 from config.lib import clock
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
-from tests import factories
+from tests import factories, mates
 from tests.checkout.lifecycle import ageing, reference, truth
 from tests.checkout.lifecycle.scripted import CallerDied, Happens, ScriptedProvider
 from tests.checkout.lifecycle.tales import Tale
@@ -24,7 +25,12 @@ from tests.factories import CAUSE
 from tests.refusals import nothing_moves
 
 Moves = list[tuple[UUID, str, str]]
-REFUSALS = (transitions.StateConflict, transitions.OperationInProgress, refunds.RefundRefConflict)
+REFUSALS = (
+    transitions.StateConflict,
+    transitions.OperationInProgress,
+    refunds.RefundRefConflict,
+    sharing.ShareNotOpen,
+)
 UNCLEAR = (transitions.OutcomeUnknown, transitions.ProviderRefused, CallerDied)
 TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)  # seconds; an abandoned payment rests last
 scripts = st.lists(st.sampled_from(Happens), max_size=2)
@@ -59,12 +65,21 @@ class Lifecycle(RuleBasedStateMachine):
         acts=st.sampled_from([[], ["authorize"], ["authorize", "capture"]]),
         script=scripts,
         is_refunded=st.booleans(),
+        shares=st.sampled_from([[], [9000], [2000, 3000]]),
     )
-    def create(self, minutes: int | None, acts: list[str], script: list[Happens], is_refunded: bool) -> UUID:
+    def create(
+        self,
+        minutes: int | None,
+        acts: list[str],
+        script: list[Happens],
+        is_refunded: bool,
+        shares: list[int],
+    ) -> UUID:
         """Begin a checkout and bring it some way; the script is for the last act."""
         expiry = clock.now() + timedelta(minutes=minutes) if minutes else None
         checkout = factories.checkout(self.merchant, merchant_expires_at=expiry)
         self.states[checkout.pk] = "created"
+        mates.split(checkout, *shares)
         for act in acts:
             faults = script if act == acts[-1] else []
             {"authorize": self.authorize, "capture": self.capture}[act](checkout.pk, faults)
@@ -87,10 +102,36 @@ class Lifecycle(RuleBasedStateMachine):
     def answer_challenge(
         self, checkout: UUID, is_confirmed: bool, comes_back: bool, script: list[Happens]
     ) -> None:
-        for payment in Payment.objects.filter(subject=checkout):
+        for payment in Payment.objects.filter(checkout_uuid=checkout):
             self.bank.answer_challenge(payment.pk, is_confirmed=is_confirmed)
-        if comes_back:
-            self._let(lambda: finishing.finish_now(checkout), script)
+            if comes_back:
+                self._let(partial(finishing.finish_now, payment.subject), script)
+
+    @precondition(lambda self: self.opened())
+    @rule(which=st.integers(0, 9), script=scripts)
+    def pay_share(self, which: int, script: list[Happens]) -> None:
+        """A mate pays: refused unless the share is open, or a card that was being asked may be given up."""
+        share = self.opened()[which % len(self.opened())]
+        is_free = self.states[share.checkout_id] == "captured" and share.status == "open"
+        is_late = share.expires_at is None or share.expires_at <= clock.now()
+        self._script(script)
+        card, mate = CardUse(f"tok_{uuid4()}"), factories.CustomerFactory.create()
+        is_refused = _is_refused(partial(sharing.pay, share.pk, card=card, mate=mate, cause=CAUSE))
+        assert is_refused != is_free or share.status == "paying" or is_late
+        assert {move[1:] for move in self._moves()} <= reference.BY_THEMSELVES
+
+    @precondition(lambda self: self.opened())
+    @rule(which=st.integers(0, 9), end=st.sampled_from([sharing.decline, sharing.cancel]))
+    def end_share(self, which: int, end: Callable[[UUID], object]) -> None:
+        share = self.opened()[which % len(self.opened())]
+        is_late = share.expires_at is None or share.expires_at <= clock.now()
+        assert _is_refused(lambda: end(share.pk)) == (share.status != "open") or is_late
+        assert self._moves() == []
+
+    def opened(self) -> list[PaymentRequest]:
+        """The shares that are open, or being paid."""
+        rows = PaymentRequest.objects.filter(checkout__in=self.states, status__in=["open", "paying"])
+        return list(rows.order_by("pk"))
 
     @rule(checkout=checkouts)
     def use_another_card(self, checkout: UUID) -> None:
@@ -175,6 +216,11 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(script=scripts)
     def finish_operations(self, script: list[Happens]) -> None:
         self._let(tasks.finish_operations, script)
+
+    @rule()
+    def end_links(self) -> None:
+        tasks.end_links()
+        assert self._moves() == []
 
     @rule(seconds=st.sampled_from([1, 2, 5, 11, 11, 30, 61, 121, 650, 3700]))
     def time_passes(self, seconds: int) -> None:

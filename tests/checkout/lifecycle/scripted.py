@@ -110,7 +110,7 @@ class ScriptedProvider:
         elif happens not in (Happens.ANSWERED, Happens.REFUSED, Happens.ASKED):
             raise Silence
         call = self.calls.get(operation.pk)
-        return self._told(_outcome(operation.pk, call) if call else Outcome(Verdict.NOT_FOUND))
+        return self._told(self._outcome(operation.pk, call) if call else Outcome(Verdict.NOT_FOUND))
 
     def parse_notification(self, request: HttpRequest) -> Notification:
         raise ForgedNotification
@@ -175,7 +175,7 @@ class ScriptedProvider:
             raise CallerDied
         if happens == Happens.SLOW:
             self.meanwhile()
-        outcome = _outcome(operation.pk, call)
+        outcome = self._outcome(operation.pk, call)
         if happens == Happens.GARBLED:
             return replace(outcome, amount=call.amount + 1)
         return self._told(outcome)
@@ -226,14 +226,14 @@ class ScriptedProvider:
             return Verdict.FAILED, "refused" if charge.taken else "nothing_to_refund"
         return Verdict.PENDING, ""
 
-
-def _outcome(key: UUID, call: Call) -> Outcome:
-    asks = call.verdict == Verdict.NEEDS_ACTION
-    return Outcome(
-        call.verdict,
-        reference=str(key),
-        reason=call.reason,
-        action_url=f"https://bank.example/challenge/{key}" if asks else "",
-        card=Card("visa", "4242", "fingerprint"),
-        amount=call.amount,
-    )
+    def _outcome(self, key: UUID, call: Call) -> Outcome:
+        """Every payment has a card of its own."""
+        asks = call.verdict == Verdict.NEEDS_ACTION
+        return Outcome(
+            call.verdict,
+            reference=str(key),
+            reason=call.reason,
+            action_url=f"https://bank.example/challenge/{key}" if asks else "",
+            card=Card("visa", "4242", f"card of {call.payment}"),
+            amount=call.amount,
+        )

@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from checkout import deadlines, events, refunds, settlement, states, tasks, transitions
 from checkout.models import Checkout
 from payments import ledger, operations, provider
-from payments.models import Merchant, Operation, Payment
+from payments.models import Merchant, Operation
 from payments.provider import Outcome, Verdict
 from tests.checkout.lifecycle import ageing, reference
 from tests.checkout.lifecycle.machine import Lifecycle
@@ -113,12 +113,11 @@ def silence_taken_for_no(patch: pytest.MonkeyPatch) -> None:
 
 
 def refunds_of_what_is_held(patch: pytest.MonkeyPatch) -> None:
-    def careless(checkout: Checkout, amount: int | None) -> Payment:
+    def careless(checkout: Checkout, amount: int | None) -> None:
         if checkout.payment is None:
             raise refunds.NotRefundable(checkout.status)
-        return checkout.payment
 
-    patch.setattr(refunds, "_refundable", careless)
+    patch.setattr(refunds, "_check_refundable", careless)
 
 
 def doubt_that_hinders_nobody(patch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import F, Sum
 
 from checkout import proof
-from checkout.models import Change, Checkout, Refund
+from checkout.models import Change, Checkout, PaymentRequest, Refund
 from config.lib import clock
 from payments.models import Discrepancy, Operation, Payment, Posting
 from tests.checkout.lifecycle import reference
@@ -35,6 +35,7 @@ def see(checkout_uuid: UUID, state: str) -> Seen:
         payment__status__in=Payment.LIVE,
         payment__abandoned_at=None,
         state__in=Operation.OPEN,
+        share_uuid=None,
     )
     operation = found.order_by("pk").first()
     return Seen(
@@ -133,7 +134,8 @@ def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
 def is_at_rest() -> bool:
     """Whether nothing is left to be done."""
     waiting = Checkout.objects.exclude(status__in=AT_REST)
-    return not (Operation.objects.filter(ended_at=None).exists() or waiting.exists())
+    owed = PaymentRequest.objects.filter(status__in=["paying", "paid"])
+    return not (Operation.objects.filter(ended_at=None).exists() or waiting.exists() or owed.exists())
 
 
 def check_rest(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
@@ -141,9 +143,18 @@ def check_rest(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
     assert is_at_rest(), (states, list(Operation.objects.filter(ended_at=None)))
     forgotten = [charge for charge in bank.charges.values() if charge.state in ("held", "challenged")]
     assert forgotten == []
-    of = {checkout.payment_id: checkout.status for checkout in Checkout.objects.filter(pk__in=states)}
+    bears = _bears(states)
     for payment, charge in bank.charges.items():
-        paid = {"captured": charge.amount, "refunded": 0}.get(of.get(payment, ""))
-        assert charge.state == ("captured" if paid is not None else charge.state) and charge.taken == (
-            paid or 0
-        )
+        assert charge.state == ("captured" if payment in bears else charge.state)
+        assert charge.taken == bears.get(payment, 0)
+
+
+def _bears(states: Mapping[UUID, str]) -> dict[UUID | None, int]:
+    """What each card has borne in the end: mates their shares, the lead the rest, nobody what was refunded."""
+    bears: dict[UUID | None, int] = {}
+    for checkout in Checkout.objects.filter(pk__in=states, status__in=["captured", "refunded"]):
+        is_kept = checkout.status == "captured"
+        shares = dict(checkout.payment_requests.exclude(payment=None).values_list("payment_id", "amount"))
+        bears |= {payment: amount if is_kept else 0 for payment, amount in shares.items()}
+        bears[checkout.payment_id] = checkout.amount - sum(shares.values()) if is_kept else 0
+    return bears

@@ -1,0 +1,50 @@
+"""The opt-in box on a page: what it shows, and what a tick on it does."""
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from checkout.models import Customer
+from hosted_page import opt_in, payer
+from hosted_page.models import OptIn
+from hosted_page.visit import Visit
+
+SAVED = "saved"  # a query that the page after a tick has
+
+
+def on(request: HttpRequest, visit: Visit) -> dict[str, Any] | None:
+    """Return what the box shows, None where the merchant has it off."""
+    merchant = visit.checkout.merchant
+    if not merchant.opt_in_enabled:
+        return None
+    text = opt_in.wording(merchant)
+    return {
+        "action": visit.address("opt_in"),
+        "words": text.text,
+        "version": text.version,
+        "is_saved": SAVED in request.GET,
+    }
+
+
+def take(request: HttpRequest, visit: Visit) -> dict[str, str]:
+    """Take a tick; return what is wrong with it, and what was typed, or nothing."""
+    typed = request.POST.get("email", "")[: opt_in.MOST_EMAIL]
+    if request.POST.get("opt_in") != "yes":
+        return {"error_box": "Tick the box first, or leave it: it is not needed.", "email": typed}
+    try:
+        email = opt_in.parse_email(request.POST.get("email", ""))
+        person = _person(request, visit)
+        placement = OptIn.Placement.PAY_LINK if visit.share else OptIn.Placement.SUCCESS_PAGE
+        text = opt_in.shown(visit.checkout.merchant, request.POST.get("version", ""))
+        opt_in.tick(visit, person=person, email=email, placement=placement, text=text)
+    except opt_in.InvalidEmail:
+        return {"error": "Enter an e-mail address, such as lea@example.com.", "email": typed}
+    except opt_in.TooManyTicks:
+        return {"error_box": "This order has had too many. What you saved before stands.", "email": typed}
+    return {}
+
+
+def _person(request: HttpRequest, visit: Visit) -> Customer | None:
+    """Who is signed in here, if anybody is."""
+    customer_uuid = payer.customer_of(request, visit.subject)
+    return Customer.objects.get(pk=customer_uuid) if customer_uuid else None

@@ -1,0 +1,126 @@
+"""The merchant's marketing box: never ticked beforehand, never needed; each tick is told (SPEC.md part 6)."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
+from django.db import transaction
+
+from checkout.models import Customer, MerchantCustomer
+from config.lib import clock, crypto
+from hosted_page.models import OptIn, OptInText
+from hosted_page.visit import Visit
+from payments.models import Merchant
+from webhooks import outbox
+from webhooks.models import EventType
+
+WORDS = "{merchant} may send me offers by e-mail and text. I can stop any time."
+MOST_TICKS = 20  # of one order: whoever holds its link could tell the merchant for ever
+MOST_EMAIL = 254
+_check_email = EmailValidator()
+
+
+class InvalidEmail(Exception):
+    """Not an address that a mail can be sent to."""
+
+
+class TooManyTicks(Exception):
+    """Enough has been told of this order."""
+
+
+def wording(merchant: Merchant) -> OptInText:
+    """Return the words that are shown now; a merchant who has written none has ours."""
+    newest = OptInText.objects.filter(merchant=merchant).order_by("-version").first()
+    if newest is not None:
+        return newest
+    ours = WORDS.format(merchant=merchant.name)
+    return OptInText.objects.get_or_create(merchant=merchant, version=1, defaults={"text": ours})[0]
+
+
+def shown(merchant: Merchant, version: str) -> OptInText:
+    """Return the words that a page has shown, by the version that it sends back."""
+    texts = OptInText.objects.filter(merchant=merchant, version=int(version) if version.isdecimal() else 0)
+    return texts.first() or wording(merchant)
+
+
+def parse_email(text: str) -> str:
+    """Return an address without the spaces around it. Raises InvalidEmail."""
+    email = text.strip()
+    try:
+        _check_email(email)
+    except ValidationError:
+        raise InvalidEmail from None
+    if len(email) > MOST_EMAIL:
+        raise InvalidEmail
+    return email
+
+
+def tick(
+    visit: Visit, *, person: Customer | None, email: str, placement: str, text: OptInText
+) -> UUID | None:
+    """Keep a tick and tell the merchant; return the event's id, None where the merchant has opt-in off.
+
+    `person` is who is signed in: their number is told, as nobody else's is. Raises TooManyTicks.
+    """
+    checkout = visit.checkout
+    if not checkout.merchant.opt_in_enabled:
+        return None
+    with transaction.atomic(durable=True):
+        now = clock.now()
+        if OptIn.objects.filter(checkout_uuid=checkout.pk).count() >= MOST_TICKS:
+            raise TooManyTicks
+        known_as = _known_as(checkout.merchant, person, email)
+        OptIn.objects.create(
+            text=text,
+            person=known_as,
+            checkout_uuid=checkout.pk,
+            share_uuid=visit.share.pk if visit.share else None,
+            email=email,
+            email_digest=_digest(email),
+            placement=placement,
+            opted_in_at=now,
+        )
+        payload = {
+            "customer_id": str(known_as.pk),
+            "subject": "friend" if visit.share else "lead",
+            "order": {
+                "merchant_order_id": checkout.merchant_order_id,
+                "checkout_uuid": str(checkout.pk),
+                "payment_request_uuid": str(visit.share.pk) if visit.share else None,
+            },
+            "customer": {
+                "name": (person.name or None) if person else None,
+                "email": email,
+                "phone": person.phone if person else None,
+            },
+            "opt_in": _agreed(person, now, placement, text),
+        }
+        merchant = checkout.merchant
+        event = outbox.emit(merchant, EventType.OPTED_IN, payload, at=now, checkout_uuid=checkout.pk)
+    return event.pk
+
+
+def _agreed(person: Customer | None, at: datetime, placement: str, text: OptInText) -> dict[str, object]:
+    return {
+        "email_marketing": True,
+        "sms_marketing": True if person else None,
+        "opted_in_at": clock.iso(at),
+        "placement": placement,
+        "text_version": text.version,
+    }
+
+
+def _known_as(merchant: Merchant, person: Customer | None, email: str) -> MerchantCustomer:
+    """Somebody who is not signed in is known again by the address alone, and never taken for who is."""
+    if person is not None:
+        return MerchantCustomer.objects.get_or_create(merchant=merchant, customer=person)[0]
+    earlier = OptIn.objects.filter(
+        email_digest=_digest(email), person__merchant=merchant, person__customer=None
+    ).select_related("person")
+    last = earlier.order_by("-opted_in_at").first()
+    return last.person if last else MerchantCustomer.objects.create(merchant=merchant)
+
+
+def _digest(email: str) -> str:
+    return crypto.keyed_digest("e-mail", email.lower())
