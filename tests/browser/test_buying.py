@@ -12,6 +12,10 @@ from tests.journeys.service import Service
 pytestmark = pytest.mark.journey
 
 _numbers = count(900_100)
+WITH_AND_WITHOUT = [
+    pytest.param(True, id="with script"),
+    pytest.param(False, id="without script", marks=pytest.mark.long),
+]
 GOOD, DECLINED = "4242424242424242", "4000000000000002"
 Visit = Callable[[Page], None]
 
@@ -56,7 +60,7 @@ def moment(page: Page, said: str) -> float:
 
 
 class TestBuying:
-    @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+    @pytest.mark.parametrize("script", WITH_AND_WITHOUT)
     def test_ends_with_tickets_in_the_shop(
         self, service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
     ) -> None:

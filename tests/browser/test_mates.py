@@ -5,14 +5,14 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_buying import Visit, heading, nothing, pay, sign_in
+from tests.browser.test_buying import WITH_AND_WITHOUT, Visit, heading, nothing, pay, sign_in
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 FINNS_CARD = "5555555555554444"
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+@pytest.mark.parametrize("script", WITH_AND_WITHOUT)
 def test_shares_are_asked_for_paid_and_declined(
     service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
 ) -> None:
