@@ -155,7 +155,9 @@ INVARIANTS = (
         UNION ALL
         SELECT p.checkout_uuid FROM payments_payment p
         WHERE p.status = 'authorized' AND p.subject <> p.checkout_uuid AND NOT EXISTS (
-            SELECT 1 FROM payments_operation o WHERE o.payment_id = p.id AND o.ended_at IS NULL)""",
+            SELECT 1 FROM payments_operation o JOIN checkout_checkout c ON c.id = p.checkout_uuid
+            WHERE o.payment_id = p.id AND o.ended_at IS NULL
+              AND (o.kind = 'void' OR c.status IN ('captured', 'refunding')))""",
     ),
     Invariant(
         "what was held has told so once, and nothing else has",

@@ -7,7 +7,7 @@ from pytest_django.fixtures import Settings
 
 from checkout import deadlines, proof, refunds, sharing, splitting, tasks, transitions
 from checkout.models import Checkout, PaymentRequest, Refund
-from checkout.states import SHARE_ALLOWED, MoveRefused, ShareStatus
+from checkout.states import SHARE_ALLOWED, MoveRefused, ShareStatus, Status
 from config.lib import clock
 from payments import ledger
 from payments.models import Discrepancy, Merchant, Operation, Payment
@@ -106,7 +106,7 @@ class TestLinks:
             transitions.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
         else:
             make_late(unpaid)
-            deadlines.keep_due(unpaid.status, limit=10)  # type: ignore[arg-type]
+            deadlines.keep_due(Status(unpaid.status), limit=10)
         assert mates.settled(share) == "cancelled"
 
     def test_end_after_two_weeks(self, shares: list[PaymentRequest]) -> None:
