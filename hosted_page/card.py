@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from checkout import finishing, sharing, transitions
 from checkout.models import Checkout, Customer
-from checkout.sharing import ShareNotOpen
+from checkout.sharing import OwnShare, ShareNotOpen
 from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import request_id
 from hosted_page import pages, payer, summary
@@ -140,7 +140,7 @@ def take_token(request: HttpRequest, visit: Visit) -> HttpResponse:
         return pages.show(request, visit, "message", context)
     except ProviderBusy:
         return busy(request, visit)
-    except (NotPayable, ShareNotOpen, OperationInProgress):
+    except (NotPayable, ShareNotOpen, OwnShare, OperationInProgress):
         return visit.go()  # the page tells what is true
     if paid.verdict == Verdict.NEEDS_ACTION:
         return HttpResponseRedirect(paid.action_url, status=303)
