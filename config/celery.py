@@ -27,9 +27,11 @@ PUMPS = (
     "checkout.tasks.finish_operations",
     DELIVER_DUE,
     "payments.providers.sandbox.tasks.send_notices",
+    "hosted_page.tasks.send_texts",
 )
 HOURLY = (
     "checkout.tasks.forget_idempotency_keys",
+    "hosted_page.tasks.forget_texts",
     "portal.tasks.forget_expired_tokens",
     "webhooks.tasks.purge_personal",
     "webhooks.tasks.remove_old_events",

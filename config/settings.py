@@ -76,6 +76,7 @@ CHECKOUT_PAGE_URL = env.text("CHECKOUT_PAGE_URL", f"{BASE_URL}/pay")
 HOLD = timedelta(minutes=2)  # SPEC.md 8
 UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTES", 60))
 PAY_LINK_LIFETIME = timedelta(days=14)
+SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # texts a day to 10,000 neighbouring numbers
 # A mate's share goes back to the lead's card that much later: a mate's card may yet be disputed.
 REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)

@@ -7,6 +7,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus
+from config.lib import clock
 from hosted_page import summary
 from hosted_page.visit import Visit
 from payments import money
@@ -27,7 +28,10 @@ TOLD: dict[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A mate's line. `url` and `qr` are empty where there is nothing to pay any more."""
+    """A mate's line. `url` and `qr` are empty where there is nothing to pay any more.
+
+    `texted_to` is the masked number that the link went to, `remind_from` when a reminder may follow, "" for now.
+    """
 
     id: str
     name: str
@@ -38,6 +42,19 @@ class Row:
     words: str
     url: str
     qr: SafeString
+    texted_to: str
+    remind_from: str
+    typed_phone: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Why a share's link was not texted, and the number that was typed."""
+
+    share_id: str
+    phone: str
+    error: str
 
 
 @dataclass(frozen=True)
@@ -51,8 +68,8 @@ class Links:
     until: str
 
 
-def of(checkout: Checkout) -> Links | None:
-    """Return the mates' shares, None where there are none."""
+def of(checkout: Checkout, wrong: Wrong | None = None) -> Links | None:
+    """Return the mates' shares, None where there are none; `wrong` is told beside the share that it is of."""
     shares = list(checkout.payment_requests.order_by("position"))
     if not shares:
         return None
@@ -60,7 +77,7 @@ def of(checkout: Checkout) -> Links | None:
     asked = sum(share.amount for share in shares)
     ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN]
     return Links(
-        rows=[_row(checkout, share) for share in shares],
+        rows=[_row(checkout, share, wrong) for share in shares],
         yours=money.display(checkout.amount - asked, checkout.currency),
         back=money.display(paid, checkout.currency) if paid else "",
         asked=money.display(asked, checkout.currency),
@@ -68,10 +85,12 @@ def of(checkout: Checkout) -> Links | None:
     )
 
 
-def _row(checkout: Checkout, share: PaymentRequest) -> Row:
+def _row(checkout: Checkout, share: PaymentRequest, wrong: Wrong | None) -> Row:
     tone, icon, words = TOLD[share.status]
     url = Visit(checkout, share).absolute() if share.status == ShareStatus.OPEN else ""
     name = share.name or f"Mate {share.position - 1}"
+    again_at = share.next_reminder_at
+    is_wrong = wrong is not None and wrong.share_id == str(share.pk)
     return Row(
         id=str(share.pk),
         name=name,
@@ -82,6 +101,10 @@ def _row(checkout: Checkout, share: PaymentRequest) -> Row:
         words=words,
         url=url,
         qr=_qr(url),
+        texted_to=f"•••• {share.phone[-4:]}" if share.phone else "",
+        remind_from=summary.day(again_at, checkout) if again_at and again_at > clock.now() else "",
+        typed_phone=wrong.phone if wrong and is_wrong else "",
+        error=wrong.error if wrong and is_wrong else "",
     )
 
 

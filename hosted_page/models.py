@@ -24,13 +24,44 @@ class SignInCode(models.Model):
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        indexes: ClassVar = [
-            models.Index(fields=["phone", "created_at"]),
-            models.Index(fields=["subject", "created_at"]),
-        ]
+        indexes: ClassVar = [models.Index(fields=["subject", "created_at"])]
 
     def __str__(self) -> str:
         return f"code for {self.subject}"
+
+
+class Text(models.Model):
+    """A text message: counted for the limits, and, unless it is a code, sent by the pump. Its words are not kept."""
+
+    class Kind(models.TextChoices):
+        CODE = "code"
+        INVITATION = "invitation"
+        REMINDER = "reminder"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=10, choices=Kind)
+    phone = models.CharField(max_length=16)
+    number_range = models.CharField(max_length=16)
+    subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
+    checkout_uuid = models.UUIDField()
+    address_digest = models.CharField(max_length=64)
+    created_at = models.DateTimeField()
+    next_try_at = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["phone", "created_at"]),
+            models.Index(fields=["address_digest", "created_at"]),
+            models.Index(fields=["number_range", "created_at"]),
+            models.Index(fields=["checkout_uuid"]),
+            models.Index(fields=["created_at"]),
+            models.Index("next_try_at", name="text_due", condition=models.Q(next_try_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} for {self.subject}"
 
 
 class OptInText(models.Model):

@@ -1,34 +1,33 @@
 """Signing in by phone: a code for one number, one checkout or share and one browser (INTERFACE.md 8)."""
 
 import secrets
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
 import phonenumbers
+import structlog
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Customer
 from config.lib import clock, crypto
-from hosted_page import sms
-from hosted_page.models import SignInCode
+from hosted_page import sms, texts
+from hosted_page.models import SignInCode, Text
+from hosted_page.texts import NotSent, TooManyTexts
 from hosted_page.visit import Visit
 from payments.models import Merchant
+
+log = structlog.get_logger("hosted_page.sign_in")
 
 CODE_LIFE = timedelta(minutes=10)
 MOST_TRIES = 5
 CODES_PER_SUBJECT = 5
-GAP = timedelta(seconds=30)
-PER_NUMBER = ((timedelta(hours=1), 5), (timedelta(days=1), 10))
 
 
 class InvalidPhone(Exception):
     """Not a number that can get a text."""
-
-
-class TooManyCodes(Exception):
-    """A limit on sending codes is reached; the message says what to do."""
 
 
 class CodeEnded(Exception):
@@ -73,8 +72,8 @@ def _can_get_texts(number: phonenumbers.PhoneNumber) -> bool:
     return example is not None and len(str(number.national_number)) == len(str(example.national_number))
 
 
-def send_code(visit: Visit, phone: str, browser: str) -> Sent:
-    """Text a new code; an older one for this browser ends. Raises TooManyCodes.
+def send_code(visit: Visit, phone: str, browser: str, address: str) -> Sent:
+    """Text a new code; an older one for this browser ends. Raises NotSent.
 
     Where only the lead has anything to do, no other number gets a text, and nobody is told so.
     """
@@ -82,7 +81,15 @@ def send_code(visit: Visit, phone: str, browser: str) -> Sent:
     with transaction.atomic():
         Checkout.objects.select_for_update(of=("self",)).get(pk=visit.checkout.pk)
         now = clock.now()
-        _check_limits(visit.subject, phone, now)
+        if SignInCode.objects.filter(subject=visit.subject).count() >= CODES_PER_SUBJECT:
+            raise TooManyTexts(_("We have sent all the codes we can for this link. Ask for a new one."))
+        counted = texts.count(
+            Text.Kind.CODE,
+            phone,
+            subject=visit.subject,
+            checkout_uuid=visit.checkout.pk,
+            address=address,
+        )
         mine = SignInCode.objects.filter(subject=visit.subject, browser_digest=crypto.digest(browser))
         mine.filter(expires_at__gt=now).update(expires_at=now)
         code = SignInCode.objects.create(
@@ -97,20 +104,14 @@ def send_code(visit: Visit, phone: str, browser: str) -> Sent:
     if visit.is_of_lead_alone and (lead is None or lead.phone != phone):
         return Sent(code, "")
     sender = sms.current()
-    sender.send(phone, f"{plain} is your code for {visit.checkout.merchant.name}. Tell it to nobody.")
+    words = _("{code} is your code for {shop}. Tell it to nobody.")
+    shop = visit.checkout.merchant.name
+    try:
+        sender.send(phone, words.format(code=plain, shop=shop), key=str(counted.pk))
+    except Exception as error:  # whatever the network does: the payer can ask again
+        log.warning("code not sent", text=str(counted.pk), error=type(error).__name__)
+        raise NotSent(_("The text could not be sent. Ask for a new code in half a minute.")) from None
     return Sent(code, plain if sender.shows_codes else "")
-
-
-def _check_limits(subject: UUID, phone: str, now: datetime) -> None:
-    if SignInCode.objects.filter(subject=subject).count() >= CODES_PER_SUBJECT:
-        raise TooManyCodes("We have sent all the codes we can for this link. Ask for a new one.")
-    to_number = SignInCode.objects.filter(phone=phone)
-    latest = to_number.order_by("-created_at").values_list("created_at", flat=True).first()
-    if latest is not None and now - latest < GAP:
-        raise TooManyCodes("We have just sent a code. Wait half a minute, then ask again.")
-    for period, most in PER_NUMBER:
-        if to_number.filter(created_at__gt=now - period).count() >= most:
-            raise TooManyCodes("This number has had too many codes. Try again later, or use another number.")
 
 
 def waiting(subject: UUID, browser: str) -> SignInCode | None:
@@ -137,8 +138,7 @@ def verify(subject: UUID, browser: str, entered: str) -> Customer:
         raise WrongCode(left)
     if not SignInCode.objects.filter(pk=code.pk, used_at=None).update(used_at=clock.now()):
         raise CodeEnded
-    customer, _ = Customer.objects.get_or_create(phone=code.phone)
-    return customer
+    return Customer.objects.get_or_create(phone=code.phone)[0]
 
 
 def _digest(subject: UUID, plain: str) -> str:

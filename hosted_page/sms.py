@@ -8,12 +8,12 @@ from django.utils.module_loading import import_string
 
 
 class Sender(Protocol):
-    """Sends one text message."""
+    """Sends text messages."""
 
     shows_codes: bool
 
-    def send(self, phone: str, text: str) -> None:
-        """Send `text` to an E.164 number."""
+    def send(self, phone: str, text: str, *, key: str) -> None:
+        """Send `text` to an E.164 number; again under the same `key` is the same text. Raises what it likes."""
 
 
 class PageSender:
@@ -21,7 +21,7 @@ class PageSender:
 
     shows_codes = True
 
-    def send(self, phone: str, text: str) -> None:
+    def send(self, phone: str, text: str, *, key: str) -> None:
         """The page has it."""
 
 

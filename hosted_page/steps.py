@@ -4,13 +4,15 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 
 from checkout.models import Customer
-from config.lib import clock
-from hosted_page import box, pages, payer, sign_in, summary
+from config.lib import address, clock
+from hosted_page import box, pages, payer, sign_in, summary, texts
 from hosted_page.models import SignInCode
 from hosted_page.visit import Visit, asker
 
+EXAMPLE = "07700 900123"
 SIGN_IN = "sign_in"  # a query: somebody who paid comes back
 
 
@@ -55,7 +57,7 @@ def _show_code(request: HttpRequest, visit: Visit, waiting: SignInCode, *, error
         "error": error,
         "masked_phone": f"•••• {waiting.phone[-4:]}",
         "resend_action": visit.address("resend"),
-        "resend_in": max(0, round(sign_in.GAP.total_seconds() - since)),
+        "resend_in": max(0, round(texts.GAP.total_seconds() - since)),
         "change_url": change_url,
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
@@ -72,7 +74,7 @@ def take_phone(request: HttpRequest, visit: Visit) -> HttpResponse:
     try:
         number = sign_in.parse_phone(typed, visit.checkout.merchant)
     except sign_in.InvalidPhone:
-        words = "Enter a mobile number, such as 07700 900123."
+        words = _("Enter a mobile number, such as {example}.").format(example=EXAMPLE)
         return show_phone(request, visit, value=typed[:40], error=words)
     return _send_code(request, visit, number, typed)
 
@@ -90,8 +92,8 @@ def _send_code(request: HttpRequest, visit: Visit, number: str, typed: str) -> H
     if not visit.may_sign_in:
         return visit.go()
     try:
-        sent = sign_in.send_code(visit, number, browser)
-    except sign_in.TooManyCodes as refused:
+        sent = sign_in.send_code(visit, number, browser, address.of(request))
+    except texts.NotSent as refused:
         waiting = sign_in.waiting(visit.subject, browser)
         if waiting is not None and waiting.phone == number:
             return _show_code(request, visit, waiting, error=str(refused))

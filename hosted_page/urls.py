@@ -15,6 +15,7 @@ urlpatterns = [
     path("pay/another-card", card.another, name="pay_another_card"),
     path("pay/opt-in", views.opt_in, name="pay_opt_in"),
     path("pay/cancel-share", views.cancel_share, name="pay_cancel_share"),
+    path("pay/text-share", views.text_share, name="pay_text_share"),
     path("pay/cancel", views.cancel, name="pay_cancel"),
     path("pay/share/<str:token>", mate.page, name="share"),
     path("pay/share/<str:token>/phone", mate.phone, name="share_phone"),

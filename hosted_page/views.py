@@ -6,16 +6,17 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from checkout import sharing, splitting
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from checkout.sharing import ShareNotOpen
 from checkout.states import Status
 from checkout.transitions import NotPayable, OperationInProgress
-from config.lib import clock
-from hosted_page import box, brand, links, pages, payer, steps, truth
+from config.lib import address, clock
+from hosted_page import box, brand, invitations, links, pages, payer, sign_in, steps, texts, truth
 from hosted_page.forms import SplitForm
 from hosted_page.visit import Visit
 from payments import money
@@ -29,7 +30,12 @@ def page(request: HttpRequest) -> HttpResponse:
     return _page(request, pages.visit_of(request))
 
 
-def _page(request: HttpRequest, visit: Visit, wrong: dict[str, str] | None = None) -> HttpResponse:
+def _page(
+    request: HttpRequest,
+    visit: Visit,
+    wrong: dict[str, str] | None = None,
+    not_texted: links.Wrong | None = None,
+) -> HttpResponse:
     checkout = visit.checkout
     customer_uuid = payer.customer_of(request, checkout.pk)
     is_lead = customer_uuid is not None and customer_uuid == checkout.lead_id
@@ -37,7 +43,7 @@ def _page(request: HttpRequest, visit: Visit, wrong: dict[str, str] | None = Non
     if found is not None and steps.SIGN_IN in request.GET and visit.may_sign_in and not is_lead:
         return steps.show(request, visit)
     if found is not None:
-        return _status(request, visit, found, is_lead=is_lead, wrong=wrong)
+        return _status(request, visit, found, is_lead=is_lead, wrong=wrong, not_texted=not_texted)
     if request.headers.get("HX-Request") == "true":
         return HttpResponse(
             headers={"HX-Refresh": "true"}
@@ -58,6 +64,7 @@ def _status(
     *,
     is_lead: bool,
     wrong: dict[str, str] | None = None,
+    not_texted: links.Wrong | None = None,
 ) -> HttpResponse:
     checkout = visit.checkout
     fragment = request.headers.get("HX-Request") == "true"
@@ -67,7 +74,7 @@ def _status(
         "poll_url": visit.address(),
         "change_card_action": visit.address("another_card") if found.may_change_card else "",
         "return_url_path": "" if found.live and found.state != "refunding" else _way_out(checkout),
-        "links": links.of(checkout) if is_lead and found.state in ("held", "confirmed") else None,
+        "links": links.of(checkout, not_texted) if is_lead and found.state in ("held", "confirmed") else None,
         "box": (box.on(request, visit) or {}) | (wrong or {})
         if is_lead and found.state == "confirmed"
         else None,
@@ -75,13 +82,14 @@ def _status(
         if visit.is_of_lead_alone and not is_lead
         else "",
         "cancel_share_action": visit.address("cancel_share"),
+        "text_share_action": visit.address("text_share"),
     }
     response = pages.show(
         request,
         visit,
         "_status" if fragment else "status",
         context,
-        status=422 if wrong else 200,
+        status=422 if wrong or not_texted else 200,
         may_cancel=False,
     )
     if is_lead and checkout.lead_id is not None:
@@ -206,12 +214,41 @@ def opt_in(request: HttpRequest) -> HttpResponse:
 def cancel_share(request: HttpRequest) -> HttpResponse:
     """The lead keeps a share that nobody has paid yet."""
     visit = pages.visit_of(request)
-    if payer.customer_of(request, visit.subject) == visit.checkout.lead_id is not None:
-        for share in visit.checkout.payment_requests.all():
-            if str(share.pk) == request.POST.get("share"):
-                with contextlib.suppress(ShareNotOpen):  # the page tells what is true
-                    sharing.cancel(share.pk)
+    share = _share_of_lead(request, visit)
+    if share is not None:
+        with contextlib.suppress(ShareNotOpen):  # the page tells what is true
+            sharing.cancel(share.pk)
     return visit.go()
+
+
+@require_POST
+def text_share(request: HttpRequest) -> HttpResponse:
+    """The lead has a share's link texted to a mate, or has them reminded."""
+    visit = pages.visit_of(request)
+    share = _share_of_lead(request, visit)
+    if share is None:
+        return visit.go()
+    typed = request.POST.get("phone", "")[:40]
+    try:
+        number = sign_in.parse_phone(typed, visit.checkout.merchant) if typed or not share.phone else ""
+        invitations.text(share.pk, phone=number, address=address.of(request))
+    except sign_in.InvalidPhone:
+        error = _("Enter a mobile number, such as {example}.").format(example=steps.EXAMPLE)
+    except texts.TooManyTexts as refused:
+        error = str(refused)
+    except invitations.NotNow:
+        return visit.go()  # the page tells what is true
+    else:
+        return visit.go()
+    return _page(request, visit, not_texted=links.Wrong(str(share.pk), typed, error))
+
+
+def _share_of_lead(request: HttpRequest, visit: Visit) -> PaymentRequest | None:
+    """Return the share that a form of the lead's page names."""
+    if not visit.checkout.lead_id or payer.customer_of(request, visit.subject) != visit.checkout.lead_id:
+        return None
+    shares = {str(share.pk): share for share in visit.checkout.payment_requests.all()}
+    return shares.get(request.POST.get("share", ""))
 
 
 @require_POST

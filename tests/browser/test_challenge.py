@@ -211,7 +211,9 @@ class TestTwice:
         page.fill("#expiry", "08 / 49")
         page.fill("[name=code]", "123")
         page.dblclick("#pay")
-        expect(page.locator("h1")).to_have_text(re.compile("Is this you|Confirm with your bank"), timeout=10_000)
+        expect(page.locator("h1")).to_have_text(
+            re.compile("Is this you|Confirm with your bank"), timeout=10_000
+        )
         if page.inner_text("h1") == "Confirm with your bank":
             page.click("#confirm")  # the second tap came while the bank had not answered the first
         heading(page, "Is this you?")

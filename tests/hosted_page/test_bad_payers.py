@@ -9,8 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from checkout.models import Checkout, PaymentRequest
-from hosted_page import sign_in
-from hosted_page.models import SignInCode
+from hosted_page import texts
+from hosted_page.models import SignInCode, Text
 from payments.models import Payment
 from payments.providers.sandbox.models import CardToken
 from tests import factories
@@ -263,7 +263,7 @@ class TestCode:
         assert "Your mobile number" in words(lea.get())
 
     def test_of_an_earlier_text_no_longer_works(self, lea: Payer, right: str) -> None:
-        SignInCode.objects.update(created_at=timezone.now() - sign_in.GAP)
+        Text.objects.update(created_at=timezone.now() - texts.GAP)
         lea.post("/resend")
         if lea.code() != right:
             assert "is not right" in words(lea.post("/code", code=right))

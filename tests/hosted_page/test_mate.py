@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from checkout import refunds, sharing, transitions
 from checkout.models import Checkout, PaymentRequest
-from hosted_page import sign_in
-from hosted_page.models import SignInCode
+from hosted_page import sign_in, texts
+from hosted_page.models import SignInCode, Text
 from payments.models import Operation, Payment
 from payments.providers.sandbox import misbehaving
 from tests import mates
@@ -54,12 +54,7 @@ class Mate:
 def lea(unpaid: Checkout) -> Payer:
     """She has asked Finn for £20.00, Amy for £30.00, and paid; the shop has captured."""
     payer = Payer(unpaid)
-    payer.sign_in()
-    fields = {"split": "own", "name": ["Finn", "Amy"], "amount": ["20", "30"], "your_name": "Lea"}
-    payer.client.post(f"/pay/split?id={unpaid.pk}", fields)
-    bank = payer.get("/card")["Location"]
-    back = payer.client.post(bank, {"number": "4242424242424242", "expiry": "08/49", "code": "123"})
-    payer.client.get(back["Location"])
+    payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")
     return payer
 
 
@@ -150,7 +145,7 @@ class TestPaying:
         assert "This card has paid the whole order already." in words(page)
 
     def test_as_the_lead_leads_to_the_order(self, finn: Mate, order: Checkout) -> None:
-        SignInCode.objects.update(created_at=timezone.now() - sign_in.GAP)
+        Text.objects.update(created_at=timezone.now() - texts.GAP)
         finn.sign_in("07700 900123")
         page = finn.get()
         assert "This is your own order" in words(page) and f"/pay?id={order.pk}" in words(page)
@@ -220,7 +215,7 @@ class TestTheLead:
     def test_signs_in_again_on_another_phone(self, order: Checkout) -> None:
         later = Payer(order)
         assert "Did you pay this?" in words(later.get())
-        SignInCode.objects.update(created_at=timezone.now() - sign_in.GAP)
+        Text.objects.update(created_at=timezone.now() - texts.GAP)
         code_page = later.client.get(later.post("/phone", phone="07700 900123")["Location"])
         assert "6-digit" in words(code_page)
         later.post("/code", code=code_page.context["shown_code"])
@@ -263,7 +258,7 @@ class TestSigningIn:
     def test_sends_five_codes_at_most(self, finn: Mate) -> None:
         for _ in range(sign_in.CODES_PER_SUBJECT):
             finn.post("/phone", phone=FINN)
-            SignInCode.objects.update(created_at=timezone.now() - sign_in.GAP)
+            Text.objects.update(created_at=timezone.now() - texts.GAP)
         refused = finn.post("/resend")
         assert refused.status_code == 422 and "all the codes we can" in words(refused)
 

@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from checkout import refunds, sharing, transitions
 from checkout.models import Checkout
-from hosted_page import payer, sign_in
-from hosted_page.models import SignInCode
+from hosted_page import payer, texts
+from hosted_page.models import SignInCode, Text
 from payments.models import Operation, Payment
 from tests import factories
 from tests.factories import CAUSE, make_late
@@ -38,10 +38,10 @@ class Payer:
         self.post("/phone", phone=phone)
         self.post("/code", code=self.code())
 
-    def pay(self, number: str = "4242424242424242") -> Any:
-        """Sign in, take all of it, give the bank a card, and come back."""
+    def pay(self, number: str = "4242424242424242", **split: Any) -> Any:
+        """Sign in, take all of it or split it, give the bank a card, and come back."""
         self.sign_in()
-        self.post("/split", split="all")
+        self.client.post(f"/pay/split?id={self.checkout.pk}", split or {"split": "all"})
         bank = self.get("/card")["Location"]
         card = {"number": number, "expiry": "08 / 49", "code": "123", "name": "Lea"}
         back = self.client.post(bank, card)
@@ -112,7 +112,7 @@ class TestTheJourney:
 
     def test_the_one_who_signs_in_last_leads(self, lea: Payer) -> None:
         lea.sign_in()
-        SignInCode.objects.update(created_at=timezone.now() - sign_in.GAP)
+        Text.objects.update(created_at=timezone.now() - texts.GAP)
         finn = Payer(lea.checkout)
         finn.sign_in("07700 900456")
         assert "Somebody else is paying now" in words(lea.get())
@@ -158,7 +158,7 @@ class TestSignIn:
     def test_a_number_gets_five_codes_an_hour(self, lea: Payer) -> None:
         for _ in range(6):
             Payer(factories.checkout(lea.checkout.merchant)).post("/phone", phone=PHONE)
-            SignInCode.objects.update(created_at=timezone.now() - sign_in.GAP)
+            Text.objects.update(created_at=timezone.now() - texts.GAP)
         assert SignInCode.objects.count() == 5
 
     def test_only_a_keyed_hash_is_kept(self, lea: Payer) -> None:
