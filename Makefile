@@ -12,7 +12,7 @@ MISSING = for tool in $(TOOLS); do \
 FOREIGN := tests/webhooks/foreign
 FOREIGN_INSTALLED := $(FOREIGN)/node_modules/.installed
 
-.PHONY: help run test test-full chaos bench bench-webhooks check tools packages
+.PHONY: help run test test-full chaos bench bench-webhooks screenshots check tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -34,6 +34,9 @@ bench: $(INSTALLED) ## Measure the API against a bare view (ARGS="requests lag";
 
 bench-webhooks: $(INSTALLED) ## Measure the webhooks against TLS receivers (ARGS="latency backlog"; SCALE=0.05 to try it)
 	@$(BIN)/python -m tests.bench.webhooks $(ARGS)
+
+screenshots: $(INSTALLED) tools ## Picture every page and state, under .local/screenshots (ARGS="-k mate" for some)
+	@$(BIN)/python -m pytest tests/browser/test_gallery.py $(ARGS)
 
 check: export ENVIRONMENT := production
 check: export BASE_URL := https://checkout.example

@@ -1,5 +1,3 @@
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -7,13 +5,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
 
+from tests.browser import chromium
 from tests.journeys import service as services
 from tests.journeys.service import Service
 
-QUIET = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    " --disable-component-update --disable-sync"
-)
 PHONE: ViewportSize = {"width": 375, "height": 812}
 
 
@@ -26,23 +21,16 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium, or the one that CHROMIUM names.
-
-    It ends with the module: as long as Playwright's event loop runs, Django's ORM refuses to work.
-    """
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    assert chromium, (
-        "The browser tests need Debian's package chromium, or CHROMIUM set to a browser of yours."
-    )
+    """It ends with the module: as long as Playwright's event loop runs, Django's ORM refuses to work."""
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=QUIET.split())
+        started = chromium.start(playwright)
         yield started
         started.close()
 
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Open a page of a phone's size; whatever its console or the network complains of fails the test."""
+    """Open a page of a phone's size; whatever its console or the network complains of fails the test, unless it may."""
     opened: list[BrowserContext] = []
     complaints: list[str] = []
 
@@ -50,11 +38,12 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         if line.type == "error":
             complaints.append(line.text)
 
-    def opener(**options: Any) -> Page:
+    def opener(*, may_fail: bool = False, **options: Any) -> Page:
         context = browser.new_context(viewport=PHONE, **options)
         opened.append(context)
         page = context.new_page()
-        page.on("console", listen)
+        if not may_fail:
+            page.on("console", listen)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         return page
 

@@ -1,0 +1,18 @@
+"""Debian's Chromium, or the one that CHROMIUM names."""
+
+import os
+import shutil
+
+from playwright.sync_api import Browser, Playwright
+
+QUIET = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    " --disable-component-update --disable-sync"
+)
+
+
+def start(playwright: Playwright) -> Browser:
+    """Start it without a window; fails with what to do where there is none."""
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    assert found, "The browser tests need Debian's package chromium, or CHROMIUM set to a browser of yours."
+    return playwright.chromium.launch(executable_path=found, args=QUIET.split())

@@ -1,0 +1,375 @@
+"""Every page and state that a customer or a mate can meet, each brought about on the running service."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests import factories
+from tests.browser.order import Order
+from tests.journeys.merchant import Merchant
+from tests.journeys.service import Service
+
+GOOD, DECLINED, ASKS, REFUND_FAILS = (
+    "4242424242424242",
+    "4000000000000002",
+    "4000002500003155",
+    "4000000000005126",
+)
+FINNS = "5555555555554444"
+MATES = (
+    *("Finn", "Priya", "نور", "Amadou", "Zoë", "Kai", "Mia", "Noor", "Sam", "Ana"),
+    *("Leo", "Ida", "Max", "Eva", "Tom", "Ada", "Ben", "Gus", "Kim"),
+)
+_numbers = count(100)  # a number gets one code in half a minute
+
+
+@dataclass
+class Stage:
+    """A merchant with a long bill, and people who come to it with numbers of their own."""
+
+    service: Service
+    open_page: Callable[..., Page]
+    merchant: Merchant = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.merchant = self.service.new_merchant("Acme Tickets")
+
+    def order(self, **changes: Any) -> Order:
+        return Order(self.service, self.merchant, self.merchant.create(**bill() | changes))
+
+    def come(self, order: Order) -> Page:
+        page = self.open_page()
+        page.goto(order.url)
+        return page
+
+    def ask_for_code(self, page: Page) -> None:
+        page.fill("#phone", f"07700 900{next(_numbers):03}")
+        page.click("button.button-main")
+
+    def sign_in(self, page: Page) -> None:
+        self.ask_for_code(page)
+        page.fill("#code", page.inner_text(".notice code"))
+        page.click("button.button-main")
+
+    def at_the_split(self, order: Order | None = None) -> Page:
+        page = self.come(order or self.order())
+        self.sign_in(page)
+        expect(page.locator("#split-all")).to_be_visible()
+        return page
+
+    def at_the_card(self, order: Order | None = None, mates: int = 0) -> Page:
+        page = self.at_the_split(order)
+        if mates:
+            split(page, mates)
+        page.click("button.button-main")
+        page.wait_for_selector("#number")
+        return page
+
+    def after_card(self, order: Order, number: str = GOOD, mates: int = 0) -> Page:
+        page = self.at_the_card(order, mates)
+        give_card(page, number)
+        return page
+
+    def held(self, order: Order | None = None, mates: int = 0) -> Page:
+        return at(self.after_card(order or self.order(), mates=mates), "held")
+
+    def confirmed(self, order: Order | None = None, mates: int = 0) -> Page:
+        order = order or self.order()
+        page = self.held(order, mates)
+        self.merchant.capture(order.checkout_uuid)
+        return stay(at(page, "confirmed"))
+
+    def asked(self, order: Order | None = None) -> Page:
+        """A mate's browser at the first link of a captured order."""
+        lea = self.confirmed(order, mates=2)
+        link = lea.get_attribute("[data-url]", "data-url") or ""
+        lea.context.close()
+        page = self.open_page()
+        page.goto(link)
+        return page
+
+    def mate_pays(self, page: Page, number: str = FINNS) -> Page:
+        self.sign_in(page)
+        page.wait_for_selector("#number")
+        give_card(page, number)
+        return page
+
+
+def bill() -> dict[str, Any]:
+    """A bill with a date, a fee and a discount: £95.50."""
+    show = {"event_start": "2026-12-12T19:30:00Z", "time_zone": "Europe/London"}
+    items = [
+        {"name": "Standing ticket, Blue Room", "quantity": 4, "unit_price": 2250, "custom_data": show},
+        {"name": "Booking fee", "quantity": 4, "unit_price": 175, "category": "fee"},
+        {"name": "Early-bird discount", "quantity": 1, "unit_price": -150, "category": "discount"},
+    ]
+    return {"total_amount": 9550, "items": [factories.item(**item) for item in items]}
+
+
+def split(page: Page, mates: int) -> None:
+    """Ask so many mates for £4.00 each, in own amounts."""
+    page.check("#split-own", force=True)
+    page.fill("#your-name", "Lea")
+    for position, name in enumerate(MATES[:mates], start=2):
+        if not page.locator(f"#name-{position}").count():
+            page.click("[data-add]")
+        page.fill(f"#name-{position}", name)
+        page.fill(f"#amount-{position}", "4")
+
+
+def give_card(page: Page, number: str) -> None:
+    page.fill("#number", number)
+    page.fill("#expiry", "08 / 49")
+    page.fill("[name=code]", "123")
+    page.click("#pay")
+
+
+def at(page: Page, state: str) -> Page:
+    page.wait_for_selector(f"#status[data-state={state}]", timeout=20_000)
+    return page
+
+
+def stay(page: Page) -> Page:
+    if page.locator("#stay:visible").count():
+        page.click("#stay")
+    return page
+
+
+def _phone(stage: Stage) -> Page:
+    return stage.come(stage.order())
+
+
+def _phone_error(stage: Stage) -> Page:
+    page = _phone(stage)
+    page.fill("#phone", "12")
+    page.click("button.button-main")
+    return page
+
+
+def _code(stage: Stage) -> Page:
+    page = _phone(stage)
+    stage.ask_for_code(page)
+    return page
+
+
+def _code_error(stage: Stage) -> Page:
+    page = _code(stage)
+    right = page.inner_text(".notice code")
+    page.fill("#code", "000000" if right != "000000" else "111111")
+    page.click("button.button-main")
+    return page
+
+
+def _split_equal(stage: Stage) -> Page:
+    page = stage.at_the_split()
+    page.check("#split-equal", force=True)
+    page.fill("#people", "4")
+    return page
+
+
+def _split_twenty(stage: Stage) -> Page:
+    page = stage.at_the_split()
+    page.check("#split-equal", force=True)
+    page.fill("#people", "20")
+    return page
+
+
+def _split_own(stage: Stage) -> Page:
+    page = stage.at_the_split()
+    split(page, 3)
+    return page
+
+
+def _split_over(stage: Stage) -> Page:
+    page = _split_own(stage)
+    page.fill("#amount-2", "100")
+    return page
+
+
+def _declined(stage: Stage) -> Page:
+    page = stage.after_card(stage.order(), DECLINED)
+    expect(page.locator("[role=alert]")).to_be_visible()
+    return page
+
+
+def _card_error(stage: Stage) -> Page:
+    page = stage.after_card(stage.order(), "4242424242424241")
+    expect(page.locator("[aria-invalid]").first).to_be_visible()
+    return page
+
+
+def _challenge(stage: Stage) -> Page:
+    page = stage.after_card(stage.order(), ASKS)
+    expect(page.locator("h1")).to_have_text("Is this you?")
+    return page
+
+
+def _confirm(stage: Stage) -> Page:
+    order = stage.order()
+    page = stage.after_card(order, ASKS)
+    expect(page.locator("h1")).to_have_text("Is this you?")
+    page.goto(order.url)
+    return at(page, "confirm")
+
+
+def _silent(stage: Stage, state: str) -> Page:
+    order = stage.order()
+    page = stage.at_the_card(order)
+    order.let_the_bank_fail(times=1000)
+    give_card(page, GOOD)
+    at(page, "checking")
+    if state == "silent":
+        order.grow_older(60)
+        at(page, "silent")
+    order.let_the_bank_fail(times=0)
+    return page
+
+
+def _checking(stage: Stage) -> Page:
+    return _silent(stage, "checking")
+
+
+def _bank_silent(stage: Stage) -> Page:
+    return _silent(stage, "silent")
+
+
+def _released(stage: Stage) -> Page:
+    order = stage.order()
+    page = stage.held(order)
+    stage.merchant.advance(order.checkout_uuid, 121)
+    return at(page, "released")
+
+
+def _cancelled(stage: Stage) -> Page:
+    order = stage.order()
+    page = stage.held(order)
+    stage.merchant.cancel(order.checkout_uuid)
+    return at(page, "released")
+
+
+def _cancelled_unpaid(stage: Stage) -> Page:
+    order = stage.order()
+    stage.merchant.cancel(order.checkout_uuid)
+    return at(stage.come(order), "cancelled")
+
+
+def _expired(stage: Stage) -> Page:
+    order = stage.order()
+    stage.merchant.advance(order.checkout_uuid, 3601)
+    return at(stage.come(order), "expired")
+
+
+def _links(stage: Stage) -> Page:
+    page = stage.confirmed(mates=3)
+    page.click("text=Text it >> nth=0")
+    return page
+
+
+def _twenty_links(stage: Stage) -> Page:
+    return stage.confirmed(mates=19)
+
+
+def _qr(stage: Stage) -> Page:
+    page = stage.confirmed(mates=2)
+    page.click("summary:has-text('Link and QR') >> nth=0")
+    return page
+
+
+def _refunding(stage: Stage) -> Page:
+    order = stage.order()
+    page = at(stage.after_card(order, REFUND_FAILS), "held")
+    stage.merchant.capture(order.checkout_uuid)
+    stay(at(page, "confirmed"))
+    stage.merchant.refund(order.checkout_uuid)
+    page.goto(order.url)
+    return at(page, "refunding")
+
+
+def _refunded(stage: Stage) -> Page:
+    order = stage.order()
+    page = stage.confirmed(order)
+    stage.merchant.refund(order.checkout_uuid)
+    stage.merchant.awaited(order.checkout_uuid, "refunded", within=15)
+    page.goto(order.url)
+    return at(page, "refunded")
+
+
+def _elsewhere(stage: Stage) -> Page:
+    order = stage.order()
+    page = stage.at_the_split(order)
+    stage.at_the_split(order).context.close()
+    page.goto(order.url)
+    return page
+
+
+def _not_found(stage: Stage) -> Page:
+    page = stage.open_page()
+    page.goto(f"{stage.service.base_url}/pay?id=01a1ff87-30a0-763f-ad37-2dcca246cbf9")
+    return page
+
+
+def _mate_card(stage: Stage) -> Page:
+    page = stage.asked()
+    stage.sign_in(page)
+    page.wait_for_selector("#number")
+    return page
+
+
+def _mate_paid(stage: Stage) -> Page:
+    return at(stage.mate_pays(stage.asked()), "share_paid")
+
+
+def _mate_said_no(stage: Stage) -> Page:
+    page = stage.asked()
+    page.click(".ask-no button")
+    return at(page, "declined")
+
+
+def _link_ended(stage: Stage) -> Page:
+    order = stage.order()
+    page = stage.asked(order)
+    stage.merchant.advance(order.checkout_uuid, 10 * 86_400)
+    stage.merchant.advance(order.checkout_uuid, 5 * 86_400)
+    page.reload()
+    return at(page, "link_ended")
+
+
+STATES: dict[str, Callable[[Stage], Page]] = {
+    "01 phone": _phone,
+    "02 phone, not a number": _phone_error,
+    "03 code": _code,
+    "04 code, wrong": _code_error,
+    "05 split, all mine": Stage.at_the_split,
+    "06 split, equally": _split_equal,
+    "07 split, twenty people": _split_twenty,
+    "08 split, own amounts": _split_own,
+    "09 split, too much": _split_over,
+    "10 card": Stage.at_the_card,
+    "11 card, mistyped": _card_error,
+    "12 card, declined": _declined,
+    "13 the bank asks": _challenge,
+    "14 confirm with your bank": _confirm,
+    "15 checking with your bank": _checking,
+    "16 the bank is silent": _bank_silent,
+    "17 held": Stage.held,
+    "18 confirmed": Stage.confirmed,
+    "19 confirmed, links to mates": _links,
+    "20 confirmed, QR": _qr,
+    "21 confirmed, twenty people": _twenty_links,
+    "22 refunding": _refunding,
+    "23 refunded": _refunded,
+    "24 released": _released,
+    "25 released by the shop": _cancelled,
+    "26 cancelled unpaid": _cancelled_unpaid,
+    "27 expired": _expired,
+    "28 somebody else is paying": _elsewhere,
+    "29 no such order": _not_found,
+    "30 mate is asked": Stage.asked,
+    "31 mate's card": _mate_card,
+    "32 mate has paid": _mate_paid,
+    "33 mate said no": _mate_said_no,
+    "34 link has ended": _link_ended,
+}

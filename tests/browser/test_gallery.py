@@ -1,0 +1,94 @@
+"""Every page and state at every size, theme and language; `make screenshots` keeps their pictures."""
+
+import html
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from tests.browser.gallery import STATES, Stage
+from tests.journeys.service import Service
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+
+FOLDER = Path(".local") / "screenshots"
+SHOTS = ((320, "light"), (375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"), (1920, "light"))
+LOOKED_AT = ((375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"))
+LANGUAGES = ("en-GB", "fr-FR")
+LEAST_TARGET = 24  # pixels each way (WCAG 2.2, 2.5.8)
+TOO_SMALL = """least => [...document.querySelectorAll("a, button, summary, input:not([type=hidden]):not([type=radio])")]
+  .filter(it => it.checkVisibility() && !it.closest("p, .hint"))
+  .map(it => [it.getBoundingClientRect(), it.outerHTML.slice(0, 120)])
+  .filter(([box]) => box.width && (box.width < least || box.height < least)).map(([box, is]) => is)"""
+# Words that run out of their box, and boxes that run out of the page.
+CUT = """() => [...document.querySelectorAll("h1, h2, p, li, dd, dt, button, a, label, span, strong, bdi, summary")]
+  .filter(it => it.checkVisibility() && !it.closest(".spoken, svg"))
+  .filter(it => {
+    const box = it.getBoundingClientRect(), style = getComputedStyle(it);
+    const hides = style.overflowX !== "visible" && it.scrollWidth > it.clientWidth + 1;
+    return box.width && (hides || box.right > innerWidth + 1 || box.left < -1);
+  }).map(it => it.outerHTML.slice(0, 160))"""
+
+
+@pytest.fixture(scope="module")
+def sheets(browser: Browser) -> Iterator[list[tuple[str, str]]]:
+    """The pictures that the tests take, by kind and state; one sheet of each kind at the end."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    taken: list[tuple[str, str]] = []
+    yield taken
+    for kind in sorted({kind for kind, _ in taken}):
+        _write_sheet(browser, kind, [name for its, name in taken if its == kind])
+
+
+def _write_sheet(browser: Browser, kind: str, names: list[str]) -> None:
+    width = min(480, int(kind.split()[1]))
+    figures = "".join(
+        f'<figure><figcaption>{html.escape(name)}</figcaption><img width="{width}" '
+        f'src="{(FOLDER / f"{name} {kind}.png").resolve().as_uri()}"></figure>'
+        for name in names
+    )
+    sheet = FOLDER / f"sheet {kind}.html"
+    style = "body{font:14px sans-serif;background:#999;display:flex;flex-wrap:wrap;gap:16px}figure{margin:0}"
+    sheet.write_text(f"<!doctype html><meta charset=utf-8><style>{style}</style>{figures}")
+    page = browser.new_page(viewport={"width": 2400, "height": 1000})
+    page.goto(sheet.resolve().as_uri())
+    page.screenshot(path=sheet.with_suffix(".png"), full_page=True)
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def take(sheets: list[tuple[str, str]]) -> Callable[[Page, str, str], None]:
+    """Take a page's picture."""
+
+    def taking(page: Page, name: str, kind: str) -> None:
+        page.screenshot(path=FOLDER / f"{name} {kind}.png", full_page=True)
+        sheets.append((kind, name))
+
+    return taking
+
+
+@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_state_reads_well(
+    service: Service,
+    open_page: Callable[..., Page],
+    take: Callable[[Page, str, str], None],
+    language: str,
+    name: str,
+) -> None:
+    stage = Stage(service, lambda **options: open_page(may_fail=True, locale=language, **options))
+    page = STATES[name](stage)
+    for width, scheme in SHOTS:
+        page.set_viewport_size({"width": width, "height": 812})
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        page.wait_for_timeout(50)
+        kind = f"{language[:2]} {width} {scheme}"
+        take(page, name, kind)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, kind
+        assert page.evaluate(CUT) == [], kind
+        assert page.evaluate(TOO_SMALL, LEAST_TARGET) == [], kind
+        if (width, scheme) in LOOKED_AT:
+            found = Axe().run(page)
+            assert found.violations_count == 0, found.generate_report()
