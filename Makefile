@@ -12,7 +12,7 @@ MISSING = for tool in $(TOOLS); do \
 FOREIGN := tests/webhooks/foreign
 FOREIGN_INSTALLED := $(FOREIGN)/node_modules/.installed
 
-.PHONY: help run test test-full chaos bench bench-webhooks screenshots check tools packages
+.PHONY: help run test test-full chaos bench bench-webhooks screenshots messages check tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -37,6 +37,9 @@ bench-webhooks: $(INSTALLED) ## Measure the webhooks against TLS receivers (ARGS
 
 screenshots: $(INSTALLED) tools ## Picture every page and state, under .local/screenshots (ARGS="-k mate" for some)
 	@$(BIN)/python -m pytest tests/browser/test_gallery.py $(ARGS)
+
+messages: $(INSTALLED) ## Collect the words of the payer's pages, and compile their translations
+	@$(BIN)/python -m config.local.messages
 
 check: export ENVIRONMENT := production
 check: export BASE_URL := https://checkout.example

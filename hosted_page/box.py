@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from checkout.models import Customer
 from hosted_page import opt_in, payer
@@ -30,7 +31,7 @@ def take(request: HttpRequest, visit: Visit) -> dict[str, str]:
     """Take a tick; return what is wrong with it, and what was typed, or nothing."""
     typed = request.POST.get("email", "")[: opt_in.MOST_EMAIL]
     if request.POST.get("opt_in") != "yes":
-        return {"error_box": "Tick the box first, or leave it: it is not needed.", "email": typed}
+        return {"error_box": _("Tick the box first, or leave it: it is not needed."), "email": typed}
     try:
         email = opt_in.parse_email(request.POST.get("email", ""))
         person = _person(request, visit)
@@ -38,9 +39,9 @@ def take(request: HttpRequest, visit: Visit) -> dict[str, str]:
         text = opt_in.shown(visit.checkout.merchant, request.POST.get("version", ""))
         opt_in.tick(visit, person=person, email=email, placement=placement, text=text)
     except opt_in.InvalidEmail:
-        return {"error": "Enter an e-mail address, such as lea@example.com.", "email": typed}
+        return {"error": _("Enter an e-mail address, such as lea@example.com."), "email": typed}
     except opt_in.TooManyTicks:
-        return {"error_box": "This order has had too many. What you saved before stands.", "email": typed}
+        return {"error_box": _("This order has had too many. What you saved before stands."), "email": typed}
     return {}
 
 

@@ -8,6 +8,8 @@ from uuid import UUID
 from django.conf import settings
 from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -27,14 +29,14 @@ from payments.switches import AllStopped, MerchantSuspended
 
 # What a bank's refusal means for the person at the page.
 DECLINES = {
-    "insufficient_funds": "There is not enough money on this card.",
-    "expired_card": "This card has expired.",
-    "challenge_failed": "You did not confirm this payment with your bank.",
-    "challenge_expired": "Your bank did not hear from you in time.",
-    "never_arrived": "Your bank did not answer.",
-    "same_card": "This card has paid the whole order already.",
+    "insufficient_funds": gettext_lazy("There is not enough money on this card."),
+    "expired_card": gettext_lazy("This card has expired."),
+    "challenge_failed": gettext_lazy("You did not confirm this payment with your bank."),
+    "challenge_expired": gettext_lazy("Your bank did not hear from you in time."),
+    "never_arrived": gettext_lazy("Your bank did not answer."),
+    "same_card": gettext_lazy("This card has paid the whole order already."),
 }
-DECLINED = "Your bank declined this card."
+DECLINED = gettext_lazy("Your bank declined this card.")
 # Here the card itself may be good.
 SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
 # Nobody's refusal.
@@ -81,7 +83,7 @@ def _card_page(visit: Visit) -> dict[str, Any]:
         "is_share": not is_lead,
         "cancel_url_path": visit.address("cancel") if is_lead else "",
         "change_split_url": visit.address("split") if is_lead else "",
-        "pay_label": f"Pay {amount}",
+        "pay_label": _("Pay {amount}").format(amount=amount),
         "held_rows": _held_rows(visit.checkout, amount) if is_lead else [],
         "notice": _decline_notice(visit.subject),
         "leads_to": [visit.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
@@ -92,12 +94,12 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
     shares = list(checkout.payment_requests.values_list("amount", flat=True))
     if not shares:
         return []
-    label = "Your mate’s share" if len(shares) == 1 else f"Your {len(shares)} mates’ shares"
+    label = _("Your mate’s share") if len(shares) == 1 else _("Your {count} mates’ shares")
     return [
-        {"label": "Held on your card now", "amount": amount},
-        {"label": label, "amount": money.display(sum(shares), checkout.currency)},
+        {"label": _("Held on your card now"), "amount": amount},
+        {"label": label.format(count=len(shares)), "amount": money.display(sum(shares), checkout.currency)},
         {
-            "label": "Your own part",
+            "label": _("Your own part"),
             "amount": money.display(checkout.amount - sum(shares), checkout.currency),
         },
     ]
@@ -108,10 +110,13 @@ def _decline_notice(subject: UUID) -> dict[str, str] | None:
     if last is None or not last.decline_reason or last.decline_reason in UNTOLD:
         return None
     what_next = (
-        "Try again, or use another card." if last.decline_reason in SAME_CARD_MAY_DO else "Try another card."
+        _("Try again, or use another card.")
+        if last.decline_reason in SAME_CARD_MAY_DO
+        else _("Try another card.")
     )
     title = DECLINES.get(last.decline_reason, DECLINED)
-    return {"title": title, "text": f"No money was taken. {what_next}"}
+    safe = _("No money was taken.")
+    return {"title": str(title), "text": f"{safe} {what_next}"}
 
 
 @never_cache
@@ -136,7 +141,7 @@ def take_token(request: HttpRequest, visit: Visit) -> HttpResponse:
     try:
         paid = _pay(visit, CardUse(token, return_url=visit.absolute("confirmed")), customer_uuid)
     except (MerchantSuspended, AllStopped):
-        context = {"heading": "This shop takes no payments now", "paragraphs": ["You paid nothing."]}
+        context = {"heading": _("This shop takes no payments now"), "paragraphs": [_("You paid nothing.")]}
         return pages.show(request, visit, "message", context)
     except ProviderBusy:
         return busy(request, visit)
@@ -158,9 +163,9 @@ def _pay(visit: Visit, use: CardUse, customer_uuid: UUID) -> Paid:
 def busy(request: HttpRequest, visit: Visit) -> HttpResponse:
     """Nothing was begun, and the token is still good: the same address is the way to try again."""
     context = {
-        "heading": "The bank is slow just now",
-        "paragraphs": ["You paid nothing yet. Try again in a moment."],
-        "link": {"href": request.get_full_path(), "label": "Try again"},
+        "heading": _("The bank is slow just now"),
+        "paragraphs": [_("You paid nothing yet. Try again in a moment.")],
+        "link": {"href": request.get_full_path(), "label": _("Try again")},
     }
     return pages.show(request, visit, "message", context, status=503)
 

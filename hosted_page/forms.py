@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from checkout import sharing, splitting
 from checkout.models import Checkout, Customer
@@ -76,7 +77,7 @@ class SplitForm:
         elif self.choice == OWN:
             self._check_rows()
         elif self.choice != ALL:
-            self.errors["split"] = "Choose who pays."
+            self.errors["split"] = _("Choose who pays.")
         return not self.errors
 
     def write(self) -> None:
@@ -91,13 +92,13 @@ class SplitForm:
     @property
     def left(self) -> str:
         """What the typed amounts leave for the lead, as people read it; "" when they leave less than nothing."""
-        rest = self.checkout.amount - sum(amount or 0 for _, amount in self._amounts())
+        rest = self.checkout.amount - sum(amount or 0 for __, amount in self._amounts())
         return money.display(rest, self.checkout.currency) if rest >= 0 else ""
 
     def _check_people(self) -> None:
         most = splitting.most_people(self.checkout.amount)
         if not 2 <= (self._typed_people() or 0) <= most:
-            self.errors["people"] = f"Choose between 2 and {most} people."
+            self.errors["people"] = _("Choose between 2 and {most} people.").format(most=most)
 
     def _check_rows(self) -> None:
         amounts = dict(self._amounts())
@@ -106,14 +107,14 @@ class SplitForm:
             for row in self.rows
         ]
         if not amounts:
-            self.errors["rows"] = "Enter an amount for at least one mate, or choose “All mine”."
+            self.errors["rows"] = _("Enter an amount for at least one mate, or choose “All mine”.")
         elif any(row.error for row in self.rows):
-            self.errors["rows"] = "Look at the amounts."
+            self.errors["rows"] = _("Look at the amounts.")
         else:
             excess = sum(amount or 0 for amount in amounts.values()) - self.checkout.amount
             if excess > 0:
                 more = money.display(excess, self.checkout.currency)
-                self.errors["rows"] = f"{more} more than the order. Lower a share."
+                self.errors["rows"] = _("{more} more than the order. Lower a share.").format(more=more)
 
     def _amounts(self) -> list[tuple[int, int | None]]:
         """The amount of each row that says anything, None where it is none."""
@@ -144,7 +145,7 @@ def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[R
 def _trouble(row: Row, amount: int | None) -> str:
     if not row.name and not row.amount:
         return ""
-    return "" if amount else "Enter an amount, such as 24.00."
+    return "" if amount else _("Enter an amount, such as 24.00.")
 
 
 def _equal(checkout: Checkout) -> list[int]:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from checkout.models import PaymentRequest
@@ -81,7 +82,8 @@ def _send(waiting: Text) -> None:
     rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead")
     share = rows.get(pk=waiting.subject)
     if share.status == ShareStatus.OPEN:
-        sms.current().send(waiting.phone, words(share), key=str(waiting.pk))
+        with translation.override(waiting.language):
+            sms.current().send(waiting.phone, words(share), key=str(waiting.pk))
 
 
 def _try_later(waiting: Text, error: Exception) -> None:

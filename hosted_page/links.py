@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 
 import segno
+from django.utils.functional import Promise
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus
@@ -13,16 +16,16 @@ from hosted_page.visit import Visit
 from payments import money
 
 # How each status is told: tone, icon and words (look/LOOK.md 4).
-TOLD: dict[str, tuple[str, str, str]] = {
-    ShareStatus.DRAFT: ("still", "clock", "Starts when confirmed"),
-    ShareStatus.OPEN: ("still", "dashes", "Not paid yet"),
-    ShareStatus.PAYING: ("move", "ring", "Paying"),
-    ShareStatus.PAID: ("done", "check", "Paid"),
-    ShareStatus.REIMBURSED: ("done", "back", "Back on your card"),
-    ShareStatus.DECLINED: ("void", "slash", "Said no"),
-    ShareStatus.EXPIRED: ("void", "clock", "Link ended"),
-    ShareStatus.CANCELLED: ("void", "slash", "Stays with you"),
-    ShareStatus.REFUNDED: ("still", "back", "Given back"),
+TOLD: dict[str, tuple[str, str, str | Promise]] = {
+    ShareStatus.DRAFT: ("still", "clock", gettext_lazy("Starts when confirmed")),
+    ShareStatus.OPEN: ("still", "dashes", gettext_lazy("Not paid yet")),
+    ShareStatus.PAYING: ("move", "ring", gettext_lazy("Paying")),
+    ShareStatus.PAID: ("done", "check", gettext_lazy("Paid")),
+    ShareStatus.REIMBURSED: ("done", "back", gettext_lazy("Back on your card")),
+    ShareStatus.DECLINED: ("void", "slash", gettext_lazy("Said no")),
+    ShareStatus.EXPIRED: ("void", "clock", gettext_lazy("Link ended")),
+    ShareStatus.CANCELLED: ("void", "slash", gettext_lazy("Stays with you")),
+    ShareStatus.REFUNDED: ("still", "back", gettext_lazy("Given back")),
 }
 
 
@@ -39,7 +42,7 @@ class Row:
     amount: str
     tone: str
     icon: str
-    words: str
+    words: str | Promise
     url: str
     qr: SafeString
     texted_to: str
@@ -88,7 +91,7 @@ def of(checkout: Checkout, wrong: Wrong | None = None) -> Links | None:
 def _row(checkout: Checkout, share: PaymentRequest, wrong: Wrong | None) -> Row:
     tone, icon, words = TOLD[share.status]
     url = Visit(checkout, share).absolute() if share.status == ShareStatus.OPEN else ""
-    name = share.name or f"Mate {share.position - 1}"
+    name = share.name or _("Mate {number}").format(number=share.position - 1)
     again_at = share.next_reminder_at
     is_wrong = wrong is not None and wrong.share_id == str(share.pk)
     return Row(

@@ -3,6 +3,7 @@
 import contextlib
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -63,9 +64,11 @@ def _status(
 
 def _own_link(request: HttpRequest, visit: Visit) -> HttpResponse:
     context = {
-        "heading": "This is your own order",
-        "paragraphs": ["You signed in with the number that placed it. Send this link to your mate instead."],
-        "link": {"href": Visit(visit.checkout).address(), "label": "Go to your order"},
+        "heading": _("This is your own order"),
+        "paragraphs": [
+            _("You signed in with the number that placed it. Send this link to your mate instead.")
+        ],
+        "link": {"href": Visit(visit.checkout).address(), "label": _("Go to your order")},
     }
     return pages.show(request, visit, "message", context)
 

@@ -41,6 +41,7 @@ class Text(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=10, choices=Kind)
     phone = models.CharField(max_length=16)
+    language = models.CharField(max_length=8, help_text="Of whoever asked for it.")
     number_range = models.CharField(max_length=16)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
     checkout_uuid = models.UUIDField()
@@ -70,6 +71,8 @@ class OptInText(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
     version = models.PositiveIntegerField()
+    language = models.CharField(max_length=8, blank=True)
+    is_ours = models.BooleanField(default=False, help_text="Not written by the merchant.")
     text = models.CharField(max_length=500)
     created_at = models.DateTimeField(auto_now_add=True)
 

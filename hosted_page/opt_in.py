@@ -3,9 +3,12 @@
 from datetime import datetime
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 from django.db import transaction
+from django.db.models import Max
+from django.utils.translation import get_language, gettext_lazy
 
 from checkout.models import Customer, MerchantCustomer
 from config.lib import clock, crypto
@@ -15,7 +18,7 @@ from payments.models import Merchant
 from webhooks import outbox
 from webhooks.models import EventType
 
-WORDS = "{merchant} may send me offers by e-mail and text. I can stop any time."
+WORDS = gettext_lazy("{merchant} may send me offers by e-mail and text. I can stop any time.")
 MOST_TICKS = 20  # of one order: whoever holds its link could tell the merchant for ever
 MOST_EMAIL = 254
 _check_email = EmailValidator()
@@ -30,12 +33,28 @@ class TooManyTicks(Exception):
 
 
 def wording(merchant: Merchant) -> OptInText:
-    """Return the words that are shown now; a merchant who has written none has ours."""
-    newest = OptInText.objects.filter(merchant=merchant).order_by("-version").first()
-    if newest is not None:
-        return newest
-    ours = WORDS.format(merchant=merchant.name)
-    return OptInText.objects.get_or_create(merchant=merchant, version=1, defaults={"text": ours})[0]
+    """Return the words that are shown now, in the payer's language if there are such.
+
+    A merchant who has written none has ours, each language's a version of its own.
+    """
+    language = get_language() or settings.LANGUAGE_CODE
+    theirs = OptInText.objects.filter(merchant=merchant, is_ours=False).order_by("-version")
+    newest = theirs.filter(language=language).first() or theirs.first()
+    return newest or _ours(merchant, language)
+
+
+def _ours(merchant: Merchant, language: str) -> OptInText:
+    ours = OptInText.objects.filter(merchant=merchant, language=language, is_ours=True).order_by("-version")
+    found = ours.first()
+    if found is not None:
+        return found
+    with transaction.atomic():
+        Merchant.objects.select_for_update().get(pk=merchant.pk)  # two pages may find none at once
+        last = OptInText.objects.filter(merchant=merchant).aggregate(last=Max("version"))["last"] or 0
+        text = WORDS.format(merchant=merchant.name)
+        return ours.first() or OptInText.objects.create(
+            merchant=merchant, version=last + 1, language=language, text=text, is_ours=True
+        )
 
 
 def shown(merchant: Merchant, version: str) -> OptInText:

@@ -12,7 +12,7 @@ from checkout import reading
 from checkout.models import Checkout
 from config.lib import csp
 from config.lib.prepared import Prepared
-from hosted_page import summary
+from hosted_page import language, summary
 from hosted_page.visit import Visit
 
 
@@ -52,6 +52,8 @@ def show(
     shared = {
         "order": summary.of(visit),
         "is_share": visit.share is not None,
+        "languages": language.others(),
+        "here": visit.address(),
         "cancel_url_path": visit.address("cancel") if may_cancel and visit.share is None else "",
     }
     response = render(request, f"hosted_page/{name}.html", {**shared, **context}, status=status)

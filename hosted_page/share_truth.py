@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
 
 from checkout import transitions
 from checkout.models import PaymentRequest
@@ -13,8 +14,6 @@ from hosted_page.truth import Truth
 from hosted_page.visit import Visit, asker
 from payments import money, operations
 from payments.models import Operation
-
-NOT_CHARGED = "You are not charged."
 
 
 def tell(visit: Visit, customer_uuid: UUID | None, now: datetime) -> Truth | None:
@@ -26,66 +25,76 @@ def tell(visit: Visit, customer_uuid: UUID | None, now: datetime) -> Truth | Non
     name, shop = asker(visit.checkout), visit.checkout.merchant.name
     match share.status:
         case ShareStatus.DRAFT:
-            words = f"{shop} has not confirmed {name}’s order yet. This link opens when it has."
-            return Truth("draft", "Not open yet", [f"{words} {NOT_CHARGED}"], live=True)
+            words = _(
+                "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
+            )
+            return Truth("draft", _("Not open yet"), [words.format(shop=shop, name=name)], live=True)
         case ShareStatus.OPEN if visit.checkout.status == Status.CAPTURED:
             return None
         case ShareStatus.OPEN:
-            words = f"{shop} is giving the money for this order back. There is nothing to pay."
-            return Truth("paused", "Nothing to pay now", [f"{words} {NOT_CHARGED}"], live=True)
+            words = _(
+                "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
+            )
+            return Truth("paused", _("Nothing to pay now"), [words.format(shop=shop)], live=True)
         case ShareStatus.PAYING:
             return _paying(visit, is_mate, now)
         case ShareStatus.PAID | ShareStatus.REIMBURSED:
             return _paid(visit, share, is_mate)
         case ShareStatus.REFUNDED:
-            words = f"{shop} gave back the whole order. Your {_amount(visit)} went back to {_card(share, is_mate)}."
-            note = "Your bank may take a few days to show it."
-            return Truth("refunded", "Your money is back", [words], place="card", note=note)
+            words = _("{shop} gave back the whole order. Your {amount} went back to {card}.")
+            words = words.format(shop=shop, amount=_amount(visit), card=_card(share, is_mate))
+            note = _("Your bank may take a few days to show it.")
+            return Truth("refunded", _("Your money is back"), [words], place="card", note=note)
         case ShareStatus.DECLINED:
-            return Truth("declined", "You said no", [f"{name} is told. {NOT_CHARGED}"])
+            words = _("{name} is told. You are not charged.").format(name=name)
+            return Truth("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
-            return Truth("link_ended", "This link has ended", [f"Nobody paid in time. {NOT_CHARGED}"])
+            words = _("Nobody paid in time. You are not charged.")
+            return Truth("link_ended", _("This link has ended"), [words])
         case _:
-            words = f"{name} does not ask for this share any more. {NOT_CHARGED}"
-            return Truth("link_ended", "There is nothing to pay", [words])
+            words = _("{name} does not ask for this share any more. You are not charged.")
+            return Truth("link_ended", _("There is nothing to pay"), [words.format(name=name)])
 
 
 def _paying(visit: Visit, is_mate: bool, now: datetime) -> Truth:
     """The bank asks the mate, or says nothing, or the money is being taken."""
     found = operations.open_operation(visit.subject)
     if found is None or found.kind != Operation.Kind.AUTHORIZE:
-        return Truth(
-            "checking", "Paying your share", ["This takes a moment. Please don’t pay again."], live=True
-        )
+        words = _("This takes a moment. Please don’t pay again.")
+        return Truth("checking", _("Paying your share"), [words], live=True)
     if found.state == Operation.State.NEEDS_ACTION:
-        words = "Your bank wants to be sure that this is you. Nothing is taken until it has the answer."
+        words = _("Your bank wants to be sure that this is you. Nothing is taken until it has the answer.")
         if not is_mate:
-            return Truth("confirm", "Somebody is paying this", ["Their bank is asking them."], live=True)
-        shown = Truth("confirm", "Confirm with your bank", [words], live=True)
+            return Truth(
+                "confirm", _("Somebody is paying this"), [_("Their bank is asking them.")], live=True
+            )
+        shown = Truth("confirm", _("Confirm with your bank"), [words], live=True)
         shown.action_url, shown.may_change_card = found.action_url, True
         return shown
     if transitions.may_use_another_card(found, now):
-        words = "Nothing is taken. You need not wait: with another card, whatever this one holds is released."
-        return Truth("silent", "Your bank has not answered", [words], live=True, may_change_card=is_mate)
-    return Truth("checking", "Checking with your bank", ["Please don’t pay again."], live=True)
+        words = _(
+            "Nothing is taken. You need not wait: with another card, whatever this one holds is released."
+        )
+        return Truth("silent", _("Your bank has not answered"), [words], live=True, may_change_card=is_mate)
+    return Truth("checking", _("Checking with your bank"), [_("Please don’t pay again.")], live=True)
 
 
 def _paid(visit: Visit, share: PaymentRequest, is_mate: bool) -> Truth:
     name, zone = asker(visit.checkout), summary.zone_of(visit.checkout)
     words = format_html(
-        "<strong>{}</strong> was taken from {}. It goes back to {}’s card.",
-        _amount(visit),
-        _card(share, is_mate),
-        name,
+        _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card."),
+        amount=_amount(visit),
+        card=_card(share, is_mate),
+        name=name,
     )
     receipt = [
-        {"label": "Order", "value": visit.checkout.merchant_order_id},
-        {"label": "Your share", "value": _amount(visit)},
-        {"label": "Paid", "value": summary.full_time(share.paid_at or share.created_at, zone)},
-        {"label": "Card", "value": _card(share, is_mate).removeprefix("your ")},
+        {"label": _("Order"), "value": visit.checkout.merchant_order_id},
+        {"label": _("Your share"), "value": _amount(visit)},
+        {"label": _("Paid"), "value": summary.full_time(share.paid_at or share.created_at, zone)},
+        {"label": _("Card"), "value": _card_name(share)},
     ]
     return Truth(
-        "share_paid", "Your share is paid", [words], place="shop", receipt=receipt if is_mate else []
+        "share_paid", _("Your share is paid"), [words], place="shop", receipt=receipt if is_mate else []
     )
 
 
@@ -96,5 +105,12 @@ def _amount(visit: Visit) -> str:
 def _card(share: PaymentRequest, is_mate: bool) -> str:
     payment = share.payment
     if payment is None or not is_mate:
-        return "the card"
-    return f"your {payment.card_brand} ending {payment.card_last4}"
+        return _("the card")
+    return _("your {brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
+
+
+def _card_name(share: PaymentRequest) -> str:
+    payment = share.payment
+    if payment is None:
+        return ""
+    return _("{brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)

@@ -60,6 +60,16 @@ def parse_phone(text: str, merchant: Merchant) -> str:
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
+def example(merchant: Merchant) -> str:
+    """Return a mobile number as people write it where the merchant is; one for films, where there are such."""
+    if merchant.country == "GB":
+        return "07700 900123"
+    number = phonenumbers.example_number_for_type(merchant.country, phonenumbers.PhoneNumberType.MOBILE)
+    if number is None:
+        return "+44 7700 900123"
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
+
+
 def _can_get_texts(number: phonenumbers.PhoneNumber) -> bool:
     """Where nothing is sent, the numbers kept free for films and tests (such as +44 7700 900123) do too."""
     kind = phonenumbers.number_type(number)

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from babel import Locale
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import get_language, ngettext, to_locale
 from django.utils.translation import gettext as _
 
 from checkout.models import Customer
@@ -11,8 +13,8 @@ from config.lib import address, clock
 from hosted_page import box, pages, payer, sign_in, summary, texts
 from hosted_page.models import SignInCode
 from hosted_page.visit import Visit, asker
+from payments.models import Merchant
 
-EXAMPLE = "07700 900123"
 SIGN_IN = "sign_in"  # a query: somebody who paid comes back
 
 
@@ -43,8 +45,23 @@ def show_phone(
         }
         context["decline_action"] = visit.address("decline")
         context["box"] = (box.on(request, visit) or {}) | (wrong or {})
+    else:
+        context["phone_hint"] = _phone_hint(visit.checkout.merchant)
     status = 422 if error or wrong else 200
     return pages.show(request, visit, "share" if visit.share else "phone", context, status=status)
+
+
+def wrong_number(merchant: Merchant) -> str:
+    """Return what is said of what is no mobile number."""
+    return _("Enter a mobile number, such as {example}.").format(example=sign_in.example(merchant))
+
+
+def _phone_hint(merchant: Merchant) -> str:
+    if merchant.country == "GB":
+        return _("UK number. For another country, start with + and its code.")
+    names = Locale.parse(to_locale(get_language() or "en")).territories
+    hint = _("Number from {country}. For another country, start with + and its code.")
+    return hint.format(country=names.get(merchant.country, merchant.country))
 
 
 def _show_code(request: HttpRequest, visit: Visit, waiting: SignInCode, *, error: str = "") -> HttpResponse:
@@ -74,7 +91,7 @@ def take_phone(request: HttpRequest, visit: Visit) -> HttpResponse:
     try:
         number = sign_in.parse_phone(typed, visit.checkout.merchant)
     except sign_in.InvalidPhone:
-        words = _("Enter a mobile number, such as {example}.").format(example=EXAMPLE)
+        words = wrong_number(visit.checkout.merchant)
         return show_phone(request, visit, value=typed[:40], error=words)
     return _send_code(request, visit, number, typed)
 
@@ -112,11 +129,15 @@ def take_code(request: HttpRequest, visit: Visit) -> Customer | HttpResponse:
     if waiting is None:
         return visit.go()
     if len(entered) != 6:
-        return _show_code(request, visit, waiting, error="The code has 6 digits.")
+        return _show_code(request, visit, waiting, error=_("The code has 6 digits."))
     try:
         return sign_in.verify(visit.subject, browser, entered)
     except sign_in.WrongCode as wrong:
-        tries = "1 try" if wrong.tries_left == 1 else f"{wrong.tries_left} tries"
-        return _show_code(request, visit, waiting, error=f"That code is not right. You have {tries} left.")
+        left = ngettext(
+            "That code is not right. You have {count} try left.",
+            "That code is not right. You have {count} tries left.",
+            wrong.tries_left,
+        )
+        return _show_code(request, visit, waiting, error=left.format(count=wrong.tries_left))
     except sign_in.CodeEnded:
-        return show_phone(request, visit, error="That code no longer works. Ask for a new one.")
+        return show_phone(request, visit, error=_("That code no longer works. Ask for a new one."))

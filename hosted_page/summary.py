@@ -7,6 +7,8 @@ from zoneinfo import ZoneInfo
 
 from babel.dates import format_datetime, get_timezone_location
 from django.urls import reverse
+from django.utils.translation import get_language, to_locale
+from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Item
 from config.lib import clock
@@ -53,12 +55,12 @@ def of(visit: Visit) -> Summary:
         merchant_initial=merchant.name[:1].upper(),
         brand_css=reverse("brand_css", args=[merchant.pk, merchant.brand_version]),
         order_id=checkout.merchant_order_id,
-        order_label=f"{name}’s order" if visit.share else "Order",
+        order_label=_("{name}’s order").format(name=name) if visit.share else _("Order"),
         due=money.display(visit.amount, checkout.currency),
         title=items[0].name,
         subtitle=_when(items[0]),
         lines=[_line(item, checkout.currency) for item in items],
-        total_label=f"Total, paid by {name}" if visit.share else "Total",
+        total_label=_("Total, paid by {name}").format(name=name) if visit.share else _("Total"),
         total=money.display(checkout.amount, checkout.currency),
         support_url=merchant.support_url,
         terms_url=merchant.terms_url,
@@ -87,9 +89,14 @@ def _when(item: Item) -> str:
         at = datetime.fromisoformat(start).astimezone(ZoneInfo(zone))
     except (ValueError, OverflowError):
         return ""
-    place = get_timezone_location(zone, locale="en", return_city=True) if zone != "UTC" else "UTC"
-    date = format_datetime(at, "EEE d MMMM y, HH:mm", locale="en")
-    return f"{date}, {place} time" if place != "UTC" else f"{date} UTC"
+    place = get_timezone_location(zone, locale=_locale(), return_city=True) if zone != "UTC" else "UTC"
+    date = format_datetime(at, "EEE d MMMM y, HH:mm", locale=_locale())
+    return _("{date}, {place} time").format(date=date, place=place) if place != "UTC" else f"{date} UTC"
+
+
+def _locale() -> str:
+    """The active language as Babel names it."""
+    return to_locale(get_language() or "en")
 
 
 def zone_of(checkout: Checkout) -> ZoneInfo:
@@ -110,11 +117,11 @@ def day(at: datetime | None, checkout: Checkout) -> str:
     if at is None:
         return ""
     zone = zone_of(checkout)
-    date = format_datetime(at.astimezone(zone), "EEE d MMMM, HH:mm", locale="en")
+    date = format_datetime(at.astimezone(zone), "EEE d MMMM, HH:mm", locale=_locale())
     return f"{date} UTC" if zone.key == "UTC" else date
 
 
 def full_time(at: datetime, zone: ZoneInfo) -> str:
     """Return a date in full with its time."""
-    date = format_datetime(at.astimezone(zone), "d MMM y, HH:mm:ss", locale="en")
+    date = format_datetime(at.astimezone(zone), "d MMM y, HH:mm:ss", locale=_locale())
     return f"{date} UTC" if zone.key == "UTC" else date

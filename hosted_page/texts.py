@@ -6,6 +6,7 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from config.lib import clock, crypto
@@ -46,6 +47,7 @@ def count(kind: str, phone: str, *, subject: UUID, checkout_uuid: UUID, address:
     return Text.objects.create(
         kind=kind,
         phone=phone,
+        language=get_language() or settings.LANGUAGE_CODE,
         number_range=number_range,
         subject=subject,
         checkout_uuid=checkout_uuid,

@@ -5,7 +5,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.utils.functional import Promise
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from checkout import transitions
 from checkout.models import Checkout
@@ -15,7 +18,9 @@ from hosted_page import summary
 from payments import money, operations
 from payments.models import Operation
 
-SHOWN_RELEASE = "Your bank may still show it for a few days. It is not a charge and goes away by itself."
+SHOWN_RELEASE = gettext_lazy(
+    "Your bank may still show it for a few days. It is not a charge and goes away by itself."
+)
 FRESH = timedelta(seconds=20)
 
 
@@ -27,7 +32,7 @@ class Truth:
     heading: str
     paragraphs: list[str]
     place: str = ""
-    note: str = ""
+    note: str | Promise = ""
     live: bool = False
     countdown: dict[str, Any] | None = None
     auto_return: bool = False
@@ -56,7 +61,7 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> Truth | None:
         case Status.EXPIRED:
             return Truth(
                 "expired",
-                "This order has expired",
+                _("This order has expired"),
                 [_nothing_paid(checkout)],
                 place="card",
             )
@@ -72,21 +77,21 @@ def _with_the_bank(operation: Operation, now: datetime, is_lead: bool) -> Truth:
     elif transitions.may_use_another_card(operation, now):
         shown = _silent(is_lead)
     else:
-        words = "Please don’t pay again. This takes up to a minute."
-        return Truth("checking", "Checking with your bank", [words], live=True)
+        words = _("Please don’t pay again. This takes up to a minute.")
+        return Truth("checking", _("Checking with your bank"), [words], live=True)
     shown.may_change_card = is_lead
     return shown
 
 
 def _asked(is_lead: bool) -> Truth:
-    asked = "Your bank wants to be sure that this is you."
+    asked = _("Your bank wants to be sure that this is you.")
     if not is_lead:
-        asked = "The bank is asking the person who pays."
-    words = f"{asked} Nothing is held or taken until it has the answer."
+        asked = _("The bank is asking the person who pays.")
+    nothing = _("Nothing is held or taken until it has the answer.")
     return Truth(
         "confirm",
-        "Confirm with your bank" if is_lead else "Not confirmed yet",
-        [words],
+        _("Confirm with your bank") if is_lead else _("Not confirmed yet"),
+        [f"{asked} {nothing}"],
         place="card",
         live=True,
     )
@@ -94,23 +99,24 @@ def _asked(is_lead: bool) -> Truth:
 
 def _silent(is_lead: bool) -> Truth:
     """What the bank may hold becomes the hold while nobody pays with another card, and is released otherwise."""
-    words = ["Nothing is taken. This page shows the answer when it comes."]
+    words = [_("Nothing is taken. This page shows the answer when it comes.")]
     if is_lead:
-        words.append("You need not wait. If you use another card, whatever is held on this one is released.")
-    return Truth("silent", "Your bank has not answered", words, live=True)
+        words.append(
+            _("You need not wait. If you use another card, whatever is held on this one is released.")
+        )
+    return Truth("silent", _("Your bank has not answered"), words, live=True)
 
 
 def _held(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:
-    shop = checkout.merchant.name
     set_aside = format_html(
-        "<strong>{}</strong> is set aside on {}. {} is checking your order.",
-        _amount(checkout),
-        _card(checkout, is_lead),
-        shop,
+        _("<strong>{amount}</strong> is set aside on {card}. {shop} is checking your order."),
+        amount=_amount(checkout),
+        card=_card(checkout, is_lead),
+        shop=checkout.merchant.name,
     )
     return Truth(
         "held",
-        "Held, not taken yet",
+        _("Held, not taken yet"),
         [set_aside],
         place="hold",
         live=True,
@@ -121,21 +127,24 @@ def _held(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:
 def _in_doubt(checkout: Checkout, is_lead: bool) -> Truth:
     """The shop has asked for the money, and the bank has not said yet what came of it."""
     asked = format_html(
-        "<strong>{}</strong> is set aside on {}. {} has asked for it, and the bank has not answered yet.",
-        _amount(checkout),
-        _card(checkout, is_lead),
-        checkout.merchant.name,
+        _(
+            "<strong>{amount}</strong> is set aside on {card}."
+            " {shop} has asked for it, and the bank has not answered yet."
+        ),
+        amount=_amount(checkout),
+        card=_card(checkout, is_lead),
+        shop=checkout.merchant.name,
     )
-    words = [asked, "Please don’t pay again."]
-    return Truth("asking", "Waiting for the bank", words, place="hold", live=True)
+    words = [asked, _("Please don’t pay again.")]
+    return Truth("asking", _("Waiting for the bank"), words, place="hold", live=True)
 
 
 def _nothing_paid(checkout: Checkout) -> str:
     """What may be said of an order that ended unpaid: a card that was given up may be held for a moment yet."""
     given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
     if given_up.exists():
-        return "You paid nothing. Whatever your bank may still hold is released."
-    return "You paid nothing, and nothing is held on any card."
+        return _("You paid nothing. Whatever your bank may still hold is released.")
+    return _("You paid nothing, and nothing is held on any card.")
 
 
 def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
@@ -155,21 +164,21 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:
     at = checkout.captured_at or now
     zone = summary.zone_of(checkout)
     took = format_html(
-        "{} took <strong>{}</strong> from {} at {}.",
-        checkout.merchant.name,
-        _amount(checkout),
-        _card(checkout, is_lead),
-        summary.clock_time(at, zone),
+        _("{shop} took <strong>{amount}</strong> from {card} at {time}."),
+        shop=checkout.merchant.name,
+        amount=_amount(checkout),
+        card=_card(checkout, is_lead),
+        time=summary.clock_time(at, zone),
     )
     receipt = [
-        {"label": "Order", "value": checkout.merchant_order_id},
-        {"label": "Paid", "value": summary.full_time(at, zone)},
-        {"label": "Card", "value": _card(checkout, is_lead).removeprefix("your ")},
+        {"label": _("Order"), "value": checkout.merchant_order_id},
+        {"label": _("Paid"), "value": summary.full_time(at, zone)},
+        {"label": _("Card"), "value": _card_name(checkout)},
     ]
     fresh = is_lead and now - at < FRESH and not checkout.payment_requests.exists()
     return Truth(
         "confirmed",
-        "Confirmed and paid.",
+        _("Confirmed and paid."),
         [took],
         place="shop",
         auto_return=fresh,
@@ -180,26 +189,28 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:
 def _voided(checkout: Checkout, is_lead: bool) -> Truth:
     shop = checkout.merchant.name
     if checkout.authorized_at is None:
-        words = [f"{shop} has cancelled this order. {_nothing_paid(checkout)}"]
-        return Truth("cancelled", "Cancelled by the shop", words, place="card")
+        why = _("{shop} has cancelled this order.").format(shop=shop)
+        words = [f"{why} {_nothing_paid(checkout)}"]
+        return Truth("cancelled", _("Cancelled by the shop"), words, place="card")
     if checkout.void_reason == VoidReason.MERCHANT_CANCEL:
-        words = [
-            f"{shop} has cancelled this order. {_amount(checkout)} is no longer held on {_card(checkout, is_lead)}."
-        ]
+        why = _("{shop} has cancelled this order.")
     else:
-        words = [
-            f"{shop} did not confirm in time. {_amount(checkout)} is no longer held on {_card(checkout, is_lead)}."
-        ]
-    return Truth("released", "Released. Nothing was taken.", words, place="card", note=SHOWN_RELEASE)
+        why = _("{shop} did not confirm in time.")
+    released = _("{amount} is no longer held on {card}.")
+    released = released.format(amount=_amount(checkout), card=_card(checkout, is_lead))
+    words = [f"{why.format(shop=shop)} {released}"]
+    return Truth("released", _("Released. Nothing was taken."), words, place="card", note=SHOWN_RELEASE)
 
 
 def _refund(checkout: Checkout, is_lead: bool) -> Truth:
     amount, card, shop = _amount(checkout), _card(checkout, is_lead), checkout.merchant.name
     if checkout.status == Status.REFUNDING:
-        words = [f"{shop} is giving back {amount}. It goes to {card}."]
-        return Truth("refunding", "Your money is going back", words, place="shop", live=True)
-    words = [f"{shop} gave back {amount}. It went to {card}; your bank may take a few days to show it."]
-    return Truth("refunded", "Refunded", words, place="card")
+        going = _("{shop} is giving back {amount}. It goes to {card}.")
+        words = [going.format(shop=shop, amount=amount, card=card)]
+        return Truth("refunding", _("Your money is going back"), words, place="shop", live=True)
+    gone = _("{shop} gave back {amount}. It went to {card}; your bank may take a few days to show it.")
+    words = [gone.format(shop=shop, amount=amount, card=card)]
+    return Truth("refunded", _("Refunded"), words, place="card")
 
 
 def _amount(checkout: Checkout) -> str:
@@ -209,5 +220,12 @@ def _amount(checkout: Checkout) -> str:
 def _card(checkout: Checkout, is_lead: bool) -> str:
     payment = checkout.payment
     if payment is None or not is_lead:
-        return "the card"
-    return f"your {payment.card_brand} ending {payment.card_last4}"
+        return _("the card")
+    return _("your {brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
+
+
+def _card_name(checkout: Checkout) -> str:
+    payment = checkout.payment
+    if payment is None:
+        return ""
+    return _("{brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)

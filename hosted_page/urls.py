@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hosted_page import card, mate, views
+from hosted_page import card, language, mate, views
 
 urlpatterns = [
     path("pay", views.page, name="pay"),
@@ -17,6 +17,7 @@ urlpatterns = [
     path("pay/cancel-share", views.cancel_share, name="pay_cancel_share"),
     path("pay/text-share", views.text_share, name="pay_text_share"),
     path("pay/cancel", views.cancel, name="pay_cancel"),
+    path("pay/language", language.choose, name="pay_language"),
     path("pay/share/<str:token>", mate.page, name="share"),
     path("pay/share/<str:token>/phone", mate.phone, name="share_phone"),
     path("pay/share/<str:token>/code", mate.code, name="share_code"),

@@ -132,9 +132,9 @@ def code(request: HttpRequest) -> HttpResponse:
 def _elsewhere(request: HttpRequest, visit: Visit) -> HttpResponse:
     """Somebody else has signed in since: one lead at a time."""
     context = {
-        "heading": "Somebody else is paying now",
-        "paragraphs": ["They signed in on this order after you. You have paid nothing."],
-        "link": {"href": visit.address("again"), "label": "Sign in again"},
+        "heading": _("Somebody else is paying now"),
+        "paragraphs": [_("They signed in on this order after you. You have paid nothing.")],
+        "link": {"href": visit.address("again"), "label": _("Sign in again")},
     }
     return pages.show(request, visit, "message", context)
 
@@ -188,7 +188,7 @@ def _equal_shares(checkout: Checkout) -> list[dict[str, Any]]:
     for people in range(2, splitting.most_people(checkout.amount) + 1):
         yours, each = splitting.equally(checkout.amount, people)
         more = money.display(yours - each, checkout.currency)
-        note = f"{more} more, so that it adds up" if yours != each else ""
+        note = _("{more} more, so that it adds up").format(more=more) if yours != each else ""
         shown = {
             "each": money.display(each, checkout.currency),
             "yours": money.display(yours, checkout.currency),
@@ -233,7 +233,7 @@ def text_share(request: HttpRequest) -> HttpResponse:
         number = sign_in.parse_phone(typed, visit.checkout.merchant) if typed or not share.phone else ""
         invitations.text(share.pk, phone=number, address=address.of(request))
     except sign_in.InvalidPhone:
-        error = _("Enter a mobile number, such as {example}.").format(example=steps.EXAMPLE)
+        error = steps.wrong_number(visit.checkout.merchant)
     except texts.TooManyTexts as refused:
         error = str(refused)
     except invitations.NotNow:

@@ -6,13 +6,12 @@ from uuid import UUID
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import PAID, ShareStatus, Status
 from config.lib import crypto
 from hosted_page import payer
-
-YOUR_MATE = "Your mate"
 
 
 @dataclass(frozen=True)
@@ -87,4 +86,4 @@ def at_link(token: str) -> Visit:
 
 def asker(checkout: Checkout) -> str:
     """Return the name by which mates know the lead."""
-    return (checkout.lead.name if checkout.lead else "") or YOUR_MATE
+    return (checkout.lead.name if checkout.lead else "") or _("Your mate")

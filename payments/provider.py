@@ -50,7 +50,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class CardForm:
-    """What the provider's card page needs: whose money, where to return, what to show around the fields."""
+    """What the provider's card page needs: whose money, where to return, what to show around the fields.
+
+    The page speaks the language that is active when it is asked for.
+    """
 
     subject: UUID
     return_url: str

@@ -9,8 +9,7 @@ document.addEventListener("click", async (event) => {
     return;
   }
   await navigator.clipboard.writeText(url);
-  button.textContent = "Copied";
-  document.getElementById("spoken").textContent = "Copied";
+  button.textContent = document.getElementById("spoken").textContent = button.dataset.copied;
 });
 
 function reveal() {

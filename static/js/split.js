@@ -32,6 +32,7 @@ const total = Number(own.dataset.total);
 const digits = Number(own.dataset.digits);
 const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: own.dataset.currency, minimumFractionDigits: digits, maximumFractionDigits: digits });
 const tally = own.querySelector("[data-tally]");
+const ownBar = own.querySelector("[data-own-bar]");
 
 const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
 
@@ -47,21 +48,39 @@ function add() {
   const amounts = fields.map((field) => minorUnits(field.value));
   const left = total - amounts.reduce((sum, amount) => sum + (amount || 0), 0);
   own.querySelector("[data-left]").textContent = left < 0 ? "" : shown(left);
-  const words = left < 0 ? `${shown(-left)} more than the order. Lower a share.` : amounts.some((amount) => !amount) ? "Look at the amounts." : "Adds up";
-  tally.classList.toggle("tally-off", words !== "Adds up");
+  const addsUp = left >= 0 && amounts.every(Boolean);
+  const words = left < 0 ? own.dataset.more.replace("{more}", shown(-left)) : addsUp ? own.dataset.addsUp : own.dataset.look;
+  tally.classList.toggle("tally-off", !addsUp);
   const use = tally.querySelector("use");
-  use.setAttribute("href", use.getAttribute("href").replace(/#.*/, words === "Adds up" ? "#check" : "#alert"));
+  use.setAttribute("href", use.getAttribute("href").replace(/#.*/, addsUp ? "#check" : "#alert"));
   const told = tally.querySelector("[data-tally-words]");
   if (told.textContent !== words) told.textContent = words;
+  draw(left);
+}
+
+// A part of the bar for each person, as wide as what they bear; one too thin for its letter goes without.
+function draw(left) {
+  const parts = [...own.querySelectorAll("[data-row]")].map((row) => [row.querySelector(".monogram").textContent, minorUnits(row.querySelector(".own-amount").value) || 0]);
+  ownBar.hidden = left < 0;
+  ownBar.replaceChildren(...[[ownBar.dataset.you, left], ...parts].map(([label, amount]) => {
+    const part = document.createElement("span");
+    part.textContent = label;
+    part.hidden = amount <= 0;
+    part.style.flexGrow = amount;
+    part.classList.toggle("share-bar-thin", amount / total < (label.length > 1 ? 0.14 : 0.07));
+    return part;
+  }));
 }
 
 own.addEventListener("input", (event) => {
+  if (event.target.name === "name") {
+    const row = event.target.closest("[data-row]");
+    const position = [...own.querySelectorAll("[data-row]")].indexOf(row) + 2;
+    row.querySelector(".monogram").textContent = [...event.target.value.trim()][0]?.toUpperCase() || position;
+  }
   add();
-  if (event.target.name !== "name") return;
-  const row = event.target.closest("[data-row]");
-  const position = [...own.querySelectorAll("[data-row]")].indexOf(row) + 2;
-  row.querySelector(".monogram").textContent = [...event.target.value.trim()][0]?.toUpperCase() || position;
 });
+draw(total - [...own.querySelectorAll(".own-amount")].reduce((sum, field) => sum + (minorUnits(field.value) || 0), 0));
 own.querySelector("[data-add]")?.addEventListener("click", (event) => {
   event.preventDefault();
   const rows = own.querySelectorAll("[data-row]");

@@ -29,7 +29,7 @@ function stepCountdown(now) {
   const shown = found.querySelector(".countdown-clock");
   if (shown.textContent !== words) shown.textContent = words;
   found.querySelector("progress").value = seconds;
-  if (seconds !== lastSecond && SPOKEN_SECONDS.includes(seconds)) spoken.textContent = `${seconds} seconds left`;
+  if (seconds !== lastSecond && SPOKEN_SECONDS.includes(seconds)) spoken.textContent = found.dataset.spoken.replace("{seconds}", seconds);
   lastSecond = seconds;
 }
 

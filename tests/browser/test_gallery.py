@@ -83,6 +83,7 @@ def test_a_state_reads_well(
     for width, scheme in SHOTS:
         page.set_viewport_size({"width": width, "height": 812})
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        page.evaluate("scrollTo(0, 0)")
         page.wait_for_timeout(50)
         kind = f"{language[:2]} {width} {scheme}"
         take(page, name, kind)

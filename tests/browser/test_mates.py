@@ -29,7 +29,7 @@ def test_shares_are_asked_for_paid_and_declined(
     lea.reload()
     heading(lea, "Confirmed and paid.")
     look(lea)
-    lea.click("summary:has-text('Link and QR') >> nth=0")
+    lea.click("summary:has-text('More') >> nth=0")
     look(lea)
     finns, amys = (link.get_attribute("href") or "" for link in lea.locator(".link-address").all())
 

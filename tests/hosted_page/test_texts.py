@@ -77,7 +77,7 @@ class TestAnInvitation:
         assert text == f"Lea utox asks you for £20.00, your share at {lea.checkout.merchant.name}: {link}"
 
     def test_is_told_to_the_lead(self, lea: Payer, finns: PaymentRequest) -> None:
-        assert "Text it" in words(lea.get())
+        assert ">Text</summary>" in words(lea.get())
         ask(lea, finns)
         page = words(lea.get())
         assert "Texted to" in page and "•••• 0456" in page and "You can remind them from" in page

@@ -4,34 +4,40 @@ import re
 from datetime import UTC, datetime
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from payments.providers.sandbox.cards import CARDS
 
-UNKNOWN_NUMBER = "This is not a test card. Use one from the list below."
+UNKNOWN_NUMBER = gettext_lazy("This is not a test card. Use one from the list below.")
+NOT_A_DATE = gettext_lazy("Write the date as on the card, MM/YY.")
+NOT_A_CODE = gettext_lazy("The code has 3 digits, 4 on American Express.")
 
 
 class CardForm(forms.Form):
     """A test card's number, an expiry date to come, a code of three or four digits, a name."""
 
     number = forms.CharField(
-        max_length=40, error_messages={"required": "Enter the card number.", "max_length": UNKNOWN_NUMBER}
+        max_length=40,
+        error_messages={"required": gettext_lazy("Enter the card number."), "max_length": UNKNOWN_NUMBER},
     )
     expiry = forms.CharField(
         max_length=9,
         error_messages={
-            "required": "Enter the expiry date.",
-            "max_length": "Write the date as on the card, MM/YY.",
+            "required": gettext_lazy("Enter the expiry date."),
+            "max_length": NOT_A_DATE,
         },
     )
     code = forms.CharField(
         max_length=8,
         error_messages={
-            "required": "Enter the security code.",
-            "max_length": "The code has 3 digits, 4 on American Express.",
+            "required": gettext_lazy("Enter the security code."),
+            "max_length": NOT_A_CODE,
         },
     )
     name = forms.CharField(
-        required=False, max_length=100, error_messages={"max_length": "Use at most 100 characters."}
+        required=False,
+        max_length=100,
+        error_messages={"max_length": gettext_lazy("Use at most 100 characters.")},
     )
 
     def clean_number(self) -> str:
@@ -43,14 +49,14 @@ class CardForm(forms.Form):
     def clean_expiry(self) -> str:
         found = re.fullmatch(r"(\d{1,2})\s*/?\s*(\d{2}|20\d{2})", self.cleaned_data["expiry"].strip())
         if not found or not 1 <= int(found[1]) <= 12:
-            raise forms.ValidationError("Write the date as on the card, MM/YY.")
+            raise forms.ValidationError(NOT_A_DATE)
         now = datetime.now(UTC)
         if (2000 + int(found[2]) % 100, int(found[1])) < (now.year, now.month):
-            raise forms.ValidationError("This card has expired. Use another card.")
+            raise forms.ValidationError(gettext_lazy("This card has expired. Use another card."))
         return f"{int(found[1]):02d} / {int(found[2]) % 100:02d}"
 
     def clean_code(self) -> str:
         code: str = self.cleaned_data["code"].strip()
         if not re.fullmatch(r"[0-9]{3,4}", code):
-            raise forms.ValidationError("The code has 3 digits, 4 on American Express.")
+            raise forms.ValidationError(NOT_A_CODE)
         return code

@@ -1,0 +1,108 @@
+"""`make messages`: collects what the payer's pages say, and compiles what it is called in other languages.
+
+The catalogue is config/locale/<language>/LC_MESSAGES/django.po; a new message stands there untranslated until
+somebody has written it, and the tests fail until then.
+"""
+
+import io
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import DEFAULT_KEYWORDS, extract
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+from django.utils.translation.template import templatize
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCALES = ROOT / "config" / "locale"
+CODE = ("hosted_page", "payments/providers/sandbox")
+PAGES = ("templates/*.html", "templates/hosted_page/*.html", "templates/bank/*.html")
+KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "ngettext_lazy": (1, 2)}
+WIDTH = 110
+NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)  # the same words are the same bytes, whenever they are compiled
+UNSAID = tuple(
+    f'"{name}'.encode()
+    for name in ("Project", "Report", "POT-", "PO-", "Last-", "Language-Team", "Generated")
+)
+
+
+def main() -> None:
+    """Bring each catalogue up to date; says what is not translated yet."""
+    template = collect()
+    for folder in sorted(LOCALES.iterdir()):
+        known = read(folder.name)
+        known.update(template, no_fuzzy_matching=True)
+        known.obsolete.clear()
+        path(folder.name).write_bytes(written(known))
+        path(folder.name).with_suffix(".mo").write_bytes(compiled(read(folder.name)))
+        for message in missing(known):
+            print(f"{folder.name}: {message!r} is not translated yet", file=sys.stderr)
+
+
+def collect() -> Catalog:
+    """Return every message of the payer's pages, untranslated."""
+    found = Catalog(project="checkout", version="1", msgid_bugs_address="", fuzzy=False)
+    for messages, context in _messages():
+        found.add(messages, context=context)
+    return found
+
+
+def _messages() -> Iterator[tuple[str | tuple[str, ...], str | None]]:
+    for file in sorted(file for folder in CODE for file in (ROOT / folder).glob("*.py")):
+        yield from _of(file.read_text())
+    for file in sorted(file for pattern in PAGES for file in ROOT.glob(pattern)):
+        yield from _of(templatize(file.read_text(), origin=str(file)))
+
+
+def _of(code: str) -> Iterator[tuple[str | tuple[str, ...], str | None]]:
+    for _, messages, _, context in extract("python", io.BytesIO(code.encode()), keywords=KEYWORDS):
+        yield messages, context
+
+
+def path(language: str) -> Path:
+    """Return where a language's catalogue lies."""
+    return LOCALES / language / "LC_MESSAGES" / "django.po"
+
+
+def read(language: str) -> Catalog:
+    """Return a language's catalogue as it lies there."""
+    with path(language).open("rb") as file:
+        catalogue = read_po(file, locale=language)
+    catalogue.creation_date = catalogue.revision_date = NO_DATE
+    return catalogue
+
+
+def missing(catalogue: Catalog) -> list[str]:
+    """Return the messages without a translation."""
+    return [str(message.id) for message in catalogue if message.id and not all(forms(message))]
+
+
+def forms(message: Message) -> list[str]:
+    """Return a message's translations: one, or one for each number that the language tells apart."""
+    return (
+        [message.string]
+        if isinstance(message.string, str)
+        else [str(form) for form in message.string or [""]]
+    )
+
+
+def written(catalogue: Catalog) -> bytes:
+    """Return the catalogue as text, without dates and line numbers: they would change with every line of code."""
+    file = io.BytesIO()
+    write_po(file, catalogue, width=WIDTH, no_location=True, omit_header=False, sort_output=True)
+    lines = file.getvalue().splitlines(keepends=True)
+    return b"".join(line for line in lines if not line.startswith(UNSAID))
+
+
+def compiled(catalogue: Catalog) -> bytes:
+    """Return the catalogue as gettext reads it."""
+    file = io.BytesIO()
+    write_mo(file, catalogue)
+    return file.getvalue()
+
+
+if __name__ == "__main__":
+    main()

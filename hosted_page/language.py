@@ -1,0 +1,53 @@
+"""The payer's language: the browser's, until they choose another at the foot of a page."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_POST
+
+PAGES = ("/pay", "/bank/card/", "/bank/challenge/")  # everything else, the API first of all, is in English
+A_YEAR = 365 * 86_400
+
+
+class LanguageMiddleware:
+    """Answers at the payer's pages in their language."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith(PAGES):
+            return self._get_response(request)
+        language = translation.get_language_from_request(request)
+        with translation.override(language):
+            response = self._get_response(request)
+        response.headers.setdefault("Content-Language", language)
+        patch_vary_headers(response, ("Accept-Language", "Cookie"))
+        return response
+
+
+def others() -> list[tuple[str, str]]:
+    """Return the languages that are not spoken now, each by its code and its own name."""
+    spoken = translation.get_language()
+    return [(code, name) for code, name in settings.LANGUAGES if code != spoken]
+
+
+@require_POST
+def choose(request: HttpRequest) -> HttpResponse:
+    """Keep the language that was chosen, and go back to the page."""
+    wanted, back = request.POST.get("language", ""), request.POST.get("next", "")
+    if wanted not in dict(settings.LANGUAGES) or not back.startswith("/pay") or "\\" in back:
+        return HttpResponseBadRequest()
+    response = HttpResponseRedirect(back, status=303)
+    response.set_cookie(
+        settings.LANGUAGE_COOKIE_NAME,
+        wanted,
+        max_age=A_YEAR,
+        secure=not settings.LOCAL,
+        httponly=True,
+        samesite="Lax",
+    )
+    return response

@@ -1,0 +1,111 @@
+import re
+
+import pytest
+from django.test import Client
+
+from checkout.models import Checkout
+from config.local import messages
+from hosted_page.models import Text
+from tests.conftest import Api
+from tests.hosted_page.test_pages import PHONE, Payer, words
+
+FRENCH = {"accept-language": "fr-CA,fr;q=0.9,en;q=0.5"}
+PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}|</?\w+[^>]*>")
+
+
+class TestTheCatalogue:
+    def test_holds_every_word_of_the_pages_and_no_other(self) -> None:
+        french = messages.read("fr")
+        said = {(message.id, message.context) for message in messages.collect() if message.id}
+        assert {(message.id, message.context) for message in french if message.id} == said, "make messages"
+        assert messages.missing(french) == []
+
+    def test_is_compiled_as_it_is_written(self) -> None:
+        compiled = messages.path("fr").with_suffix(".mo").read_bytes()
+        assert compiled == messages.compiled(messages.read("fr")), "make messages"
+
+    def test_keeps_every_name_and_tag(self) -> None:
+        for message in messages.read("fr"):
+            said = message.id if isinstance(message.id, str) else message.id[-1]
+            for form in messages.forms(message) if said else []:
+                assert sorted(PLACEHOLDER.findall(form)) == sorted(PLACEHOLDER.findall(said)), said
+                assert '"' not in PLACEHOLDER.sub("", form), "it may stand in an attribute"
+
+    def test_finds_what_is_new(self) -> None:
+        catalogue = messages.read("fr")
+        catalogue.add("Not translated")
+        assert messages.missing(catalogue) == ["Not translated"]
+
+
+@pytest.mark.django_db
+class TestThePage:
+    def test_speaks_the_browsers_language(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        lea.client = Client(headers=FRENCH)
+        page = lea.get()
+        assert 'lang="fr"' in words(page) and "Votre numéro de mobile" in words(page)
+        assert "90,00\N{NO-BREAK SPACE}£" in words(page)
+        assert page["Content-Language"] == "fr" and "Accept-Language" in page["Vary"]
+
+    @pytest.mark.parametrize("accepted", ["de", "", "en-US", "*", "x" * 600, "fr;q=zzz"])
+    def test_speaks_english_to_everybody_else(self, unpaid: Checkout, accepted: str) -> None:
+        lea = Payer(unpaid)
+        lea.client = Client(headers={"accept-language": accepted})
+        assert "Your mobile number" in words(lea.get())
+
+    def test_stays_with_the_language_that_was_chosen(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        here = f"/pay?id={unpaid.pk}"
+        assert "Français</button>" in words(lea.get())
+        chosen = lea.client.post("/pay/language", {"language": "fr", "next": here})
+        assert (chosen.status_code, chosen["Location"]) == (303, here)
+        page = words(lea.get())
+        assert "Votre numéro de mobile" in page and "English</button>" in page
+        back = lea.post("/phone", phone="12")
+        assert "Saisissez un numéro de mobile" in words(back)
+        lea.client.post("/pay/language", {"language": "en-gb", "next": here})
+        assert "Your mobile number" in words(lea.get())
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"language": "tlh", "next": "/pay"},
+            {"language": "fr", "next": "https://evil.example/pay"},
+            {"language": "fr", "next": "//evil.example/pay"},
+            {"language": "fr", "next": "/pay\\evil"},
+            {"language": "fr"},
+            {},
+        ],
+    )
+    def test_takes_no_other_language_and_leads_nowhere_else(self, fields: dict[str, str]) -> None:
+        refused = Client().post("/pay/language", fields)
+        assert refused.status_code == 400 and "language" not in refused.cookies
+
+    def test_asks_for_the_card_in_it_too(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        lea.client = Client(headers=FRENCH)
+        lea.sign_in()
+        lea.post("/split", split="all")
+        card = lea.client.get(lea.get("/card")["Location"])
+        assert "Payer par carte" in words(card) and "Payer 90,00" in words(card)
+        refused = lea.client.post(card.request["PATH_INFO"], {"number": "1"})
+        assert "Ce n’est pas une carte de test." in words(refused)
+
+    def test_counts_the_tries_in_it(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        lea.client = Client(headers=FRENCH)
+        lea.post("/phone", phone=PHONE)
+        wrong = "000000" if lea.code() != "000000" else "111111"
+        assert "Il vous reste 4 essais." in words(lea.post("/code", code=wrong))
+        assert Text.objects.get().language == "fr"
+
+    def test_says_in_it_that_there_is_nothing(self) -> None:
+        assert "Rien à cette adresse" in words(Client(headers=FRENCH).get("/pay?id=x"))
+
+
+@pytest.mark.django_db
+def test_the_api_and_the_docs_speak_english(unpaid: Checkout, api: Api) -> None:
+    assert "Votre numéro" in words(Client(headers=FRENCH).get(f"/pay?id={unpaid.pk}"))
+    refused = api.get("checkouts/x", **FRENCH)
+    assert refused.json()["error"]["message"].startswith("There is no such")
+    assert 'lang="en-gb"' in words(Client(headers=FRENCH).get("/api/docs"))
