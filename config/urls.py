@@ -38,7 +38,11 @@ def api_not_found(request: HttpRequest) -> HttpResponse:
     return errors.json_answer("not_found")
 
 
-merchant_api = [path("", include("checkout.api.urls")), path("", include("webhooks.api.urls"))]
+merchant_api = [
+    path("", include("checkout.api.urls")),
+    path("", include("webhooks.api.urls")),
+    path("", include("hosted_page.api_urls")),
+]
 
 urlpatterns = [
     path("livez", health.livez),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
 from checkout.models import Customer
@@ -27,17 +27,25 @@ def on(request: HttpRequest, visit: Visit) -> dict[str, Any] | None:
     }
 
 
-def take(request: HttpRequest, visit: Visit) -> dict[str, str]:
-    """Take a tick; return what is wrong with it, and what was typed, or nothing."""
+def saved(path: str) -> HttpResponseRedirect:
+    """Go back to a page of nothing but the box, which says so."""
+    return HttpResponseRedirect(f"{path}?{SAVED}=1", status=303)
+
+
+def take(request: HttpRequest, visit: Visit, placement: str = "") -> dict[str, str]:
+    """Take a tick; return what is wrong with it, and what was typed, or nothing.
+
+    Without a `placement` it stands on the success page, or at the pay link of a share.
+    """
     typed = request.POST.get("email", "")[: opt_in.MOST_EMAIL]
     if request.POST.get("opt_in") != "yes":
         return {"error_box": _("Tick the box first, or leave it: it is not needed."), "email": typed}
     try:
         email = opt_in.parse_email(request.POST.get("email", ""))
-        person = _person(request, visit)
-        placement = OptIn.Placement.PAY_LINK if visit.share else OptIn.Placement.SUCCESS_PAGE
+        person = None if placement else _person(request, visit)
+        own = OptIn.Placement.PAY_LINK if visit.share else OptIn.Placement.SUCCESS_PAGE
         text = opt_in.shown(visit.checkout.merchant, request.POST.get("version", ""))
-        opt_in.tick(visit, person=person, email=email, placement=placement, text=text)
+        opt_in.tick(visit, person=person, email=email, placement=placement or own, text=text)
     except opt_in.InvalidEmail:
         return {"error": _("Enter an e-mail address, such as lea@example.com."), "email": typed}
     except opt_in.TooManyTicks:

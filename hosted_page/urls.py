@@ -1,6 +1,6 @@
 from django.urls import path
 
-from hosted_page import card, language, mate, views
+from hosted_page import card, language, mate, opt_in_link, views
 
 urlpatterns = [
     path("pay", views.page, name="pay"),
@@ -18,6 +18,7 @@ urlpatterns = [
     path("pay/text-share", views.text_share, name="pay_text_share"),
     path("pay/cancel", views.cancel, name="pay_cancel"),
     path("pay/language", language.choose, name="pay_language"),
+    path("pay/offers/<str:token>", opt_in_link.page, name="opt_in_link"),
     path("pay/share/<str:token>", mate.page, name="share"),
     path("pay/share/<str:token>/phone", mate.phone, name="share_phone"),
     path("pay/share/<str:token>/code", mate.code, name="share_code"),

@@ -16,6 +16,7 @@ TAGS = {
     "Token": "The one call without a token. Its answers follow RFC 6749, not the envelopes of the merchant API.",
     "Checkouts": "From the order to the money, and back.",
     "Webhooks": "Where your events go, and how they fared.",
+    "Marketing": "Ask the customers of an order whether they want to hear from you.",
     "Sandbox": "What a customer and the time do, for tests without a browser. In the sandbox alone; the calls "
     "take no `Idempotency-Key`. Any other card number is refused; any expiry in the future and any code will do.",
     "Events": "What we send to your endpoint, always in the same envelope.",

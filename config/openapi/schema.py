@@ -14,6 +14,7 @@ from rest_framework.serializers import ListField
 from rest_framework.views import APIView
 
 import checkout.api.endpoints
+import hosted_page.opt_in_api
 import hosted_page.sandbox_endpoints
 import webhooks.api.endpoints
 from checkout.api.answers import ALWAYS, SOMETIMES
@@ -25,6 +26,7 @@ Schema = dict[str, Any]
 TABLES = {
     "Checkouts": checkout.api.endpoints.ENDPOINTS,
     "Webhooks": webhooks.api.endpoints.ENDPOINTS,
+    "Marketing": hosted_page.opt_in_api.ENDPOINTS,
     "Sandbox": hosted_page.sandbox_endpoints.ENDPOINTS,
 }
 ENDPOINTS = {key: endpoint for table in TABLES.values() for key, endpoint in table.items()}

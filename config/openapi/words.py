@@ -96,6 +96,7 @@ WORDS = {
     "opted_in_at": "When the box was ticked.",
     "placement": "Where the box stood.",
     "text_version": "Which wording was shown.",
+    "OptInLink.url": "Where the box stands; null while you have opt-in off.",
     # Sandbox
     "card": "A test card.",
     "PayRequest.phone": "The customer's mobile number.",
@@ -114,6 +115,7 @@ WORDS = {
     "query.created_before": "Only what was created before this time.",
     "query.updated_after": "Only what has changed after this time.",
     "query.limit": "How many a page.",
+    "query.placement": "Where the link will stand.",
     "query.cursor": "`next_cursor` of the page before.",
     "query.event_type": "Only events of this type.",
     "query.event_id": "Only attempts of this event.",

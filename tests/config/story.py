@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from checkout import tasks
 from config.openapi.examples import BASE
+from payments.models import Merchant
 from tests import factories
 from tests.conftest import Api
 from webhooks import delivery, outbox
@@ -69,6 +70,7 @@ OPT_IN = {
 }
 # What differs in every run, and what stands for it in a comparison; secrets are never kept.
 VOLATILE = (
+    (r"/pay/offers/[\w:-]+", "/pay/offers/TOKEN"),
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
     (r"client_[0-9a-f]{24}", "CLIENT"),
@@ -193,6 +195,8 @@ class Story:
         self.call("sandbox_pay", "POST", f"{helper}/pay", {"shares": [{"name": "Finn", "amount": 2250}]})
         self.call("", "POST", f"checkouts/{shared}/capture", {})
         self.call("sandbox_pay_share", "POST", f"{helper}/pay-share", {"card": "5555555555554444"})
+        Merchant.objects.filter(pk=self.api.merchant.pk).update(opt_in_enabled=True)
+        self.call("read_opt_in_link", "GET", f"checkouts/{shared}/opt-in-link?placement=email_link")
         self.call("sandbox_opt_in", "POST", f"{helper}/opt-in", {"email": "lea@example.com"})
 
     def _refuse(self, refunded: str) -> None:

@@ -1,13 +1,17 @@
 import json
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.test import Client
 
 from checkout import transitions
 from checkout.models import Checkout, MerchantCustomer
-from hosted_page import opt_in
+from hosted_page import opt_in, opt_in_link
 from hosted_page.models import OptIn, OptInText
 from payments.models import Merchant
 from tests.conftest import Api
@@ -50,6 +54,73 @@ def told() -> list[dict[str, Any]]:
     """The data of every event about a tick, the oldest first."""
     events = Event.objects.filter(type="marketing.opted_in").order_by("pk")
     return [json.loads(plain(event.type, bytes(event.body)))["data"] for event in events]
+
+
+class TestALink:
+    """In a mail or an app of the merchant's."""
+
+    def link(self, api: Api, lea: Payer, query: str = "?placement=email_link") -> Any:
+        return api.get(f"checkouts/{lea.checkout.pk}/opt-in-link{query}").json()
+
+    @pytest.fixture
+    def path(self, api: Api, lea: Payer) -> str:
+        url: str = self.link(api, lea)["data"]["url"]
+        return urlsplit(url).path
+
+    def test_shows_the_box_unticked_and_takes_a_tick(self, path: str, lea: Payer) -> None:
+        page = Client().get(path)
+        assert "Hear from" in words(page) and 'name="opt_in" value="yes">' in words(page)
+        assert "Not needed to pay" not in words(page)
+        saved = Client().post(path, TICKED)
+        assert (saved.status_code, saved["Location"]) == (303, f"{path}?saved=1")
+        assert "Saved. You can stop any time." in words(Client().get(saved["Location"]))
+        [data] = told()
+        assert data["opt_in"]["placement"] == "email_link" and data["subject"] == "lead"
+        assert data["order"]["checkout_uuid"] == str(lea.checkout.pk)
+        assert data["customer"] == {"name": None, "email": "lea@example.com", "phone": None}
+        assert data["opt_in"]["sms_marketing"] is None
+
+    def test_tells_no_number_also_where_the_lead_is_signed_in(self, path: str, lea: Payer) -> None:
+        lea.client.post(path, TICKED)
+        assert told()[-1]["customer"]["phone"] is None
+
+    def test_says_what_is_wrong_with_an_address(self, path: str) -> None:
+        refused = Client().post(path, TICKED | {"email": "lea@"})
+        assert refused.status_code == 422 and "Enter an e-mail address" in words(refused)
+        assert told() == []
+
+    @pytest.mark.parametrize("placement", ["app", "other"])
+    def test_says_where_it_stood(self, api: Api, lea: Payer, placement: str) -> None:
+        url = self.link(api, lea, f"?placement={placement}")["data"]["url"]
+        Client().post(urlsplit(url).path, TICKED)
+        assert told()[-1]["opt_in"]["placement"] == placement
+
+    @pytest.mark.parametrize("placement", ["success_page", "pay_link", "mail", ""])
+    def test_stands_nowhere_else(self, api: Api, lea: Payer, placement: str) -> None:
+        refused = api.get(f"checkouts/{lea.checkout.pk}/opt-in-link?placement={placement}")
+        assert refused.status_code == 422 and refused.json()["error"]["param"] == "placement"
+
+    def test_is_no_other_merchants(self, rival_api: Api, lea: Payer) -> None:
+        assert rival_api.get(f"checkouts/{lea.checkout.pk}/opt-in-link").status_code == 404
+
+    @pytest.mark.parametrize("change", [lambda path: path[:-1], lambda path: path.replace(":", ".", 1)])
+    def test_that_was_changed_is_none(self, path: str, change: Callable[[str], str]) -> None:
+        assert Client().get(change(path)).status_code == 404
+        assert Client().post(change(path), TICKED).status_code == 404
+
+    def test_that_is_too_old_is_none(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(opt_in_link, "LIFE", timedelta(0))
+        assert Client().get(path).status_code == 404
+
+    def test_of_a_merchant_who_has_it_off_offers_nothing(
+        self, api: Api, path: str, lea: Payer, shop: Merchant
+    ) -> None:
+        shop.opt_in_enabled = False
+        shop.save()
+        assert self.link(api, lea)["data"] == {"url": None, "placement": "email_link"}
+        assert "There is nothing to sign up for" in words(Client().get(path))
+        Client().post(path, TICKED)
+        assert told() == []
 
 
 class TestTheLead:

@@ -1,0 +1,59 @@
+"""The merchant API's call for opt-in links."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from checkout.models import Checkout
+from config.lib.endpoint import Answer, Endpoint, Endpoints
+from hosted_page import opt_in_link
+from hosted_page.models import OptIn
+from payments.cause import caller_of
+
+
+class OptInLinkQuery(serializers.Serializer[Any]):
+    """Where the link will stand."""
+
+    placement = serializers.ChoiceField(
+        [(placement.value, placement.value) for placement in opt_in_link.PLACEMENTS],
+        default=OptIn.Placement.EMAIL_LINK.value,
+    )
+
+
+class OptInLinkOut(serializers.Serializer[Any]):
+    """A link for one order."""
+
+    url = serializers.URLField(allow_null=True)
+    placement = serializers.CharField()
+
+
+class OptInLink(APIView):
+    """Makes the signed link that a merchant's mail or app carries."""
+
+    scopes = {"GET": "checkouts:read"}
+
+    def get(self, request: Request, checkout_uuid: UUID) -> Response:
+        asked = OptInLinkQuery(data=request.query_params.dict())
+        asked.is_valid(raise_exception=True)
+        merchant = caller_of(request).merchant
+        checkout = Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
+        placement = asked.validated_data["placement"]
+        url = opt_in_link.url(checkout, placement) if merchant.opt_in_enabled else None
+        return Response({"data": {"url": url, "placement": placement}})
+
+
+ENDPOINTS: Endpoints = {
+    (OptInLink, "GET"): Endpoint(
+        "read_opt_in_link",
+        "Get a link to your opt-in box",
+        "For the mail or the app in which you tell a customer about their order: the link opens a page with your "
+        "marketing box, and each tick is told by `marketing.opted_in` with this `placement`. It works for 90 "
+        "days. `url` is null while you have opt-in off.",
+        {200: Answer("The link.", OptInLinkOut)},
+        query=OptInLinkQuery,
+    )
+}
