@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCALES = ROOT / "config" / "locale"
 CODE = ("hosted_page", "payments/providers/sandbox")
 PAGES = ("templates/*.html", "templates/hosted_page/*.html", "templates/bank/*.html")
-KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "ngettext_lazy": (1, 2)}
+KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "gettext_noop": None, "ngettext_lazy": (1, 2)}
 WIDTH = 110
 NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)  # the same words are the same bytes, whenever they are compiled
 UNSAID = tuple(

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from django.utils.translation import gettext_noop
+
 
 class TestCard(NamedTuple):
     """A card number, its fate in words, and what makes the bank do it."""
@@ -32,23 +34,47 @@ class TestCard(NamedTuple):
 
 
 _TABLE = (
-    TestCard("4242424242424242", "Visa", "approved"),
-    TestCard("5555555555554444", "Mastercard", "approved"),
-    TestCard("378282246310005", "American Express", "approved"),
-    TestCard("4000000000000002", "Visa", "declined", decline_reason="declined"),
-    TestCard("4000000000009995", "Visa", "declined: too little money", decline_reason="insufficient_funds"),
-    TestCard("4000000000000069", "Visa", "declined: the card has expired", decline_reason="expired_card"),
-    TestCard("4000002500003155", "Visa", "the bank asks you to confirm first", asks_payer=True),
-    TestCard("4000000000005126", "Visa", "approved, but a refund fails later", refund_fails=True),
-    TestCard("4000000000000341", "Visa", "approved slowly: each step takes 2 s", seconds_a_call=2),
-    TestCard("4000000000006975", "Visa", "captured, but the answer is lost", loses_capture_answer=True),
+    TestCard("4242424242424242", "Visa", gettext_noop("approved")),
+    TestCard("5555555555554444", "Mastercard", gettext_noop("approved")),
+    TestCard("378282246310005", "American Express", gettext_noop("approved")),
+    TestCard("4000000000000002", "Visa", gettext_noop("declined"), decline_reason="declined"),
+    TestCard(
+        "4000000000009995",
+        "Visa",
+        gettext_noop("declined: too little money"),
+        decline_reason="insufficient_funds",
+    ),
+    TestCard(
+        "4000000000000069",
+        "Visa",
+        gettext_noop("declined: the card has expired"),
+        decline_reason="expired_card",
+    ),
+    TestCard("4000002500003155", "Visa", gettext_noop("the bank asks you to confirm first"), asks_payer=True),
+    TestCard(
+        "4000000000005126", "Visa", gettext_noop("approved, but a refund fails later"), refund_fails=True
+    ),
+    TestCard(
+        "4000000000000341", "Visa", gettext_noop("approved slowly: each step takes 2 s"), seconds_a_call=2
+    ),
+    TestCard(
+        "4000000000006975",
+        "Visa",
+        gettext_noop("captured, but the answer is lost"),
+        loses_capture_answer=True,
+    ),
     TestCard(
         "4000000000006983",
         "Visa",
-        "no capture arrives: the hold ends after 2 min",
+        gettext_noop("no capture arrives: the hold ends after 2 min"),
         gets_no_capture=True,
     ),
-    TestCard("4000000000008013", "Visa", "approved, but its release fails ten times first", void_failures=10),
+    TestCard(
+        "4000000000008013",
+        "Visa",
+        gettext_noop("approved, but its release fails ten times first"),
+        void_failures=10,
+    ),
 )
 CARDS = {card.number: card for card in _TABLE}
 BY_LAST4 = {card.last4: card for card in _TABLE}  # all the bank may keep of a number, and enough to know it

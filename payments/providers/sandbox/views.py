@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
@@ -55,7 +56,7 @@ def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
         **session.page,
         "errors": errors,
         "values": {name: form[name].value() or "" for name in ("expiry", "name")},
-        "test_cards": [{"number": card.spaced, "effect": card.effect} for card in CARDS.values()],
+        "test_cards": [{"number": card.spaced, "effect": _(card.effect)} for card in CARDS.values()],
     }
 
 
@@ -91,7 +92,7 @@ def _question(charge: Charge) -> dict[str, Any]:
     return {
         "shop": order.get("merchant_name", ""),
         "amount": money.display(charge.amount, charge.currency),
-        "card": f"{charge.token.brand} ending {charge.token.last4}",
+        "card": _("{brand} ending {last4}").format(brand=charge.token.brand, last4=charge.token.last4),
     }
 
 
