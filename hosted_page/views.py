@@ -52,9 +52,8 @@ def _page(
         return steps.show(request, visit)
     if not is_lead:
         return _elsewhere(request, visit)
-    if checkout.people is None:
-        return _split(request, visit)
-    return visit.go("card")
+    # a step of its own in the browser's history: back from the card leads to it
+    return visit.go("split" if checkout.people is None else "card")
 
 
 def _status(
@@ -121,9 +120,10 @@ def code(request: HttpRequest) -> HttpResponse:
     customer = steps.take_code(request, visit)
     if isinstance(customer, HttpResponse):
         return customer
-    response = visit.go()
+    is_new = customer.pk != visit.checkout.lead_id
+    response = visit.go("split" if visit.is_payable and (is_new or visit.checkout.people is None) else "")
     with contextlib.suppress(NotPayable, OperationInProgress):  # the page tells what is true
-        if customer.pk != visit.checkout.lead_id:
+        if is_new:
             sharing.join(visit.checkout.pk, customer)
         payer.remember(response, visit.subject, customer.pk)
     return response

@@ -130,7 +130,7 @@ class TestUncleanEnd:
         with held_by_another_process(folder) as (holder, _):
             assert len(living.processes_in(folder)) > 2
             holder.send_signal(how)
-            assert living.within(5, lambda: living.processes_in(folder) == [])
+            assert living.within(10, lambda: living.processes_in(folder) == [])
 
     def test_a_start_right_after_a_kill_waits_for_the_old_engines(self, folder: Path) -> None:
         with held_by_another_process(folder) as (holder, database_url):

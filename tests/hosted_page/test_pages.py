@@ -64,7 +64,7 @@ class TestTheJourney:
         lea.post("/phone", phone=PHONE)
         assert "6-digit" in words(lea.get()) and "0123" in words(lea.get())
         lea.post("/code", code=f" {lea.code()[:3]} {lea.code()[3:]}")
-        assert "Who’s in on this?" in words(lea.get())
+        assert "Who’s in on this?" in words(lea.get("/split"))
         assert lea.post("/split", split="equal", people="4").status_code == 303
         lea.checkout.refresh_from_db()
         assert [share.amount for share in lea.checkout.payment_requests.all()] == [2250] * 3
@@ -116,7 +116,7 @@ class TestTheJourney:
         finn = Payer(lea.checkout)
         finn.sign_in("07700 900456")
         assert "Somebody else is paying now" in words(lea.get())
-        assert "Who’s in on this?" in words(finn.get())
+        assert "Who’s in on this?" in words(finn.get("/split"))
 
     def test_fifteen_minutes_without_a_move_sign_out(
         self, lea: Payer, monkeypatch: pytest.MonkeyPatch

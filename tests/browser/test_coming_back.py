@@ -1,0 +1,150 @@
+"""People reload, go back, open a second tab, close it, come back, or open the link on another phone."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.order import Order
+from tests.browser.test_buying import GOOD, heading, pay
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+LEA, FINN = "07700 900501", "07700 900502"
+
+
+@pytest.fixture
+def order(service: Service) -> Iterator[Order]:
+    merchant = service.new_merchant()
+    made = Order(service, merchant, merchant.create())
+    yield made
+    service.prove_ledger()
+
+
+def sign_in(page: Page, number: str) -> None:
+    page.fill("#phone", number)
+    page.click("button.button-main")
+    enter_code(page)
+
+
+def enter_code(page: Page) -> None:
+    page.fill("#code", page.inner_text(".notice code"))
+    page.click("button.button-main")
+
+
+def test_a_reload_changes_nothing_at_any_step(order: Order, open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.goto(order.url)
+    page.reload()
+    heading(page, "Your mobile number")
+    page.fill("#phone", "07700 900503")
+    page.click("button.button-main")
+    page.reload()
+    heading(page, "Enter the 6-digit code")
+    enter_code(page)
+    page.reload()
+    heading(page, "Who’s in on this?")
+    page.check("#split-equal", force=True)
+    page.fill("#people", "3")
+    page.click("button.button-main")
+    page.reload()
+    expect(page.locator(".held-rows")).to_contain_text("Your 2 mates’ shares")
+    pay(page, GOOD)
+    heading(page, "Held, not taken yet")
+    page.reload()
+    heading(page, "Held, not taken yet")
+    order.merchant.capture(order.checkout_uuid)
+    heading(page, "Confirmed and paid.")
+    page.reload()
+    heading(page, "Confirmed and paid.")
+    assert order.charges() == ["captured"]
+
+
+def test_back_leads_to_the_step_before_and_what_is_changed_there_counts(
+    order: Order, open_page: Callable[..., Page]
+) -> None:
+    page = open_page()
+    page.goto(order.url)
+    sign_in(page, LEA)
+    page.check("#split-equal", force=True)
+    page.click("button.button-main")
+    expect(page.locator(".held-rows")).to_contain_text("Your mate’s share")
+    page.go_back()
+    heading(page, "Who’s in on this?")
+    page.check("#split-all", force=True)
+    page.click("button.button-main")
+    heading(page, "Pay by card")
+    expect(page.locator(".held-rows")).to_have_count(0)
+    pay(page, GOOD)
+    heading(page, "Held, not taken yet")
+    page.go_back()  # to the card page: what is paid is paid
+    pay(page, GOOD)
+    heading(page, "Held, not taken yet")
+    assert order.charges() == ["held"]
+
+
+def test_a_second_tab_shows_what_the_first_has_done(order: Order, open_page: Callable[..., Page]) -> None:
+    first = open_page()
+    first.goto(order.url)
+    sign_in(first, "07700 900504")
+    second = first.context.new_page()
+    second.goto(order.url)
+    heading(second, "Who’s in on this?")
+    first.click("button.button-main")
+    pay(first, GOOD)
+    heading(first, "Held, not taken yet")
+    second.click("button.button-main")  # too late: it is told what is true
+    heading(second, "Held, not taken yet")
+    assert order.charges() == ["held"]
+
+
+def test_a_tab_that_is_opened_again_later_stays_with_what_is_true(
+    order: Order, open_page: Callable[..., Page]
+) -> None:
+    page = open_page()
+    page.goto(order.url)
+    sign_in(page, "07700 900505")
+    page.click("button.button-main")
+    pay(page, GOOD)
+    heading(page, "Held, not taken yet")
+    context = page.context
+    page.close()
+    order.merchant.capture(order.checkout_uuid)
+    again = context.new_page()
+    again.goto(order.url)
+    heading(again, "Confirmed and paid.")
+    expect(again.locator("#status")).to_contain_text("Visa ending 4242")
+
+
+def test_two_taps_on_pay_are_one_payment(order: Order, open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.goto(order.url)
+    sign_in(page, "07700 900506")
+    page.click("button.button-main")
+    page.fill("#number", GOOD)
+    page.fill("#expiry", "08 / 49")
+    page.fill("[name=code]", "123")
+    page.dblclick("#pay")
+    heading(page, "Held, not taken yet")
+    order.comes_to("held")
+
+
+def test_the_link_on_another_phone(order: Order, open_page: Callable[..., Page]) -> None:
+    lea, finn = open_page(), open_page()
+    lea.goto(order.url)
+    sign_in(lea, "07700 900507")
+    finn.goto(order.url)
+    sign_in(finn, FINN)
+    heading(finn, "Who’s in on this?")
+    lea.reload()
+    heading(lea, "Somebody else is paying now")
+    finn.click("button.button-main")
+    pay(finn, GOOD)
+    heading(finn, "Held, not taken yet")
+    lea.reload()
+    heading(lea, "Held, not taken yet")
+    expect(lea.locator("#status")).not_to_contain_text("4242")
+    order.merchant.capture(order.checkout_uuid)
+    heading(lea, "Confirmed and paid.")
+    expect(lea.locator("#status")).not_to_contain_text("Receipt")
+    expect(lea.locator("[data-auto-return]")).to_have_count(0)
