@@ -1,0 +1,138 @@
+"""The page for people who see, move or print it in another way."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.order import Order
+from tests.browser.test_buying import GOOD, heading, pay
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+PLACES_TO_STAND = 60  # more than any page has
+
+
+@pytest.fixture
+def order(service: Service) -> Iterator[Order]:
+    merchant = service.new_merchant()
+    yield Order(service, merchant, merchant.create())
+
+
+def go_to(page: Page, selector: str) -> None:
+    """Press Tab until the focus stands there; it must be seen wherever it stands, and nothing may cover it."""
+    for _ in range(PLACES_TO_STAND):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement !== document.body"):
+            assert page.evaluate(IS_SEEN), page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"Tab never leads to {selector}.")
+
+
+IS_SEEN = """() => {
+  const it = document.activeElement;
+  const shown = it.matches("[type=radio]") ? document.querySelector(`label[for="${it.id}"]`) : it;
+  const box = shown.getBoundingClientRect(), style = getComputedStyle(shown);
+  const over = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  const isMarked = style.outlineStyle !== "none" || style.boxShadow !== "none";
+  const isOnTop = [it, shown].some(part => part === over || part.contains(over) || over?.contains(part));
+  return isMarked && box.width > 0 && isOnTop;
+}"""
+
+
+def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.goto(order.url)
+    go_to(page, "#phone")
+    page.keyboard.type("07700 900601")
+    page.keyboard.press("Enter")
+    heading(page, "Enter the 6-digit code")
+    page.keyboard.type(page.inner_text(".notice code"))  # the focus stands in the field
+    page.keyboard.press("Enter")
+    heading(page, "Who’s in on this?")
+    go_to(page, "[name=split]")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#split-equal")).to_be_checked()
+    go_to(page, "#people")
+    page.keyboard.press("ArrowUp")
+    go_to(page, "button.button-main")
+    page.keyboard.press("Enter")
+    heading(page, "Pay by card")
+    go_to(page, "#number")
+    page.keyboard.type(GOOD)
+    page.keyboard.press("Tab")
+    page.keyboard.type("0849")
+    page.keyboard.press("Tab")
+    page.keyboard.type("123")
+    go_to(page, "#pay")
+    page.keyboard.press("Enter")
+    heading(page, "Held, not taken yet")
+    order.merchant.capture(order.checkout_uuid)
+    heading(page, "Confirmed and paid.")
+    go_to(page, "#print")
+
+
+def test_twice_as_large_still_fits(order: Order, open_page: Callable[..., Page]) -> None:
+    """200 % on a screen of 640 pixels is 320 pixels with letters twice the size (WCAG 1.4.4, 1.4.10)."""
+    page = open_page()
+    page.set_viewport_size({"width": 640, "height": 800})
+    page.goto(order.url)
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 640
+    expect(page.locator("#phone")).to_be_visible()
+
+
+def test_colours_of_the_readers_own_leave_every_mark(order: Order, open_page: Callable[..., Page]) -> None:
+    page = open_page(forced_colors="active")
+    page.goto(order.url)
+    border = page.evaluate("getComputedStyle(document.querySelector('#phone')).borderTopStyle")
+    assert border == "solid"
+    page.fill("#phone", "07700 900602")
+    page.click("button.button-main")
+    page.fill("#code", page.inner_text(".notice code"))
+    page.click("button.button-main")
+    chosen = "getComputedStyle(document.querySelector('label[for=split-all]')).borderTopStyle"
+    assert page.evaluate(chosen) == "solid"
+    page.click("button.button-main")
+    pay(page, GOOD)
+    heading(page, "Held, not taken yet")
+    dot = "getComputedStyle(document.querySelector('[aria-current] .place-dot')).borderTopStyle"
+    assert page.evaluate(dot) == "solid"
+
+
+def test_nothing_moves_for_who_wants_no_motion(order: Order, open_page: Callable[..., Page]) -> None:
+    page = open_page(reduced_motion="reduce")
+    page.goto(order.url)
+    page.fill("#phone", "07700 900603")
+    page.click("button.button-main")
+    page.fill("#code", page.inner_text(".notice code"))
+    page.click("button.button-main")
+    page.click("button.button-main")
+    pay(page, GOOD)
+    heading(page, "Held, not taken yet")
+    page.wait_for_timeout(300)
+    running = "document.getAnimations().filter(it => it.playState === 'running').length"
+    assert page.evaluate(running) == 0
+
+
+def test_a_receipt_prints_alone(order: Order, open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.goto(order.url)
+    page.fill("#phone", "07700 900604")
+    page.click("button.button-main")
+    page.fill("#code", page.inner_text(".notice code"))
+    page.click("button.button-main")
+    page.click("button.button-main")
+    pay(page, GOOD)
+    heading(page, "Held, not taken yet")
+    order.merchant.capture(order.checkout_uuid)
+    heading(page, "Confirmed and paid.")
+    page.emulate_media(media="print", color_scheme="dark")
+    for kept in ("Acme Tickets", "£90.00", "Visa ending 4242", "Receipt", "Standing ticket"):
+        expect(page.locator("body")).to_contain_text(kept)
+    for left in ("#print", ".foot", "#return", ".opt-in"):
+        for found in page.locator(left).all():
+            expect(found).to_be_hidden()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.querySelector('.receipt dd')).color") == "rgb(0, 0, 0)"

@@ -1,0 +1,72 @@
+"""What a page costs somebody with bad reception, and whether it stands still."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.order import Order
+from tests.browser.test_buying import sign_in
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+MOST_BYTES = 60 * 1024
+MOST_BEFORE_PAINT = 4
+MOST_SHIFT = 0.02
+BLOCKING = ("Document", "Stylesheet")  # scripts are deferred, pictures are not waited for
+SHIFTS = """() => new Promise(done => {
+  let sum = 0;
+  new PerformanceObserver(list => { for (const it of list.getEntries()) sum += it.value; })
+    .observe({type: "layout-shift", buffered: true});
+  setTimeout(() => done(sum), 500);
+})"""
+
+
+@pytest.fixture
+def order(service: Service) -> Iterator[Order]:
+    merchant = service.new_merchant()
+    yield Order(service, merchant, merchant.create())
+
+
+class Wire:
+    """What goes over the wire to a page, from a cold cache."""
+
+    def __init__(self, page: Page) -> None:
+        self.kinds: dict[str, str] = {}
+        self.sizes: dict[str, int] = {}
+        session = page.context.new_cdp_session(page)
+        session.send("Network.enable")
+        session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+        session.on("Network.responseReceived", self._receive)
+        session.on("Network.loadingFinished", self._finish)
+
+    def _receive(self, event: dict[str, Any]) -> None:
+        self.kinds[event["requestId"]] = event["type"]
+
+    def _finish(self, event: dict[str, Any]) -> None:
+        self.sizes[event["requestId"]] = event["encodedDataLength"]
+
+
+def test_the_first_view_is_light(order: Order, open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    wire = Wire(page)
+    page.goto(order.url)
+    page.wait_for_load_state("networkidle")
+    assert 10_000 < sum(wire.sizes.values()) <= MOST_BYTES
+    blocking = [kind for kind in wire.kinds.values() if kind in BLOCKING]
+    assert "Document" in blocking and len(blocking) <= MOST_BEFORE_PAINT
+    scripts = page.locator("head script[src]:not([defer])")
+    assert scripts.count() == 0, "no script is waited for"
+
+
+def test_the_steps_stand_still(order: Order, open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.goto(order.url)
+    assert page.evaluate(SHIFTS) <= MOST_SHIFT
+    sign_in(page)
+    page.wait_for_selector("#split-all")
+    assert page.evaluate(SHIFTS) <= MOST_SHIFT
+    page.click("button.button-main")
+    page.wait_for_selector("#number")
+    assert page.evaluate(SHIFTS) <= MOST_SHIFT
