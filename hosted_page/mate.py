@@ -4,13 +4,13 @@ import contextlib
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
+from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from checkout import sharing
 from checkout.sharing import ShareNotOpen
 from config.lib import clock
-from hosted_page import box, card, pages, payer, share_truth, steps
+from hosted_page import box, card, links, pages, payer, share_truth, steps
 from hosted_page.truth import Truth
 from hosted_page.visit import Visit, asker, at_link
 from payments import money
@@ -71,6 +71,13 @@ def _own_link(request: HttpRequest, visit: Visit) -> HttpResponse:
         "link": {"href": Visit(visit.checkout).address(), "label": _("Go to your order")},
     }
     return pages.show(request, visit, "message", context)
+
+
+@require_safe
+@cache_control(private=True, max_age=86_400, immutable=True)
+def qr(request: HttpRequest, token: str) -> HttpResponse:
+    """Draw the link itself, for the lead to show."""
+    return HttpResponse(links.qr(at_link(token).absolute()), content_type="image/svg+xml")
 
 
 @require_POST

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Case, Max, Q, When
 from django.utils.translation import get_language, gettext_lazy
 
 from checkout.models import Customer, MerchantCustomer
@@ -38,21 +38,22 @@ def wording(merchant: Merchant) -> OptInText:
     A merchant who has written none has ours, each language's a version of its own.
     """
     language = get_language() or settings.LANGUAGE_CODE
-    theirs = OptInText.objects.filter(merchant=merchant, is_ours=False).order_by("-version")
-    newest = theirs.filter(language=language).first() or theirs.first()
-    return newest or _ours(merchant, language)
+    return _newest(merchant, language) or _ours(merchant, language)
+
+
+def _newest(merchant: Merchant, language: str) -> OptInText | None:
+    """What the merchant has written goes before ours, their language before another of theirs."""
+    known = OptInText.objects.filter(Q(is_ours=False) | Q(language=language), merchant=merchant)
+    is_other = Case(When(language=language, then=0), default=1)
+    return known.order_by("is_ours", is_other, "-version").first()
 
 
 def _ours(merchant: Merchant, language: str) -> OptInText:
-    ours = OptInText.objects.filter(merchant=merchant, language=language, is_ours=True).order_by("-version")
-    found = ours.first()
-    if found is not None:
-        return found
     with transaction.atomic():
         Merchant.objects.select_for_update().get(pk=merchant.pk)  # two pages may find none at once
         last = OptInText.objects.filter(merchant=merchant).aggregate(last=Max("version"))["last"] or 0
         text = WORDS.format(merchant=merchant.name)
-        return ours.first() or OptInText.objects.create(
+        return _newest(merchant, language) or OptInText.objects.create(
             merchant=merchant, version=last + 1, language=language, text=text, is_ours=True
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from babel.dates import format_datetime, get_timezone_location
+from django.db.models import prefetch_related_objects
 from django.urls import reverse
 from django.utils.translation import get_language, to_locale
 from django.utils.translation import gettext as _
@@ -48,7 +49,7 @@ class Summary:
 def of(visit: Visit) -> Summary:
     """Return the order's summary, for its lead or for a mate who is asked for a share."""
     checkout = visit.checkout
-    merchant, items = checkout.merchant, list(checkout.items.order_by("position"))
+    merchant, items = checkout.merchant, _items(checkout)
     name = asker(checkout)
     return Summary(
         merchant_name=merchant.name,
@@ -71,6 +72,12 @@ def of(visit: Visit) -> Summary:
 def as_json(summary: Summary) -> dict[str, Any]:
     """Return the summary as the provider's card page keeps it."""
     return asdict(summary)
+
+
+def _items(checkout: Checkout) -> list[Item]:
+    """The lines of the order, read once for a page."""
+    prefetch_related_objects([checkout], "items")
+    return sorted(checkout.items.all(), key=lambda item: item.position)
 
 
 def _line(item: Item, currency: str) -> Line:
@@ -101,8 +108,7 @@ def _locale() -> str:
 
 def zone_of(checkout: Checkout) -> ZoneInfo:
     """Return the time zone that the order lives in: its ticket's, else UTC."""
-    first = checkout.items.order_by("position").first()
-    zone = (first.custom_data or {}).get("time_zone") if first else None
+    zone = (_items(checkout)[0].custom_data or {}).get("time_zone")
     return ZoneInfo(zone if isinstance(zone, str) and zone in clock.zones() else "UTC")
 
 

@@ -175,7 +175,7 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:
         {"label": _("Paid"), "value": summary.full_time(at, zone)},
         {"label": _("Card"), "value": _card_name(checkout)},
     ]
-    fresh = is_lead and now - at < FRESH and not checkout.payment_requests.exists()
+    fresh = is_lead and now - at < FRESH and not checkout.has_mates
     return Truth(
         "confirmed",
         _("Confirmed and paid."),

@@ -20,6 +20,7 @@ urlpatterns = [
     path("pay/language", language.choose, name="pay_language"),
     path("pay/offers/<str:token>", opt_in_link.page, name="opt_in_link"),
     path("pay/share/<str:token>", mate.page, name="share"),
+    path("pay/share/<str:token>/qr.svg", mate.qr, name="share_qr"),
     path("pay/share/<str:token>/phone", mate.phone, name="share_phone"),
     path("pay/share/<str:token>/code", mate.code, name="share_code"),
     path("pay/share/<str:token>/resend", mate.resend, name="share_resend"),

@@ -1,7 +1,6 @@
 """The payer's pages. One address shows what is true now; each POST answers 303."""
 
 import contextlib
-from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -172,7 +171,8 @@ def _split(request: HttpRequest, visit: Visit, form: SplitForm | None = None) ->
     context = {
         "action": visit.address("split"),
         "form": form,
-        "shares": _equal_shares(checkout),
+        "equal": _equal_share(checkout, form.people),
+        "parts": range(1, splitting.most_people(checkout.amount) + 1),
         "amount": money.display(checkout.amount, checkout.currency),
         "minor": {
             "total": checkout.amount,
@@ -183,18 +183,20 @@ def _split(request: HttpRequest, visit: Visit, form: SplitForm | None = None) ->
     return pages.show(request, visit, "split", context, status=422 if form.errors else 200)
 
 
-def _equal_shares(checkout: Checkout) -> list[dict[str, Any]]:
-    rows = []
-    for people in range(2, splitting.most_people(checkout.amount) + 1):
-        yours, each = splitting.equally(checkout.amount, people)
-        more = money.display(yours - each, checkout.currency)
-        note = _("{more} more, so that it adds up").format(more=more) if yours != each else ""
-        shown = {
-            "each": money.display(each, checkout.currency),
-            "yours": money.display(yours, checkout.currency),
-        }
-        rows.append({"people": people, "note": note, **shown})
-    return rows
+def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:
+    """What each bears of an order that so many share equally; the script works it out anew for another number."""
+    yours, each = splitting.equally(checkout.amount, min(people, splitting.most_people(checkout.amount)))
+    more = money.display(yours - each, checkout.currency)
+    return {
+        "who": _("Your mate") if people == 2 else _("Each mate"),
+        "mates": _("One mate")
+        if people == 2
+        else _("{count} mates, each this much").format(count=people - 1),
+        "times": "2" if people == 2 else f"×{people - 1}",
+        "note": _("{more} more, so that it adds up").format(more=more) if yours != each else "",
+        "yours": money.display(yours, checkout.currency),
+        "each": money.display(each, checkout.currency),
+    }
 
 
 @require_POST

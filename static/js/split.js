@@ -1,16 +1,37 @@
-// Keeps the bar and the amounts true to the number of people; the amounts themselves were worked out by the server.
+// Shows what each bears while somebody changes how it is split. The server works it out anew, and judges it.
+const own = document.querySelector("[data-own]");
+const total = Number(own.dataset.total);
+const digits = Number(own.dataset.digits);
+const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: own.dataset.currency, minimumFractionDigits: digits, maximumFractionDigits: digits });
+const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
+
+// Equally: what does not divide is the lead's.
 const people = document.getElementById("people");
-const bar = document.querySelector("[data-bar]");
 const preview = document.querySelector("[data-preview]");
 const buttons = document.querySelectorAll("[data-step]");
+const part = (name) => preview.querySelector(`[data-${name}]`);
+
+function say(element, words) {
+  if (element.textContent !== words) element.textContent = words;
+}
 
 function show() {
   const count = Number(people.value);
   preview.hidden = !people.validity.valid || !count;
   if (preview.hidden) return;
-  for (const row of document.querySelectorAll("[data-people]")) row.hidden = Number(row.dataset.people) !== count;
-  [...bar.children].forEach((part, index) => (part.hidden = index >= count));
-  bar.classList.toggle("share-bar-many", count > 8);
+  const mates = count - 1;
+  const each = Math.floor(total / count);
+  const more = total - each * count;
+  const number = mates === 1 ? "one" : "many";
+  say(part("yours"), shown(each + more));
+  say(part("each"), shown(each));
+  say(part("note"), part("note").dataset.words.replace("{more}", shown(more)));
+  part("note").hidden = !more;
+  say(part("times"), mates === 1 ? "2" : `\u00d7${mates}`);
+  say(part("who"), part("who").dataset[number]);
+  say(part("mates"), part("mates").dataset[number].replace("{count}", mates));
+  [...part("bar").children].forEach((person, index) => (person.hidden = index >= count));
+  part("bar").classList.toggle("share-bar-many", count > 8);
   buttons[0].disabled = count <= Number(people.min);
   buttons[1].disabled = count >= Number(people.max);
 }
@@ -26,15 +47,9 @@ for (const button of buttons) {
 people.addEventListener("input", show);
 show();
 
-// Own amounts: what is left for the lead, and whether it adds up, while somebody types. The server judges it anew.
-const own = document.querySelector("[data-own]");
-const total = Number(own.dataset.total);
-const digits = Number(own.dataset.digits);
-const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: own.dataset.currency, minimumFractionDigits: digits, maximumFractionDigits: digits });
+// Own amounts: what is left for the lead, and whether it adds up, while somebody types.
 const tally = own.querySelector("[data-tally]");
 const ownBar = own.querySelector("[data-own-bar]");
-
-const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
 
 // Minor units, null for what is no amount.
 function minorUnits(typed) {
@@ -47,14 +62,13 @@ function add() {
   const fields = [...own.querySelectorAll(".own-amount")].filter((field) => field.value.trim());
   const amounts = fields.map((field) => minorUnits(field.value));
   const left = total - amounts.reduce((sum, amount) => sum + (amount || 0), 0);
-  own.querySelector("[data-left]").textContent = left < 0 ? "" : shown(left);
+  say(own.querySelector("[data-left]"), left < 0 ? "" : shown(left));
   const addsUp = left >= 0 && amounts.every(Boolean);
   const words = left < 0 ? own.dataset.more.replace("{more}", shown(-left)) : addsUp ? own.dataset.addsUp : own.dataset.look;
   tally.classList.toggle("tally-off", !addsUp);
   const use = tally.querySelector("use");
   use.setAttribute("href", use.getAttribute("href").replace(/#.*/, addsUp ? "#check" : "#alert"));
-  const told = tally.querySelector("[data-tally-words]");
-  if (told.textContent !== words) told.textContent = words;
+  say(tally.querySelector("[data-tally-words]"), words);
   draw(left);
 }
 
@@ -63,12 +77,12 @@ function draw(left) {
   const parts = [...own.querySelectorAll("[data-row]")].map((row) => [row.querySelector(".monogram").textContent, minorUnits(row.querySelector(".own-amount").value) || 0]);
   ownBar.hidden = left < 0;
   ownBar.replaceChildren(...[[ownBar.dataset.you, left], ...parts].map(([label, amount]) => {
-    const part = document.createElement("span");
-    part.textContent = label;
-    part.hidden = amount <= 0;
-    part.style.flexGrow = amount;
-    part.classList.toggle("share-bar-thin", amount / total < (label.length > 1 ? 0.14 : 0.07));
-    return part;
+    const piece = document.createElement("span");
+    piece.textContent = label;
+    piece.hidden = amount <= 0;
+    piece.style.flexGrow = amount;
+    piece.classList.toggle("share-bar-thin", amount / total < (label.length > 1 ? 0.14 : 0.07));
+    return piece;
   }));
 }
 

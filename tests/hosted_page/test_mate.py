@@ -205,7 +205,10 @@ class TestTheLead:
         page = words(lea.get())
         assert "Back on your card" in page and "Not paid yet" in page and "£20.00</strong> of" in page
         amy = order.payment_requests.get(position=3)
-        assert page.count('stroke="#000"') == 1 and f"/pay/share/{amy.token}" in page
+        assert f"/pay/share/{amy.token}" in page and page.count("/qr.svg") == 1
+        drawn = lea.client.get(f"/pay/share/{amy.token}/qr.svg")
+        assert drawn["Content-Type"] == "image/svg+xml" and b'stroke="#000"' in drawn.content
+        assert lea.client.get("/pay/share/x/qr.svg").status_code == 404
         assert finn.share.token not in page, "there is nothing to pay at Finn's link"
 
     def test_shows_the_links_to_nobody_else(self, lea: Payer, order: Checkout) -> None:

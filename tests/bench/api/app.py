@@ -53,6 +53,7 @@ class Call(NamedTuple):
     status: int = 200
     body: bytes = b""
     token: str = ""
+    cookie: str = ""
 
     def made(self, handler: WSGIHandler = application) -> Answer:
         """Make it. Raises RuntimeError for another status: what is refused costs something else."""
@@ -67,6 +68,8 @@ class Call(NamedTuple):
         }
         if self.token:
             environ["HTTP_AUTHORIZATION"] = f"Bearer {self.token}"
+        if self.cookie:
+            environ["HTTP_COOKIE"] = self.cookie
         told: list[str] = []
 
         def start(

@@ -92,7 +92,11 @@ def run(folder: Path, scale: float) -> None:
     app.use("requests")
     backend = Backend.of_new_merchant("Acme")
     log_rows.write(backend.merchant, events=60, now=clock.now())
-    table = Merchant(backend).table()
+    judge(backend, Merchant(backend).table(), scale)
+
+
+def judge(backend: Backend, table: Sequence[Request], scale: float) -> None:
+    """Measure the requests against the bare view, and print what they cost beside what they may."""
     with ProviderShare().watched() as share:
         counts = {request.name: _count(request.calls(COUNTED), share) for request in table}
         ratios, costs = _measure(backend, table, max(3, round(ROUNDS * scale)), share)
