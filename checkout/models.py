@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
@@ -228,6 +229,11 @@ class Checkout(models.Model):
             and now >= self.capture_before
         )
 
+    @cached_property
+    def bill(self) -> list[Item]:
+        """The order's lines, the first first. They never change."""
+        return _LINES.all(self.pk)
+
     def has_expired(self, now: datetime) -> bool:
         """Whether it is unpaid and can no longer be paid."""
         return self.status == Status.CREATED and now >= self.payable_until
@@ -245,6 +251,7 @@ def _locking() -> CheckoutQuerySet:
     return Checkout.objects.select_for_update(of=("self",)).select_related("merchant")
 
 
+_LINES = Prepared(lambda pk: Item.objects.filter(checkout=pk).order_by("position"), UUID)
 _LOCKED = Prepared(lambda pk: _locking().filter(pk=pk), UUID)
 _LOCKED_OF_MERCHANT = Prepared(lambda pk, merchant: _locking().filter(pk=pk, merchant=merchant), UUID, UUID)
 

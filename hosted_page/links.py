@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import dataclass
+from uuid import UUID
 
 import segno
 from django.utils.functional import Promise
@@ -11,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus
 from config.lib import clock
+from config.lib.prepared import Prepared
 from hosted_page import summary
 from hosted_page.visit import Visit
 from payments import money
@@ -73,7 +75,7 @@ class Links:
 
 def of(checkout: Checkout, wrong: Wrong | None = None) -> Links | None:
     """Return the mates' shares, None where there are none; `wrong` is told beside the share that it is of."""
-    shares = list(checkout.payment_requests.order_by("position"))
+    shares = _SHARES.all(checkout.pk) if checkout.has_mates else []
     if not shares:
         return None
     paid = sum(share.amount for share in shares if share.status in SHARE_PAID)
@@ -109,6 +111,9 @@ def _row(checkout: Checkout, share: PaymentRequest, wrong: Wrong | None) -> Row:
         typed_phone=wrong.phone if wrong and is_wrong else "",
         error=wrong.error if wrong and is_wrong else "",
     )
+
+
+_SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_by("position"), UUID)
 
 
 def qr(url: str) -> bytes:

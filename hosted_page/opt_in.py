@@ -7,11 +7,12 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 from django.db import transaction
-from django.db.models import Case, Max, Q, When
+from django.db.models import Case, Max, Q, QuerySet, When
 from django.utils.translation import get_language, gettext_lazy
 
 from checkout.models import Customer, MerchantCustomer
 from config.lib import clock, crypto
+from config.lib.prepared import Prepared
 from hosted_page.models import OptIn, OptInText
 from hosted_page.visit import Visit
 from payments.models import Merchant
@@ -43,9 +44,16 @@ def wording(merchant: Merchant) -> OptInText:
 
 def _newest(merchant: Merchant, language: str) -> OptInText | None:
     """What the merchant has written goes before ours, their language before another of theirs."""
-    known = OptInText.objects.filter(Q(is_ours=False) | Q(language=language), merchant=merchant)
+    return _WORDING.first(merchant.pk, language)
+
+
+def _wordings(merchant_uuid: UUID, language: str) -> QuerySet[OptInText]:
+    known = OptInText.objects.filter(Q(is_ours=False) | Q(language=language), merchant=merchant_uuid)
     is_other = Case(When(language=language, then=0), default=1)
-    return known.order_by("is_ours", is_other, "-version").first()
+    return known.order_by("is_ours", is_other, "-version")[:1]
+
+
+_WORDING = Prepared(_wordings, UUID, str)
 
 
 def _ours(merchant: Merchant, language: str) -> OptInText:

@@ -8,11 +8,13 @@ from uuid import UUID
 import phonenumbers
 import structlog
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Customer
 from config.lib import clock, crypto
+from config.lib.prepared import Prepared
 from hosted_page import sms, texts
 from hosted_page.models import SignInCode, Text
 from hosted_page.texts import NotSent, TooManyTexts
@@ -126,8 +128,15 @@ def send_code(visit: Visit, phone: str, browser: str, address: str) -> Sent:
 
 def waiting(subject: UUID, browser: str) -> SignInCode | None:
     """Return the code that this browser may enter for the checkout or share, if there is one."""
-    rows = SignInCode.objects.filter(subject=subject, browser_digest=crypto.digest(browser), used_at=None)
-    return rows.filter(expires_at__gt=clock.now()).order_by("-created_at").first()
+    return _WAITING.first(subject, crypto.digest(browser))
+
+
+def _of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode]:
+    rows = SignInCode.objects.filter(subject=subject, browser_digest=browser_digest, used_at=None)
+    return rows.filter(expires_at__gt=Now()).order_by("-created_at")[:1]
+
+
+_WAITING = Prepared(_of_browser, UUID, str)
 
 
 def verify(subject: UUID, browser: str, entered: str) -> Customer:

@@ -6,7 +6,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from babel.dates import format_datetime, get_timezone_location
-from django.db.models import prefetch_related_objects
 from django.urls import reverse
 from django.utils.translation import get_language, to_locale
 from django.utils.translation import gettext as _
@@ -49,7 +48,7 @@ class Summary:
 def of(visit: Visit) -> Summary:
     """Return the order's summary, for its lead or for a mate who is asked for a share."""
     checkout = visit.checkout
-    merchant, items = checkout.merchant, _items(checkout)
+    merchant, items = checkout.merchant, checkout.bill
     name = asker(checkout)
     return Summary(
         merchant_name=merchant.name,
@@ -72,12 +71,6 @@ def of(visit: Visit) -> Summary:
 def as_json(summary: Summary) -> dict[str, Any]:
     """Return the summary as the provider's card page keeps it."""
     return asdict(summary)
-
-
-def _items(checkout: Checkout) -> list[Item]:
-    """The lines of the order, read once for a page."""
-    prefetch_related_objects([checkout], "items")
-    return sorted(checkout.items.all(), key=lambda item: item.position)
 
 
 def _line(item: Item, currency: str) -> Line:
@@ -108,7 +101,7 @@ def _locale() -> str:
 
 def zone_of(checkout: Checkout) -> ZoneInfo:
     """Return the time zone that the order lives in: its ticket's, else UTC."""
-    zone = (_items(checkout)[0].custom_data or {}).get("time_zone")
+    zone = (checkout.bill[0].custom_data or {}).get("time_zone")
     return ZoneInfo(zone if isinstance(zone, str) and zone in clock.zones() else "UTC")
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -11,6 +12,7 @@ from django.utils.translation import gettext as _
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import PAID, ShareStatus, Status
 from config.lib import crypto
+from config.lib.prepared import Prepared
 from hosted_page import payer
 
 
@@ -77,11 +79,18 @@ class Visit:
 
 def at_link(token: str) -> Visit:
     """Return what a pay link leads to; 404 for one that we never made."""
-    rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead", "payment")
-    share = rows.filter(token_digest=crypto.digest(token)).first()
+    share = _AT_LINK.first(crypto.digest(token))
     if share is None:
         raise Http404
     return Visit(share.checkout, share)
+
+
+def _of_link(token_digest: str) -> QuerySet[PaymentRequest]:
+    rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead", "payment")
+    return rows.filter(token_digest=token_digest)
+
+
+_AT_LINK = Prepared(_of_link, str)
 
 
 def asker(checkout: Checkout) -> str:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 
 from babel.core import get_global
 from babel.numbers import format_currency, get_currency_precision, list_currencies
@@ -47,8 +47,11 @@ def parse(text: str, currency: str) -> int | None:
 
 def display(amount: int, currency: str) -> str:
     """Return an amount of minor units as people read it in the active language, with a true minus."""
-    digits = minor_digits(currency)
-    value = Decimal(amount).scaleb(-digits)
-    locale = translation.to_locale(translation.get_language() or "en")
+    return _displayed(amount, currency, translation.to_locale(translation.get_language() or "en"))
+
+
+@lru_cache(4096)  # a page that keeps itself up to date says the same amounts every second
+def _displayed(amount: int, currency: str, locale: str) -> str:
+    value = Decimal(amount).scaleb(-minor_digits(currency))
     text = format_currency(value, currency, locale=locale, currency_digits=True)
     return text.replace("-", "\N{MINUS SIGN}")
