@@ -11,6 +11,8 @@ MISSING = for tool in $(TOOLS); do \
   command -v "$${tool%:*}" >/dev/null 2>&1 || printf ' %s' "$${tool\#\#*:}"; done
 FOREIGN := tests/webhooks/foreign
 FOREIGN_INSTALLED := $(FOREIGN)/node_modules/.installed
+LIGHTHOUSE := tests/browser/lighthouse
+LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 .PHONY: help run test test-full chaos bench bench-webhooks screenshots messages check tools packages
 
@@ -23,7 +25,7 @@ run: $(INSTALLED) ## Start the whole service on http://127.0.0.1:8000 (PORT, SHO
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" -n auto --maxprocesses 4 $(ARGS)
 
-test-full: $(INSTALLED) tools ## Run the long tests too
+test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
 	@$(BIN)/python -m pytest $(ARGS)
 
 chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
@@ -68,8 +70,8 @@ packages:
 	  $(SUDO) apt-get update -qq && \
 	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; }
 
-$(FOREIGN_INSTALLED): $(FOREIGN)/package-lock.json | packages
-	@cd $(FOREIGN) && npm ci --loglevel=error
+$(FOREIGN_INSTALLED) $(LIGHTHOUSE_INSTALLED): %/node_modules/.installed: %/package-lock.json | packages
+	@cd $* && npm ci --loglevel=error
 	@touch $@
 
 $(INSTALLED): requirements.lock

@@ -1,6 +1,7 @@
 """The pay step: to the provider's card page, and back with a token."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -17,7 +18,7 @@ from checkout import finishing, sharing, transitions
 from checkout.models import Checkout, Customer
 from checkout.sharing import OwnShare, ShareNotOpen
 from checkout.transitions import NotPayable, OperationInProgress, Paid
-from config.lib import request_id
+from config.lib import clock, request_id
 from hosted_page import pages, payer, summary
 from hosted_page.visit import Visit
 from payments import money, provider
@@ -41,6 +42,7 @@ DECLINED = gettext_lazy("Your bank declined this card.")
 SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
 # Nobody's refusal.
 UNTOLD = {"another_card", "given_up", "order_ended"}
+MOST_TRIES, TRIES_WITHIN = 5, timedelta(hours=1)  # that end with the bank's no
 _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 
 
@@ -57,6 +59,8 @@ def open_form(request: HttpRequest, visit: Visit) -> HttpResponse:
     customer_uuid = visit.payer_of(request)
     if customer_uuid is None:
         return visit.go()
+    if _has_tried_enough(visit):
+        return _enough(request, visit)
     bound = signing.dumps([visit.subject.hex, str(customer_uuid)], salt="card")
     address = visit.absolute("paid")
     form = provider.CardForm(
@@ -138,6 +142,8 @@ def take_token(request: HttpRequest, visit: Visit) -> HttpResponse:
     token = _card_token(request)
     if Payment.objects.filter(subject=visit.subject, card_token=token).exists():
         return visit.go()  # a reload: the token has been tried, and the page tells what came of it
+    if _has_tried_enough(visit):
+        return _enough(request, visit)
     try:
         paid = _pay(visit, CardUse(token, return_url=visit.absolute("confirmed")), customer_uuid)
     except (MerchantSuspended, AllStopped):
@@ -150,6 +156,19 @@ def take_token(request: HttpRequest, visit: Visit) -> HttpResponse:
     if paid.verdict == Verdict.NEEDS_ACTION:
         return HttpResponseRedirect(paid.action_url, status=303)
     return visit.go()
+
+
+def _has_tried_enough(visit: Visit) -> bool:
+    """Whether so many cards were declined in an hour that it looks like trying out stolen ones."""
+    declined = Payment.objects.filter(subject=visit.subject, created_at__gt=clock.now() - TRIES_WITHIN)
+    declined = declined.exclude(decline_reason__in=["", *UNTOLD, *SAME_CARD_MAY_DO])
+    return declined.count() >= MOST_TRIES
+
+
+def _enough(request: HttpRequest, visit: Visit) -> HttpResponse:
+    words = _("No money was taken. Ask your bank what is wrong, or come back in an hour.")
+    context = {"heading": _("Too many cards were declined"), "paragraphs": [words]}
+    return pages.show(request, visit, "message", context, status=429)
 
 
 def _pay(visit: Visit, use: CardUse, customer_uuid: UUID) -> Paid:

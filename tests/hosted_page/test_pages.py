@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -257,3 +258,38 @@ class TestThePagesGuards:
         with pytest.raises(transitions.NotPayable):
             pay(unpaid)
         assert Payment.objects.count() == 1
+
+
+class TestDeclinedCards:
+    DECLINED = "4000000000000002"
+
+    def try_card(self, lea: Payer, number: str) -> Any:
+        bank = lea.get("/card")
+        if bank.status_code != 302:
+            return bank
+        back = lea.client.post(bank["Location"], {"number": number, "expiry": "08 / 49", "code": "123"})
+        return lea.client.get(back["Location"])
+
+    def test_may_be_followed_by_another_five_times_an_hour(self, lea: Payer) -> None:
+        lea.pay(self.DECLINED)
+        bank = lea.get("/card")["Location"]
+        for _ in range(4):
+            assert self.try_card(lea, self.DECLINED).status_code == 303
+        refused = self.try_card(lea, "4242424242424242")
+        assert refused.status_code == 429 and "Too many cards were declined" in words(refused)
+        assert "No money was taken." in words(refused) and "Cancel and go back" in words(refused)
+        opened_before = lea.client.post(
+            bank, {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
+        )
+        assert lea.client.get(opened_before["Location"]).status_code == 429
+        assert Checkout.objects.get(pk=lea.checkout.pk).status == "created"
+        Payment.objects.update(created_at=timezone.now() - timedelta(hours=1, minutes=1))
+        assert self.try_card(lea, "4242424242424242").status_code == 303
+        assert "Held, not taken yet" in words(lea.get())
+
+    def test_that_the_payer_did_not_confirm_does_not_count(self, lea: Payer) -> None:
+        lea.pay(self.DECLINED)
+        Payment.objects.update(decline_reason="challenge_failed")
+        for _ in range(4):
+            self.try_card(lea, self.DECLINED)
+        assert lea.get("/card").status_code == 302

@@ -1,0 +1,62 @@
+"""Lighthouse's opinion of the first view and the pay step, on its slow phone with its bad reception."""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser import chromium
+from tests.browser.order import Order
+from tests.browser.test_buying import sign_in
+from tests.journeys.service import ROOT, Service
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+LIGHTHOUSE = Path(__file__).with_name("lighthouse") / "node_modules" / "lighthouse" / "cli" / "index.js"
+LEAST = {"performance": 95, "accessibility": 95, "best-practices": 95}
+RUNS = 3
+
+
+def scores(url: str, folder: Path) -> dict[str, float]:
+    """The median of each category's score, of a hundred."""
+    found: list[dict[str, float]] = []
+    for run in range(RUNS):
+        report = folder / f"{run}.json"
+        command = [
+            *("node", str(LIGHTHOUSE), url, "--quiet", "--output=json", f"--output-path={report}"),
+            f"--only-categories={','.join(LEAST)}",
+            f"--chrome-flags=--headless=new {chromium.QUIET}",
+        ]
+        environment = os.environ | {
+            "CHROME_PATH": os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
+        }
+        subprocess.run(command, env=environment, cwd=ROOT, check=True, timeout=180)
+        categories = json.loads(report.read_text())["categories"]
+        found.append({name: 100 * categories[name]["score"] for name in LEAST})
+    return {name: statistics.median(run[name] for run in found) for name in LEAST}
+
+
+@pytest.fixture
+def order(service: Service) -> Order:
+    merchant = service.new_merchant()
+    return Order(service, merchant, merchant.create())
+
+
+def test_the_first_view(order: Order, tmp_path: Path) -> None:
+    measured = scores(order.url, tmp_path)
+    assert {name: score for name, score in measured.items() if score < LEAST[name]} == {}
+
+
+def test_the_pay_step(order: Order, open_page: Callable[..., Page], tmp_path: Path) -> None:
+    page = open_page()
+    page.goto(order.url)
+    sign_in(page)
+    page.click("main button:has-text('Continue')")
+    page.wait_for_selector("#number")
+    measured = scores(page.url, tmp_path)
+    assert {name: score for name, score in measured.items() if score < LEAST[name]} == {}
