@@ -93,3 +93,17 @@ def test_a_state_reads_well(
         if (width, scheme) in LOOKED_AT:
             found = Axe().run(page)
             assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_state_is_reached_without_script(
+    service: Service, open_page: Callable[..., Page], take: Callable[[Page, str, str], None], name: str
+) -> None:
+    stage = Stage(service, lambda **options: open_page(may_fail=True, java_script_enabled=False, **options))
+    page = STATES[name](stage)
+    for width, scheme in LOOKED_AT:
+        page.set_viewport_size({"width": width, "height": 812})
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        take(page, name, f"noscript {width} {scheme}")
+        for control in page.locator("main :is([data-copy], [data-share], [data-step], #print)").all():
+            assert not control.is_visible(), "it would do nothing"

@@ -124,7 +124,7 @@ def greedy() -> Iterator[Hostility]:
 
 
 def bomb() -> Behaviour:
-    packed = gzip.compress(b"a" * 1_000_000) * 300
+    packed = gzip.compress(b"a" * 1_000_000, mtime=0) * 300
     head = RECEIVED + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
     return answering(head + packed)
 
