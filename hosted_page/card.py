@@ -19,7 +19,7 @@ from checkout.models import Checkout, Customer
 from checkout.sharing import OwnShare, ShareNotOpen
 from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import clock, request_id
-from hosted_page import pages, payer, summary
+from hosted_page import language, pages, payer, summary
 from hosted_page.visit import Visit
 from payments import money, provider
 from payments.cause import Cause
@@ -82,13 +82,17 @@ def _card_page(visit: Visit) -> dict[str, Any]:
     """What the provider shows around its fields."""
     amount = money.display(visit.amount, visit.checkout.currency)
     is_lead = visit.share is None
+    held_rows = _held_rows(visit.checkout, amount) if is_lead else []
     return {
         "order": summary.as_json(summary.of(visit)),
         "is_share": not is_lead,
         "cancel_url_path": visit.address("cancel") if is_lead else "",
         "change_split_url": visit.address("split") if is_lead else "",
         "pay_label": _("Pay {amount}").format(amount=amount),
-        "held_rows": _held_rows(visit.checkout, amount) if is_lead else [],
+        "held_rows": held_rows,
+        "held_note": _("If a mate never pays, their share stays with you.") if held_rows else "",
+        "languages": language.others(),
+        "here": visit.address("card"),  # opened anew, so that all of it is in the other language
         "notice": _decline_notice(visit.subject),
         "leads_to": [visit.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
     }

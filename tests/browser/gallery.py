@@ -337,6 +337,18 @@ def _link_ended(stage: Stage) -> Page:
     return at(page, "link_ended")
 
 
+def _card_with_mates(stage: Stage) -> Page:
+    return stage.at_the_card(mates=3)
+
+
+def _offers(stage: Stage) -> Page:
+    order = stage.order()
+    link = stage.merchant.call("GET", f"merchant/v1/checkouts/{order.checkout_uuid}/opt-in-link").json()
+    page = stage.open_page()
+    page.goto(link["data"]["url"])
+    return page
+
+
 STATES: dict[str, Callable[[Stage], Page]] = {
     "01 phone": _phone,
     "02 phone, not a number": _phone_error,
@@ -348,6 +360,7 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "08 split, own amounts": _split_own,
     "09 split, too much": _split_over,
     "10 card": Stage.at_the_card,
+    "10 card, with mates": _card_with_mates,
     "11 card, mistyped": _card_error,
     "12 card, declined": _declined,
     "13 the bank asks": _challenge,
@@ -372,4 +385,5 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "32 mate has paid": _mate_paid,
     "33 mate said no": _mate_said_no,
     "34 link has ended": _link_ended,
+    "35 offers, by a link in a mail": _offers,
 }

@@ -88,6 +88,7 @@ class TestThePage:
         lea.post("/split", split="all")
         card = lea.client.get(lea.get("/card")["Location"])
         assert "Payer par carte" in words(card) and "Payer 90,00" in words(card)
+        assert f'value="/pay/card?id={unpaid.pk}"' in words(card) and "English</button>" in words(card)
         refused = lea.client.post(card.request["PATH_INFO"], {"number": "1"})
         assert "Ce n’est pas une carte de test." in words(refused)
 

@@ -34,6 +34,7 @@ class TestOwnAmounts:
         lea.checkout.refresh_from_db()
         assert lea.checkout.people == 3 and lea.checkout.lead and lea.checkout.lead.name == "Lea"
         page = words(lea.client.get(lea.get("/card")["Location"]))
+        assert "If a mate never pays, their share stays with you." in page
         assert "Your 2 mates’ shares" in page and "£32.00" in page and "£58.00" in page
 
     def test_may_be_all_of_it(self, lea: Payer) -> None:
