@@ -91,7 +91,7 @@ def _paid(visit: Visit, share: PaymentRequest, is_mate: bool) -> Truth:
         {"label": _("Order"), "value": visit.checkout.merchant_order_id},
         {"label": _("Your share"), "value": _amount(visit)},
         {"label": _("Paid"), "value": summary.full_time(share.paid_at or share.created_at, zone)},
-        {"label": _("Card"), "value": _card_name(share)},
+        {"label": _("Card"), "value": summary.card_name(share.payment)},
     ]
     return Truth(
         "share_paid", _("Your share is paid"), [words], place="shop", receipt=receipt if is_mate else []
@@ -103,14 +103,4 @@ def _amount(visit: Visit) -> str:
 
 
 def _card(share: PaymentRequest, is_mate: bool) -> str:
-    payment = share.payment
-    if payment is None or not is_mate:
-        return _("the card")
-    return _("your {brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
-
-
-def _card_name(share: PaymentRequest) -> str:
-    payment = share.payment
-    if payment is None:
-        return ""
-    return _("{brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
+    return summary.card(share.payment, is_theirs=is_mate)

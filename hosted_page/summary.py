@@ -14,6 +14,7 @@ from checkout.models import Checkout, Item
 from config.lib import clock
 from hosted_page.visit import Visit, asker
 from payments import money
+from payments.models import Payment
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,20 @@ def _line(item: Item, currency: str) -> Line:
     unit = money.display(item.unit_price, currency)
     detail = f"{item.quantity} × {unit}" if item.quantity > 1 else ""
     return Line(item.name, detail, money.display(item.quantity * item.unit_price, currency))
+
+
+def card(payment: Payment | None, *, is_theirs: bool) -> str:
+    """Return a card in a sentence; only whose it is learns which."""
+    if payment is None or not is_theirs:
+        return _("the card")
+    return _("your {brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
+
+
+def card_name(payment: Payment | None) -> str:
+    """Return a card by itself, "" for none."""
+    if payment is None:
+        return ""
+    return _("{brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
 
 
 def _when(item: Item) -> str:

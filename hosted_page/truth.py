@@ -173,7 +173,7 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> Truth:
     receipt = [
         {"label": _("Order"), "value": checkout.merchant_order_id},
         {"label": _("Paid"), "value": summary.full_time(at, zone)},
-        {"label": _("Card"), "value": _card_name(checkout)},
+        {"label": _("Card"), "value": summary.card_name(checkout.payment)},
     ]
     fresh = is_lead and now - at < FRESH and not checkout.has_mates
     return Truth(
@@ -218,14 +218,4 @@ def _amount(checkout: Checkout) -> str:
 
 
 def _card(checkout: Checkout, is_lead: bool) -> str:
-    payment = checkout.payment
-    if payment is None or not is_lead:
-        return _("the card")
-    return _("your {brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
-
-
-def _card_name(checkout: Checkout) -> str:
-    payment = checkout.payment
-    if payment is None:
-        return ""
-    return _("{brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
+    return summary.card(checkout.payment, is_theirs=is_lead)
