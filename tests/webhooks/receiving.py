@@ -21,6 +21,8 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nthanks"
 HEADERS = {"Content-Type": "application/json", "X-Service-Event-Id": "evt_1"}
 BODY = b'{"id": "evt_1"}'
 TLS = transport.tls_context()  # costly to make
+# What a receiver sees of a sender that has left; uvloop raises a RuntimeError at a write after that.
+HUNG_UP = (ConnectionError, RuntimeError, asyncio.IncompleteReadError, asyncio.CancelledError)
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -35,7 +37,7 @@ class Receiver:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        with contextlib.suppress(*HUNG_UP):
             if not self.reads:
                 await self.behaviour(reader, writer)
             while self.reads and await self._has_read(reader, writer):
