@@ -42,8 +42,7 @@ def text(share_uuid: UUID, *, phone: str, address: str) -> None:
         share = rows.get(pk=share_uuid)
         now = clock.now()
         to = phone or share.phone
-        is_open = share.status == ShareStatus.OPEN and share.checkout.status == Status.CAPTURED
-        if not to or not is_open or (share.next_reminder_at and now < share.next_reminder_at):
+        if not to or not _is_open(share) or (share.next_reminder_at and now < share.next_reminder_at):
             raise NotNow
         of_checkout = Text.objects.filter(checkout_uuid=share.checkout_id, kind=Text.Kind.INVITATION)
         kind = Text.Kind.REMINDER if to == share.phone else Text.Kind.INVITATION
@@ -55,15 +54,21 @@ def text(share_uuid: UUID, *, phone: str, address: str) -> None:
         wakeup.after_commit(SEND_TEXTS)
 
 
+def _is_open(share: PaymentRequest) -> bool:
+    return share.status == ShareStatus.OPEN and share.checkout.status == Status.CAPTURED
+
+
 def send_due() -> None:
     """Send what waits, one after the other, each at least once and under the same key when it is tried again."""
     while (waiting := _claim()) is not None:
         try:
-            _send(waiting)
+            is_sent = _send(waiting)
         except Exception as error:  # whatever the network does: it is tried again
             _try_later(waiting, error)
         else:
-            Text.objects.filter(pk=waiting.pk).update(sent_at=clock.now(), next_try_at=None)
+            Text.objects.filter(pk=waiting.pk).update(
+                sent_at=clock.now() if is_sent else None, next_try_at=None
+            )
 
 
 def _claim() -> Text | None:
@@ -77,13 +82,15 @@ def _claim() -> Text | None:
     return found
 
 
-def _send(waiting: Text) -> None:
-    """Nothing is sent for a share that nobody can pay any more."""
+def _send(waiting: Text) -> bool:
+    """Return whether it was sent: nothing is, for a share that nobody can pay now."""
     rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead")
     share = rows.get(pk=waiting.subject)
-    if share.status == ShareStatus.OPEN:
-        with translation.override(waiting.language):
-            sms.current().send(waiting.phone, words(share), key=str(waiting.pk))
+    if not _is_open(share):
+        return False
+    with translation.override(waiting.language):
+        sms.current().send(waiting.phone, words(share), key=str(waiting.pk))
+    return True
 
 
 def _try_later(waiting: Text, error: Exception) -> None:

@@ -5,7 +5,7 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from checkout import sharing, transitions
+from checkout import refunds, sharing, transitions
 from checkout.models import Checkout, PaymentRequest
 from hosted_page import invitations, sign_in, sms, tasks, texts
 from hosted_page.models import SignInCode, Text
@@ -94,6 +94,16 @@ class TestAnInvitation:
         ask(lea, finns)
         network.sent.clear()
         sharing.cancel(finns.pk)
+        tasks.send_texts()
+        waiting = Text.objects.get(kind="invitation")
+        assert network.sent == {} and (waiting.sent_at, waiting.next_try_at) == (None, None)
+
+    def test_is_not_sent_while_the_order_is_given_back(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
+        ask(lea, finns)
+        network.sent.clear()
+        refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="R-1", cause=CAUSE)
         tasks.send_texts()
         assert network.sent == {}
 
