@@ -6,6 +6,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
 
 from tests.browser import chromium
+from tests.browser.order import Order
 from tests.journeys import service as services
 from tests.journeys.service import Service
 
@@ -17,6 +18,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The whole of `make run`, the demo shop included: the same one that the journeys use."""
     with services.shared(tmp_path_factory) as shared:
         yield shared
+
+
+@pytest.fixture
+def order(service: Service) -> Iterator[Order]:
+    """An unpaid order of a merchant of its own; whatever becomes of it, the ledger is proven."""
+    merchant = service.new_merchant()
+    yield Order(service, merchant, merchant.create())
+    service.prove_ledger()
 
 
 @pytest.fixture(scope="module")

@@ -9,19 +9,10 @@ from playwright.sync_api import ConsoleMessage, Page, expect
 from tests.browser.order import Order
 from tests.browser.test_buying import GOOD, Visit, heading, pay, sign_in
 from tests.journeys import polling
-from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 
 ASKS = "4000002500003155"
-
-
-@pytest.fixture
-def order(service: Service) -> Iterator[Order]:
-    merchant = service.new_merchant()
-    made = Order(service, merchant, merchant.create())
-    yield made
-    service.prove_ledger()
 
 
 @pytest.fixture

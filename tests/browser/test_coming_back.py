@@ -1,24 +1,15 @@
 """People reload, go back, open a second tab, close it, come back, or open the link on another phone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.order import Order
 from tests.browser.test_buying import GOOD, heading, pay
-from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 LEA, FINN = "07700 900501", "07700 900502"
-
-
-@pytest.fixture
-def order(service: Service) -> Iterator[Order]:
-    merchant = service.new_merchant()
-    made = Order(service, merchant, merchant.create())
-    yield made
-    service.prove_ledger()
 
 
 def sign_in(page: Page, number: str) -> None:

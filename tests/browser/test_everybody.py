@@ -1,6 +1,6 @@
 """The page for people who see, move or print it in another way."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 
 import pytest
@@ -8,17 +8,10 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.order import Order
 from tests.browser.test_buying import GOOD, heading, pay
-from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 _numbers = count(603)  # a number gets one code in half a minute
 PLACES_TO_STAND = 60  # more than any page has
-
-
-@pytest.fixture
-def order(service: Service) -> Iterator[Order]:
-    merchant = service.new_merchant()
-    yield Order(service, merchant, merchant.create())
 
 
 def go_to(page: Page, selector: str) -> None:

@@ -69,6 +69,11 @@ def take(sheets: list[tuple[str, str]]) -> Callable[[Page, str, str], None]:
     return taking
 
 
+def appear(page: Page, width: int, scheme: str) -> None:
+    page.set_viewport_size({"width": width, "height": 812})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+
+
 @pytest.mark.parametrize("name", STATES)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_state_reads_well(
@@ -81,8 +86,7 @@ def test_a_state_reads_well(
     stage = Stage(service, lambda **options: open_page(may_fail=True, locale=language, **options))
     page = STATES[name](stage)
     for width, scheme in SHOTS:
-        page.set_viewport_size({"width": width, "height": 812})
-        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        appear(page, width, scheme)
         page.evaluate("scrollTo(0, 0)")
         page.wait_for_timeout(50)
         kind = f"{language[:2]} {width} {scheme}"
@@ -102,8 +106,7 @@ def test_a_state_is_reached_without_script(
     stage = Stage(service, lambda **options: open_page(may_fail=True, java_script_enabled=False, **options))
     page = STATES[name](stage)
     for width, scheme in LOOKED_AT:
-        page.set_viewport_size({"width": width, "height": 812})
-        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        appear(page, width, scheme)
         take(page, name, f"noscript {width} {scheme}")
         for control in page.locator("main :is([data-copy], [data-share], [data-step], #print)").all():
             assert not control.is_visible(), "it would do nothing"

@@ -1,6 +1,6 @@
 """What a page costs somebody with bad reception, and whether it stands still."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +8,6 @@ from playwright.sync_api import Page
 
 from tests.browser.order import Order
 from tests.browser.test_buying import sign_in
-from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 MOST_BYTES = 60 * 1024
@@ -21,12 +20,6 @@ SHIFTS = """() => new Promise(done => {
     .observe({type: "layout-shift", buffered: true});
   setTimeout(() => done(sum), 500);
 })"""
-
-
-@pytest.fixture
-def order(service: Service) -> Iterator[Order]:
-    merchant = service.new_merchant()
-    yield Order(service, merchant, merchant.create())
 
 
 class Wire:

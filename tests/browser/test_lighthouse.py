@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from tests.browser import chromium
 from tests.browser.order import Order
 from tests.browser.test_buying import sign_in
-from tests.journeys.service import ROOT, Service
+from tests.journeys.service import ROOT
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 LIGHTHOUSE = Path(__file__).with_name("lighthouse") / "node_modules" / "lighthouse" / "cli" / "index.js"
@@ -39,12 +39,6 @@ def scores(url: str, folder: Path) -> dict[str, float]:
         categories = json.loads(report.read_text())["categories"]
         found.append({name: 100 * categories[name]["score"] for name in LEAST})
     return {name: statistics.median(run[name] for run in found) for name in LEAST}
-
-
-@pytest.fixture
-def order(service: Service) -> Order:
-    merchant = service.new_merchant()
-    return Order(service, merchant, merchant.create())
 
 
 def test_the_first_view(order: Order, tmp_path: Path) -> None:
