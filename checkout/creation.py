@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
@@ -50,7 +51,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     """
     switches.check(merchant)
     now = clock.now()
-    _check(order, now)
+    _check(merchant, order, now)
     checkout = Checkout(
         id=uuid7(),
         merchant=merchant,
@@ -61,7 +62,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
         cancel_url=order.cancel_url,
         created_at=now,
         expires_at=order.merchant_expires_at,
-        payable_until=order.merchant_expires_at or now + settings.UNPAID_CHECKOUT_LIFETIME,
+        payable_until=order.merchant_expires_at or now + _lifetime(merchant),
     )
     with transaction.atomic():
         checkout.save(force_insert=True)
@@ -78,15 +79,36 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     return checkout
 
 
-def _check(order: Order, now: datetime) -> None:
+def _lifetime(merchant: Merchant) -> timedelta:
+    """How long an unpaid checkout can be paid: as the merchant has set it, else as the service has it."""
+    if merchant.unpaid_minutes is None:
+        return settings.UNPAID_CHECKOUT_LIFETIME
+    return timedelta(minutes=merchant.unpaid_minutes)
+
+
+def _check(merchant: Merchant, order: Order, now: datetime) -> None:
     problems: list[Problem] = []
     if order.currency not in money.currencies():
         problems.append(Problem("currency", "Must be an ISO 4217 code in use, in upper case, such as GBP."))
     expiry = order.merchant_expires_at
     if expiry is not None and not now + SOONEST_EXPIRY <= expiry <= now + LATEST_EXPIRY:
         problems.append(Problem("merchant_expires_at", "Must be between 1 minute and 24 hours ahead."))
+    problems += _wrong_hosts(merchant, order)
     lines: Any = order.items
     problems += pricing.problems(lines, order.currency)
     if problems:
         raise InvalidOrder(problems)
     pricing.check_total(lines, order.total_amount)
+
+
+def _wrong_hosts(merchant: Merchant, order: Order) -> list[Problem]:
+    """Where the merchant has said which hosts customers may be sent back to, any other is refused."""
+    if not merchant.return_hosts:
+        return []
+    sentence = "Its host is not on the merchant's list. Add it in the portal's settings."
+    return [
+        Problem(name, sentence)
+        for name in ("return_url", "cancel_url")
+        if not {urlsplit(getattr(order, name)).hostname, urlsplit(getattr(order, name)).netloc}
+        & set(merchant.return_hosts)
+    ]

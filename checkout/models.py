@@ -363,6 +363,9 @@ class Refund(models.Model):
                 name="one_refund_that_stands_per_checkout",
             ),
         ]
+        indexes: ClassVar = [
+            models.Index("merchant", "created_at", name="refund_failed", condition=Q(status="failed"))
+        ]
 
     def __str__(self) -> str:
         return f"{self.merchant_refund_ref} · {self.status}"
@@ -411,6 +414,7 @@ class ApiCall(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["merchant", "checkout_uuid"]),
+            models.Index(fields=["merchant", "request_id"]),
             models.Index("created_at", name="apicall_keys", condition=Q(idempotency_key__isnull=False)),
         ]
 

@@ -39,6 +39,9 @@ HOURLY = (
 CALENDAR = {
     "payments.tasks.mail_discrepancies": crontab(),
     "checkout.tasks.end_links": crontab(),
+    "portal.tasks.count_hours": crontab(),
+    "portal.tasks.write_notices": crontab(),
+    "portal.tasks.send_notices": 5.0,
     "payments.tasks.reconcile": crontab(hour=3, minute=20),
     "checkout.tasks.prove_changed": crontab(minute=10),
     "checkout.tasks.prove_all": crontab(day_of_week="sunday", hour=4, minute=20),

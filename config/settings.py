@@ -98,6 +98,8 @@ INSTALLED_APPS = [
     "oauth2_provider",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
     "portal",
     "csp",
     "django_htmx",
@@ -131,6 +133,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "allauth.usersessions.middleware.UserSessionsMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -228,6 +231,11 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "portal_home"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 SESSION_COOKIE_AGE = 12 * 3600
+TOTP_REQUIRED = env.boolean("TOTP_REQUIRED", not LOCAL)  # of owners, admins and operators
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds for which a proof of who somebody is counts
+MFA_TOTP_ISSUER = "Merchant Checkout" + (" (test)" if SANDBOX else "")
+LIVE_PORTAL_URL = env.optional("LIVE_PORTAL_URL")  # where the other environment's portal is
+SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
 
 # --- API -------------------------------------------------------------------------------------------------
 

@@ -63,3 +63,5 @@ if settings.SANDBOX:
         path("", include("payments.providers.sandbox.urls")),
     ]
 urlpatterns += [re_path(r"^(?:api|oauth)/", api_not_found)]
+handler403 = "config.lib.pages.refused"
+handler500 = "config.lib.pages.broken"

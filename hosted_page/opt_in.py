@@ -58,12 +58,26 @@ _WORDING = Prepared(_wordings, UUID, str)
 
 def _ours(merchant: Merchant, language: str) -> OptInText:
     with transaction.atomic():
-        Merchant.objects.select_for_update().get(pk=merchant.pk)  # two pages may find none at once
-        last = OptInText.objects.filter(merchant=merchant).aggregate(last=Max("version"))["last"] or 0
+        version = _next_version(merchant)  # under the lock: two pages may find none at once
         text = WORDS.format(merchant=merchant.name)
         return _newest(merchant, language) or OptInText.objects.create(
-            merchant=merchant, version=last + 1, language=language, text=text, is_ours=True
+            merchant=merchant, version=version, language=language, text=text, is_ours=True
         )
+
+
+def write(merchant: Merchant, *, text: str, language: str) -> OptInText:
+    """Write a merchant's own words for a language: a new version, shown from now on."""
+    with transaction.atomic():
+        return OptInText.objects.create(
+            merchant=merchant, version=_next_version(merchant), language=language, text=text
+        )
+
+
+def _next_version(merchant: Merchant) -> int:
+    """The version after the last, with the merchant's row locked."""
+    Merchant.objects.select_for_update().get(pk=merchant.pk)
+    last = OptInText.objects.filter(merchant=merchant).aggregate(last=Max("version"))["last"] or 0
+    return int(last) + 1
 
 
 def shown(merchant: Merchant, version: str) -> OptInText:

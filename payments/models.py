@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
@@ -19,7 +20,29 @@ class Merchant(models.Model):
     terms_url = models.URLField(blank=True)
     privacy_url = models.URLField(blank=True)
     opt_in_enabled = models.BooleanField(default=False)
+    time_zone = models.CharField(
+        max_length=64, default="Europe/London", help_text="Of the times in the portal. An IANA name."
+    )
+    return_hosts = ArrayField(
+        models.CharField(max_length=253),
+        default=list,
+        blank=True,
+        help_text="Where customers may be sent back to. None: anywhere.",
+    )
+    unpaid_minutes = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        help_text="How long an unpaid checkout can be paid. Empty: as the service has it.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(unpaid_minutes=None) | Q(unpaid_minutes__gte=15, unpaid_minutes__lte=1440),
+                name="an_unpaid_checkout_lives_a_quarter_of_an_hour_to_a_day",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -92,6 +115,7 @@ class Payment(models.Model):
             models.Index(fields=["merchant", "subject"]),
             models.Index(fields=["subject"]),
             models.Index(fields=["checkout_uuid"]),
+            models.Index(fields=["merchant", "card_last4", "-created_at"]),
         ]
 
     def __str__(self) -> str:
@@ -214,7 +238,7 @@ class Posting(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["checkout_uuid"]),
-            models.Index(fields=["merchant", "created_at"]),
+            models.Index(fields=["merchant", "account", "-created_at", "-id"]),
         ]
 
     def __str__(self) -> str:

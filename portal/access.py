@@ -1,15 +1,56 @@
-"""Who may come in, and for which merchant they act."""
+"""Who may come in, for which merchant they act, and what their role allows."""
 
+import time
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.flows.login import get_authentication_records
+from allauth.core.exceptions import ReauthenticationRequired
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
 
-from portal.models import Membership
+from config.lib import request_id
+from payments.cause import Cause
+from portal.models import Membership, Role
+
+EVERYBODY = frozenset(Role)
+MANAGERS = frozenset({Role.OWNER, Role.ADMIN})
+BUILDERS = MANAGERS | {Role.DEVELOPER}
+HELPERS = MANAGERS | {Role.SUPPORT}
+
+# What each action needs. A page asks for its action by name.
+MAY: dict[str, frozenset[Role]] = {
+    "look": EVERYBODY,
+    "export": EVERYBODY - {Role.VIEWER},
+    "refund": HELPERS,
+    "resend": BUILDERS | HELPERS,
+    "reveal": MANAGERS,  # the personal data of marketing.opted_in
+    "change_webhooks": BUILDERS,
+    "change_keys": BUILDERS,
+    "change_team": MANAGERS,
+    "change_settings": MANAGERS,
+    "read_audit": MANAGERS,
+}
+CHOSEN = "merchant"  # the session's, of somebody who belongs to several
+
+Params = ParamSpec("Params")
+View = Callable[Concatenate[HttpRequest, Membership, Params], HttpResponseBase]
+Guarded = Callable[..., HttpResponseBase]
+
+
+class NotAllowed(PermissionDenied):
+    """The person's role does not include the action."""
+
+    def __init__(self, membership: Membership, action: str) -> None:
+        super().__init__(action)
+        self.role = membership.role
+        self.who_may = [role.value for role in Role if role in MAY[action]]
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -19,15 +60,63 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
 
-def merchant_required(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Let in who is signed in and belongs to a merchant; the view gets the membership."""
+def may(membership: Membership, action: str) -> bool:
+    """Return whether the person's role includes the action."""
+    return membership.role in MAY[action]
 
-    @wraps(view)
-    @login_required
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        membership = Membership.objects.filter(user=request.user.pk).select_related("merchant").first()
-        if membership is None:
-            raise PermissionDenied
-        return view(request, membership, *args, **kwargs)
 
-    return guarded
+def page(action: str, *, sensitive: bool = False) -> Callable[[View[Params]], Guarded]:
+    """Let in who is signed in, belongs to a merchant and may do the action; the view gets the membership.
+
+    A `sensitive` POST wants a password or a code of the last five minutes: the person is asked for it, and the
+    POST then goes on. Raises NotAllowed.
+    """
+
+    def decorated(view: View[Params]) -> Guarded:
+        @wraps(view)
+        @login_required
+        def guarded(request: HttpRequest, *args: Params.args, **kwargs: Params.kwargs) -> HttpResponseBase:
+            membership = current(request)
+            if membership is None:
+                raise PermissionDenied
+            if not may(membership, action):
+                raise NotAllowed(membership, action)
+            if wants_second_factor(membership):
+                return redirect("mfa_activate_totp")
+            if sensitive and request.method == "POST" and not is_fresh(request):
+                raise ReauthenticationRequired
+            return view(request, membership, *args, **kwargs)
+
+        return guarded
+
+    return decorated
+
+
+def current(request: HttpRequest) -> Membership | None:
+    """Return for whom the person acts: the merchant they chose, else the first that they belong to."""
+    mine = (
+        Membership.objects.filter(user=request.user.pk)
+        .select_related("merchant", "user")
+        .order_by("created_at")
+    )
+    chosen = request.session.get(CHOSEN)
+    return (mine.filter(merchant=chosen).first() if chosen else None) or mine.first()
+
+
+def wants_second_factor(membership: Membership) -> bool:
+    """Return whether the person must set up a second factor before anything else."""
+    if not settings.TOTP_REQUIRED or membership.role not in MANAGERS:
+        return False
+    return not is_mfa_enabled(membership.user)
+
+
+def is_fresh(request: HttpRequest) -> bool:
+    """Return whether the person has proven who they are within the last five minutes."""
+    records: list[dict[str, Any]] = get_authentication_records(request, request.user)
+    latest = max((record["at"] for record in records), default=0)
+    return bool(time.time() - latest < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
+
+
+def cause(membership: Membership) -> Cause:
+    """Return the person as the one who acts, in this request."""
+    return Cause(f"user:{membership.user_id}", request_id.current())

@@ -1,13 +1,17 @@
 """Merchants' API keys: made by us, shown once, kept hashed."""
 
 import secrets
+from collections.abc import Collection
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.hashers import BasePasswordHasher
+from django.db import transaction
 from django.utils.crypto import constant_time_compare
+from oauth2_provider.models import AccessToken
 
-from config.lib import crypto
+from config.lib import clock, crypto
 from payments.models import Merchant
 from portal.models import ApiClient
 
@@ -43,9 +47,17 @@ class NewClient(NamedTuple):
     client_secret: str
 
 
-def create_client(merchant: Merchant, name: str) -> NewClient:
-    """Make an API client with every scope and return it with its secret."""
-    secret = f"sk_{secrets.token_urlsafe(32)}"
+class KeyNotFound(Exception):
+    """The merchant has no such key that is not revoked."""
+
+
+class StillRotating(Exception):
+    """Two secrets are live already: stop the old one first."""
+
+
+def create_client(merchant: Merchant, name: str, scopes: Collection[str] = ()) -> NewClient:
+    """Make an API client, with every scope unless some are named, and return it with its secret."""
+    secret = _new_secret()
     client = ApiClient.objects.create(
         merchant=merchant,
         name=name,
@@ -53,6 +65,52 @@ def create_client(merchant: Merchant, name: str) -> NewClient:
         client_secret=secret,
         client_type=ApiClient.CLIENT_CONFIDENTIAL,
         authorization_grant_type=ApiClient.GRANT_CLIENT_CREDENTIALS,
-        scopes=" ".join(settings.SCOPES),
+        scopes=" ".join(scope for scope in settings.SCOPES if not scopes or scope in scopes),
     )
     return NewClient(client, secret)
+
+
+def rotate(merchant: Merchant, client_uuid: UUID) -> NewClient:
+    """Give a key a new secret; the old one stays good until it is stopped. Raises KeyNotFound, StillRotating."""
+    with transaction.atomic():
+        client = _locked(merchant, client_uuid)
+        if client.previous_secret:
+            raise StillRotating
+        secret = _new_secret()
+        client.previous_secret = client.client_secret
+        client.client_secret = secret  # hashed when it is saved
+        client.rotated_at = clock.now()
+        client.save()
+    return NewClient(client, secret)
+
+
+def stop_previous(merchant: Merchant, client_uuid: UUID) -> ApiClient:
+    """Let a key's old secret be good no more. Tokens that it got live out their hour. Raises KeyNotFound."""
+    with transaction.atomic():
+        client = _locked(merchant, client_uuid)
+        client.previous_secret = ""
+        client.save(update_fields=["previous_secret"])
+    return client
+
+
+def revoke(merchant: Merchant, client_uuid: UUID) -> ApiClient:
+    """End a key and every token that it got, at once. Raises KeyNotFound."""
+    with transaction.atomic():
+        client = _locked(merchant, client_uuid)
+        client.revoked_at = clock.now()
+        client.previous_secret = ""
+        client.save(update_fields=["revoked_at", "previous_secret"])
+        AccessToken.objects.filter(application=client).delete()
+    return client
+
+
+def _locked(merchant: Merchant, client_uuid: UUID) -> ApiClient:
+    rows = ApiClient.objects.select_for_update().filter(merchant=merchant, revoked_at=None)
+    client: ApiClient | None = rows.filter(pk=client_uuid).first()
+    if client is None:
+        raise KeyNotFound
+    return client
+
+
+def _new_secret() -> str:
+    return f"sk_{secrets.token_urlsafe(32)}"

@@ -1,4 +1,4 @@
-"""The merchant's people and keys."""
+"""The merchant's people and keys, what they did, what they are told, and what their home page counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Lower
 from django.http import HttpRequest
 from oauth2_provider.models import AbstractApplication
@@ -48,20 +50,24 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
 
+class Role(models.TextChoices):
+    """What somebody is for a merchant; portal.access says what that allows."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    DEVELOPER = "developer"
+    SUPPORT = "support"
+    VIEWER = "viewer"
+
+
 class Membership(models.Model):
     """What a person may do for a merchant."""
-
-    class Role(models.TextChoices):
-        OWNER = "owner"
-        ADMIN = "admin"
-        DEVELOPER = "developer"
-        SUPPORT = "support"
-        VIEWER = "viewer"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints: ClassVar = [
@@ -72,6 +78,33 @@ class Membership(models.Model):
         return f"{self.user} · {self.role}"
 
 
+class Invitation(models.Model):
+    """An offer of a role, mailed as a link. Of its token only the hash is kept."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=10, choices=Role)
+    token_digest = models.CharField(max_length=64, unique=True)
+    invited_by = models.ForeignKey(User, on_delete=models.PROTECT)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="Accepted or taken back.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "merchant",
+                Lower("email"),
+                condition=Q(ended_at=None),
+                name="one_open_invitation_per_merchant_and_email",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} · {self.role}"
+
+
 class ApiClient(AbstractApplication):
     """A merchant's pair of client id and secret; two secrets live while one is rotated."""
 
@@ -79,6 +112,7 @@ class ApiClient(AbstractApplication):
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="api_clients")
     scopes = models.TextField(help_text="Space-separated")
     previous_secret = models.CharField(max_length=255, blank=True, help_text="Hashed.")
+    rotated_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
@@ -111,3 +145,84 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return self.action
+
+
+class Notice(models.Model):
+    """A mail to a merchant's people, waiting to be sent or sent. `key` keeps it from being told twice."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    kind = models.CharField(max_length=40)
+    key = models.CharField(max_length=80)
+    facts = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+    next_try_at = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("merchant", "kind", "key", name="a_notice_is_told_once")
+        ]
+        indexes: ClassVar = [
+            models.Index("next_try_at", name="notice_due", condition=Q(next_try_at__isnull=False))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}"
+
+
+class PaymentHour(models.Model):
+    """What became of a merchant's holds in an hour, in one currency: what the home page draws."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.CASCADE)
+    hour = models.DateTimeField()
+    currency = models.CharField(max_length=3)
+    captured_count = models.PositiveIntegerField(default=0)
+    captured_amount = models.BigIntegerField(default=0)
+    cancelled_count = models.PositiveIntegerField(default=0)
+    lapsed_count = models.PositiveIntegerField(default=0)
+    lapsed_amount = models.BigIntegerField(default=0)
+    refunded_count = models.PositiveIntegerField(default=0)
+    refunded_amount = models.BigIntegerField(default=0)
+    hold_times = ArrayField(
+        models.PositiveIntegerField(),
+        default=list,
+        blank=True,
+        help_text="How many captures in each of portal.histogram's slots of time since the hold.",
+    )
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "merchant", "hour", "currency", name="an_hour_of_payments_is_counted_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.hour:%Y-%m-%d %H} {self.currency}"
+
+
+class DeliveryHour(models.Model):
+    """How a merchant's endpoint answered in an hour."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.CASCADE)
+    hour = models.DateTimeField()
+    delivered_count = models.PositiveIntegerField(default=0)
+    failed_count = models.PositiveIntegerField(default=0)
+    durations = ArrayField(
+        models.PositiveIntegerField(),
+        default=list,
+        blank=True,
+        help_text="How many attempts in each of portal.histogram's slots of time to the answer.",
+    )
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("merchant", "hour", name="an_hour_of_deliveries_is_counted_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.hour:%Y-%m-%d %H}"

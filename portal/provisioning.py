@@ -8,7 +8,7 @@ from django.db import transaction
 
 from payments.models import Merchant
 from portal import keys
-from portal.models import Membership, User
+from portal.models import Membership, Role, User
 
 
 class EmailTaken(Exception):
@@ -36,6 +36,6 @@ def create_merchant(name: str, *, email: str) -> NewMerchant:
             raise EmailTaken
         merchant = Merchant.objects.create(name=name, opt_in_enabled=settings.SANDBOX)
         owner = User.objects.create_user(email, password)
-        Membership.objects.create(merchant=merchant, user=owner, role=Membership.Role.OWNER)
+        Membership.objects.create(merchant=merchant, user=owner, role=Role.OWNER)
         client, client_secret = keys.create_client(merchant, "First key")
     return NewMerchant(merchant, client.client_id, client_secret, email, password)

@@ -6,9 +6,30 @@ from celery import shared_task
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
+from config.lib import clock
+from portal import counting, notices, watching
+
 
 @shared_task
 def forget_expired_tokens() -> None:
     """Remove access tokens an hour after their end, a thousand at a time."""
     expired = AccessToken.objects.filter(expires__lt=timezone.now() - timedelta(hours=1))
     AccessToken.objects.filter(pk__in=list(expired.values_list("pk", flat=True)[:1000])).delete()
+
+
+@shared_task
+def count_hours() -> None:
+    """Count what the home page draws, up to now."""
+    counting.catch_up(clock.now())
+
+
+@shared_task
+def write_notices() -> None:
+    """Look for what the owners should be told by mail."""
+    watching.look(clock.now())
+
+
+@shared_task
+def send_notices() -> None:
+    """Send the mails that are due."""
+    notices.send_due()

@@ -181,6 +181,7 @@ class Delivery(models.Model):
             ),
             models.Index("lease_until", name="delivery_leased", condition=Q(lease_token__isnull=False)),
             models.Index("merchant", "ended_at", name="delivery_parked", condition=Q(status="parked")),
+            models.Index("ended_at", name="delivery_parked_lately", condition=Q(status="parked")),
         ]
 
     def __str__(self) -> str:

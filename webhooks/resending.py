@@ -66,19 +66,28 @@ class Resent(NamedTuple):
     left_out: int
 
 
-def resend(merchant: Merchant, delivery_uuid: UUID, *, cause: Cause, although_over: bool = False) -> Delivery:
+def resend(
+    merchant: Merchant,
+    delivery_uuid: UUID,
+    *,
+    cause: Cause,
+    although_over: bool = False,
+    although_delivered: bool = False,
+) -> Delivery:
     """Send one delivery again now, to the merchant's subscription of today.
 
-    `although_over` confirms that a `checkout.authorized` whose hold is over is wanted. Raises
-    DeliveryNotFound, subscriptions.SubscriptionNotFound, CannotResend.
+    `although_over` confirms that a `checkout.authorized` whose hold is over is wanted, `although_delivered`
+    that the receiver is to get one a second time. Raises DeliveryNotFound,
+    subscriptions.SubscriptionNotFound, CannotResend.
     """
+    confirmed = {HoldIsOver: although_over, AlreadyDelivered: although_delivered}
     with transaction.atomic():
         rows = Delivery.objects.filter(merchant=merchant, pk=delivery_uuid)
         delivery = rows.select_for_update().first()
         if delivery is None:
             raise DeliveryNotFound
         for why, kind in _REFUSALS.items():
-            if not (although_over and kind is HoldIsOver) and rows.filter(why).exists():
+            if not confirmed.get(kind) and rows.filter(why).exists():
                 raise kind
         _send_again(merchant, [delivery.pk], cause)
     delivery.refresh_from_db()

@@ -1,7 +1,7 @@
 """When a delivery is tried again (SPEC part 6, INTERFACE 6): policies as a table, pure functions."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -87,6 +87,21 @@ def next_attempt_at(attempted: Attempted) -> datetime | None:
     if attempted.valid_until is not None and start >= attempted.valid_until:
         return None
     return start
+
+
+def planned(attempted: Attempted, next_at: datetime) -> list[datetime]:
+    """When the attempts that are left start, should each fail at once: the next one, and those after it.
+
+    The first is exact. Each further one is as much later as the attempt before it takes.
+    """
+    starts = [next_at]
+    while True:
+        made = attempted.attempts + len(starts)
+        then = replace(attempted, attempts=made, ended_at=starts[-1], http_status=None)
+        start = next_attempt_at(then)
+        if start is None:
+            return starts
+        starts.append(start)
 
 
 def resumes_at(planned: datetime, attempted: Attempted) -> datetime | None:

@@ -85,6 +85,20 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
     return Rotated(secret, None if revoke_previous else expires_at)
 
 
+def revoke_previous(merchant: Merchant) -> bool:
+    """Let the old secret sign no more, from now on; return whether there was one. Raises SubscriptionNotFound."""
+    with transaction.atomic():
+        subscription = _locked(merchant)
+        now = clock.now()
+        return bool(subscription.secrets.filter(expires_at__gt=now).update(expires_at=now))
+
+
+def both_sign_until(subscription: Subscription) -> datetime | None:
+    """Return until when the old secret signs too, None when one secret signs alone."""
+    previous = subscription.secrets.filter(expires_at__gt=clock.now()).order_by("-expires_at")
+    return previous.values_list("expires_at", flat=True).first()
+
+
 def _locked(merchant: Merchant) -> Subscription:
     # Not so strong a lock that events, which refer to the row, would have to wait for it.
     rows = Subscription.objects.select_for_update(no_key=True).filter(merchant=merchant, ended_at=None)

@@ -1,9 +1,27 @@
-"""What every page is told."""
+"""What every page is told, and the pages for what cannot be shown: each names its request."""
+
+from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+
+from config.lib import request_id
 
 
-def environment(request: HttpRequest) -> dict[str, bool]:
-    """Test mode is never mistaken for live: every template knows it."""
-    return {"test_mode": settings.SANDBOX}
+def environment(request: HttpRequest) -> dict[str, Any]:
+    """Test mode is never mistaken for live: every template knows it, and the request that it answers."""
+    return {"test_mode": settings.SANDBOX, "request_id": request_id.current()}
+
+
+def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
+    """Somebody may not see this; where that is known, who may."""
+    return render(request, "403.html", {"who_may": getattr(exception, "who_may", [])}, status=403)
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """The fault is ours. Asks nothing of the request, which may be what broke."""
+    context = {"test_mode": settings.SANDBOX, "request_id": request_id.current()}
+    return HttpResponse(render_to_string("500.html", context), status=500)

@@ -1,34 +1,80 @@
 """The first page after signing in."""
 
-from django.conf import settings
+from typing import Any
+from zoneinfo import ZoneInfo
+
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.utils import timezone
+from django.utils.formats import date_format
 
-from checkout.models import Checkout
 from payments import money
-from portal.access import merchant_required
+from portal import charts, needs, pages, stats
+from portal.access import page
 from portal.models import Membership
+from portal.stats import Picture
+
+WORDS = {"24h": "24 hours", "7d": "Seven days", "30d": "30 days"}
+SWITCH = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 
 
-@merchant_required
+@page("look")
 def home(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The merchant's latest checkouts, and where its API is."""
-    latest = Checkout.objects.filter(merchant=membership.merchant).order_by("-created_at", "-id")[:20]
-    rows = [
-        {
-            "order_id": checkout.merchant_order_id,
-            "uuid": checkout.pk,
-            "status": checkout.status,
-            "status_label": checkout.get_status_display(),
-            "amount": money.display(checkout.amount, checkout.currency),
-            "created": checkout.created_at,
+    """What needs the merchant, and pictures of how it goes."""
+    span = request.GET.get("range", "7d")
+    span = span if span in stats.RANGES else "7d"
+    with timezone.override(ZoneInfo(membership.merchant.time_zone)):
+        picture = stats.read(membership.merchant, span, request.GET.get("currency", ""))
+        context = {
+            "needs": needs.of(membership.merchant),
+            "picture": picture,
+            "switch": SWITCH,
+            "span_words": WORDS[span],
+            "days": _days(picture),
+            "figures": _figures(picture),
+            "outcomes": charts.outcomes(picture),
+            "volume": charts.volume(picture),
+            "holds": charts.holds(picture),
+            "attempts": charts.attempts(picture),
         }
-        for checkout in latest
+    part = request.htmx and request.htmx.target == "pictures"  # type: ignore[attr-defined]  # django-htmx's
+    template = "portal/_pictures.html" if part else "portal/home.html"
+    return pages.show(request, membership, template, context, here="portal_home")
+
+
+def _days(picture: Picture) -> str:
+    last = timezone.localtime()
+    if picture.range == "24h":
+        return f"since {date_format(picture.begin, 'j F, H:i')}"
+    is_same = picture.begin.month == last.month
+    return f"{date_format(picture.begin, 'j' if is_same else 'j F')} to {date_format(last, 'j F')}"
+
+
+def _figures(picture: Picture) -> list[dict[str, Any]]:
+    now, before = picture.now, picture.before
+    median, was = now.hold(0.5), before.hold(0.5)
+    return [
+        {
+            "name": "Captured",
+            "value": money.display(now.captured_amount, picture.currency),
+            "note": _count(now.captured_count, "payment"),
+        },
+        {
+            "name": "Refunded",
+            "value": money.display(now.refunded_amount, picture.currency),
+            "note": _count(now.refunded_count, "payment"),
+        },
+        {
+            "name": "Hold to capture, median",
+            "value": charts.span(median) if median is not None else "–",
+            "note": f"was {charts.span(was)}" if was is not None else "",
+        },
+        {
+            "name": "Deliveries answered 2xx",
+            "value": charts.percent(now.success),
+            "note": f"was {charts.percent(before.success)}" if before.success is not None else "",
+        },
     ]
-    context = {
-        "merchant_name": membership.merchant.name,
-        "environment": settings.ENVIRONMENT,
-        "base_url": settings.BASE_URL,
-        "checkouts": rows,
-    }
-    return render(request, "portal/home.html", context)
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,69 @@
+"""The audit log: who did what for a merchant, when, from where and in which request."""
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from config.lib import address, request_id
+from portal import notices
+from portal.models import AuditEntry, Membership
+
+# What is written, and how it reads. Those of SENSITIVE are mailed to the owners too.
+ACTIONS: dict[str, str] = {
+    "refund": "Refunded a checkout",
+    "subscription_saved": "Changed the webhook endpoint",
+    "subscription_ended": "Removed the webhook endpoint",
+    "secret_rotated": "Rotated the signing secret",
+    "secret_revoked": "Stopped the old signing secret",
+    "test_event_sent": "Sent a test event",
+    "deliveries_resent": "Sent deliveries again",
+    "personal_data_revealed": "Looked at personal data",
+    "key_created": "Made an API key",
+    "key_rotated": "Rotated an API key's secret",
+    "key_secret_stopped": "Stopped an API key's old secret",
+    "key_revoked": "Revoked an API key",
+    "person_invited": "Invited somebody",
+    "invitation_taken_back": "Took an invitation back",
+    "invitation_accepted": "Joined the team",
+    "role_changed": "Changed somebody's role",
+    "person_removed": "Removed somebody from the team",
+    "settings_changed": "Changed the settings",
+    "opt_in_wording_written": "Wrote a new opt-in wording",
+    "exported": "Exported a file",
+}
+SENSITIVE = frozenset(
+    {
+        "subscription_saved",
+        "subscription_ended",
+        "secret_rotated",
+        "secret_revoked",
+        "key_created",
+        "key_rotated",
+        "key_revoked",
+        "person_invited",
+        "invitation_accepted",
+        "role_changed",
+        "person_removed",
+    }
+)
+
+
+def record(request: HttpRequest, membership: Membership, action: str, **facts: Any) -> AuditEntry:
+    """Write what somebody did, and tell the owners by mail where it is sensitive.
+
+    Belongs into the transaction of what was done. `facts` hold ids and names, never a secret.
+    """
+    entry = AuditEntry.objects.create(
+        merchant=membership.merchant,
+        user=membership.user,
+        action=action,
+        facts=facts,
+        address=address.of(request) or None,
+        request_id=request_id.current(),
+    )
+    if action in SENSITIVE:
+        what = ACTIONS[action]
+        notices.tell(
+            membership.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what
+        )
+    return entry

@@ -1,0 +1,59 @@
+"""Many durations in few numbers: counts in slots that grow by the same factor, good enough for a percentile."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+SLOTS = 60
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Slots between two durations; what lies beyond goes into the first or the last one."""
+
+    low: float
+    high: float
+
+    def slot(self, value: float) -> int:
+        """Return a duration's slot, 0 to SLOTS - 1."""
+        share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+        return min(SLOTS - 1, int(share * SLOTS))
+
+    def counted(self, slots: Iterable[int]) -> list[int]:
+        """Return the counts of these slots."""
+        counts = [0] * SLOTS
+        for slot in slots:
+            counts[min(max(slot, 0), SLOTS - 1)] += 1
+        return counts
+
+    def percentile(self, counts: Sequence[int], share: float) -> float | None:
+        """Return the duration that this share of them does not exceed, within 7 %; None of nothing."""
+        total = sum(counts)
+        if not total:
+            return None
+        wanted, passed = share * total, 0
+        for slot, count in enumerate(counts):
+            if count and passed + count >= wanted:
+                inside = (wanted - passed) / count
+                return float(self.low * (self.high / self.low) ** ((slot + inside) / SLOTS))
+            passed += count
+        return self.high
+
+    @property
+    def sql(self) -> str:
+        """An SQL expression of the slot of `{value}`, to be formatted with the duration's own."""
+        logarithm = f"ln(greatest(({{value}})::float8, {self.low}))"
+        return f"width_bucket({logarithm}, ln({self.low}), ln({self.high}), {SLOTS}) - 1"
+
+
+HOLD_SECONDS = Scale(0.05, 150.0)
+ANSWER_MS = Scale(1.0, 20_000.0)
+
+
+def added(rows: Iterable[Sequence[int]]) -> list[int]:
+    """Return the sum of several counts."""
+    total = [0] * SLOTS
+    for counts in rows:
+        for slot, count in enumerate(counts):
+            total[slot] += count
+    return total

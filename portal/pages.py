@@ -1,0 +1,68 @@
+"""What every page of the portal shows around its own part."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from portal import access, needs
+from portal.models import Membership
+
+# The menu, in two groups: name of the address, words, the action that it needs.
+MENU = (
+    (
+        ("portal_home", "Home", "look"),
+        ("portal_checkouts", "Checkouts", "look"),
+        ("portal_balance", "Balance", "look"),
+        ("portal_webhooks", "Webhooks", "look"),
+        ("portal_deliveries", "Deliveries", "look"),
+        ("portal_keys", "Keys", "look"),
+    ),
+    (
+        ("portal_checklist", "Integration checklist", "look"),
+        ("portal_team", "Team", "look"),
+        ("portal_settings", "Settings", "look"),
+        ("portal_audit", "Audit log", "read_audit"),
+    ),
+)
+
+
+def show(
+    request: HttpRequest,
+    membership: Membership,
+    template: str,
+    context: dict[str, Any] | None = None,
+    *,
+    here: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """Return a page of the portal, its times in the merchant's zone. `here` is its place in the menu."""
+    around = around_page(membership, here) | (context or {})
+    with timezone.override(membership.merchant.time_zone):
+        response = render(request, template, around, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def around_page(membership: Membership, here: str) -> dict[str, Any]:
+    """Return what the frame shows: merchant, menu with what waits, and who is signed in."""
+    waiting = needs.counts(membership.merchant)
+    return {
+        "merchant": membership.merchant,
+        "membership": membership,
+        "menu": [
+            [
+                {"name": name, "words": words, "is_here": name == here, "waiting": waiting.get(name, 0)}
+                for name, words, action in group
+                if access.may(membership, action)
+            ]
+            for group in MENU
+        ],
+        "may": {action: access.may(membership, action) for action in access.MAY},
+        "environment": "Sandbox" if settings.SANDBOX else "Live",
+        "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
+        "is_local": settings.LOCAL,
+        "zone": membership.merchant.time_zone.rpartition("/")[2].replace("_", " "),
+    }

@@ -1,0 +1,161 @@
+"""The merchant's team: invited by mail, given a role, removed. The last owner stays."""
+
+import secrets
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.urls import reverse
+
+from config.lib import clock, crypto
+from payments.models import Merchant
+from portal import notices
+from portal.models import Invitation, Membership, Role, User
+
+LIFETIME = timedelta(days=7)
+MOST_OPEN = 50
+
+
+class TeamRefused(Exception):
+    """Why the team cannot be changed so; its text is a sentence for people."""
+
+
+class AlreadyInTeam(TeamRefused):
+    def __init__(self) -> None:
+        super().__init__("This person is in the team already.")
+
+
+class AlreadyInvited(TeamRefused):
+    def __init__(self) -> None:
+        super().__init__("This person is invited already. Take the invitation back to send a new one.")
+
+
+class TooManyInvitations(TeamRefused):
+    def __init__(self) -> None:
+        super().__init__("Too many invitations are open. Take some back first.")
+
+
+class OwnersAlone(TeamRefused):
+    def __init__(self) -> None:
+        super().__init__("Only an owner may do that to an owner, or make somebody one.")
+
+
+class LastOwner(TeamRefused):
+    def __init__(self) -> None:
+        super().__init__("This is the last owner. Make somebody else an owner first.")
+
+
+class NotInTeam(Exception):
+    """The merchant has no such person or invitation."""
+
+
+def invite(by: Membership, email: str, role: Role) -> Invitation:
+    """Write an invitation and its mail. Raises TeamRefused."""
+    _check_owner(by, role)
+    token = secrets.token_urlsafe(32)
+    with transaction.atomic():
+        merchant = _locked(by.merchant)
+        open_ones = Invitation.objects.filter(merchant=merchant, ended_at=None)
+        open_ones.filter(expires_at__lte=clock.now()).update(ended_at=clock.now())
+        if Membership.objects.filter(merchant=merchant, user__email__iexact=email).exists():
+            raise AlreadyInTeam
+        if open_ones.filter(email__iexact=email).exists():
+            raise AlreadyInvited
+        if open_ones.count() >= MOST_OPEN:
+            raise TooManyInvitations
+        invitation = Invitation.objects.create(
+            merchant=merchant,
+            email=email,
+            role=role,
+            token_digest=crypto.digest(token),
+            invited_by=by.user,
+            expires_at=clock.now() + LIFETIME,
+        )
+        sealed = crypto.encrypt(reverse("portal_join", args=[token]))
+        notices.tell(merchant, "invitation", key=str(invitation.pk), link=sealed)
+    return invitation
+
+
+def open_invitation(token: str) -> Invitation:
+    """Return the open invitation of a link. Raises NotInTeam."""
+    rows = Invitation.objects.filter(
+        token_digest=crypto.digest(token), ended_at=None, expires_at__gt=clock.now()
+    )
+    invitation = rows.select_related("merchant", "invited_by").first()
+    if invitation is None:
+        raise NotInTeam
+    return invitation
+
+
+def accept(token: str, user: User) -> Membership:
+    """Let a person who has proven their address join, in the role that they were offered. Raises NotInTeam."""
+    with transaction.atomic():
+        invitation = open_invitation(token)
+        _locked(invitation.merchant)
+        if not Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=clock.now()):
+            raise NotInTeam
+        membership, _ = Membership.objects.get_or_create(
+            merchant=invitation.merchant, user=user, defaults={"role": invitation.role}
+        )
+    return membership
+
+
+def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
+    """End an invitation that nobody has accepted. Raises NotInTeam."""
+    invitation = Invitation.objects.filter(merchant=merchant, pk=invitation_uuid, ended_at=None).first()
+    if invitation is None:
+        raise NotInTeam
+    invitation.ended_at = clock.now()
+    invitation.save(update_fields=["ended_at"])
+    return invitation
+
+
+def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
+    """Give a person another role. Raises NotInTeam, TeamRefused."""
+    with transaction.atomic():
+        member = _member(by, membership_uuid)
+        _check_owner(by, Role(member.role), role)
+        if member.role == Role.OWNER and role != Role.OWNER:
+            _check_another_owner(member)
+        member.role = role
+        member.save(update_fields=["role"])
+    return member
+
+
+def remove(by: Membership, membership_uuid: UUID) -> Membership:
+    """Take a person out of the team; oneself, too. Raises NotInTeam, TeamRefused."""
+    with transaction.atomic():
+        member = _member(by, membership_uuid)
+        _check_owner(by, Role(member.role))
+        if member.role == Role.OWNER:
+            _check_another_owner(member)
+        Membership.objects.filter(pk=member.pk).delete()
+    return member
+
+
+def _locked(merchant: Merchant) -> Merchant:
+    """One change of a team at a time: two owners who remove each other leave one."""
+    return Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+
+
+def _member(by: Membership, membership_uuid: UUID) -> Membership:
+    _locked(by.merchant)
+    by.refresh_from_db(fields=["role"])  # who was an owner a moment ago may be none any more
+    rows = Membership.objects.filter(merchant=by.merchant, pk=membership_uuid).select_related(
+        "user", "merchant"
+    )
+    member = rows.first()
+    if member is None:
+        raise NotInTeam
+    return member
+
+
+def _check_owner(by: Membership, *roles: Role) -> None:
+    if Role.OWNER in roles and by.role != Role.OWNER:
+        raise OwnersAlone
+
+
+def _check_another_owner(member: Membership) -> None:
+    others = Membership.objects.filter(merchant=member.merchant, role=Role.OWNER, user__is_active=True)
+    if not others.exclude(pk=member.pk).exists():
+        raise LastOwner

@@ -1,0 +1,83 @@
+"""How the portal's pages write times and amounts."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import template
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.formats import date_format
+
+from payments import money
+
+register = template.Library()
+
+
+@register.filter
+def when(moment: datetime | None) -> str:
+    """A moment in the merchant's time: the time alone today, with its day before."""
+    if not moment:
+        return ""
+    local = timezone.localtime(moment)
+    if local.date() == timezone.localdate():
+        return date_format(local, "H:i")
+    is_this_year = local.year == timezone.localdate().year
+    return date_format(local, "j M, H:i" if is_this_year else "j M Y, H:i")
+
+
+@register.filter
+def when_exactly(moment: datetime | None) -> str:
+    """A moment with its seconds, and its day unless that is today."""
+    if not moment:
+        return ""
+    local = timezone.localtime(moment)
+    is_today = local.date() == timezone.localdate()
+    return date_format(local, "H:i:s" if is_today else "j M Y, H:i:s")
+
+
+@register.filter
+def clock(moment: datetime) -> str:
+    """The time of day with its seconds."""
+    return date_format(timezone.localtime(moment), "H:i:s")
+
+
+@register.filter
+def amount(minor_units: int, currency: str) -> str:
+    return money.display(minor_units, currency)
+
+
+@register.filter
+def seconds(milliseconds: Any) -> str:
+    """A duration of an attempt: 0.34 s."""
+    if milliseconds in (None, ""):
+        return ""
+    return "< 0.01 s" if milliseconds < 10 else f"{milliseconds / 1000:.2f} s"
+
+
+@register.filter
+def offset(span: timedelta | None) -> str:
+    """How long after the hold: +21.4 s, +3 min, +2 h, +5 d."""
+    if span is None:
+        return ""
+    passed = span.total_seconds()
+    if abs(passed) < 0.05:
+        return "0 s"
+    if passed < 0:
+        return ""
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if passed >= 2 * size:
+            return f"+{passed / size:.0f} {unit}"
+    return f"+{passed:.1f} s"
+
+
+@register.simple_tag(takes_context=True)
+def query(context: dict[str, Any], **changes: Any) -> str:
+    """This page's query with changes; an empty value leaves a part out. The cursor never stays."""
+    asked: QueryDict = context["request"].GET.copy()
+    asked.pop("cursor", None)
+    for name, value in changes.items():
+        if value in ("", None):
+            asked.pop(name, None)
+        else:
+            asked[name] = str(value)
+    return f"?{asked.urlencode()}" if asked else "?"

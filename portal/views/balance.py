@@ -1,0 +1,119 @@
+"""The merchant's balance and movements, straight from the ledger."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet, Sum
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+
+from checkout.models import Checkout
+from config.lib import clock, cursor
+from payments import money
+from payments.models import Merchant, Operation, Posting
+from portal import audit, files, finding, pages
+from portal.access import page
+from portal.models import Membership
+
+PER_PAGE = 50
+HEADING = ("posted_at", "kind", "amount", "currency", "order_id", "checkout_uuid", "operation")
+KINDS = {Operation.Kind.CAPTURE: "Captured", Operation.Kind.REFUND: "Refunded"}
+
+
+class Filters(forms.Form):
+    """From which day to which."""
+
+    since = forms.DateField(required=False, label="From")
+    until = forms.DateField(required=False, label="To")
+
+
+@page("look")
+def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """What stands to the merchant's credit in each currency, and the movements behind it, newest first."""
+    merchant = membership.merchant
+    form = Filters(request.GET or None)
+    asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
+    try:
+        found, older = cursor.page(
+            _movements(merchant, asked),
+            scope=f"portal-balance:{merchant.pk}",
+            limit=PER_PAGE,
+            cursor=request.GET.get("cursor"),
+        )
+    except cursor.InvalidCursor:
+        return redirect("portal_balance")
+    context = {
+        "form": form,
+        "is_filtered": any(asked.values()),
+        "balances": _balances(merchant),
+        "rows": list(_rows(merchant, found)),
+        "older": older,
+        "is_first": "cursor" not in request.GET,
+    }
+    part = request.htmx and request.htmx.target == "found"  # type: ignore[attr-defined]  # django-htmx's
+    template = "portal/_balance.html" if part else "portal/balance.html"
+    return pages.show(request, membership, template, context, here="portal_balance")
+
+
+@page("export")
+def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+    """The movements as a file; they add up to the balance."""
+    form = Filters(request.GET)
+    if not form.is_valid():
+        return redirect("portal_balance")
+    merchant = membership.merchant
+    audit.record(request, membership, "exported", file="movements", filters=dict(request.GET.items()))
+    lines = _lines(merchant, _movements(merchant, form.cleaned_data))
+    return files.answer(f"movements-{clock.now():%Y-%m-%d}.csv", HEADING, lines)
+
+
+def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
+    """The postings on what we owe the merchant."""
+    rows = Posting.objects.filter(merchant=merchant, account=Posting.Account.MERCHANT)
+    since, until = finding.span(merchant, asked)
+    if since:
+        rows = rows.filter(created_at__gte=since)
+    return rows.filter(created_at__lt=until) if until else rows
+
+
+def _balances(merchant: Merchant) -> list[str]:
+    rows = _movements(merchant, {}).order_by().values_list("currency").annotate(total=Sum("amount"))
+    return [money.display(-total, currency) for currency, total in sorted(rows)]
+
+
+def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
+    """Movements with their order and what they were: positive is what came to the merchant."""
+    checkouts = Checkout.objects.filter(
+        merchant=merchant, pk__in={posting.checkout_uuid for posting in found}
+    )
+    orders = dict(checkouts.values_list("pk", "merchant_order_id"))
+    operations = Operation.objects.filter(pk__in={posting.transaction for posting in found})
+    kinds = dict(operations.values_list("pk", "kind"))
+    for posting in found:
+        yield {
+            "at": posting.created_at,
+            "kind": KINDS.get(Operation.Kind(kinds[posting.transaction]), ""),
+            "amount": money.display(-posting.amount, posting.currency),
+            "minor_units": -posting.amount,
+            "currency": posting.currency,
+            "order": orders.get(posting.checkout_uuid, ""),
+            "checkout_uuid": posting.checkout_uuid,
+            "operation": posting.transaction,
+        }
+
+
+def _lines(merchant: Merchant, rows: QuerySet[Posting]) -> Iterator[tuple[Any, ...]]:
+    for found in files.batches(rows):
+        for row in _rows(merchant, found):
+            at: datetime = row["at"]
+            yield (
+                clock.iso(at),
+                row["kind"].lower(),
+                money.plain(row["minor_units"], row["currency"]),
+                row["currency"],
+                row["order"],
+                str(row["checkout_uuid"]),
+                str(row["operation"]),
+            )

@@ -1,0 +1,19 @@
+"""The integration checklist."""
+
+from django.http import HttpRequest, HttpResponse
+
+from portal import checklist, pages
+from portal.access import page
+from portal.models import Membership
+
+
+@page("look")
+def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """What the integration has shown that it can do, and what is left."""
+    steps = checklist.of(membership.merchant)
+    context = {"steps": steps, "done": sum(step.is_done for step in steps), "next": _next(steps)}
+    return pages.show(request, membership, "portal/checklist.html", context, here="portal_checklist")
+
+
+def _next(steps: list[checklist.Step]) -> checklist.Step | None:
+    return next((step for step in steps if not step.is_done), None)

@@ -1,0 +1,138 @@
+"""The merchant's checkouts: found, read one by one, taken home as a file."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Prefetch, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import redirect
+
+from checkout import reading
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import SHARE_PAID
+from config.lib import clock, cursor
+from payments import money
+from portal import audit, files, finding, order, pages, pills, timeline
+from portal.access import page
+from portal.models import Membership
+
+PER_PAGE = 50
+HEADING = (
+    "order_id",
+    "checkout_uuid",
+    "status",
+    "void_reason",
+    "amount",
+    "currency",
+    "created_at",
+    "authorized_at",
+    "captured_at",
+    "voided_at",
+    "refunded_amount",
+    "last_refund_at",
+    "card_brand",
+    "card_last4",
+    "mates",
+    "mates_paid",
+)
+
+
+@page("look")
+def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The checkouts that the filters ask for, newest first, a page at a time."""
+    merchant = membership.merchant
+    form = finding.Filters(request.GET or None)
+    asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
+    rows = _whole(finding.checkouts(merchant, asked))
+    try:
+        found, older = cursor.page(
+            rows, scope=f"portal-checkouts:{merchant.pk}", limit=PER_PAGE, cursor=request.GET.get("cursor")
+        )
+    except cursor.InvalidCursor:
+        return redirect("portal_checkouts")
+    context = {
+        "form": form,
+        "chips": finding.chips(asked),
+        "rows": [_row(checkout) for checkout in reading.fresh(rows, found)],
+        "older": older,
+        "is_first": "cursor" not in request.GET,
+    }
+    part = request.htmx and request.htmx.target == "found"  # type: ignore[attr-defined]  # django-htmx's
+    template = "portal/_checkouts.html" if part else "portal/checkouts.html"
+    return pages.show(request, membership, template, context, here="portal_checkouts")
+
+
+@page("export")
+def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+    """The same as a file."""
+    form = finding.Filters(request.GET)
+    if not form.is_valid():
+        return redirect(f"/portal/checkouts?{request.GET.urlencode()}")
+    rows = _whole(finding.checkouts(membership.merchant, form.cleaned_data))
+    audit.record(request, membership, "exported", file="checkouts", filters=dict(request.GET.items()))
+    return files.answer(f"checkouts-{clock.now():%Y-%m-%d}.csv", HEADING, _lines(rows))
+
+
+@page("look")
+def detail(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
+    """One checkout: what it is, where the money is, and all that happened on one timeline."""
+    checkout = order.read(membership.merchant, checkout_uuid)
+    context = order.shown(checkout) | {"story": timeline.of(checkout)}
+    if request.htmx and request.htmx.target == "truth":  # type: ignore[attr-defined]  # django-htmx's
+        return pages.show(request, membership, "portal/_checkout.html", context, here="portal_checkouts")
+    return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
+
+
+@page("look")
+def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
+    """The timeline as JSON, to be sent to a colleague or to support."""
+    checkout = order.read(membership.merchant, checkout_uuid)
+    answer = JsonResponse(timeline.as_json(checkout), json_dumps_params={"indent": 2})
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+def _whole(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
+    shares = PaymentRequest.objects.only("checkout_id", "status").order_by()
+    return rows.select_related("payment").prefetch_related(Prefetch("payment_requests", shares))
+
+
+def _row(checkout: Checkout) -> dict[str, Any]:
+    asked, paid = _mates(checkout)
+    card = checkout.payment
+    return {
+        "checkout": checkout,
+        "amount": money.display(checkout.amount, checkout.currency),
+        "pill": pills.of_checkout(checkout),
+        "mates": f"{paid} of {asked}" if asked else "",
+        "card": f"{card.card_brand} {card.card_last4}" if card else "",
+    }
+
+
+def _mates(checkout: Checkout) -> tuple[int, int]:
+    shares = list(checkout.payment_requests.all())
+    return len(shares), sum(share.status in SHARE_PAID for share in shares)
+
+
+def _lines(rows: QuerySet[Checkout]) -> Iterator[tuple[Any, ...]]:
+    for found in files.batches(rows):
+        for checkout in reading.fresh(rows, found):
+            card = checkout.payment
+            yield (
+                checkout.merchant_order_id,
+                str(checkout.pk),
+                checkout.status,
+                checkout.void_reason,
+                money.plain(checkout.amount, checkout.currency),
+                checkout.currency,
+                clock.iso(checkout.created_at),
+                clock.iso(checkout.authorized_at),
+                clock.iso(checkout.captured_at),
+                clock.iso(checkout.voided_at),
+                money.plain(checkout.refunded_amount, checkout.currency),
+                clock.iso(checkout.last_refund_at),
+                card.card_brand if card else "",
+                card.card_last4 if card else "",
+                *_mates(checkout),
+            )

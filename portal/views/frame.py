@@ -1,0 +1,28 @@
+"""The portal's frame: its menu as a page of its own, and the choice between merchants."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from portal import access, finding, pages
+from portal.access import page
+from portal.models import Membership
+
+
+@page("look")
+def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The menu, for a phone without script, and the merchants that the person may act for."""
+    mine = Membership.objects.filter(user=membership.user).select_related("merchant").order_by("created_at")
+    return pages.show(request, membership, "portal/menu.html", {"memberships": mine}, here="portal_menu")
+
+
+@require_POST
+@page("look")
+def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Act for another of the person's merchants."""
+    wanted = finding.parse_uuid(request.POST.get("merchant", ""))
+    mine = Membership.objects.filter(user=membership.user, merchant=wanted)
+    if wanted is None or not mine.exists():
+        raise Http404
+    request.session[access.CHOSEN] = str(wanted)
+    return redirect("portal_home")

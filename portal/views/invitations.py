@@ -1,0 +1,79 @@
+"""The link in an invitation's mail: who has it has proven their address."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import login, password_validation
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.debug import sensitive_post_parameters
+
+from portal import access, audit, team
+from portal.models import Invitation, Membership, User
+
+
+class PasswordForm(forms.Form):
+    """The password of somebody who has no account yet."""
+
+    password = forms.CharField(max_length=128, strip=False, error_messages={"required": "Choose a password."})
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        password_validation.validate_password(password, User(email=self.initial.get("email", "")))
+        return password
+
+
+@sensitive_post_parameters()
+def join(request: HttpRequest, token: str) -> HttpResponse:
+    """Join a team: with a new password, or as who signs in already with this address."""
+    try:
+        invitation = team.open_invitation(token)
+    except team.NotInTeam:
+        return _answer(request, "portal/invitation_ended.html", {}, status=404)
+    person = User.objects.filter(email__iexact=invitation.email).first()
+    if person is None:
+        return _join_anew(request, token, invitation)
+    if not request.user.is_authenticated:
+        return redirect(f"{reverse('account_login')}?{urlencode({'next': request.path})}")
+    context: dict[str, Any] = {
+        "invitation": invitation,
+        "is_known": True,
+        "is_other": request.user.pk != person.pk,
+    }
+    if request.method == "POST" and request.user.pk == person.pk:
+        return _joined(request, team.accept(token, person))
+    return _answer(request, "portal/join.html", context)
+
+
+def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
+    form = PasswordForm(request.POST or None, initial={"email": invitation.email})
+    if request.method == "POST" and form.is_valid():
+        with transaction.atomic():
+            person = User.objects.create_user(invitation.email, form.cleaned_data["password"])
+            membership = team.accept(token, person)
+        login(request, person, backend="allauth.account.auth_backends.AuthenticationBackend")
+        return _joined(request, membership)
+    error = form.errors["password"][0] if form.is_bound and form.errors else ""
+    return _answer(
+        request, "portal/join.html", {"invitation": invitation, "error": error}, status=422 if error else 200
+    )
+
+
+def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:
+    audit.record(
+        request, membership, "invitation_accepted", email=membership.user.email, role=membership.role
+    )
+    request.session[access.CHOSEN] = str(membership.merchant_id)
+    messages.success(request, f"Welcome. You act for {membership.merchant.name} now.")
+    return redirect("portal_home")
+
+
+def _answer(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    response = render(request, template, context, status=status)
+    response["Cache-Control"] = "no-store"
+    response["Referrer-Policy"] = "no-referrer"  # the address is the invitation
+    return response

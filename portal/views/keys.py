@@ -1,0 +1,122 @@
+"""The merchant's API keys: made, rotated, revoked; a secret is shown once."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from portal import audit, keys, pages
+from portal.access import page
+from portal.keys import NewClient
+from portal.models import ApiClient, Membership
+
+MOST_KEYS = 50
+
+
+class KeyForm(forms.Form):
+    """A name for people, and what the key may do."""
+
+    name = forms.CharField(
+        max_length=60, error_messages={"required": "Give it a name, such as Shop backend."}
+    )
+    scopes = forms.MultipleChoiceField(
+        choices=list(settings.SCOPES.items()), error_messages={"required": "Choose at least one."}
+    )
+
+
+@page("look")
+def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The keys, what they may do and when they were last used."""
+    return _show(request, membership)
+
+
+def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
+    rows = ApiClient.objects.filter(merchant=membership.merchant).order_by("revoked_at", "created")
+    clients = list(rows)
+    context: dict[str, Any] = {
+        "clients": [client for client in clients if client.revoked_at is None],
+        "revoked": [client for client in clients if client.revoked_at is not None],
+        "scopes": [{"name": name, "words": words, "is_on": True} for name, words in settings.SCOPES.items()],
+        "base_url": settings.BASE_URL,
+    }
+    status = 422 if "errors" in more else 200
+    return pages.show(
+        request, membership, "portal/keys.html", context | more, here="portal_keys", status=status
+    )
+
+
+@require_POST
+@page("change_keys", sensitive=True)
+def create(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Make a key, and show its secret once."""
+    form = KeyForm(request.POST)
+    has_room = ApiClient.objects.filter(merchant=membership.merchant, revoked_at=None).count() < MOST_KEYS
+    if not has_room:
+        form.add_error("name", "There are 50 keys. Revoke one that you no longer use first.")
+    if not form.is_valid():
+        chosen = request.POST.getlist("scopes")
+        scopes = [
+            {"name": name, "words": words, "is_on": name in chosen} for name, words in settings.SCOPES.items()
+        ]
+        errors = {name: found[0] for name, found in form.errors.items()}
+        return _show(request, membership, errors=errors, name=request.POST.get("name", ""), scopes=scopes)
+    with transaction.atomic():
+        made = keys.create_client(membership.merchant, form.cleaned_data["name"], form.cleaned_data["scopes"])
+        audit.record(
+            request, membership, "key_created", name=made.client.name, client_id=made.client.client_id
+        )
+    return _show(request, membership, made=made)
+
+
+@require_POST
+@page("change_keys", sensitive=True)
+def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
+    """Give a key a second secret, shown once; the old one stays good until it is stopped."""
+    try:
+        with transaction.atomic():
+            made: NewClient = keys.rotate(membership.merchant, client_uuid)
+            audit.record(
+                request, membership, "key_rotated", name=made.client.name, client_id=made.client.client_id
+            )
+    except keys.KeyNotFound:
+        raise Http404 from None
+    except keys.StillRotating:
+        messages.error(request, "This key has two secrets already. Stop the old one first.")
+        return redirect("portal_keys")
+    return _show(request, membership, made=made)
+
+
+@require_POST
+@page("change_keys", sensitive=True)
+def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
+    """Let a key's old secret be good no more."""
+    try:
+        with transaction.atomic():
+            client = keys.stop_previous(membership.merchant, client_uuid)
+            audit.record(
+                request, membership, "key_secret_stopped", name=client.name, client_id=client.client_id
+            )
+    except keys.KeyNotFound:
+        raise Http404 from None
+    messages.success(request, f"The old secret of “{client.name}” is good no more.")
+    return redirect("portal_keys")
+
+
+@require_POST
+@page("change_keys", sensitive=True)
+def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
+    """End a key and its tokens at once."""
+    try:
+        with transaction.atomic():
+            client = keys.revoke(membership.merchant, client_uuid)
+            audit.record(request, membership, "key_revoked", name=client.name, client_id=client.client_id)
+    except keys.KeyNotFound:
+        raise Http404 from None
+    messages.success(request, f"“{client.name}” is revoked. Its calls are refused from now on.")
+    return redirect("portal_keys")

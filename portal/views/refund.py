@@ -1,0 +1,108 @@
+"""Giving everything back, in two steps: what and why, then the button."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from checkout import refunds
+from checkout.models import Checkout
+from checkout.states import SHARE_PAID
+from checkout.transitions import OperationInProgress
+from payments import money
+from portal import access, audit, order, pages, timeline
+from portal.access import page
+from portal.models import Membership
+
+MOST_REASON = 500
+
+
+class RefundForm(forms.Form):
+    """The reason, and the reference that makes two taps one refund."""
+
+    reason = forms.CharField(required=False, max_length=MOST_REASON, strip=True)
+    ref = forms.RegexField(r"^portal_[0-9a-f-]{36}$", required=False)
+    step = forms.ChoiceField(required=False, choices=[("check", ""), ("refund", ""), ("change", "")])
+
+
+@page("refund", sensitive=True)
+def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
+    """Step 1 asks for the reason, step 2 shows what goes back to which card, then it is done, once."""
+    checkout = order.read(membership.merchant, checkout_uuid)
+    form = RefundForm(request.POST or None)
+    asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
+    if asked.get("step") == "refund" and asked.get("ref"):
+        return _do(request, membership, checkout, asked)
+    if not order.shown(checkout)["can_refund"]:
+        messages.error(request, _not_now(checkout.status))
+        return redirect("portal_checkout", checkout_uuid)
+    context = order.shown(checkout) | {
+        "story": timeline.of(checkout),
+        "refund_step": 2 if asked.get("step") == "check" else 1,
+        "reason": asked.get("reason", request.POST.get("reason", "")),
+        "reason_error": form.errors.get("reason", [""])[0] if form.is_bound else "",
+        "ref": asked.get("ref") or f"portal_{uuid4()}",
+        "legs": _legs(checkout),
+    }
+    return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
+
+
+def _do(
+    request: HttpRequest, membership: Membership, checkout: Checkout, asked: dict[str, Any]
+) -> HttpResponse:
+    try:
+        accepted = refunds.accept(
+            membership.merchant,
+            checkout.pk,
+            ref=asked["ref"],
+            reason=asked["reason"] or None,
+            cause=access.cause(membership),
+        )
+    except OperationInProgress:
+        messages.error(request, "The bank is busy with this order. Try again in a moment.")
+    except (refunds.NotRefundable, refunds.RefundRefConflict):
+        messages.error(request, _not_now(order.read(membership.merchant, checkout.pk).status))
+    else:
+        if accepted.is_new:
+            with transaction.atomic():
+                audit.record(
+                    request,
+                    membership,
+                    "refund",
+                    checkout=str(checkout.pk),
+                    order=checkout.merchant_order_id,
+                    ref=asked["ref"],
+                )
+    return redirect("portal_checkout", checkout.pk)
+
+
+def _not_now(status: str) -> str:
+    reasons = {
+        "refunding": "A refund of this order is on its way already. Nothing was done twice.",
+        "refunded": "This order has been refunded already. Nothing was done twice.",
+        "authorized": "This order is only held. Cancel it through your server instead: nothing has been taken.",
+    }
+    return reasons.get(status, "Only a captured order can be refunded.")
+
+
+def _legs(checkout: Checkout) -> list[dict[str, str]]:
+    """What goes back where: to each mate's card what it bore, to the lead's the rest."""
+    shares = checkout.payment_requests.filter(status__in=SHARE_PAID).select_related("payment")
+    legs = []
+    rest = checkout.amount
+    for share in shares:
+        if share.status == "reimbursed" or share.payment:
+            legs.append(_leg(share.amount, checkout.currency, share.payment, "to one mate’s"))
+        if share.status == "reimbursed":
+            rest -= share.amount
+    lead = [_leg(rest, checkout.currency, checkout.payment, "to the lead’s")] if rest else []
+    return lead + legs
+
+
+def _leg(amount: int, currency: str, payment: Any, whose: str) -> dict[str, str]:
+    card = f"{payment.card_brand} ending {payment.card_last4}" if payment else "card"
+    return {"amount": money.display(amount, currency), "card": f"{whose} {card}"}

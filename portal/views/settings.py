@@ -1,0 +1,179 @@
+"""What the merchant decides about its pages: name, colour, links, where customers return to, the opt-in."""
+
+import re
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import phonenumbers
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import get_language_info
+from django.views.decorators.http import require_POST
+
+from config.lib import clock
+from hosted_page import opt_in
+from hosted_page.models import OptInText
+from payments.models import Merchant
+from portal import audit, pages
+from portal.access import page
+from portal.models import Membership
+
+_HOST = re.compile(
+    r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?"
+)
+MOST_HOSTS = 20
+FEWEST_MINUTES, MOST_MINUTES = 15, 1440
+
+
+class SettingsForm(forms.Form):
+    """Each field as a person writes it."""
+
+    name = forms.CharField(max_length=120, error_messages={"required": "Write the name that customers know."})
+    brand_colour = forms.RegexField(
+        r"^#[0-9A-Fa-f]{6}$",
+        error_messages={"invalid": "Write a colour as # and six digits, such as #A61C59."},
+    )
+    country = forms.CharField(max_length=2)
+    time_zone = forms.CharField(max_length=64)
+    support_url = forms.URLField(required=False, max_length=200, assume_scheme="https")
+    terms_url = forms.URLField(required=False, max_length=200, assume_scheme="https")
+    privacy_url = forms.URLField(required=False, max_length=200, assume_scheme="https")
+    return_hosts = forms.CharField(required=False, max_length=6000)
+    unpaid_minutes = forms.IntegerField(
+        required=False,
+        min_value=FEWEST_MINUTES,
+        max_value=MOST_MINUTES,
+        error_messages={
+            "min_value": "Between 15 minutes and a day (1440).",
+            "max_value": "Between 15 minutes and a day (1440).",
+            "invalid": "Write whole minutes, such as 60.",
+        },
+    )
+    opt_in_enabled = forms.BooleanField(required=False)
+
+    def clean_country(self) -> str:
+        country = str(self.cleaned_data["country"]).upper()
+        if country not in phonenumbers.SUPPORTED_REGIONS:
+            raise forms.ValidationError("Write a country’s two letters, such as GB.")
+        return country
+
+    def clean_time_zone(self) -> str:
+        zone = str(self.cleaned_data["time_zone"])
+        if zone not in clock.zones():
+            raise forms.ValidationError("Choose a time zone from the list, such as Europe/London.")
+        ZoneInfo(zone)
+        return zone
+
+    def clean_support_url(self) -> str:
+        return self._https("support_url")
+
+    def clean_terms_url(self) -> str:
+        return self._https("terms_url")
+
+    def clean_privacy_url(self) -> str:
+        return self._https("privacy_url")
+
+    def _https(self, name: str) -> str:
+        url = str(self.cleaned_data[name])
+        if url and not url.startswith("https://"):
+            raise forms.ValidationError("Write an address that starts with https://.")
+        return url
+
+    def clean_return_hosts(self) -> list[str]:
+        hosts = [host.lower() for host in self.cleaned_data["return_hosts"].replace(",", " ").split()]
+        wrong = [host for host in hosts if not _HOST.fullmatch(host)]
+        if wrong:
+            raise forms.ValidationError(
+                f"“{wrong[0][:60]}” is no host. Write names such as shop.example, one a line."
+            )
+        if len(hosts) > MOST_HOSTS:
+            raise forms.ValidationError("Write at most 20 hosts.")
+        return list(dict.fromkeys(hosts))
+
+
+@page("look")
+def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The settings as they are."""
+    return _show(request, membership)
+
+
+@require_POST
+@page("change_settings")
+def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Write the settings."""
+    form = SettingsForm(request.POST)
+    if not form.is_valid():
+        errors = {name: found[0] for name, found in form.errors.items()}
+        return _show(request, membership, values=request.POST, errors=errors)
+    with transaction.atomic():
+        merchant = Merchant.objects.select_for_update(no_key=True).get(pk=membership.merchant_id)
+        different = [name for name, value in form.cleaned_data.items() if getattr(merchant, name) != value]
+        if "brand_colour" in different:
+            merchant.brand_version += 1  # the old colour's sheet is cached for good
+        for name in different:
+            setattr(merchant, name, form.cleaned_data[name])
+        if different:
+            merchant.save(update_fields=[*different, "brand_version"])
+            audit.record(request, membership, "settings_changed", fields=different)
+    messages.success(request, "Saved." if different else "Nothing was different.")
+    return redirect("portal_settings")
+
+
+@require_POST
+@page("change_settings")
+def opt_in_wording(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Write a new version of the opt-in box's words; those before stay as they were shown."""
+    text, language = " ".join(request.POST.get("text", "").split()), request.POST.get("language", "")
+    problem = _problem(text, language)
+    if problem:
+        return _show(
+            request,
+            membership,
+            errors={"text": problem},
+            wording=request.POST.get("text", ""),
+            language=language,
+        )
+    with transaction.atomic():
+        written = opt_in.write(membership.merchant, text=text, language=language)
+        audit.record(
+            request, membership, "opt_in_wording_written", version=written.version, language=language
+        )
+    messages.success(request, f"Version {written.version} is shown from now on.")
+    return redirect("portal_settings")
+
+
+def _problem(text: str, language: str) -> str:
+    if language not in dict(settings.LANGUAGES):
+        return "Choose a language."
+    if not 20 <= len(text) <= 500:
+        return "Write 20 to 500 characters: who sends, by e-mail and text, and that one can stop any time."
+    return ""
+
+
+def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
+    merchant = Merchant.objects.get(pk=membership.merchant_id)
+    values = {name: getattr(merchant, name) for name in SettingsForm.base_fields}
+    values["return_hosts"] = "\n".join(merchant.return_hosts)
+    if merchant.unpaid_minutes is None:
+        values["unpaid_minutes"] = ""
+    lifetime = int(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() // 60)
+    context: dict[str, Any] = {
+        "values": values,
+        "errors": {},
+        "zones": sorted(clock.zones()),
+        "usual_minutes": lifetime,
+        "texts": OptInText.objects.filter(merchant=merchant).order_by("-version")[:20],
+        "languages": [
+            (code, get_language_info(code.split("-")[0])["name"]) for code, _ in settings.LANGUAGES
+        ],
+        "wording": "",
+        "language": settings.LANGUAGE_CODE,
+    }
+    status = 422 if more.get("errors") else 200
+    return pages.show(
+        request, membership, "portal/settings.html", context | more, here="portal_settings", status=status
+    )

@@ -1,0 +1,153 @@
+"""The merchant's team, its roles, and what each role may do."""
+
+from typing import Any
+from uuid import UUID
+
+from allauth.mfa.models import Authenticator
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from config.lib import clock
+from portal import access, audit, pages, team
+from portal.access import page
+from portal.models import Invitation, Membership, Role
+
+WORDS: dict[str, str] = {
+    "look": "See everything but the audit log",
+    "export": "Export files",
+    "refund": "Refund",
+    "resend": "Send deliveries again",
+    "reveal": "See customers’ personal data",
+    "change_webhooks": "Change webhooks, send test events",
+    "change_keys": "Make and revoke API keys",
+    "change_team": "Invite, change and remove people",
+    "change_settings": "Change the settings",
+    "read_audit": "Read the audit log",
+}
+
+
+class InviteForm(forms.Form):
+    """Whom, and as what."""
+
+    email = forms.EmailField(
+        max_length=254,
+        error_messages={
+            "required": "Write an e-mail address, such as lea@acme.example.",
+            "invalid": "Write an e-mail address, such as lea@acme.example.",
+        },
+    )
+    role = forms.ChoiceField(choices=Role.choices, error_messages={"required": "Choose a role."})
+
+
+@page("look")
+def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Who belongs to the team, and who is invited."""
+    return _show(request, membership)
+
+
+def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
+    merchant = membership.merchant
+    rows = Membership.objects.filter(merchant=merchant).select_related("user").order_by("created_at")
+    members = list(rows)
+    secured = set(
+        Authenticator.objects.filter(
+            user__in=[member.user_id for member in members], type="totp"
+        ).values_list("user_id", flat=True)
+    )
+    context: dict[str, Any] = {
+        "members": [{"member": member, "has_totp": member.user_id in secured} for member in members],
+        "invitations": Invitation.objects.filter(
+            merchant=merchant, ended_at=None, expires_at__gt=clock.now()
+        ),
+        "roles": Role.choices,
+        "table": [
+            {"words": words, "cells": [role in access.MAY[action] for role in Role]}
+            for action, words in WORDS.items()
+        ],
+        "form": InviteForm(),
+    }
+    status = 422 if "errors" in more else 200
+    return pages.show(
+        request, membership, "portal/team.html", context | more, here="portal_team", status=status
+    )
+
+
+@require_POST
+@page("change_team", sensitive=True)
+def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Invite somebody by mail."""
+    form = InviteForm(request.POST)
+    if form.is_valid():
+        email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
+        try:
+            with transaction.atomic():
+                team.invite(membership, email, role)
+                audit.record(request, membership, "person_invited", email=email, role=role.value)
+        except team.TeamRefused as refused:
+            form.add_error("email", str(refused))
+        else:
+            messages.success(request, f"Invited. The link in the mail to {email} is good for 7 days.")
+            return redirect("portal_team")
+    errors = {name: found[0] for name, found in form.errors.items()}
+    return _show(request, membership, errors=errors, form=form)
+
+
+@require_POST
+@page("change_team", sensitive=True)
+def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUID) -> HttpResponse:
+    """End an invitation."""
+    try:
+        with transaction.atomic():
+            invitation = team.take_back(membership.merchant, invitation_uuid)
+            audit.record(request, membership, "invitation_taken_back", email=invitation.email)
+    except team.NotInTeam:
+        raise Http404 from None
+    messages.success(request, f"The invitation of {invitation.email} is taken back.")
+    return redirect("portal_team")
+
+
+@require_POST
+@page("change_team", sensitive=True)
+def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
+    """Give somebody another role."""
+    wanted = request.POST.get("role", "")
+    if wanted not in Role.values:
+        messages.error(request, "Choose a role.")
+        return redirect("portal_team")
+    try:
+        with transaction.atomic():
+            member = team.change(membership, membership_uuid, Role(wanted))
+            audit.record(request, membership, "role_changed", email=member.user.email, role=wanted)
+    except team.NotInTeam:
+        raise Http404 from None
+    except team.TeamRefused as refused:
+        messages.error(request, str(refused))
+    else:
+        messages.success(request, f"{member.user.email} is {member.get_role_display().lower()} now.")
+    return redirect("portal_team")
+
+
+@require_POST
+@page("change_team", sensitive=True)
+def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
+    """Take somebody out of the team."""
+    try:
+        with transaction.atomic():
+            member = team.remove(membership, membership_uuid)
+            audit.record(request, membership, "person_removed", email=member.user.email)
+    except team.NotInTeam:
+        raise Http404 from None
+    except team.TeamRefused as refused:
+        messages.error(request, str(refused))
+    else:
+        messages.success(request, f"{member.user.email} is no longer in the team.")
+    return redirect("portal_team" if member_is_left(request, membership) else "portal_home")
+
+
+def member_is_left(request: HttpRequest, membership: Membership) -> bool:
+    """Whether the person who acts is still in the team."""
+    return Membership.objects.filter(pk=membership.pk).exists()

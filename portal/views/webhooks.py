@@ -1,0 +1,177 @@
+"""Where the merchant's events go, the secret that signs them, and a test event with its answer."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from portal import audit, charts, finding, log, pages
+from portal.access import page
+from portal.models import Membership
+from webhooks import health, signing, subscriptions, testing
+from webhooks.models import Delivery, EventType, Subscription
+from webhooks.targets import TargetRefused
+
+MOST_ADDRESS = 2048
+EXPLAINED: dict[str, str] = {
+    EventType.AUTHORIZED: "A customer has paid and the money is held. Capture within 2 minutes.",
+    EventType.VOIDED: "A hold was released, by you or by time.",
+    EventType.OPTED_IN: "A customer ticked your opt-in box. Carries personal data.",
+}
+RECEIVERS = (("python", "Python"), ("node", "Node"), ("php", "PHP"))
+
+
+@page("look")
+def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The endpoint, its health, its secret, the latest test event, and code that checks a signature."""
+    if request.htmx and request.htmx.target == "answer":  # type: ignore[attr-defined]  # django-htmx's
+        return pages.show(request, membership, "portal/_test_event.html", _tested(request, membership))
+    return _show(request, membership)
+
+
+def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
+    subscription = _subscription(membership)
+    receiver = request.GET.get("code", "python")
+    receiver = receiver if receiver in dict(RECEIVERS) else "python"
+    wanted = set(subscription.event_types) if subscription else {"*"}
+    found = health.read(subscription) if subscription else None
+    context: dict[str, Any] = {
+        "subscription": subscription,
+        "url": subscription.url if subscription else "",
+        "types": [
+            {"name": name, "words": words, "is_on": bool({"*", name} & wanted)}
+            for name, words in EXPLAINED.items()
+        ],
+        "health": found,
+        "success": charts.percent(found.success_rate) if found else "",
+        "both_until": subscriptions.both_sign_until(subscription) if subscription else None,
+        "receivers": RECEIVERS,
+        "receiver": receiver,
+        "code": render_to_string(f"portal/receivers/{receiver}.txt"),
+    }
+    status = 422 if "url_error" in more or "types_error" in more else 200
+    context |= _tested(request, membership) | more
+    return pages.show(
+        request, membership, "portal/webhooks.html", context, here="portal_webhooks", status=status
+    )
+
+
+def _subscription(membership: Membership) -> Subscription | None:
+    try:
+        return subscriptions.read(membership.merchant)
+    except subscriptions.SubscriptionNotFound:
+        return None
+
+
+def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
+    """The test event that the address names, else the latest, with what came back."""
+    rows = Delivery.objects.filter(merchant=membership.merchant, event__type=EventType.TEST)
+    named = finding.parse_uuid(request.GET.get("tested", ""))
+    delivery = rows.filter(event=named).first() if named else None
+    if delivery is None:
+        return {"test": None, "is_waiting": False}
+    shown = log.shown(membership.merchant, delivery)
+    return {"test": shown, "is_waiting": delivery.status == Delivery.Status.PENDING, "tested": named}
+
+
+@page("look")
+def signing_code(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The file that signs and verifies, for the merchant's own server."""
+    response = HttpResponse(Path(signing.__file__).read_text(), content_type="text/x-python; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="signing.py"'
+    return response
+
+
+@require_POST
+@page("change_webhooks", sensitive=True)
+def save(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Register the endpoint, or change where events go and which."""
+    url = request.POST.get("url", "").strip()[: MOST_ADDRESS + 1]
+    chosen = [name for name in request.POST.getlist("event_types") if name in EXPLAINED]
+    problems: dict[str, str] = {}
+    if len(url) > MOST_ADDRESS or not url:
+        problems["url_error"] = "Write the address of your endpoint, such as https://shop.example/hooks."
+    if not chosen:
+        problems["types_error"] = "Choose at least one event."
+    if not problems:
+        try:
+            with transaction.atomic():
+                registered = subscriptions.register(membership.merchant, url=url, event_types=_types(chosen))
+                audit.record(request, membership, "subscription_saved", url=url, event_types=_types(chosen))
+        except TargetRefused as refused:
+            problems["url_error"] = str(refused)
+    if problems:
+        types = [{"name": name, "words": words, "is_on": name in chosen} for name, words in EXPLAINED.items()]
+        return _show(request, membership, url=url, types=types, **problems)
+    if registered.signing_secret:
+        return _show(request, membership, new_secret=registered.signing_secret)
+    messages.success(request, "Saved. The next delivery goes there.")
+    return redirect("portal_webhooks")
+
+
+def _types(chosen: Sequence[str]) -> list[str]:
+    """All of them means those to come, too."""
+    return ["*"] if len(chosen) == len(EXPLAINED) else list(chosen)
+
+
+@require_POST
+@page("change_webhooks", sensitive=True)
+def end(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Remove the endpoint; what waits for it is parked."""
+    try:
+        with transaction.atomic():
+            subscriptions.end(membership.merchant)
+            audit.record(request, membership, "subscription_ended")
+    except subscriptions.SubscriptionNotFound:
+        pass
+    else:
+        messages.success(request, "Removed. What waited for the endpoint is parked.")
+    return redirect("portal_webhooks")
+
+
+@require_POST
+@page("change_webhooks", sensitive=True)
+def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Make a new secret and show it, once."""
+    try:
+        with transaction.atomic():
+            rotated = subscriptions.rotate(membership.merchant)
+            audit.record(request, membership, "secret_rotated")
+    except subscriptions.SubscriptionNotFound:
+        return redirect("portal_webhooks")
+    return _show(request, membership, new_secret=rotated.signing_secret)
+
+
+@require_POST
+@page("change_webhooks", sensitive=True)
+def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Let the old secret sign no more."""
+    try:
+        with transaction.atomic():
+            if subscriptions.revoke_previous(membership.merchant):
+                audit.record(request, membership, "secret_revoked")
+                messages.success(request, "The old secret signs no more.")
+    except subscriptions.SubscriptionNotFound:
+        pass
+    return redirect("portal_webhooks")
+
+
+@require_POST
+@page("change_webhooks")
+def send_test(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Send a test event; the page then shows the answer."""
+    try:
+        with transaction.atomic():
+            event = testing.send(membership.merchant)
+            audit.record(request, membership, "test_event_sent", event=str(event.pk))
+    except subscriptions.SubscriptionNotFound:
+        messages.error(request, "Save an endpoint first: the test event needs somewhere to go.")
+        return redirect("portal_webhooks")
+    return redirect(f"{reverse('portal_webhooks')}?tested={event.pk}#test")

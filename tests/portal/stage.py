@@ -1,0 +1,102 @@
+"""A merchant with people of every role, an order, an endpoint, a key: what the portal's tests act on."""
+
+import time
+from typing import Any
+
+from allauth.account.internal.flows import login
+from django.test import Client
+from django.utils import timezone
+
+from checkout import transitions
+from checkout.models import Checkout
+from config.lib import clock
+from payments.models import Merchant
+from payments.provider import CardUse
+from payments.providers.sandbox import bank
+from portal import keys, team
+from portal.models import ApiClient, Invitation, Membership, Role, User
+from tests import factories
+from tests.factories import CAUSE, CustomerFactory
+from webhooks import delivery, outbox, subscriptions
+from webhooks.models import Delivery, EventType
+
+URL = "http://127.0.0.1:9/hooks"  # nobody listens: the tests say what came back
+
+
+def person(merchant: Merchant, role: Role | str, email: str = "") -> Membership:
+    """Somebody with a role for a merchant."""
+    user, _ = User.objects.get_or_create(email=email or f"{role}@{merchant.pk.hex[-8:]}.example")
+    return Membership.objects.create(merchant=merchant, user=user, role=role)
+
+
+def browser(membership: Membership, *, is_fresh: bool = True) -> Client:
+    """A browser in which the person is signed in; `is_fresh`: they have just proven who they are."""
+    client = Client(enforce_csrf_checks=False)
+    client.force_login(membership.user, backend="allauth.account.auth_backends.AuthenticationBackend")
+    session = client.session
+    session[login._AUTHENTICATION_METHODS_USER_SESSION_KEY] = str(membership.user_id)
+    session[login.AUTHENTICATION_METHODS_SESSION_KEY] = [
+        {"method": "password", "at": time.time() - (0 if is_fresh else 600)}
+    ]
+    session["merchant"] = str(membership.merchant_id)
+    session.save()
+    return client
+
+
+def captured(merchant: Merchant, **order: Any) -> Checkout:
+    """A captured checkout."""
+    unpaid = factories.checkout(merchant, **order)
+    held = hold(unpaid)
+    return transitions.capture(merchant, held.pk, cause=CAUSE)
+
+
+def hold(unpaid: Checkout, card: str = "4242424242424242") -> Checkout:
+    token = bank.tokenise(subject=unpaid.pk, number=card)
+    transitions.authorize(unpaid.pk, card=CardUse(token), lead=CustomerFactory.create(), cause=CAUSE)
+    return Checkout.objects.select_related("merchant", "payment", "lead").get(pk=unpaid.pk)
+
+
+def deliver(
+    merchant: Merchant, http_status: int | None, error: str | None = None, excerpt: str = ""
+) -> Delivery:
+    """Let the merchant's next due delivery have this answer."""
+    (claimed,) = delivery.claim(slots=1, general_slots=1)
+    result = delivery.Result(claimed.delivery_id, claimed.lease_token, http_status, error, 340, excerpt)
+    delivery.record([result])
+    return Delivery.objects.get(merchant=merchant, pk=claimed.delivery_id)
+
+
+def parked(merchant: Merchant, checkout: Checkout | None = None) -> Delivery:
+    """A delivery that waits for a person."""
+    event = outbox.emit(
+        merchant, EventType.VOIDED, {}, at=clock.now(), checkout_uuid=checkout.pk if checkout else None
+    )
+    rows = Delivery.objects.filter(event=event)
+    rows.update(status="parked", next_attempt_at=None, ended_at=timezone.now())
+    return rows.get()
+
+
+class Stage:
+    """One of everything that an address of the portal can name."""
+
+    def __init__(self, merchant: Merchant) -> None:
+        self.merchant = merchant
+        self.people = {role: person(merchant, role) for role in Role}
+        self.target = person(merchant, Role.VIEWER, f"target@{merchant.pk.hex[-8:]}.example")
+        subscriptions.register(merchant, url=URL, event_types=["*"])
+        self.checkout = captured(merchant, merchant_order_id=f"A-{merchant.pk.hex[-8:]}")
+        self.delivery = parked(merchant, self.checkout)
+        self.client: ApiClient = keys.create_client(merchant, "Shop backend").client
+        self.invitation: Invitation = team.invite(
+            self.people[Role.OWNER], f"new@{merchant.pk.hex[-8:]}.example", Role.VIEWER
+        )
+
+    def ids(self) -> dict[str, Any]:
+        """What the addresses' parts are called."""
+        return {
+            "checkout_uuid": self.checkout.pk,
+            "delivery_uuid": self.delivery.pk,
+            "client_uuid": self.client.pk,
+            "invitation_uuid": self.invitation.pk,
+            "membership_uuid": self.target.pk,
+        }

@@ -1,0 +1,94 @@
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from oauth2_provider.models import AccessToken
+
+from payments.models import Merchant
+from portal import keys
+from portal.models import ApiClient, AuditEntry, Role
+from tests.conftest import Api
+from tests.portal import stage
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.DEVELOPER))
+
+
+def get_token(client_id: str, secret: str) -> int:
+    body = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret}
+    return Client().post("/oauth/token", json.dumps(body), content_type="application/json").status_code
+
+
+def secret_in(page: object) -> str:
+    (secret,) = re.findall(r"sk_[A-Za-z0-9_-]+", page.content.decode())  # type: ignore[attr-defined]
+    return str(secret)
+
+
+class TestKey:
+    def test_is_made_with_a_name_and_scopes_its_secret_shown_once(self, client: Client) -> None:
+        page = client.post("/portal/keys/new", {"name": "Till", "scopes": ["checkouts:read"]})
+        made = ApiClient.objects.get()
+        assert (made.name, made.scopes) == ("Till", "checkouts:read")
+        assert get_token(made.client_id, secret_in(page)) == 200
+        assert "sk_" not in client.get("/portal/keys").content.decode()
+        assert secret_in(page) not in str(AuditEntry.objects.values())
+
+    @pytest.mark.parametrize(
+        ("form", "words"),
+        [
+            ({"name": "", "scopes": "checkouts:read"}, "Give it a name"),
+            ({"name": "Till"}, "Choose at least one"),
+            ({"name": "Till", "scopes": "everything"}, "field-error"),
+            ({"name": "x" * 61, "scopes": "checkouts:read"}, "field-error"),
+        ],
+    )
+    def test_needs_both(self, client: Client, form: dict[str, str], words: str) -> None:
+        page = client.post("/portal/keys/new", form)
+        assert page.status_code == 422 and words in page.content.decode()
+        assert not ApiClient.objects.exists()
+
+    def test_has_two_secrets_while_it_is_rotated(self, client: Client, api: Api) -> None:
+        known, old = api.key.client, api.key.client_secret
+        new = secret_in(client.post(f"/portal/keys/{known.pk}/rotate"))
+        assert [get_token(known.client_id, secret) for secret in (old, new)] == [200, 200]
+        again = client.post(f"/portal/keys/{known.pk}/rotate", follow=True).content.decode()
+        assert "has two secrets already" in again
+        assert [get_token(known.client_id, secret) for secret in (old, new)] == [200, 200]
+        client.post(f"/portal/keys/{known.pk}/stop")
+        assert [get_token(known.client_id, secret) for secret in (old, new)] == [401, 200]
+
+    def test_revoked_ends_with_its_tokens_at_once(self, client: Client, api: Api) -> None:
+        assert api.get("checkouts").status_code == 200
+        client.post(f"/portal/keys/{api.key.client.pk}/revoke")
+        assert api.get("checkouts").status_code == 401 and not AccessToken.objects.exists()
+        assert get_token(api.key.client.client_id, api.key.client_secret) == 401
+        assert client.post(f"/portal/keys/{api.key.client.pk}/rotate").status_code == 404
+
+    def test_is_limited_in_number(self, client: Client, acme: Merchant) -> None:
+        for number in range(50):
+            keys.create_client(acme, f"Key {number}")
+        page = client.post("/portal/keys/new", {"name": "One more", "scopes": "checkouts:read"})
+        assert page.status_code == 422 and ApiClient.objects.count() == 50
+
+    def test_says_when_it_was_last_used_at_most_once_a_minute(self, api: Api) -> None:
+        api.get("checkouts")
+        first = ApiClient.objects.get().last_used_at
+        assert first is not None
+        api.get("checkouts")
+        assert ApiClient.objects.get().last_used_at == first
+        ApiClient.objects.update(last_used_at=timezone.now() - timedelta(seconds=61))
+        api.get("checkouts")
+        assert (ApiClient.objects.get().last_used_at or first) > first
+
+
+def test_the_page_says_which_environment_it_is(client: Client, settings: object) -> None:
+    settings.LIVE_PORTAL_URL = "https://live.example/portal"  # type: ignore[attr-defined]
+    page = client.get("/portal/keys").content.decode()
+    assert "Sandbox" in page and "https://live.example/portal" in page

@@ -1,0 +1,140 @@
+"""Every address × every role × the merchant's own and a stranger's objects."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, reverse
+
+from checkout.models import Change, Checkout, Refund
+from payments.models import Merchant, Operation
+from portal import urls
+from portal.models import ApiClient, AuditEntry, Invitation, Membership, Notice, Role
+from tests.portal import stage
+from tests.portal.matrix import PERSONAL, ROWS
+from tests.portal.stage import Stage
+from webhooks.models import Delivery, Event, SigningSecret, Subscription
+
+pytestmark = pytest.mark.django_db
+OWN: tuple[Any, ...] = (
+    *(Checkout, Refund, Delivery, Event, Subscription, ApiClient, Membership, Invitation, AuditEntry, Notice),
+    *(Merchant, Operation, SigningSecret, Change, apps.get_model("hosted_page", "OptInText")),
+)
+DONE = {200, 302, 303}
+
+
+def routes(patterns: list[Any], before: str = "") -> list[tuple[str, str]]:
+    """Return (path, name) of every address below."""
+    found: list[tuple[str, str]] = []
+    for pattern in patterns:
+        path = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            found += routes(pattern.url_patterns, path)
+        elif isinstance(pattern, URLPattern):
+            found.append((path, pattern.name or ""))
+    return found
+
+
+def everything() -> dict[str, list[Any]]:
+    """Every row that anybody could have changed."""
+    ignored = {"last_used_at", "last_login"}
+    return {
+        model.__name__: list(
+            model.objects.order_by("pk").values(
+                *[field.attname for field in model._meta.concrete_fields if field.attname not in ignored]
+            )
+        )
+        for model in OWN
+    }
+
+
+def of_merchant(merchant: Merchant) -> dict[str, list[Any]]:
+    """Every row that names a merchant."""
+    uuid = merchant.pk
+    return {model: [row for row in rows if uuid in row.values()] for model, rows in everything().items()}
+
+
+def path_of(name: str) -> str:
+    return next(path for path, known in routes(urls.urlpatterns) if known == name)
+
+
+@pytest.fixture
+def own(acme: Merchant) -> Stage:
+    return Stage(acme)
+
+
+@pytest.fixture
+def strangers(rival: Merchant) -> Stage:
+    return Stage(rival)
+
+
+def ask(client: Client, name: str, ids: dict[str, Any]) -> Any:
+    row = ROWS[name]
+    address = reverse(name, kwargs={part: uuid for part, uuid in ids.items() if f":{part}>" in path_of(name)})
+    form = {part: value.format(**ids) for part, value in row.form.items()}
+    return client.post(address, form) if row.method == "POST" else client.get(address)
+
+
+def test_every_address_has_a_row() -> None:
+    merchants = [(path, name) for path, name in routes(urls.urlpatterns) if not path.startswith(PERSONAL)]
+    assert {name for _, name in merchants} == set(ROWS)
+    assert all(path.startswith("portal") for path, _ in merchants)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Undo what happens inside; the verbs' own transactions may be durable all the same."""
+    block = transaction.atomic()
+    block._from_testcase = True  # type: ignore[attr-defined]  # as TestCase marks its own
+    with block:
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("name", ROWS)
+class TestAddress:
+    def test_serves_those_roles_and_no_other(self, own: Stage, name: str) -> None:
+        ids = own.ids() | {"merchant": own.merchant.pk}
+        before = everything()
+        for role in Role:
+            with undone():
+                answer = ask(stage.browser(own.people[role]), name, ids)
+                if role in ROWS[name].roles.split():
+                    assert answer.status_code in DONE, (role, answer.status_code)
+                    assert "reauthenticate" not in answer.headers.get("Location", "")
+                    continue
+                assert answer.status_code == 403, role
+                assert "req_" in answer.content.decode(), "the page says which request it was"
+                assert everything() == before, role
+
+    def test_keeps_a_strangers_things_apart(self, own: Stage, strangers: Stage, name: str) -> None:
+        ids = strangers.ids() | {"merchant": strangers.merchant.pk}
+        before = of_merchant(strangers.merchant)
+        answer = ask(stage.browser(own.people[Role.OWNER]), name, ids)
+        if "uuid:" in path_of(name) or "{" in "".join(ROWS[name].form.values()):
+            assert answer.status_code == 404
+        elif not getattr(answer, "streaming", False):
+            assert not any(str(uuid) in answer.content.decode() for uuid in ids.values())
+        assert of_merchant(strangers.merchant) == before
+
+    def test_changes_nothing_for_who_is_not_let_in(self, own: Stage, name: str) -> None:
+        ids, row = own.ids() | {"merchant": own.merchant.pk}, ROWS[name]
+        before = everything()
+        outside = ask(Client(), name, ids)
+        assert outside.status_code == 302 and outside["Location"].startswith("/accounts/login/")
+        if row.is_sensitive:
+            tired = ask(stage.browser(own.people[Role.OWNER], is_fresh=False), name, ids)
+            assert tired.status_code == 302 and "reauthenticate" in tired["Location"]
+        client = stage.browser(own.people[Role.OWNER])
+        if row.method == "POST":
+            client.handler.enforce_csrf_checks = True
+            assert ask(client, name, ids).status_code == 403, "a form without its token"
+        named = {part: uuid for part, uuid in ids.items() if f":{part}>" in path_of(name)}
+        assert client.get(reverse(name, kwargs=named)).status_code in {200, 302, 405}
+        after = everything()
+        after["AuditEntry"], before["AuditEntry"] = [], []  # an export is kept
+        assert after == before

@@ -1,0 +1,15 @@
+"""The `webhook.test` event: sent when a person in the portal wants to see what their endpoint answers (SPEC 6)."""
+
+from django.db import transaction
+
+from config.lib import clock
+from payments.models import Merchant
+from webhooks import outbox, subscriptions
+from webhooks.models import Event, EventType
+
+
+def send(merchant: Merchant) -> Event:
+    """Write a test event, whatever the subscription's filter is. Raises subscriptions.SubscriptionNotFound."""
+    with transaction.atomic():
+        subscriptions.read(merchant)
+        return outbox.emit(merchant, EventType.TEST, {}, at=clock.now())
