@@ -42,6 +42,15 @@ def keep_of(checkout_uuid: UUID) -> None:
         keep(Checkout.objects.locked(checkout_uuid), clock.now())
 
 
+def oldest(status: Status) -> datetime | None:
+    """Return the deadline that has waited longest for somebody to keep it, None where none has passed.
+
+    What has a card operation open waits for that.
+    """
+    late = Checkout.objects.late(status).exclude(Exists(operations.open_on(OuterRef("pk"))))
+    return late.values_list(states.DEADLINES[status], flat=True).first()
+
+
 def keep_due(status: Status, limit: int) -> int:
     """As `keep`, for up to `limit` late checkouts of a status in one transaction; return how many moved.
 

@@ -322,7 +322,7 @@ class PaymentRequest(models.Model):
         indexes: ClassVar = [models.Index("expires_at", name="pay_link_open", condition=Q(status="open"))]
 
     def __str__(self) -> str:
-        return f"{self.amount} · {self.status}"
+        return f"share {self.position} · {self.status}"
 
     def move(self, to: ShareStatus, **facts: Any) -> None:
         """Write the new status with its facts. Raises MoveRefused for a move that the table does not have."""

@@ -3,7 +3,9 @@
 from uuid import UUID
 
 import structlog
+from django.db import transaction
 
+from config.lib import clock
 from payments.models import Discrepancy, Merchant, Operation
 
 log = structlog.get_logger("payments.discrepancies")
@@ -21,6 +23,25 @@ def report_operation(operation: Operation, kind: str, **facts: object) -> None:
     """Leave a discrepancy about an operation, once while one of its kind is open."""
     merchant_uuid = operation.payment.merchant_id
     _leave(kind, operation.pk, {"merchant_id": merchant_uuid, "operation": operation, "facts": facts})
+
+
+class AlreadyClosed(Exception):
+    """Somebody has closed it before."""
+
+
+def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
+    """Close a discrepancy that a person has set right; what comes again is then told again.
+
+    The note goes behind what was noted before. Raises Discrepancy.DoesNotExist, AlreadyClosed.
+    """
+    with transaction.atomic():
+        found = Discrepancy.objects.select_for_update().get(pk=discrepancy_uuid)
+        if found.closed_at is not None:
+            raise AlreadyClosed
+        found.closed_at = clock.now()
+        found.note = f"{found.note}\n{note}".strip()
+        found.save(update_fields=["closed_at", "note"])
+    return found
 
 
 def _leave(kind: str, subject: UUID | None, fields: dict[str, object]) -> None:

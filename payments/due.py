@@ -6,6 +6,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models import Exists, OuterRef, Q
 
 from config.lib import clock
 from payments.models import Operation
@@ -15,6 +16,7 @@ PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank unti
 IN_DOUBT_TOO_LONG = timedelta(hours=24)
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
+_NOT_ENDED = (State.PLANNED, *Operation.OPEN, State.PENDING)  # those that the index of what is due holds
 
 
 def gap(operation: Operation, state: State, now: datetime) -> timedelta:
@@ -42,6 +44,19 @@ def no_later_than(operation: Operation, moment: datetime) -> None:
         pk=operation.pk, ended_at=None, lease_token=None, next_attempt_at__gt=moment
     )
     rows.update(next_attempt_at=moment)
+
+
+def oldest(now: datetime) -> datetime | None:
+    """Return since when the operation that has waited longest for the pump is due, None where none is.
+
+    Those that stand behind another one of their payment wait for that, not for the pump.
+    """
+    ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
+        Q(state__in=Operation.OPEN) | Q(state=State.PLANNED, pk__lt=OuterRef("pk"))
+    )
+    rows = Operation.objects.filter(state__in=_NOT_ENDED, next_attempt_at__lte=now)
+    rows = rows.exclude(Exists(ahead), state=State.PLANNED).order_by("next_attempt_at")
+    return rows.values_list("next_attempt_at", flat=True).first()
 
 
 def claim(limit: int = 20, *, checkout_uuid: UUID | None = None) -> Sequence[Operation]:

@@ -7,6 +7,8 @@ from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from payments import money
+
 
 class Merchant(models.Model):
     """A business that takes payments; every query starts from one."""
@@ -119,7 +121,8 @@ class Payment(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.currency} · {self.card_brand} {self.card_last4} · {self.status}"
+        amount = money.display(self.amount, self.currency)
+        return f"{amount} · {self.card_brand} {self.card_last4} · {self.status}"
 
 
 class Operation(models.Model):
@@ -206,7 +209,7 @@ class Operation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.amount} · {self.state}"
+        return f"{self.kind} · {self.state}"
 
     @property
     def was_given_up(self) -> bool:
@@ -242,7 +245,7 @@ class Posting(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.account} {self.amount:+} {self.currency}"
+        return f"{self.account} {money.display(self.amount, self.currency)}"
 
 
 class Discrepancy(models.Model):

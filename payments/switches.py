@@ -4,6 +4,8 @@ import threading
 import time
 from uuid import UUID
 
+from django.db import transaction
+
 from payments.models import Merchant, Switch
 
 FRESH_SECONDS = 3.0  # a stop is effective everywhere within five
@@ -30,6 +32,30 @@ def check(merchant: Merchant) -> None:
         raise MerchantSuspended
     if None in stopped:
         raise AllStopped
+
+
+def suspend(merchant: Merchant, *, reason: str) -> Switch | None:
+    """Stop a merchant's new business; return the switch, None where it was stopped already."""
+    return _throw(merchant, is_stopped=True, reason=reason)
+
+
+def resume(merchant: Merchant, *, reason: str) -> Switch | None:
+    """Take a merchant's stop back; return the switch, None where nothing was stopped. A stop of all stays."""
+    return _throw(merchant, is_stopped=False, reason=reason)
+
+
+def _throw(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
+    with transaction.atomic():
+        Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+        switch = Switch.objects.filter(merchant=merchant).first() or Switch(
+            merchant=merchant, is_stopped=False
+        )
+        if switch.is_stopped == is_stopped:
+            return None
+        switch.is_stopped, switch.reason = is_stopped, reason
+        switch.save()
+    forget()
+    return switch
 
 
 def forget() -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import orjson
 from django.db import connection
+from django.db.models import Min, OuterRef, Subquery
 
 from config.lib import clock
 from webhooks import retries, statements
@@ -116,6 +117,17 @@ def read(subscription: Subscription) -> Health:
         last_error=endpoint.last_error,
         failing_since=endpoint.failing_since,
     )
+
+
+def oldest_due(now: datetime, *, is_urgent: bool) -> datetime | None:
+    """Return since when the delivery that has waited longest is due, of all endpoints; one look for each of them."""
+    first = Delivery.objects.filter(
+        subscription=OuterRef("pk"), status=Delivery.Status.PENDING, lease_token=None, is_urgent=is_urgent
+    ).order_by("next_attempt_at")
+    due_at = Subquery(first.values("next_attempt_at")[:1])
+    rows = Subscription.objects.filter(ended_at=None).annotate(due_at=due_at)
+    found = rows.aggregate(oldest=Min("due_at"))["oldest"]
+    return found if found is not None and found <= now else None
 
 
 def _oldest_due_at(subscription: Subscription) -> datetime | None:

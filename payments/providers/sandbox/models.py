@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from payments import money
 from payments.providers.sandbox.cards import BY_LAST4, TestCard
 
 
@@ -74,7 +75,7 @@ class Charge(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.currency} {self.state}"
+        return f"{money.display(self.amount, self.currency)} {self.state}"
 
 
 class Call(models.Model):
