@@ -1,5 +1,12 @@
-from django.contrib import admin
+from typing import Any
 
+import psycopg.errors
+from django.contrib import admin, messages
+from django.db import OperationalError
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from checkout import states, transitions
 from checkout.models import (
     ApiCall,
     Change,
@@ -10,61 +17,151 @@ from checkout.models import (
     PaymentRequest,
     Refund,
 )
-from config.lib.admin import ReadOnlyAdmin, link
+from checkout.states import Status, VoidReason
+from config.lib import confirming, lists, request_id
+from config.lib.admin import ReadOnlyAdmin
+from payments import money
+from payments.cause import Cause
+from payments.columns import MoneyAdmin
 
-
-class ReadOnlyInline(admin.TabularInline):
-    """Parts of a checkout, beside it."""
-
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, request: object, obj: object = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: object, obj: object = None) -> bool:
-        return False
-
-
-class ItemInline(ReadOnlyInline):
-    model = Item
-
-
-class RefundInline(ReadOnlyInline):
-    model = Refund
-
-
-class ChangeInline(ReadOnlyInline):
-    model = Change
+CANCEL = confirming.Question(
+    title="Cancel checkouts",
+    text="A held card is released and the merchant is told; an unpaid checkout ends. What is paid is not cancelled:"
+    " its merchant refunds it.",
+    label="Reason, for your colleagues",
+    button="Cancel them",
+)
+BUSY = "a card operation is open. Try again in a moment."
+REFUSALS = {
+    Status.CAPTURED: "it is paid. Its merchant refunds it instead.",
+    Status.REFUNDING: "it is being refunded.",
+    Status.REFUNDED: "it has been refunded.",
+    Status.EXPIRED: "it has expired, and nothing is held.",
+}
 
 
 @admin.register(Checkout)
-class CheckoutAdmin(ReadOnlyAdmin):
-    list_display = ("id", "merchant", "merchant_order_id", "status", "amount", "currency", "created_at")
-    list_filter = ("status", "currency")
-    list_select_related = ("merchant",)
-    search_fields = ("=id", "=merchant_order_id")
-    inlines = (ItemInline, RefundInline, ChangeInline)
+class CheckoutAdmin(MoneyAdmin):
+    """An order with all that belongs to it on its page."""
+
+    actions = ("cancel",)
+    list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
+    list_filter = ("status",)
+    search_fields = ("id", "merchant_order_id")
+    of_each_merchant = ("merchant_order_id",)
+    merchants_order = ("-created_at", "-pk")
+    amounts = ("amount", "refunded_amount")
+    panels = (
+        ("checkout.item", "checkout"),
+        ("checkout.change", "checkout"),
+        ("payments.payment", "checkout_uuid"),
+        ("payments.operation", "payment__checkout_uuid"),
+        ("payments.posting", "checkout_uuid"),
+        ("checkout.paymentrequest", "checkout"),
+        ("checkout.refund", "checkout"),
+        ("webhooks.event", "checkout_uuid"),
+        ("webhooks.delivery", "event__checkout_uuid"),
+        ("checkout.apicall", "checkout_uuid"),
+    )
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("checkout.change_checkout")
+
+    def offers(self, action: str, row: Checkout) -> bool:
+        return "cancel" in states.actions(row.status)
+
+    @admin.action(description="Cancel: release the hold", permissions=["cancel"])
+    @confirming.confirmed(CANCEL)
+    def cancel(self, request: HttpRequest, rows: QuerySet[Checkout], reason: str) -> None:
+        for checkout in rows:
+            refusal = _cancel(checkout, Cause(f"user:{request.user.pk}", request_id.current()))
+            if refusal:
+                text = f"{checkout.merchant_order_id} is not cancelled: {refusal}"
+                self.message_user(request, text, messages.WARNING)
+                continue
+            self.log_change(request, checkout, f"Cancelled: {reason}")
+            amount = money.display(checkout.amount, checkout.currency)
+            was_held = checkout.status == Status.AUTHORIZED
+            happened = f"{amount} is released." if was_held else "Nothing was held."
+            self.message_user(request, f"{checkout.merchant_order_id} is cancelled. {happened}")
+
+
+def _cancel(checkout: Checkout, cause: Cause) -> str:
+    """Cancel a checkout; return why it was not, "" when it was."""
+    try:
+        ended = transitions.cancel(checkout.merchant, checkout.pk, cause=cause)
+    except transitions.NotCancellable as refusal:
+        return REFUSALS[Status(refusal.status)]
+    except transitions.OperationInProgress:
+        return BUSY
+    except OperationalError as error:
+        if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+            return BUSY
+        raise
+    if checkout.status == Status.VOIDED:
+        return "it was voided before."
+    return "its hold had run out." if ended.void_reason == VoidReason.AUTH_EXPIRED else ""
+
+
+@admin.register(Item)
+class ItemAdmin(MoneyAdmin):
+    list_display = ("position", "name", "quantity", "unit_price", "category", "checkout")
+    search_fields = ("id", "checkout")
+    amounts = ("unit_price",)
+
+
+@admin.register(Change)
+class ChangeAdmin(ReadOnlyAdmin):
+    list_display = ("created_at", "origin", "to", "actor", "request_id", "checkout")
+    search_fields = ("id", "checkout")
 
 
 @admin.register(Refund)
-class RefundAdmin(ReadOnlyAdmin):
-    list_display = ("merchant_refund_ref", "merchant", "of_checkout", "status", "amount", "created_at")
+class RefundAdmin(MoneyAdmin):
+    list_display = (
+        "merchant_refund_ref",
+        "merchant",
+        "checkout",
+        "status",
+        "amount",
+        "created_at",
+        "settled_at",
+    )
     list_filter = ("status",)
-    list_select_related = ("merchant", "checkout")
-    search_fields = ("=merchant_refund_ref", "=checkout__id")
+    search_fields = ("id", "merchant_refund_ref", "checkout")
+    of_each_merchant = ("merchant_refund_ref",)
+    currency = "checkout.currency"
+    panels = (("payments.operation", "refund_uuid"),)
 
-    @admin.display(description="checkout")
-    def of_checkout(self, refund: Refund) -> str:
-        return link(refund.checkout)
+
+class Answer(admin.SimpleListFilter):
+    """How a call was answered, among the newest."""
+
+    title = f"answer, among the newest {lists.LOOKED_THROUGH:,}"
+    parameter_name = "answer"
+    KINDS = {"2": "Done", "4": "Refused", "5": "Failed"}
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return list(self.KINDS.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ApiCall]) -> QuerySet[ApiCall]:
+        chosen = self.value()
+        if chosen not in self.KINDS:
+            return queryset
+        found = lists.among_newest(request, queryset)
+        return found.filter(status__gte=int(chosen) * 100, status__lt=int(chosen) * 100 + 100)
 
 
 @admin.register(ApiCall)
 class ApiCallAdmin(ReadOnlyAdmin):
+    """What was asked, and whether it went well; what was answered is the merchant's."""
+
     list_display = ("created_at", "merchant", "method", "path", "status", "error_code", "request_id")
-    list_filter = ("status",)
-    list_select_related = ("merchant",)
-    search_fields = ("=request_id", "=checkout_uuid", "=idempotency_key")
+    list_filter = (Answer,)
+    search_fields = ("id", "request_id", "checkout_uuid", "idempotency_key")
+    of_each_merchant = ("request_id", "checkout_uuid", "idempotency_key")
+    references = {"checkout_uuid": "checkout.checkout", "client_uuid": "portal.apiclient"}
+    secret = ("body", "request_digest")
 
 
 @admin.register(Customer)
@@ -72,20 +169,24 @@ class CustomerAdmin(ReadOnlyAdmin):
     """A phone number is shown by its last digits alone."""
 
     list_display = ("id", "__str__", "created_at")
-    search_fields = ("=id", "=phone")
+    search_fields = ("id", "phone")
     secret = ("phone", "name")
+    also = ("__str__",)
+
+
+@admin.register(MerchantCustomer)
+class MerchantCustomerAdmin(ReadOnlyAdmin):
+    list_display = ("id", "merchant", "customer")
+    search_fields = ("id", "customer")
 
 
 @admin.register(PaymentRequest)
-class PaymentRequestAdmin(ReadOnlyAdmin):
+class PaymentRequestAdmin(MoneyAdmin):
     """Whoever has the link may pay: it stays between the lead and the mate."""
 
-    list_display = ("id", "checkout", "amount", "status", "expires_at", "paid_at")
+    list_display = ("id", "position", "checkout", "amount", "status", "expires_at", "paid_at")
     list_filter = ("status",)
-    list_select_related = ("checkout",)
-    search_fields = ("=id", "=checkout__id")
+    search_fields = ("id", "checkout")
+    currency = "checkout.currency"
+    panels = (("payments.payment", "subject"), ("payments.operation", "share_uuid"))
     secret = ("token", "token_digest", "name", "phone")
-
-
-for model in (Item, MerchantCustomer, Change):
-    admin.site.register(model, ReadOnlyAdmin)

@@ -1,33 +1,48 @@
+from typing import Any
+
 from django.contrib import admin
 
 from config.lib.admin import ReadOnlyAdmin
 from hosted_page.models import OptIn, OptInText, SignInCode, Text
 
 
+class PhoneAdmin(ReadOnlyAdmin):
+    """A phone number is shown by its last digits alone."""
+
+    also = ("number",)
+
+    @admin.display(description="phone")
+    def number(self, row: Any) -> str:
+        return f"•••• {row.phone[-4:]}"
+
+
 @admin.register(SignInCode)
-class SignInCodeAdmin(ReadOnlyAdmin):
-    list_display = ("id", "subject", "tries", "created_at", "expires_at", "used_at")
-    search_fields = ("=subject",)
+class SignInCodeAdmin(PhoneAdmin):
+    list_display = ("id", "subject", "number", "tries", "created_at", "expires_at", "used_at")
+    search_fields = ("id", "subject")
     secret = ("phone", "code_digest", "browser_digest")
 
 
 @admin.register(Text)
-class TextAdmin(ReadOnlyAdmin):
-    list_display = ("id", "kind", "checkout_uuid", "tries", "created_at", "sent_at")
+class TextAdmin(PhoneAdmin):
+    list_display = ("id", "kind", "number", "checkout_uuid", "tries", "created_at", "next_try_at", "sent_at")
     list_filter = ("kind",)
-    search_fields = ("=checkout_uuid",)
+    search_fields = ("id", "checkout_uuid")
+    references = {"checkout_uuid": "checkout.checkout"}
     secret = ("phone", "number_range", "address_digest")
 
 
 @admin.register(OptIn)
 class OptInAdmin(ReadOnlyAdmin):
     list_display = ("id", "checkout_uuid", "placement", "text", "opted_in_at")
-    list_select_related = ("text",)
-    search_fields = ("=checkout_uuid",)
+    list_filter = ("placement",)
+    search_fields = ("id", "checkout_uuid", "person")
+    references = {"checkout_uuid": "checkout.checkout", "share_uuid": "checkout.paymentrequest"}
     secret = ("email", "email_digest")
 
 
 @admin.register(OptInText)
 class OptInTextAdmin(ReadOnlyAdmin):
+    is_small = True
     list_display = ("merchant", "version", "text", "created_at")
-    list_select_related = ("merchant",)
+    search_fields = ("merchant__name", "text")

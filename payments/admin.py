@@ -1,80 +1,217 @@
 from typing import Any
 
-from django.contrib import admin
-from django.db.models import QuerySet
+from django import forms
+from django.contrib import admin, messages
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 
-from config.lib import clock
-from config.lib.admin import ReadOnlyAdmin, link
+from config.lib import clock, columns, confirming
+from config.lib.admin import OperatorAdmin, ReadOnlyAdmin
+from payments import discrepancies, switches
+from payments.columns import MoneyAdmin
 from payments.models import Discrepancy, Merchant, Operation, Payment, Posting, Switch
+
+SUSPEND = confirming.Question(
+    title="Suspend merchants",
+    text="Within five seconds nothing new is created, paid or captured for them. Holds run out and are released."
+    " Reads, cancels and refunds go on, and what is in doubt is brought to its end.",
+    label="Reason, for your colleagues",
+    button="Suspend",
+)
+RESUME = confirming.Question(
+    title="Resume merchants",
+    text="Within five seconds they can create, be paid and capture again, unless all merchants are stopped.",
+    label="Reason, for your colleagues",
+    button="Resume",
+)
+CLOSE = confirming.Question(
+    title="Close discrepancies",
+    text="Close what you have looked into and set right. Should the same come again, it is told again.",
+    label="What came of it",
+    button="Close",
+)
+
+
+class MerchantForm(forms.ModelForm):
+    """What an operator may write about a merchant, checked as the pages need it."""
+
+    country = forms.CharField(
+        validators=[RegexValidator(r"^[A-Z]{2}\Z", "Two capital letters, such as GB.")],
+        help_text="Of phone numbers without a prefix.",
+    )
+    brand_colour = forms.CharField(
+        validators=[RegexValidator(r"^#[0-9A-Fa-f]{6}\Z", "A colour such as #1F4596.")], help_text="#RRGGBB"
+    )
+
+    def clean_time_zone(self) -> str:
+        zone: str = self.cleaned_data["time_zone"]
+        if zone not in clock.zones():
+            raise forms.ValidationError("No time zone has this name. One is called Europe/London.")
+        return zone
 
 
 @admin.register(Merchant)
-class MerchantAdmin(admin.ModelAdmin):
-    list_display = ("name", "id", "country", "created_at")
-    search_fields = ("name", "id")
-    readonly_fields = ("created_at",)
+class MerchantAdmin(OperatorAdmin):
+    """Merchants are suspended, never deleted: their money's history is theirs."""
 
-    def has_delete_permission(self, request: object, obj: object = None) -> bool:
+    form = MerchantForm
+    actions = ("suspend", "resume")
+    is_small = True
+    list_display = ("name", "id", "country", "is_open", "opt_in_enabled", "created_at")
+    list_filter = ("country", "opt_in_enabled")
+    search_fields = ("name", "id")
+    readonly_fields = ("id", "created_at")
+    formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        stopped = Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(is_suspended=Exists(stopped))
+        return rows
+
+    @admin.display(boolean=True, description="open")
+    def is_open(self, merchant: Any) -> bool:
+        return not merchant.is_suspended
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        own = {"id", "brand_version"}
+        return ["id", *(field.name for field in self.opts.fields if field.name not in own)]
+
+    def offers(self, action: str, row: Any) -> bool:
+        return action == ("resume" if row.is_suspended else "suspend")
+
+    def save_model(self, request: HttpRequest, obj: Merchant, form: Any, change: bool) -> None:
+        """A new colour is a new address of the merchant's style sheet."""
+        if change and "brand_colour" in form.changed_data:
+            obj.brand_version += 1
+        super().save_model(request, obj, form, change)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+    def has_suspend_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("payments.change_switch")
+
+    @admin.action(description="Suspend: no new checkouts, payments or captures", permissions=["suspend"])
+    @confirming.confirmed(SUSPEND)
+    def suspend(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
+        for merchant in rows:
+            switch = switches.suspend(merchant, reason=reason)
+            self._tell(request, merchant, switch, f"Suspended: {reason}", "was suspended already.")
+
+    @admin.action(description="Resume: open again what was suspended", permissions=["suspend"])
+    @confirming.confirmed(RESUME)
+    def resume(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
+        for merchant in rows:
+            switch = switches.resume(merchant, reason=reason)
+            self._tell(request, merchant, switch, f"Resumed: {reason}", "was not suspended.")
+
+    def _tell(
+        self, request: HttpRequest, merchant: Merchant, switch: Switch | None, done: str, otherwise: str
+    ) -> None:
+        if switch is None:
+            self.message_user(request, f"{merchant} {otherwise}", messages.WARNING)
+            return
+        self.log_change(request, merchant, done)
+        self.log_change(request, switch, done)
+        self.message_user(request, f"{merchant} is {'suspended' if switch.is_stopped else 'open again'}.")
 
 
 @admin.register(Switch)
-class SwitchAdmin(admin.ModelAdmin):
+class SwitchAdmin(OperatorAdmin):
     """Stops and reopens; each change is in the log that Django keeps of the admin."""
 
+    is_small = True
     list_display = ("__str__", "is_stopped", "merchant", "reason", "changed_at")
     list_filter = ("is_stopped",)
-    list_select_related = ("merchant",)
+    search_fields = ("merchant__name", "reason")
     autocomplete_fields = ("merchant",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 @admin.register(Payment)
-class PaymentAdmin(ReadOnlyAdmin):
+class PaymentAdmin(MoneyAdmin):
     list_display = (
         "id",
         "merchant",
+        "checkout_uuid",
         "amount",
-        "currency",
         "status",
         "card_brand",
         "card_last4",
         "created_at",
     )
     list_filter = ("status",)
-    list_select_related = ("merchant",)
-    search_fields = ("=id", "=subject", "=card_last4")
-    secret = ("card_token",)
+    search_fields = ("id", "subject", "checkout_uuid", "card_last4")
+    of_each_merchant = ("card_last4",)
+    references = {"checkout_uuid": "checkout.checkout"}
+    linked_by = ("subject",)
+    panels = (("payments.operation", "payment"),)
+    secret = ("card_token", "return_url")
 
 
 @admin.register(Operation)
-class OperationAdmin(ReadOnlyAdmin):
+class OperationAdmin(MoneyAdmin):
     list_display = (
         "id",
         "kind",
         "state",
         "amount",
-        "of_payment",
+        "payment",
         "attempts",
         "next_attempt_at",
         "created_at",
     )
     list_filter = ("state", "kind")
-    list_select_related = ("payment",)
-    search_fields = ("=id", "=payment__subject", "=reference")
-    secret = ("lease_token",)
+    list_select_related = ("payment__merchant",)
+    search_fields = (
+        "id",
+        "payment",
+        "payment__subject",
+        "payment__checkout_uuid",
+        "refund_uuid",
+        "share_uuid",
+    )
+    linked_by = ("payment__checkout_uuid",)
+    currency = "payment.currency"
+    references = {"refund_uuid": "checkout.refund", "share_uuid": "checkout.paymentrequest"}
+    panels = (("payments.posting", "transaction"), ("payments.discrepancy", "operation"))
+    secret = ("lease_token", "action_url")
+    also = ("merchant", "checkout")
 
-    @admin.display(description="payment")
-    def of_payment(self, operation: Operation) -> str:
-        return link(operation.payment)
+    @admin.display(description="merchant")
+    def merchant(self, operation: Operation) -> str:
+        return columns.link(operation.payment.merchant)
+
+    @admin.display(description="checkout")
+    def checkout(self, operation: Operation) -> str:
+        return columns.to_page("checkout.checkout", operation.payment.checkout_uuid)
 
 
 @admin.register(Posting)
-class PostingAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "merchant", "account", "amount", "currency", "checkout_uuid", "transaction")
-    list_filter = ("account", "currency")
-    list_select_related = ("merchant",)
-    search_fields = ("=checkout_uuid", "=transaction")
+class PostingAdmin(MoneyAdmin):
+    list_display = ("id", "merchant", "account", "amount", "checkout_uuid", "transaction", "created_at")
+    list_filter = ("account",)
+    search_fields = ("checkout_uuid", "transaction")
+    references = {"checkout_uuid": "checkout.checkout", "transaction": "payments.operation"}
+
+
+class Openness(admin.SimpleListFilter):
+    """Whether a person still has to look."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("open", "Open"), ("closed", "Closed")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Discrepancy]) -> QuerySet[Discrepancy]:
+        if self.value() not in ("open", "closed"):
+            return queryset
+        return queryset.filter(closed_at__isnull=self.value() == "open")
 
 
 @admin.register(Discrepancy)
@@ -82,23 +219,29 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     """A person looks, notes what came of it, and closes it; what comes again is then told again."""
 
     actions = ("close",)
-    list_display = ("kind", "merchant", "of_operation", "created_at", "closed_at")
-    list_filter = ("kind", "closed_at")
-    list_select_related = ("merchant", "operation")
-
-    @admin.display(description="operation")
-    def of_operation(self, discrepancy: Discrepancy) -> str:
-        return link(discrepancy.operation)
+    is_small = True
+    list_display = ("kind", "merchant", "operation", "subject", "created_at", "closed_at")
+    list_filter = (Openness, "kind")
+    search_fields = ("kind", "note", "subject")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("payments.change_discrepancy")
+        is_open = obj is None or obj.closed_at is None
+        return is_open and request.user.has_perm("payments.change_discrepancy")
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return [name for name in self.get_fields(request, obj) if name != "note"]
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        return [field for field in self.get_fields(request, obj) if field != "note"]
 
-    @admin.action(description="Close: a person has set it right", permissions=["change"])
-    def close(self, request: HttpRequest, rows: QuerySet[Discrepancy]) -> None:
-        for discrepancy in rows.filter(closed_at=None):
-            discrepancy.closed_at = clock.now()
-            discrepancy.save(update_fields=["closed_at"])
-            self.log_change(request, discrepancy, "Closed.")
+    def offers(self, action: str, row: Discrepancy) -> bool:
+        return row.closed_at is None
+
+    @admin.action(description="Close with a note: a person has set it right", permissions=["change"])
+    @confirming.confirmed(CLOSE)
+    def close(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
+        for discrepancy in rows:
+            try:
+                discrepancies.close(discrepancy.pk, note=note)
+            except discrepancies.AlreadyClosed:
+                self.message_user(request, f"{discrepancy} was closed already.", messages.WARNING)
+            else:
+                self.log_change(request, discrepancy, f"Closed: {note}")
+                self.message_user(request, f"Closed: {discrepancy}.")

@@ -1,18 +1,18 @@
 from collections import defaultdict
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 
-from config.lib import clock, request_id
-from config.lib.admin import ReadOnlyAdmin, link
+from config.lib import clock, columns, request_id
+from config.lib.admin import ReadOnlyAdmin
 from payments.cause import Cause
 from payments.models import Merchant
 from webhooks import health, resending, subscriptions
-from webhooks.models import Attempt, Delivery, Endpoint, Event, SigningSecret, Subscription
+from webhooks.models import PERSONAL, Attempt, Delivery, Endpoint, Event, SigningSecret, Subscription
 
 LATELY = timedelta(hours=24)
 
@@ -35,14 +35,11 @@ class ResendingAdmin(ReadOnlyAdmin):
 
 @admin.register(Subscription)
 class SubscriptionAdmin(ResendingAdmin):
-    list_display = ("merchant", "url", "event_types", "created_at", "ended_at")
-    list_select_related = ("merchant",)
+    is_small = True
+    list_display = ("url", "merchant", "event_types", "created_at", "ended_at")
     search_fields = ("url", "merchant__name")
     actions = ("resend_parked",)
-    readonly_fields = ("health",)
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return [*super().get_fields(request, obj), "health"]
+    also = ("health",)
 
     @admin.display(description="health, last 24 hours")
     def health(self, subscription: Subscription) -> str:
@@ -59,43 +56,64 @@ class SubscriptionAdmin(ResendingAdmin):
             try:
                 resent = resending.resend_parked(merchant, clock.now() - LATELY, cause=_cause(request))
             except subscriptions.SubscriptionNotFound:
-                resent = None
+                self.tell(request, merchant, None)
+                continue
+            self.log_change(request, subscription, f"Sent again what was parked: {resent.sent}.")
             self.tell(request, merchant, resent)
 
 
 @admin.register(Endpoint)
 class EndpointAdmin(ReadOnlyAdmin):
+    is_small = True
     list_display = ("subscription", "last_success_at", "failing_since", "last_error", "hung_in_a_row")
-    list_select_related = ("subscription",)
+    search_fields = ("subscription__url", "subscription__merchant__name")
 
 
 @admin.register(SigningSecret)
 class SigningSecretAdmin(ReadOnlyAdmin):
-    list_display = ("subscription", "created_at", "expires_at")
-    list_select_related = ("subscription",)
+    is_small = True
+    list_display = ("id", "subscription", "created_at", "expires_at")
     secret = ("secret",)
 
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    list_display = ("id", "type", "merchant", "checkout_uuid", "created_at", "superseded_at", "purged_at")
+    """The bytes that are sent; of personal events they stay between us and the merchant."""
+
+    list_display = ("type", "merchant", "checkout_uuid", "created_at", "superseded_at", "purged_at", "id")
     list_filter = ("type",)
-    list_select_related = ("merchant",)
-    search_fields = ("=id", "=checkout_uuid")
+    search_fields = ("id", "checkout_uuid")
+    merchants_order = ("-created_at", "-pk")
+    references = {"checkout_uuid": "checkout.checkout"}
+    panels = (("webhooks.delivery", "event"),)
+    secret = ("body",)
+    also = ("sent",)
+
+    @admin.display(description="body")
+    def sent(self, event: Event) -> str:
+        if event.type in PERSONAL:
+            return "Personal, and not shown."
+        return format_html("<code>{}</code>", event.plain_body.decode())
 
 
 @admin.register(Delivery)
 class DeliveryAdmin(ResendingAdmin):
-    list_display = ("id", "of_event", "merchant", "status", "attempt_count", "next_attempt_at", "ended_at")
-    list_filter = ("status", "event__type")
-    list_select_related = ("event", "merchant")
-    search_fields = ("=id", "=event__id", "=event__checkout_uuid")
+    list_display = ("id", "event", "merchant", "status", "attempt_count", "next_attempt_at", "ended_at")
+    list_filter = ("status",)
+    search_fields = ("id", "event", "event__checkout_uuid")
+    linked_by = ("event__checkout_uuid",)
+    panels = (("webhooks.attempt", "delivery"),)
     secret = ("lease_token",)
+    also = ("checkout",)
     actions = ("resend", "resend_although_over")
 
-    @admin.display(description="event")
-    def of_event(self, delivery: Delivery) -> str:
-        return link(delivery.event)
+    @admin.display(description="checkout")
+    def checkout(self, delivery: Delivery) -> str:
+        checkout_uuid = delivery.event.checkout_uuid
+        return columns.to_page("checkout.checkout", checkout_uuid) if checkout_uuid else columns.NOTHING
+
+    def offers(self, action: str, row: Delivery) -> bool:
+        return row.status != Delivery.Status.DELIVERED
 
     @admin.action(description="Send again", permissions=["resend"])
     def resend(self, request: HttpRequest, rows: QuerySet[Delivery]) -> None:
@@ -115,7 +133,10 @@ class DeliveryAdmin(ResendingAdmin):
                     merchant, uuids, cause=_cause(request), although_over=although_over
                 )
             except subscriptions.SubscriptionNotFound:
-                resent = None
+                self.tell(request, merchant, None)
+                continue
+            for delivery in Delivery.objects.filter(pk__in=uuids):
+                self.log_change(request, delivery, "Asked to be sent again.")
             self.tell(request, merchant, resent)
 
 
@@ -127,17 +148,14 @@ def _cause(request: HttpRequest) -> Cause:
 class AttemptAdmin(ReadOnlyAdmin):
     list_display = (
         "id",
-        "of_delivery",
+        "delivery",
         "number",
+        "event_type",
         "actor",
         "http_status",
         "error_message",
         "duration_ms",
         "started_at",
     )
-    list_select_related = ("delivery",)
-    search_fields = ("=delivery__event__id",)
-
-    @admin.display(description="delivery")
-    def of_delivery(self, attempt: Attempt) -> str:
-        return link(attempt.delivery)
+    search_fields = ("id", "delivery", "delivery__event")
+    merchants_order = ("-started_at", "-pk")

@@ -24,13 +24,14 @@ def test_is_closed_with_a_note_and_told_again_when_it_comes_again(operator: Clie
         discrepancies.report("forged_notification", None)
     found = Discrepancy.objects.get()
     operator.post(f"{LIST}{found.pk}/change/", {"note": "A scanner.", "kind": "mine"})
-    operator.post(LIST, {"action": "close", "_selected_action": [str(found.pk)]})
+    chosen = {"action": "close", "_selected_action": [str(found.pk)]}
+    operator.post(LIST, chosen | {"confirmed": "1", "words": "It went away."})
     found.refresh_from_db()
     assert (found.note, found.kind, found.closed_at is not None) == (
-        "A scanner.",
+        "A scanner.\nIt went away.",
         "forged_notification",
         True,
     )
-    assert LogEntry.objects.filter(object_id=str(found.pk), change_message="Closed.").exists()
+    assert LogEntry.objects.filter(object_id=str(found.pk), change_message="Closed: It went away.").exists()
     discrepancies.report("forged_notification", None)
     assert Discrepancy.objects.filter(closed_at=None).count() == 1

@@ -1,39 +1,47 @@
 from django.contrib import admin
 
 from config.lib.admin import ReadOnlyAdmin
+from payments.columns import MoneyAdmin
 from payments.providers.sandbox.models import Call, CardSession, CardToken, Charge, Fault, Notice
 
 
 @admin.register(Charge)
-class ChargeAdmin(ReadOnlyAdmin):
-    list_display = ("id", "payment", "amount", "refunded_amount", "currency", "state")
+class ChargeAdmin(MoneyAdmin):
+    list_display = ("id", "payment", "amount", "refunded_amount", "state")
     list_filter = ("state",)
-    search_fields = ("=id", "=payment")
+    search_fields = ("id", "payment")
+    amounts = ("amount", "refunded_amount")
+    references = {"payment": "payments.payment", "account": "payments.merchant"}
+    panels = (("bank.call", "charge"),)
+    secret = ("return_url",)
 
 
 @admin.register(Call)
-class CallAdmin(ReadOnlyAdmin):
+class CallAdmin(MoneyAdmin):
     list_display = ("key", "kind", "verdict", "reason", "amount", "created_at", "settles_at")
-    list_filter = ("kind", "verdict")
-    search_fields = ("=key", "=charge__payment")
+    search_fields = ("key", "charge", "charge__payment")
+    currency = "charge.currency"
+    panels = (("bank.notice", "call"),)
 
 
 @admin.register(CardToken)
 class CardTokenAdmin(ReadOnlyAdmin):
     list_display = ("id", "subject", "brand", "last4", "created_at", "used_at")
+    search_fields = ("id",)
     secret = ("digest",)
 
 
 @admin.register(CardSession)
 class CardSessionAdmin(ReadOnlyAdmin):
     list_display = ("id", "subject", "created_at")
-    secret = ("return_url",)
+    search_fields = ("id",)
+    secret = ("return_url", "page")
 
 
 @admin.register(Notice)
 class NoticeAdmin(ReadOnlyAdmin):
     list_display = ("id", "call", "verdict", "attempts", "due_at")
-    list_select_related = ("call",)
+    search_fields = ("id", "call")
 
 
 @admin.register(Fault)

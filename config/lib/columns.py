@@ -1,0 +1,75 @@
+"""How the admin shows what a row holds: moments with their seconds, other rows as links.
+
+A column is made once for the same words: Django compares them.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.db.models import Model
+from django.urls import reverse
+from django.utils.html import format_html
+
+Column = Callable[[Any], str]
+NOTHING = "–"
+
+
+def link(target: Model | None) -> str:
+    """Return a link to another row's page in the admin."""
+    if target is None:
+        return NOTHING
+    if not admin.site.is_registered(type(target)):
+        return str(target)
+    return format_html('<a href="{}">{}</a>', page_of(target._meta.label_lower, target.pk), target)
+
+
+def page_of(label: str, key: object) -> str:
+    """Return the address of a row's page; `label` is its model's, such as "checkout.checkout"."""
+    return reverse(f"admin:{label.replace('.', '_')}_change", args=[key])
+
+
+def list_of(label: str, **lookups: object) -> str:
+    """Return the address of a model's list, of the rows that the lookups find."""
+    address = reverse(f"admin:{label.replace('.', '_')}_changelist")
+    return f"{address}?{urlencode(lookups)}" if lookups else address
+
+
+def to_page(label: str, key: object) -> str:
+    """Return a link to a row's page by its key alone."""
+    return format_html('<a href="{}">{}</a>', page_of(label, key), key)
+
+
+@cache
+def linked(name: str, title: str) -> Column:
+    """Return a column that links to the row that a foreign key names."""
+    return _named(lambda row: link(getattr(row, name)), name, title)
+
+
+@cache
+def reference(name: str, title: str, label: str) -> Column:
+    """Return a column that links to the row of which only the key is kept; nobody looks whether it is there."""
+
+    def shown(row: Any) -> str:
+        key = getattr(row, name)
+        return NOTHING if key is None else to_page(label, key)
+
+    return _named(shown, name, title)
+
+
+@cache
+def moment(name: str, title: str) -> Column:
+    """Return a column that says a moment to the second, in UTC."""
+
+    def shown(row: Any) -> str:
+        at = getattr(row, name)
+        return NOTHING if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+
+    return _named(shown, name, title)
+
+
+def _named(shown: Column, name: str, title: str) -> Column:
+    shown.__name__ = name
+    return admin.display(description=title)(shown)

@@ -1,0 +1,35 @@
+"""Money in the admin: amounts as people read them."""
+
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+from django.contrib import admin
+
+from config.lib.admin import ReadOnlyAdmin
+from config.lib.columns import Column
+from payments import money
+
+
+@cache
+def amount(name: str, title: str, currency: str) -> Column:
+    """Return a column that shows an amount of minor units; `currency` is where the row has its code."""
+    code = attrgetter(currency)
+
+    def shown(row: Any) -> str:
+        return money.display(getattr(row, name), code(row))
+
+    shown.__name__ = f"{name}_for_people"  # a name of its own: the field's help speaks of minor units
+    return admin.display(description=title)(shown)
+
+
+class MoneyAdmin(ReadOnlyAdmin):
+    """Shows the amounts of its rows in their currency."""
+
+    amounts: tuple[str, ...] = ("amount",)
+    currency = "currency"
+
+    def column(self, name: Any) -> Any:
+        if name in self.amounts:
+            return amount(name, name.replace("_", " "), self.currency)
+        return super().column(name)

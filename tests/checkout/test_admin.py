@@ -1,0 +1,118 @@
+"""What operators do about checkouts in the admin."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from checkout.models import Checkout
+from payments.models import Merchant, Operation
+from portal.models import User
+from tests import factories
+from tests.factories import make_late
+from tests.refusals import nothing_moves
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/checkout/checkout/"
+
+
+@pytest.fixture
+def operator() -> User:
+    return User.objects.create_superuser("operator@example.com")
+
+
+@pytest.fixture
+def admin(client: Client, operator: User) -> Client:
+    client.force_login(operator)
+    return client
+
+
+def cancel(admin: Client, *rows: Checkout, reason: str | None = "A duplicate") -> str:
+    form = {"action": "cancel", "_selected_action": [str(row.pk) for row in rows]}
+    answer = admin.post(
+        LIST, form if reason is None else form | {"confirmed": "1", "words": reason}, follow=True
+    )
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+class TestCancelling:
+    def test_releases_the_hold_and_keeps_who_and_why(
+        self, admin: Client, operator: User, held: Checkout
+    ) -> None:
+        assert "A-20417 is cancelled. £90.00 is released." in cancel(admin, held)
+        held.refresh_from_db()
+        assert (held.status, held.void_reason) == ("voided", "merchant_cancel")
+        assert held.changes.get(to="voided").actor == f"user:{operator.pk}"
+        assert Operation.objects.get(kind="void").actor == f"user:{operator.pk}"
+        assert LogEntry.objects.get(object_id=str(held.pk)).change_message == "Cancelled: A duplicate"
+
+    def test_ends_an_unpaid_one(self, admin: Client, unpaid: Checkout) -> None:
+        assert "is cancelled. Nothing was held." in cancel(admin, unpaid)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "voided"
+
+    def test_asks_first(self, admin: Client, held: Checkout) -> None:
+        with nothing_moves():
+            page = cancel(admin, held, reason=None)
+        assert "Cancel checkouts" in page and "A-20417" in page
+
+    def test_wants_a_reason(self, admin: Client, held: Checkout) -> None:
+        with nothing_moves():
+            assert "errorlist" in cancel(admin, held, reason=" ")
+
+    @pytest.mark.parametrize(
+        ("status", "why"),
+        [
+            ("captured", "it is paid. Its merchant refunds it instead."),
+            ("refunding", "it is being refunded."),
+            ("refunded", "it has been refunded."),
+            ("expired", "it has expired, and nothing is held."),
+            ("voided", "it was voided before."),
+        ],
+    )
+    def test_says_why_not(self, admin: Client, at: Callable[[str], Checkout], status: str, why: str) -> None:
+        checkout = at(status)
+        with nothing_moves():
+            assert f"A-20417 is not cancelled: {why}" in cancel(admin, checkout)
+        assert not LogEntry.objects.exists()
+
+    def test_of_a_hold_that_has_run_out_says_so(self, admin: Client, held: Checkout) -> None:
+        make_late(held)
+        assert "A-20417 is not cancelled: its hold had run out." in cancel(admin, held)
+        held.refresh_from_db()
+        assert held.void_reason == "auth_expired" and not LogEntry.objects.exists()
+
+    def test_while_the_card_is_asked_waits(self, admin: Client, held: Checkout) -> None:
+        Operation.objects.filter(payment=held.payment).update(state="unknown", ended_at=None)
+        with nothing_moves():
+            assert "a card operation is open" in cancel(admin, held)
+
+    def test_tells_of_each(self, admin: Client, acme: Merchant, captured: Checkout) -> None:
+        other = factories.checkout(acme, merchant_order_id="B-1")
+        page = cancel(admin, captured, other)
+        assert "A-20417 is not cancelled" in page and "B-1 is cancelled." in page
+
+    def test_never_takes_more_than_was_ticked(self, admin: Client, held: Checkout, acme: Merchant) -> None:
+        other = factories.checkout(acme)
+        form = {"action": "cancel", "_selected_action": str(held.pk), "select_across": "1"}
+        admin.post(LIST, form | {"confirmed": "1", "words": "All"})
+        other.refresh_from_db()
+        assert other.status == "created"
+
+    def test_is_not_for_those_who_only_look(self, admin: Client, operator: User, held: Checkout) -> None:
+        User.objects.filter(pk=operator.pk).update(is_superuser=False)
+        with nothing_moves():
+            admin.post(
+                LIST, {"action": "cancel", "_selected_action": str(held.pk), "confirmed": "1", "words": "x"}
+            )
+
+    @pytest.mark.parametrize(
+        ("status", "is_offered"), [("created", True), ("authorized", True), ("captured", False)]
+    )
+    def test_is_offered_where_it_can_be_done(
+        self, admin: Client, at: Callable[[str], Checkout], status: str, is_offered: bool
+    ) -> None:
+        page = admin.get(f"{LIST}{at(status).pk}/change/").content.decode()
+        assert ("Cancel: release the hold" in page) is is_offered

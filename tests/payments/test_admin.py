@@ -1,0 +1,175 @@
+"""What operators do about merchants and discrepancies in the admin."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from payments import discrepancies, switches
+from payments.models import Discrepancy, Merchant, Switch
+from portal.models import User
+from tests import factories
+from tests.conftest import Api
+from tests.refusals import refused
+
+pytestmark = pytest.mark.django_db
+MERCHANTS = "/admin/payments/merchant/"
+DISCREPANCIES = "/admin/payments/discrepancy/"
+Act = Callable[..., str]
+
+
+@pytest.fixture
+def act(client: Client) -> Act:
+    """Choose rows of a list and an action, as an operator does; `words` confirm it. Returns the page that follows."""
+    client.force_login(User.objects.create_superuser("operator@example.com"))
+
+    def acted(address: str, action: str, *rows: Any, words: str | None = None, **more: str) -> str:
+        form = {"action": action, "_selected_action": [str(row.pk) for row in rows]} | more
+        if words is not None:
+            form |= {"confirmed": "1", "words": words}
+        answer = client.post(address, form, follow=True)
+        assert answer.status_code == 200
+        return str(answer.content.decode())
+
+    return acted
+
+
+def log_of(row: Any) -> list[str]:
+    entries = LogEntry.objects.filter(object_id=str(row.pk)).order_by("pk")
+    return [entry.change_message for entry in entries]
+
+
+def looker(*permissions: str) -> Client:
+    """Somebody who may come in, and what they are allowed."""
+    person = User.objects.create_user("looker@example.com", is_staff=True)
+    person.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+class TestSuspending:
+    def test_stops_a_merchant_and_says_why_in_the_log(self, act: Act, acme: Merchant, api: Api) -> None:
+        assert "Acme Tickets is suspended." in act(MERCHANTS, "suspend", acme, words="Fraud")
+        switch = Switch.objects.get()
+        assert (switch.merchant, switch.is_stopped, switch.reason) == (acme, True, "Fraud")
+        refused(api.post("checkouts", factories.order()), 403, "merchant_suspended")
+        assert log_of(acme) == log_of(switch) == ["Suspended: Fraud"]
+
+    def test_asks_first(self, act: Act, acme: Merchant) -> None:
+        page = act(MERCHANTS, "suspend", acme)
+        assert "Suspend merchants" in page and "Acme Tickets" in page
+        assert not Switch.objects.exists() and log_of(acme) == []
+
+    @pytest.mark.parametrize("words", ["", "  ", "x" * 201])
+    def test_wants_a_reason(self, act: Act, acme: Merchant, words: str) -> None:
+        assert "errorlist" in act(MERCHANTS, "suspend", acme, words=words)
+        assert not Switch.objects.exists() and log_of(acme) == []
+
+    def test_twice_is_once(self, act: Act, acme: Merchant, rival: Merchant) -> None:
+        switches.suspend(acme, reason="Fraud")
+        page = act(MERCHANTS, "suspend", acme, rival, words="Again")
+        assert "Acme Tickets was suspended already." in page and "Rival is suspended." in page
+        assert Switch.objects.get(merchant=acme).reason == "Fraud" and log_of(acme) == []
+
+    def test_is_taken_back(self, act: Act, acme: Merchant, api: Api) -> None:
+        switches.suspend(acme, reason="Fraud")
+        assert "Acme Tickets is open again." in act(MERCHANTS, "resume", acme, words="Clear")
+        assert api.post("checkouts", factories.order()).status_code == 201
+        assert "was not suspended" in act(MERCHANTS, "resume", acme, words="Clear")
+        assert log_of(acme) == ["Resumed: Clear"] and Switch.objects.get().reason == "Clear"
+
+    def test_of_one_leaves_the_stop_of_all(self, act: Act, acme: Merchant) -> None:
+        factories.stop(None)
+        act(MERCHANTS, "resume", acme, words="Clear")
+        assert Switch.objects.get().is_stopped
+
+    def test_from_the_merchants_page_leads_back_there(self, act: Act, acme: Merchant) -> None:
+        page = act(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
+        assert "Change merchant" in page and "Resume: open again" in page and "Suspend: no new" not in page
+
+    def test_is_not_for_those_who_may_not_throw_switches(self, acme: Merchant) -> None:
+        client = looker("view_merchant", "change_merchant")
+        form = {"action": "suspend", "_selected_action": str(acme.pk), "confirmed": "1", "words": "Mischief"}
+        client.post(MERCHANTS, form)
+        assert not Switch.objects.exists() and log_of(acme) == []
+        assert "Suspend: no new" not in client.get(f"{MERCHANTS}{acme.pk}/change/").content.decode()
+
+
+class TestMerchant:
+    def test_is_changed_but_never_deleted(self, act: Act, client: Client, acme: Merchant) -> None:
+        form = {"name": "Acme", "country": "FR", "brand_colour": "#A61C59", "time_zone": "Europe/Paris"}
+        assert client.post(f"{MERCHANTS}{acme.pk}/change/", form).status_code == 302
+        acme.refresh_from_db()
+        assert (acme.name, acme.country, acme.brand_colour, acme.brand_version) == (
+            "Acme",
+            "FR",
+            "#A61C59",
+            2,
+        )
+        assert len(log_of(acme)) == 1
+        assert client.post(f"{MERCHANTS}{acme.pk}/delete/", {"post": "yes"}).status_code == 403
+        assert "delete_selected" not in act(MERCHANTS, "", acme)
+
+    @pytest.mark.parametrize(
+        ("field", "text"), [("country", "gb"), ("brand_colour", "red;}"), ("time_zone", "Europe/Nowhere")]
+    )
+    def test_is_not_changed_to_what_no_page_can_show(
+        self, act: Act, client: Client, acme: Merchant, field: str, text: str
+    ) -> None:
+        form = {
+            "name": "Acme",
+            "country": "GB",
+            "brand_colour": "#A61C59",
+            "time_zone": "Europe/Paris",
+            field: text,
+        }
+        assert client.post(f"{MERCHANTS}{acme.pk}/change/", form).status_code == 200
+        acme.refresh_from_db()
+        assert (acme.name, acme.brand_version) == ("Acme Tickets", 1)
+
+
+class TestClosing:
+    @pytest.fixture
+    def found(self, acme: Merchant) -> Discrepancy:
+        discrepancies.report("another_amount", acme.pk, merchant=acme)
+        return Discrepancy.objects.get()
+
+    def test_keeps_the_note_and_tells_it_again_when_it_comes_again(
+        self, act: Act, found: Discrepancy
+    ) -> None:
+        assert "Closed: another_amount." in act(DISCREPANCIES, "close", found, words="The bank was wrong.")
+        found.refresh_from_db()
+        assert found.note == "The bank was wrong." and found.closed_at is not None
+        assert log_of(found) == ["Closed: The bank was wrong."]
+        discrepancies.report("another_amount", found.subject)
+        assert Discrepancy.objects.filter(closed_at=None).count() == 1
+
+    def test_asks_for_the_note_first(self, act: Act, found: Discrepancy) -> None:
+        assert "What came of it" in act(DISCREPANCIES, "close", found)
+        assert "errorlist" in act(DISCREPANCIES, "close", found, words="")
+        found.refresh_from_db()
+        assert found.closed_at is None and log_of(found) == []
+
+    def test_of_a_closed_one_changes_nothing(self, act: Act, client: Client, found: Discrepancy) -> None:
+        closed = discrepancies.close(found.pk, note="First.")
+        assert "was closed already" in act(DISCREPANCIES, "close", found, words="Second.")
+        client.post(f"{DISCREPANCIES}{found.pk}/change/", {"note": "Third."})
+        found.refresh_from_db()
+        assert (found.note, found.closed_at) == ("First.", closed.closed_at) and log_of(found) == []
+
+    def test_adds_to_what_was_noted_before(self, act: Act, client: Client, found: Discrepancy) -> None:
+        client.post(f"{DISCREPANCIES}{found.pk}/change/", {"note": "Asked the bank.", "kind": "mine"})
+        act(DISCREPANCIES, "close", found, words="It was wrong.")
+        found.refresh_from_db()
+        assert (found.note, found.kind) == ("Asked the bank.\nIt was wrong.", "another_amount")
+
+    def test_is_not_for_those_who_only_look(self, found: Discrepancy) -> None:
+        client = looker("view_discrepancy")
+        form = {"action": "close", "_selected_action": str(found.pk), "confirmed": "1", "words": "Mischief"}
+        client.post(DISCREPANCIES, form)
+        found.refresh_from_db()
+        assert found.closed_at is None and log_of(found) == []

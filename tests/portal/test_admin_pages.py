@@ -1,0 +1,291 @@
+"""Every page of the admin, over a world in which everything has happened: it opens, and it stays cheap."""
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import Group, Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from checkout import refunds, transitions
+from checkout.models import Checkout, PaymentRequest
+from config.lib import clock, columns, lists
+from hosted_page.models import SignInCode, Text
+from payments import discrepancies
+from payments.models import Merchant, Operation, Payment
+from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox.models import Call
+from payments.providers.sandbox.models import Notice as BankNotice
+from portal import notices
+from portal.models import AuditEntry, DeliveryHour, Invitation, Membership, PaymentHour, User
+from tests import factories
+from tests.conftest import Api
+from tests.factories import CAUSE
+from webhooks import subscriptions
+from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
+
+pytestmark = pytest.mark.django_db
+MOST = 20
+ROWS = 6  # of each list
+ODD = ("a%00b", "%27%25-1", "x" * 5000, "0" * 32)
+
+
+@pytest.fixture
+def operator(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setattr(admin.site, "enable_nav_sidebar", False)  # the same on each of hundreds of pages
+    client.force_login(User.objects.create_superuser("operator@example.com"))
+    return client
+
+
+@pytest.fixture
+def told(acme: Merchant) -> Subscription:
+    """Acme is told of everything."""
+    return subscriptions.register(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]).subscription
+
+
+@pytest.fixture
+def shared(acme: Merchant, told: Subscription, at: Callable[[str], Checkout]) -> Checkout:
+    """A split order, of which a mate has paid a share."""
+    return at("shared")
+
+
+@pytest.fixture
+def world(
+    acme: Merchant, told: Subscription, shared: Checkout, pay: Callable[..., Checkout], api: Api
+) -> Merchant:
+    """A row of everything, beside the split order and its events."""
+    refunded = transitions.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+    refunds.accept(acme, refunded.pk, ref="r-1", cause=CAUSE)
+    transitions.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+    api.post(f"checkouts/{pay(factories.checkout(acme)).pk}/capture")
+    discrepancies.report_operation(Operation.objects.earliest("pk"), "another_amount", told=1)
+    doubtful = pay(factories.checkout(acme))
+    misbehaving.set_fault(verb="capture", mode="down", times=1)
+    with pytest.raises(transitions.OutcomeUnknown):
+        transitions.capture(acme, doubtful.pk, cause=CAUSE)
+    ticked = {"email": "lea@mail.example"}
+    path = f"/api/sandbox/v1/checkouts/{shared.pk}/opt-in"
+    Merchant.objects.filter(pk=acme.pk).update(opt_in_enabled=True)
+    answer = api.client.post(path, ticked, content_type="application/json", headers=api.headers({}))
+    assert answer.status_code == 200
+    _people(acme, shared)
+    _sending(acme, told)
+    factories.stop(acme)
+    return acme
+
+
+def _people(acme: Merchant, shared: Checkout) -> None:
+    now, lea = clock.now(), User.objects.create_user("lea@acme.example")
+    Membership.objects.create(merchant=acme, user=lea, role="owner")
+    Invitation.objects.create(
+        merchant=acme,
+        email="finn@acme.example",
+        role="viewer",
+        token_digest="unspoken",
+        invited_by=lea,
+        expires_at=now,
+    )
+    AuditEntry.objects.create(merchant=acme, user=lea, action="refund")
+    LogEntry.objects.create(user=lea, object_repr="a pump", action_flag=CHANGE)
+    notices.tell(acme, "refund_failed", key="1", secret="unspoken")
+    PaymentHour.objects.create(merchant=acme, hour=now, currency="GBP", captured_amount=9000)
+    DeliveryHour.objects.create(merchant=acme, hour=now)
+    about = {"subject": shared.pk, "phone": "+447700900123", "created_at": now}
+    SignInCode.objects.create(browser_digest="unspoken", code_digest="unspoken", expires_at=now, **about)
+    Text.objects.create(
+        kind="code",
+        language="en-gb",
+        number_range="+44",
+        checkout_uuid=shared.pk,
+        address_digest="unspoken",
+        **about,
+    )
+    Group.objects.create(name="Support")
+
+
+def _sending(acme: Merchant, told: Subscription) -> None:
+    for number, delivery in enumerate(Delivery.objects.all()):
+        Attempt.objects.create(
+            merchant=acme,
+            delivery=delivery,
+            number=number + 1,
+            event_type=EventType.VOIDED,
+            started_at=clock.now(),
+        )
+    Endpoint.objects.create(subscription=told, failing_since=clock.now(), last_error="HTTP 500")
+    BankNotice.objects.create(
+        call=Call.objects.earliest("created_at"), verdict="succeeded", due_at=clock.now()
+    )
+    Delivery.objects.filter(pk=Delivery.objects.values("pk")[:1]).update(
+        status="parked", next_attempt_at=None, ended_at=clock.now()
+    )
+
+
+def opened(client: Client, address: str) -> str:
+    """Open a page; it must be there, for no more than twenty statements."""
+    with CaptureQueriesContext(connection) as asked:
+        answer = client.get(address, follow=True)
+    assert answer.status_code == 200, address
+    assert len(asked) <= MOST, (address, [query["sql"] for query in asked])
+    return str(answer.content.decode())
+
+
+def lists_of() -> Iterator[tuple[str, Any]]:
+    for shown in admin.site._registry.values():
+        yield f"/admin/{shown.opts.app_label}/{shown.opts.model_name}/", shown
+
+
+class TestEveryPage:
+    def test_opens_with_few_statements_and_shows_no_secret(
+        self, operator: Client, world: Merchant, shared: Checkout
+    ) -> None:
+        secrets = {share.token for share in shared.payment_requests.all()}
+        secrets |= {payment.card_token for payment in Payment.objects.all()}
+        secrets |= {"unspoken", "whsec_", "+447700", "lea@mail.example"}
+        for address, shown in lists_of():
+            pages = [opened(operator, address)]
+            for row in shown.model._default_manager.all()[:ROWS]:
+                pages.append(opened(operator, f"{address}{row.pk}/change/"))
+            pages.append(opened(operator, f"{address}{row.pk}/history/"))
+            assert not [secret for secret in secrets for page in pages if secret in page], address
+
+    def test_has_rows_to_show(self, operator: Client, world: Merchant) -> None:
+        empty = {shown.opts.label for _, shown in lists_of() if not shown.model._default_manager.exists()}
+        assert empty <= {
+            "account.EmailAddress",
+            "bank.CardSession",
+            "mfa.Authenticator",
+            "usersessions.UserSession",
+        }
+
+    def test_of_those_who_may_only_look_opens_too(self, client: Client, world: Merchant) -> None:
+        person = User.objects.create_user("looker@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+        client.force_login(person)
+        for address, shown in lists_of():
+            opened(client, address)
+            opened(
+                client,
+                f"{address}{shown.model._default_manager.values_list('pk', flat=True).first()}/change/",
+            )
+        assert "Run a pump now" not in opened(client, "/admin/operations/")
+
+    def test_finds_nothing_odd_and_never_breaks(self, operator: Client, world: Merchant) -> None:
+        for address, shown in lists_of():
+            for word in ODD if shown.search_fields else ():
+                opened(operator, f"{address}?q={word}")
+
+    def test_filters_by_everything_it_offers(self, operator: Client, world: Merchant) -> None:
+        for address, _ in lists_of():
+            page = operator.get(address)
+            for spec in page.context["cl"].filter_specs:
+                for choice in spec.choices(page.context["cl"]):
+                    opened(operator, address + choice["query_string"])
+
+    def test_leads_to_no_list_that_is_missing(self, operator: Client, world: Merchant) -> None:
+        seen: set[str] = set()
+        for model in (Merchant, Checkout, Operation, PaymentRequest, User):
+            row = model._default_manager.order_by("pk").first()
+            assert row is not None
+            page = operator.get(columns.page_of(model._meta.label_lower, row.pk)).content.decode()
+            seen |= {
+                html.unescape(found) for found in re.findall(r'href="(/admin/[^"]+__exact=[^"]+)"', page)
+            }
+        assert len(seen) > 30
+        for address in seen:
+            opened(operator, address)
+
+
+class TestList:
+    CHECKOUTS = "/admin/checkout/checkout/"
+
+    def test_finds_a_checkout_by_its_id_and_its_order(
+        self, operator: Client, shared: Checkout, rival: Merchant
+    ) -> None:
+        other = factories.checkout(rival, merchant_order_id="B-1")
+        for word in (shared.pk, shared.merchant_order_id):
+            page = opened(operator, f"{self.CHECKOUTS}?q={word}")
+            assert str(shared.pk) in page and str(other.pk) not in page
+
+    def test_of_one_merchant_says_so(self, operator: Client, shared: Checkout, rival: Merchant) -> None:
+        other = factories.checkout(rival)
+        page = opened(operator, f"{self.CHECKOUTS}?merchant__exact={rival.pk}")
+        assert str(other.pk) in page and str(shared.pk) not in page and "By merchant" in page
+        assert "0 checkouts" in opened(operator, f"{self.CHECKOUTS}?merchant__exact=nonsense")
+
+    @pytest.mark.parametrize(
+        "lookup", ["card_token__startswith=t", "amount__gt=1", "merchant__name__contains=A"]
+    )
+    def test_refuses_to_be_asked_for_anything_else(self, operator: Client, lookup: str) -> None:
+        assert operator.get(f"/admin/payments/payment/?{lookup}").status_code == 400
+
+    def test_counts_no_further_than_its_pages(
+        self, operator: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for _ in range(4):
+            factories.checkout(acme)
+        monkeypatch.setattr(lists, "MOST", 3)
+        assert operator.get(self.CHECKOUTS).context["cl"].result_count == 3
+
+    def test_looks_for_what_is_rare_among_the_newest(
+        self, operator: Client, at: Callable[[str], Checkout], acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old = at("voided")
+        address = f"{self.CHECKOUTS}?status__exact=voided"
+        assert str(old.pk) in opened(operator, address)
+        factories.checkout(acme)
+        monkeypatch.setattr(lists, "LOOKED_THROUGH", 1)
+        assert str(old.pk) not in opened(operator, address)
+        assert str(old.pk) in opened(operator, self.CHECKOUTS)
+
+    def test_is_in_the_order_of_its_index_whatever_is_asked(self, operator: Client, acme: Merchant) -> None:
+        first, second = factories.checkout(acme), factories.checkout(acme)
+        for address in (
+            self.CHECKOUTS,
+            f"{self.CHECKOUTS}?o=4",
+            f"{self.CHECKOUTS}?merchant__exact={acme.pk}&o=4",
+        ):
+            rows = list(operator.get(address).context["cl"].result_list)
+            assert rows == [second, first], address
+
+
+class TestPage:
+    def test_of_a_checkout_leads_to_all_around_it(
+        self, operator: Client, world: Merchant, shared: Checkout
+    ) -> None:
+        page = opened(operator, f"/admin/checkout/checkout/{shared.pk}/change/")
+        payments = Payment.objects.filter(checkout_uuid=shared.pk)
+        around: list[Any] = [world, *payments, *Operation.objects.filter(payment__in=payments)]
+        around += [*shared.payment_requests.all(), *shared.items.all(), *shared.changes.all()]
+        around += Delivery.objects.filter(event__checkout_uuid=shared.pk)
+        assert len(around) > 12
+        for row in around:
+            assert columns.page_of(row._meta.label_lower, row.pk) in page, row
+        assert "£90.00" in page and "9,000" not in page
+
+    def test_of_a_merchant_leads_to_its_lists(self, operator: Client, acme: Merchant) -> None:
+        page = opened(operator, f"/admin/payments/merchant/{acme.pk}/change/")
+        for label in ("checkout.checkout", "payments.payment", "webhooks.subscription", "payments.switch"):
+            assert columns.list_of(label, merchant__exact=acme.pk) in page
+
+    def test_of_an_event_shows_what_was_sent_unless_it_is_personal(
+        self, operator: Client, world: Merchant
+    ) -> None:
+        sent, personal = (
+            Event.objects.filter(type=kind).latest("pk") for kind in ("checkout.voided", EventType.OPTED_IN)
+        )
+        assert "&quot;checkout.voided&quot;" in opened(operator, f"/admin/webhooks/event/{sent.pk}/change/")
+        assert "Personal, and not shown." in opened(operator, f"/admin/webhooks/event/{personal.pk}/change/")
+
+    def test_says_which_environment_it_is_of(self, operator: Client, settings: Any) -> None:
+        page = opened(operator, "/admin/")
+        assert "Merchant Checkout · Operators" in page and "No real money moves" in page
+        settings.SANDBOX = False
+        page = opened(operator, "/admin/")
+        assert "Live" in page and "No real money moves" not in page
