@@ -13,6 +13,7 @@ from django.views.generic import RedirectView
 from checkout import notifications
 from config import errors, health
 from config.openapi import page, schema
+from config.operators import views as operators
 from portal import oauth
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -55,6 +56,8 @@ urlpatterns = [
     path("", include("hosted_page.urls")),
     path("", include("portal.urls")),
     path("admin", RedirectView.as_view(url="/admin/", permanent=False)),
+    path("admin/operations/", admin.site.admin_view(operators.operations), name="admin_operations"),
+    path("admin/operations/run", admin.site.admin_view(operators.run_pump), name="admin_run_pump"),
     path("admin/", admin.site.urls),
 ]
 if settings.SANDBOX:

@@ -1,0 +1,97 @@
+"""What an operator looks at first. Fewer than twenty statements, each as cheap as what is open is little."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from config.lib import clock
+from config.operators import ages, queues
+from payments import due, money
+from payments.models import Discrepancy, Merchant, Operation, Switch
+from webhooks.models import Delivery, Endpoint
+
+LISTED = 50
+MOST = 1000  # counted
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """An operation of which we do not know what became of it yet."""
+
+    operation: Operation
+    amount: str
+    age: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Left:
+    """A discrepancy that waits for a person."""
+
+    discrepancy: Discrepancy
+    age: str
+
+
+@dataclass(frozen=True)
+class Failing:
+    """An endpoint that takes nothing."""
+
+    endpoint: Endpoint
+    age: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """The whole at one moment. Of lists, the oldest; `parked` is counted up to `most`."""
+
+    stops: Sequence[Switch]
+    queues: Sequence[queues.Queue]
+    doubts: Sequence[Doubt]
+    discrepancies: Sequence[Left]
+    failing: Sequence[Failing]
+    parked: int
+    most: int = MOST
+
+
+def read() -> Board:
+    """Return the board as it is now."""
+    now = clock.now()
+    return Board(
+        stops=list(Switch.objects.filter(is_stopped=True).select_related("merchant")),
+        queues=queues.read(now),
+        doubts=_doubts(now),
+        discrepancies=_discrepancies(now),
+        failing=_failing(now),
+        parked=_parked_today(now),
+    )
+
+
+def _doubts(now: datetime) -> list[Doubt]:
+    rows = Operation.objects.filter(state__in=Operation.OPEN).select_related("payment__merchant")
+    return [_doubt(operation, now) for operation in rows.order_by("created_at")[:LISTED]]
+
+
+def _doubt(operation: Operation, now: datetime) -> Doubt:
+    age = now - operation.created_at
+    amount = money.display(operation.amount, operation.payment.currency)
+    return Doubt(operation, amount, ages.in_words(age), queues.verdict(age, due.PATIENT_FOR))
+
+
+def _discrepancies(now: datetime) -> list[Left]:
+    rows = Discrepancy.objects.filter(closed_at=None).select_related("merchant").order_by("created_at")
+    return [Left(row, ages.in_words(now - row.created_at)) for row in rows[:LISTED]]
+
+
+def _failing(now: datetime) -> list[Failing]:
+    rows = Endpoint.objects.filter(failing_since__isnull=False, subscription__ended_at=None)
+    rows = rows.select_related("subscription__merchant").order_by("failing_since")
+    return [
+        Failing(row, ages.in_words(now - row.failing_since)) for row in rows[:LISTED] if row.failing_since
+    ]
+
+
+def _parked_today(now: datetime) -> int:
+    """By way of the merchants, whom the index begins with."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    rows = Delivery.objects.filter(status=Delivery.Status.PARKED, ended_at__gte=midnight)
+    return rows.filter(merchant__in=Merchant.objects.all())[:MOST].count()

@@ -1,0 +1,74 @@
+"""The pumps as operators know them, each to be run by hand, in the process that answers."""
+
+import time
+from typing import NamedTuple
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from config import celery
+from webhooks import loop
+from webhooks.tasks import DRAIN_SECONDS
+
+TITLES = {
+    "checkout.tasks.end_links": "End pay links",
+    "checkout.tasks.finish_operations": "Finish operations",
+    "checkout.tasks.forget_idempotency_keys": "Forget idempotency keys",
+    "checkout.tasks.keep_deadlines": "Keep deadlines",
+    "checkout.tasks.prove_changed": "Prove what has changed",
+    celery.DELIVER_DUE: "Send webhooks",
+    "hosted_page.tasks.forget_texts": "Forget texts",
+    "hosted_page.tasks.send_texts": "Send texts",
+    "payments.providers.sandbox.tasks.send_notices": "Send the bank's notices",
+    "payments.tasks.mail_discrepancies": "Mail discrepancies",
+    "portal.tasks.forget_expired_tokens": "Forget expired tokens",
+    "portal.tasks.send_notices": "Send mails to merchants",
+    "webhooks.tasks.purge_personal": "Purge personal data",
+    "webhooks.tasks.remove_old_events": "Remove old events",
+}
+TOO_LONG = frozenset(
+    {"checkout.tasks.prove_all", "payments.tasks.reconcile"}
+)  # for a request: commands do it
+SENDING_SECONDS = 3.0
+
+
+class PumpNotFound(Exception):
+    """There is no such pump, or none that a request can wait for."""
+
+
+class Pump(NamedTuple):
+    """A task of Celery's, and what people call it."""
+
+    name: str
+    title: str
+
+
+def every() -> list[Pump]:
+    """Return the pumps that can be run by hand, those of each second first."""
+    names = (*celery.PUMPS, *celery.HOURLY, *celery.CALENDAR)
+    return [Pump(name, title_of(name)) for name in names if name not in TOO_LONG]
+
+
+def title_of(name: str) -> str:
+    """Return what people call a pump."""
+    return TITLES.get(name, name)
+
+
+def run(name: str) -> float:
+    """Run a pump to its end; return how many seconds it took. Raises PumpNotFound, and what the pump raises."""
+    if name not in {pump.name for pump in every()}:
+        raise PumpNotFound
+    started = time.monotonic()
+    if name == celery.DELIVER_DUE:
+        send_webhooks(SENDING_SECONDS)
+    else:
+        import_string(name)()
+    return time.monotonic() - started
+
+
+def send_webhooks(seconds: float) -> None:
+    """Send what is due from here for so long, and end with all of it recorded: a worker's sender never ends."""
+    sender = loop.Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.WEBHOOK_LOOPBACK)
+    sender.start()
+    time.sleep(seconds)
+    sender.stop(DRAIN_SECONDS)

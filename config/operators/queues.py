@@ -1,0 +1,94 @@
+"""What waits for each pump, and whether it has waited too long. Each look is into an index, for one row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Model
+
+from checkout import deadlines
+from checkout.states import Status
+from config.celery import DELIVER_DUE
+from config.operators import ages, pumps
+from hosted_page.models import Text
+from payments import due
+from payments.models import Operation
+from payments.providers.sandbox.models import Notice as BankNotice
+from portal.models import Notice
+from webhooks import health
+
+KEEP = "checkout.tasks.keep_deadlines"
+FINISH = "checkout.tasks.finish_operations"
+TEXTS = "hosted_page.tasks.send_texts"
+MAILS = "portal.tasks.send_notices"
+BANK = "payments.providers.sandbox.tasks.send_notices"
+
+SOON = timedelta(seconds=5)  # a pump starts every second, and after three by itself
+PACED = timedelta(minutes=1)  # an endpoint is sent no more than it takes
+A_DAY = timedelta(hours=24)  # that a provider may need
+FINE, LATE = "fine", "late"
+
+Oldest = Callable[[datetime], datetime | None]
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Rows that wait for a pump; `since` is when the oldest of them was due, None where none is."""
+
+    title: str
+    pump: str
+    since: datetime | None
+    age: str
+    verdict: str
+
+
+def read(now: datetime) -> list[Queue]:
+    """Return all queues as they are now."""
+    return [_queue(*row, now=now) for row in TABLE if row[1] != BANK or _is_the_bank_here()]
+
+
+def verdict(age: timedelta, patience: timedelta) -> str:
+    """Return the plain word for a wait."""
+    return LATE if age > patience else FINE
+
+
+def _is_the_bank_here() -> bool:
+    return settings.SANDBOX and not settings.BANK_URL
+
+
+def _queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: datetime) -> Queue:
+    since = oldest(now)
+    age = timedelta() if since is None else now - since
+    words = "nothing waits" if since is None else ages.in_words(age)
+    return Queue(title, pumps.title_of(pump), since, words, verdict(age, patience))
+
+
+def _oldest_of(model: type[Model], column: str) -> Oldest:
+    """Return how the oldest due row is found where one column says when a row is due."""
+
+    def oldest(now: datetime) -> datetime | None:
+        rows = model._default_manager.filter(**{f"{column}__lte": now}).order_by(column)
+        return rows.values_list(column, flat=True).first()
+
+    return oldest
+
+
+def _oldest_refund(now: datetime) -> datetime | None:
+    """Of what has not ended, which is little: no index knows refunds alone."""
+    rows = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False, ended_at=None)
+    return rows.order_by("created_at").values_list("created_at", flat=True).first()
+
+
+# What waits, its pump, how long is still fine, and how the oldest row is found.
+TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
+    ("Operations to finish", FINISH, SOON, due.oldest),
+    ("Holds to release", KEEP, SOON, lambda now: deadlines.oldest(Status.AUTHORIZED)),
+    ("Unpaid checkouts to end", KEEP, SOON, lambda now: deadlines.oldest(Status.CREATED)),
+    ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),
+    ("Other webhooks to send", DELIVER_DUE, PACED, lambda now: health.oldest_due(now, is_urgent=False)),
+    ("Texts to send", TEXTS, SOON, _oldest_of(Text, "next_try_at")),
+    ("Mails to merchants", MAILS, PACED, _oldest_of(Notice, "next_try_at")),
+    ("Refunds to settle", FINISH, A_DAY, _oldest_refund),
+    ("The bank's notices", BANK, SOON, _oldest_of(BankNotice, "due_at")),
+)

@@ -1,0 +1,63 @@
+"""The page of the operators, and its buttons."""
+
+from typing import cast
+
+import structlog
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from config.operators import board, pumps
+from portal.models import User
+
+log = structlog.get_logger("config.operators")
+MAY_LOOK, MAY_RUN = "payments.view_operation", "payments.change_operation"
+
+
+@require_safe
+def operations(request: HttpRequest) -> HttpResponse:
+    """What is in doubt, what is late, what was stopped, and the pumps."""
+    if not request.user.has_perm(MAY_LOOK):
+        raise PermissionDenied
+    context = {
+        **admin.site.each_context(request),
+        "title": "Operations",
+        "board": board.read(),
+        "pumps": pumps.every(),
+        "may_run": request.user.has_perm(MAY_RUN),
+    }
+    return TemplateResponse(request, "admin/operations.html", context)
+
+
+@require_POST
+def run_pump(request: HttpRequest) -> HttpResponse:
+    """Run a pump here and now; say how long it took."""
+    if not request.user.has_perm(MAY_RUN):
+        raise PermissionDenied
+    name = request.POST.get("pump", "")
+    title = pumps.title_of(name)
+    try:
+        seconds = pumps.run(name)
+    except pumps.PumpNotFound as unknown:
+        raise Http404 from unknown
+    except Exception as error:
+        log.exception("pump failed", task=name, actor=f"user:{request.user.pk}")
+        _keep(request, f"Ran it by hand, and it failed: {type(error).__name__}", title)
+        messages.error(request, f"{title}: it failed with {type(error).__name__}. The log says more.")
+    else:
+        log.info("pump run by hand", task=name, actor=f"user:{request.user.pk}", ms=round(seconds * 1000))
+        _keep(request, f"Ran it by hand in {seconds:.1f} s", title)
+        messages.success(request, f"{title}: it ran for {seconds:.1f} s.")
+    return HttpResponseRedirect(reverse("admin_operations"), status=303)
+
+
+def _keep(request: HttpRequest, happened: str, title: str) -> None:
+    """Write it into the operators' log, beside what they change."""
+    operator = cast(User, request.user)
+    LogEntry.objects.create(
+        user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."
+    )
