@@ -82,7 +82,7 @@ class CheckoutAdmin(MoneyAdmin):
             self.log_change(request, checkout, f"Cancelled: {reason}")
             amount = money.display(checkout.amount, checkout.currency)
             was_held = checkout.status == Status.AUTHORIZED
-            happened = f"{amount} is released." if was_held else "Nothing was held."
+            happened = f"{amount} is being released." if was_held else "Nothing was held."
             self.message_user(request, f"{checkout.merchant_order_id} is cancelled. {happened}")
 
 

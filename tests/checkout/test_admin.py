@@ -41,7 +41,7 @@ class TestCancelling:
     def test_releases_the_hold_and_keeps_who_and_why(
         self, admin: Client, operator: User, held: Checkout
     ) -> None:
-        assert "A-20417 is cancelled. £90.00 is released." in cancel(admin, held)
+        assert "A-20417 is cancelled. £90.00 is being released." in cancel(admin, held)
         held.refresh_from_db()
         assert (held.status, held.void_reason) == ("voided", "merchant_cancel")
         assert held.changes.get(to="voided").actor == f"user:{operator.pk}"
