@@ -21,8 +21,10 @@ TITLES = {
     "hosted_page.tasks.send_texts": "Send texts",
     "payments.providers.sandbox.tasks.send_notices": "Send the bank's notices",
     "payments.tasks.mail_discrepancies": "Mail discrepancies",
+    "portal.tasks.count_hours": "Count hours for the portal",
     "portal.tasks.forget_expired_tokens": "Forget expired tokens",
     "portal.tasks.send_notices": "Send mails to merchants",
+    "portal.tasks.write_notices": "Look for news to mail",
     "webhooks.tasks.purge_personal": "Purge personal data",
     "webhooks.tasks.remove_old_events": "Remove old events",
 }
