@@ -48,12 +48,3 @@ class Scale:
 
 HOLD_SECONDS = Scale(0.05, 150.0)
 ANSWER_MS = Scale(1.0, 20_000.0)
-
-
-def added(rows: Iterable[Sequence[int]]) -> list[int]:
-    """Return the sum of several counts."""
-    total = [0] * SLOTS
-    for counts in rows:
-        for slot, count in enumerate(counts):
-            total[slot] += count
-    return total

@@ -1,7 +1,9 @@
 """What needs the merchant: deliveries that are parked, an endpoint that fails, refunds that failed, lost holds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
@@ -51,26 +53,50 @@ def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
     return rows.filter(created_at__gte=since)
 
 
-def counts(merchant: Merchant) -> dict[str, int]:
-    """Return how much waits on the pages of the menu."""
-    waiting = parked(merchant)[:MOST].count()
-    failed = failed_refunds(merchant)[:MOST].count()
-    failing = Endpoint.objects.filter(
-        subscription__merchant=merchant, subscription__ended_at=None, failing_since__isnull=False
-    ).exists()
-    lost = lost_holds(merchant)[:1].count()
-    things = sum(bool(thing) for thing in (waiting or failing, failed, lost))
-    return {"portal_home": things, "portal_deliveries": waiting}
+class Waiting:
+    """What waits for one merchant, each part read once and only when it is asked for."""
+
+    def __init__(self, merchant: Merchant) -> None:
+        self.merchant = merchant
+
+    @cached_property
+    def parked(self) -> int:
+        """How many deliveries, up to one more than is counted."""
+        return parked(self.merchant)[: MOST + 1].count()
+
+    @cached_property
+    def failing(self) -> Endpoint | None:
+        """The endpoint, while it answers nothing with 2xx."""
+        return Endpoint.objects.filter(
+            subscription__merchant=self.merchant, subscription__ended_at=None, failing_since__isnull=False
+        ).first()
+
+    @cached_property
+    def refunds(self) -> list[Refund]:
+        """The newest first."""
+        rows = failed_refunds(self.merchant).select_related("checkout")
+        return list(rows.order_by("-created_at")[: MOST + 1])
+
+    @cached_property
+    def holds(self) -> list[tuple[int, str]]:
+        """Amount and currency of each."""
+        return list(lost_holds(self.merchant).values_list("amount", "currency")[: MOST + 1])
+
+    def counts(self) -> dict[str, int]:
+        """Return how much waits on the pages of the menu."""
+        things = (self.parked or self.failing, self.refunds, self.holds)
+        return {
+            "portal_home": sum(bool(thing) for thing in things),
+            "portal_deliveries": min(self.parked, MOST),
+        }
+
+    def needs(self) -> list[Need]:
+        """Return what needs the merchant, the worst first."""
+        found = [_refunds(self.refunds), _deliveries(self.parked, self.failing), _holds(self.holds)]
+        return [need for need in found if need is not None]
 
 
-def of(merchant: Merchant) -> list[Need]:
-    """Return what needs the merchant, the worst first."""
-    found = [_refunds(merchant), _deliveries(merchant), _holds(merchant)]
-    return [need for need in found if need is not None]
-
-
-def _refunds(merchant: Merchant) -> Need | None:
-    failed = list(failed_refunds(merchant).select_related("checkout").order_by("-created_at")[: MOST + 1])
+def _refunds(failed: Sequence[Refund]) -> Need | None:
     if not failed:
         return None
     first = failed[0].checkout
@@ -86,11 +112,7 @@ def _refunds(merchant: Merchant) -> Need | None:
     return Need("alert", "stop", title, text, address, "See it" if len(failed) == 1 else "See them")
 
 
-def _deliveries(merchant: Merchant) -> Need | None:
-    waiting = parked(merchant)[: MOST + 1].count()
-    endpoint = Endpoint.objects.filter(
-        subscription__merchant=merchant, subscription__ended_at=None, failing_since__isnull=False
-    ).first()
+def _deliveries(waiting: int, endpoint: Endpoint | None) -> Need | None:
     if not waiting and endpoint is None:
         return None
     since = _since(endpoint.failing_since) if endpoint and endpoint.failing_since else ""
@@ -114,8 +136,7 @@ def _deliveries(merchant: Merchant) -> Need | None:
     )
 
 
-def _holds(merchant: Merchant) -> Need | None:
-    lost = list(lost_holds(merchant).values_list("amount", "currency")[: MOST + 1])
+def _holds(lost: Sequence[tuple[int, str]]) -> Need | None:
     if not lost:
         return None
     by_currency: dict[str, int] = {}

@@ -7,8 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from portal import access, needs
+from portal import access
 from portal.models import Membership
+from portal.needs import Waiting
 
 # The menu, in two groups: name of the address, words, the action that it needs.
 MENU = (
@@ -37,24 +38,25 @@ def show(
     *,
     here: str = "",
     status: int = 200,
+    waiting: Waiting | None = None,
 ) -> HttpResponse:
     """Return a page of the portal, its times in the merchant's zone. `here` is its place in the menu."""
-    around = around_page(membership, here) | (context or {})
+    around = around_page(membership, here, waiting or Waiting(membership.merchant)) | (context or {})
     with timezone.override(membership.merchant.time_zone):
         response = render(request, template, around, status=status)
     response["Cache-Control"] = "no-store"
     return response
 
 
-def around_page(membership: Membership, here: str) -> dict[str, Any]:
+def around_page(membership: Membership, here: str, waiting: Waiting) -> dict[str, Any]:
     """Return what the frame shows: merchant, menu with what waits, and who is signed in."""
-    waiting = needs.counts(membership.merchant)
+    counts = waiting.counts()
     return {
         "merchant": membership.merchant,
         "membership": membership,
         "menu": [
             [
-                {"name": name, "words": words, "is_here": name == here, "waiting": waiting.get(name, 0)}
+                {"name": name, "words": words, "is_here": name == here, "waiting": counts.get(name, 0)}
                 for name, words, action in group
                 if access.may(membership, action)
             ]

@@ -2,9 +2,12 @@
 
 import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
+
+from django.db.models import F, Q, QuerySet, Sum
 
 from config.lib import clock
 from payments.models import Merchant
@@ -82,22 +85,35 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
     zone = ZoneInfo(merchant.time_zone)
     begins = _begins(clock.now().astimezone(zone), count, step)
     length = begins[-1] + step - begins[0]
-    payments = _payments(merchant, begins[0] - length)
-    deliveries = _deliveries(merchant, begins[0] - length)
+    payments = list(_hours(PaymentHour, merchant, begins[0] - length).defer("hold_times"))
+    deliveries = list(_hours(DeliveryHour, merchant, begins[0] - length).defer("durations"))
     by_use: dict[str, int] = {}
     for row in payments:
         by_use[row.currency] = by_use.get(row.currency, 0) + row.captured_count + row.lapsed_count
     currencies = sorted(by_use, key=lambda code: (-by_use[code], code))
     chosen = currency if currency in by_use else (currencies or ["GBP"])[0]
     mine = [row for row in payments if row.currency == chosen]
+    since = begins[0] - length
+    holds = _distributions(
+        _hours(PaymentHour, merchant, since).filter(currency=chosen), "hold_times", begins[0]
+    )
+    answers = _distributions(_hours(DeliveryHour, merchant, since), "durations", begins[0])
     fine = _fine_begins(begins[0], begins[-1] + step, FINE[span])
     return Picture(
         range=span,
         currency=chosen,
         currencies=currencies,
         begin=begins[0],
-        now=_totals(mine, deliveries, begins[0], None),
-        before=_totals(mine, deliveries, begins[0] - length, begins[0]),
+        now=replace(
+            _totals(mine, deliveries, begins[0], None),
+            hold_times=holds.get(True, ()),
+            durations=answers.get(True, ()),
+        ),
+        before=replace(
+            _totals(mine, deliveries, since, begins[0]),
+            hold_times=holds.get(False, ()),
+            durations=answers.get(False, ()),
+        ),
         slots=_slots(begins, mine, []),
         fine=_slots(fine, [], deliveries),
     )
@@ -120,12 +136,21 @@ def _fine_begins(begin: datetime, end: datetime, step: timedelta) -> list[dateti
     return found
 
 
-def _payments(merchant: Merchant, since: datetime) -> list[PaymentHour]:
-    return list(PaymentHour.objects.filter(merchant=merchant, hour__gte=since).order_by("hour"))
+def _hours(model: Any, merchant: Merchant, since: datetime) -> QuerySet[Any]:
+    rows: QuerySet[Any] = model.objects.filter(merchant=merchant, hour__gte=since).order_by("hour")
+    return rows
 
 
-def _deliveries(merchant: Merchant, since: datetime) -> list[DeliveryHour]:
-    return list(DeliveryHour.objects.filter(merchant=merchant, hour__gte=since).order_by("hour"))
+def _distributions(rows: QuerySet[Any], column: str, begin: datetime) -> dict[bool, list[int]]:
+    """Return the sums of a column of counts: of the range under True, of the time before under False."""
+    sums = {f"slot_{slot}": Sum(F(f"{column}__{slot}")) for slot in range(histogram.SLOTS)}
+    return {
+        is_now: [count or 0 for count in counts]
+        for is_now, *counts in rows.order_by()
+        .annotate(is_now=Q(hour__gte=begin))
+        .values_list("is_now")
+        .annotate(**sums)
+    }
 
 
 def _totals(
@@ -140,8 +165,6 @@ def _totals(
         refunded_amount=sum(row.refunded_amount for row in paid),
         delivered=sum(row.delivered_count for row in sent),
         failed=sum(row.failed_count for row in sent),
-        hold_times=histogram.added(row.hold_times for row in paid),
-        durations=histogram.added(row.durations for row in sent),
     )
 
 

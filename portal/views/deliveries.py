@@ -67,10 +67,12 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     except cursor.InvalidCursor:
         return redirect("portal_deliveries")
     parked = needs.parked(merchant)
+    lines = _lines(merchant, found)
     context = {
         "form": form,
         "is_filtered": any(asked.values()),
-        "rows": _lines(merchant, found),
+        "rows": lines,
+        "can_tick": any(line["can_tick"] for line in lines),
         "older": older,
         "is_first": "cursor" not in request.GET,
         "parked": parked[: needs.MOST].count(),
@@ -151,6 +153,7 @@ def _line(row: Attempt | Delivery, orders: dict[UUID, str]) -> dict[str, Any]:
         "id": f"{delivery.pk}-{number}",
         "address": f"{reverse('portal_delivery', args=[delivery.pk])}?attempt={number}",
         "delivery": delivery,
+        "can_tick": delivery.status == Delivery.Status.PARKED and number == delivery.attempt_count,
         "number": number,
         "order": orders.get(delivery.event.checkout_uuid, "") if delivery.event.checkout_uuid else "",
         "pill": pill,

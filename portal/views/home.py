@@ -8,9 +8,10 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from payments import money
-from portal import charts, needs, pages, stats
+from portal import charts, pages, stats
 from portal.access import page
 from portal.models import Membership
+from portal.needs import Waiting
 from portal.stats import Picture
 
 WORDS = {"24h": "24 hours", "7d": "Seven days", "30d": "30 days"}
@@ -20,12 +21,13 @@ SWITCH = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 @page("look")
 def home(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What needs the merchant, and pictures of how it goes."""
+    waiting = Waiting(membership.merchant)
     span = request.GET.get("range", "7d")
     span = span if span in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
         picture = stats.read(membership.merchant, span, request.GET.get("currency", ""))
         context = {
-            "needs": needs.of(membership.merchant),
+            "needs": waiting.needs(),
             "picture": picture,
             "switch": SWITCH,
             "span_words": WORDS[span],
@@ -38,7 +40,7 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
         }
     part = request.htmx and request.htmx.target == "pictures"  # type: ignore[attr-defined]  # django-htmx's
     template = "portal/_pictures.html" if part else "portal/home.html"
-    return pages.show(request, membership, template, context, here="portal_home")
+    return pages.show(request, membership, template, context, here="portal_home", waiting=waiting)
 
 
 def _days(picture: Picture) -> str:

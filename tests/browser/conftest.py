@@ -6,7 +6,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
 
 from tests.browser import chromium
+from tests.browser.desk import Desk
 from tests.browser.order import Order
+from tests.journeys import receiver
 from tests.journeys import service as services
 from tests.journeys.service import Service
 
@@ -25,6 +27,14 @@ def order(service: Service) -> Iterator[Order]:
     """An unpaid order of a merchant of its own; whatever becomes of it, the ledger is proven."""
     merchant = service.new_merchant()
     yield Order(service, merchant, merchant.create())
+    service.prove_ledger()
+
+
+@pytest.fixture(scope="module")
+def desk(service: Service) -> Iterator[Desk]:
+    """A merchant with traffic, whose endpoint listens; in the end the ledger is proven."""
+    with receiver.listening() as endpoint:
+        yield Desk(service, endpoint)
     service.prove_ledger()
 
 

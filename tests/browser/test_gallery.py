@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from tests.browser.desk import NEEDS_SCRIPT, PAGES, Desk
 from tests.browser.gallery import STATES, Stage
 from tests.journeys.service import Service
 
@@ -84,12 +85,24 @@ def test_a_state_reads_well(
     name: str,
 ) -> None:
     stage = Stage(service, lambda **options: open_page(may_fail=True, locale=language, **options))
-    page = STATES[name](stage)
+    look(STATES[name](stage), take, name, language[:2])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_the_portal_reads_well(
+    desk: Desk, open_page: Callable[..., Page], take: Callable[[Page, str, str], None], name: str
+) -> None:
+    page = desk.sign_in(open_page(may_fail=True))
+    look(PAGES[name](desk, page), take, name, "en")
+
+
+def look(page: Page, take: Callable[[Page, str, str], None], name: str, language: str) -> None:
+    """Take a page's picture at every size and theme; nothing is cut, too small, too wide or found by axe."""
     for width, scheme in SHOTS:
         appear(page, width, scheme)
         page.evaluate("scrollTo(0, 0)")
         page.wait_for_timeout(50)
-        kind = f"{language[:2]} {width} {scheme}"
+        kind = f"{language} {width} {scheme}"
         take(page, name, kind)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, kind
         assert page.evaluate(CUT) == [], kind
@@ -109,4 +122,16 @@ def test_a_state_is_reached_without_script(
         appear(page, width, scheme)
         take(page, name, f"noscript {width} {scheme}")
         for control in page.locator("main :is([data-copy], [data-share], [data-step], #print)").all():
+            assert not control.is_visible(), "it would do nothing"
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in NEEDS_SCRIPT])
+def test_a_page_of_the_portal_works_without_script(
+    desk: Desk, open_page: Callable[..., Page], take: Callable[[Page, str, str], None], name: str
+) -> None:
+    page = PAGES[name](desk, desk.sign_in(open_page(may_fail=True, java_script_enabled=False)))
+    for width, scheme in LOOKED_AT:
+        appear(page, width, scheme)
+        take(page, name, f"noscript {width} {scheme}")
+        for control in page.locator("[data-copy]").all():
             assert not control.is_visible(), "it would do nothing"

@@ -484,6 +484,11 @@ def at_most(count: int) -> Iterator[list[str]]:
 
 
 class TestStatements:
+    @pytest.fixture(autouse=True)
+    def _key_in_use(self, api: Api) -> None:
+        """A key's first call in a minute also notes that it is used: one statement more."""
+        api.get("checkouts")
+
     def test_of_a_read_are_three_at_most(self, api: Api, at: Bring) -> None:
         checkout = at("refunded")
         with at_most(3) as statements:

@@ -31,6 +31,7 @@ class Merchant:
 
     def __init__(self, base_url: str, credentials: Credentials) -> None:
         self.base_url = base_url
+        self.owner = ("", "")  # who signs in to the portal: e-mail and password
         self.longest = 0.0  # seconds that the slowest call took
         self._http = requests.Session()
         self._http.trust_env = False

@@ -46,7 +46,9 @@ class Service:
         """Make a merchant with `manage.py create_merchant` and return its backend."""
         email = f"owner-{uuid4().hex}@acme.example"
         made = json.loads(self.command("create_merchant", name, "--email", email, "--json"))
-        return Merchant(self.base_url, Credentials(made["client_id"], made["client_secret"]))
+        merchant = Merchant(self.base_url, Credentials(made["client_id"], made["client_secret"]))
+        merchant.owner = (made["portal_email"], made["portal_password"])
+        return merchant
 
     def prove_ledger(self) -> None:
         """Fail, naming the checkouts, if money and states disagree."""

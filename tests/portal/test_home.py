@@ -11,9 +11,10 @@ from checkout import transitions
 from checkout.models import Change, Checkout
 from config.lib import clock
 from payments.models import Merchant
-from portal import charts, counting, histogram, needs, stats
+from portal import charts, counting, histogram, stats
 from portal.histogram import ANSWER_MS, HOLD_SECONDS
 from portal.models import DeliveryHour, PaymentHour, Role
+from portal.needs import Waiting
 from tests import factories
 from tests.factories import CAUSE
 from tests.portal import stage
@@ -209,4 +210,4 @@ class TestNeeds:
     def test_are_the_merchants_own(self, acme: Merchant, rival: Merchant) -> None:
         subscriptions.register(rival, url=stage.URL, event_types=["*"])
         stage.parked(rival)
-        assert needs.of(acme) == [] and len(needs.of(rival)) == 1
+        assert Waiting(acme).needs() == [] and len(Waiting(rival).needs()) == 1

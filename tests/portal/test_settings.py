@@ -5,6 +5,7 @@ import pytest
 from django.test import Client
 
 from checkout.models import Checkout
+from config.lib import clock
 from hosted_page import opt_in
 from hosted_page.models import OptInText
 from payments.models import Merchant
@@ -175,7 +176,7 @@ class TestChecklist:
         assert done()[5] is True
         subscriptions.rotate(acme)
         assert done()[6] is False
-        outbox.emit(acme, EventType.VOIDED, {}, at=stage.clock.now())
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         stage.deliver(acme, 200)
         assert done() == [True] * 7
 

@@ -7,12 +7,14 @@ import pytest
 from django.test import Client
 
 from checkout.models import Checkout
+from config.lib import clock
 from payments.models import Merchant
 from portal import log
 from portal.models import AuditEntry, Notice, Role
+from tests import factories
 from tests.portal import stage
 from webhooks import outbox, signing, subscriptions
-from webhooks.models import Attempt, Delivery, EventType, SigningSecret, Subscription
+from webhooks.models import Attempt, Delivery, Event, EventType, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db
 SAVED = {"url": stage.URL, "event_types": ["checkout.authorized", "checkout.voided", "marketing.opted_in"]}
@@ -104,7 +106,7 @@ class TestTestEvent:
 
     def test_needs_an_endpoint(self, client: Client) -> None:
         assert "Save an endpoint first" in client.post("/portal/webhooks/test", follow=True).content.decode()
-        assert not outbox.Event.objects.exists()
+        assert not Event.objects.exists()
 
 
 class TestLog:
@@ -112,7 +114,7 @@ class TestLog:
         self, client: Client, acme: Merchant, held: Checkout
     ) -> None:
         saved(acme)
-        stage.hold(stage.factories.checkout(acme, merchant_order_id="A-2"))
+        stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
         delivery = stage.deliver(acme, 500, "HTTP 500", "<b>upstream</b>")
         page = client.get(f"/portal/deliveries/{delivery.pk}").content.decode()
         assert "1. 500" in page and "2. next" in page and "4. last" in page
@@ -122,7 +124,7 @@ class TestLog:
 
     def test_plans_every_attempt_that_is_left(self, acme: Merchant) -> None:
         saved(acme)
-        outbox.emit(acme, EventType.VOIDED, {}, at=stage.clock.now())
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         delivery = stage.deliver(acme, 500)
         shown = log.shown(acme, Delivery.objects.select_related("event", "subscription").get(pk=delivery.pk))
         assert [step.number for step in shown.steps] == list(range(1, 10))
@@ -133,7 +135,7 @@ class TestLog:
     def test_filters(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         stage.captured(acme, merchant_order_id="A-1")
-        stage.hold(stage.factories.checkout(acme, merchant_order_id="A-2"))
+        stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
         stage.deliver(acme, 200)
 
         def orders(**typed: str) -> set[str]:
@@ -157,7 +159,7 @@ class TestLog:
     def test_as_curl_is_what_a_receiver_accepts(self, client: Client, acme: Merchant, held: Checkout) -> None:
         """The command's own signature, made by the shell, is the one that the file for merchants verifies."""
         saved(acme)
-        outbox.emit(acme, EventType.VOIDED, {"reason": "it's over"}, at=stage.clock.now())
+        outbox.emit(acme, EventType.VOIDED, {"reason": "it's over"}, at=clock.now())
         delivery = stage.deliver(acme, 500)
         shown = log.shown(acme, Delivery.objects.select_related("event", "subscription").get(pk=delivery.pk))
         secret = "whsec_" + "a" * 43 + "="
@@ -175,7 +177,7 @@ class TestPersonalData:
     def opted_in(self, acme: Merchant) -> Delivery:
         saved(acme)
         payload = {"customer": {"email": "lea@example.com"}}
-        event = outbox.emit(acme, EventType.OPTED_IN, payload, at=stage.clock.now())
+        event = outbox.emit(acme, EventType.OPTED_IN, payload, at=clock.now())
         return event.deliveries.get()
 
     def test_is_masked_until_somebody_reveals_it(self, client: Client, opted_in: Delivery) -> None:
@@ -217,7 +219,7 @@ class TestResend:
 
     def test_of_what_was_delivered_asks_first(self, client: Client, acme: Merchant) -> None:
         saved(acme)
-        outbox.emit(acme, EventType.VOIDED, {}, at=stage.clock.now())
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         delivery = stage.deliver(acme, 200)
         form = {"which": "one", "delivery": str(delivery.pk)}
         asked = client.post("/portal/deliveries/resend", form)

@@ -53,7 +53,7 @@ REQUESTS = ("read", "create, 5 items")
 def run(folder: Path, scale: float) -> None:
     """Print the ratios of full to empty."""
     app.log_to(folder / "size.log")
-    full, empty = _seeded("full", max(1000, round(FULL * scale))), _seeded("empty", EMPTY)
+    full, empty = seeded("full", max(1000, round(FULL * scale))), seeded("empty", EMPTY)
     costs: dict[tuple[str, str], list[Cost]] = {}
     rounds = max(3, round(ROUNDS * scale))
     for number in range(rounds):
@@ -77,7 +77,7 @@ def run(folder: Path, scale: float) -> None:
     report.table(("request", "full ms", "empty ms", "wall, ratio", "CPU, ratio"), rows)
 
 
-def _seeded(name: str, checkouts: int) -> Side:
+def seeded(name: str, checkouts: int) -> Side:
     app.use(name)
     backend = Backend.of_new_merchant(name)
     report.progress(f"seed_load: {checkouts:,} checkouts")

@@ -1,0 +1,125 @@
+"""The portal in a browser: every page readable by everybody, and its paths with and without script."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.desk import PAGES, Desk
+
+pytestmark = pytest.mark.journey
+
+
+@pytest.fixture
+def owner(desk: Desk, open_page: Callable[..., Page]) -> Callable[..., Page]:
+    """Open a browser in which the owner has just logged in."""
+
+    def opener(**options: Any) -> Page:
+        return desk.sign_in(open_page(**options))
+
+    return opener
+
+
+def test_every_page_reads_well_on_a_phone(
+    desk: Desk, owner: Callable[..., Page], accessible: Callable[[Page], None]
+) -> None:
+    page = owner(may_fail=True)
+    for name, open_it in PAGES.items():
+        open_it(desk, page)
+        assert page.title().startswith("TEST · "), name
+        accessible(page)
+
+
+class TestRefund:
+    @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without script"])
+    def test_is_followed_until_it_is_settled(
+        self, desk: Desk, owner: Callable[..., Page], has_script: bool
+    ) -> None:
+        desk.receiver.answer = desk._capture
+        name = f"refund {has_script}"
+        desk.merchant.awaited(desk.pay(name), "captured", within=20)
+        page = desk.at(owner(java_script_enabled=has_script), f"/portal/checkouts/{desk.uuids[name]}")
+        page.click("a:has-text('Refund £95.50')")
+        page.fill("#reason", "Show moved")
+        page.click("text=Go on")
+        expect(page.locator(".ask")).to_contain_text("Step 2 of 2")
+        page.click("button:has-text('Refund £95.50')")
+        expect(page.locator(".heading .pill")).to_have_text(re.compile("Refunding|Refunded"))
+        expect(page.locator(".heading .pill")).to_have_text("Refunded", timeout=20_000)
+        expect(page.locator(".timeline")).to_contain_text("By " + desk.merchant.owner[0])
+
+
+class TestFinding:
+    def test_keeps_the_address_and_history_while_pages_are_turned(
+        self, desk: Desk, owner: Callable[..., Page]
+    ) -> None:
+        page = desk.at(owner(), "/portal")
+        page.click("#range-24h")
+        page.wait_for_url("**/portal?range=24h")
+        expect(page.locator("#range-24h")).to_have_attribute("aria-current", "true")
+        assert page.evaluate("document.activeElement.id") == "range-24h", "focus stays"
+        page.go_back()
+        expect(page.locator("#range-7d")).to_have_attribute("aria-current", "true")
+
+    def test_filters_work_without_script(self, desk: Desk, owner: Callable[..., Page]) -> None:
+        page = desk.at(owner(java_script_enabled=False), "/portal/checkouts")
+        page.select_option("#state", "lapsed")
+        page.click("text=Filter")
+        expect(page.locator(".money-checkouts tbody tr")).to_have_count(1)
+        page.click(".chip")
+        assert page.locator(".money-checkouts tbody tr").count() > 5
+
+
+class TestDeliveries:
+    def test_row_opens_and_closes_in_place(self, desk: Desk, owner: Callable[..., Page]) -> None:
+        page = desk.at(owner(), "/portal/deliveries?outcome=failed")
+        first = page.locator(".money-thing a").first
+        first.click()
+        opened = page.locator("tr.opened").first
+        expect(opened).to_contain_text("Your endpoint answered 500")
+        expect(first).to_have_attribute("aria-expanded", "true")
+        first.click()
+        expect(opened).to_be_hidden()
+
+    def test_event_is_sent_again_and_arrives(self, desk: Desk, owner: Callable[..., Page]) -> None:
+        page = desk.at(owner(), f"/portal/deliveries?q={desk.uuids['lost']}&event_type=checkout.voided")
+        desk.receiver.answer = desk._capture
+        page.goto(f"{desk.service.base_url}{page.get_attribute('.money-thing a', 'href')}")
+        page.click("text=Send again now")
+        expect(page.locator(".heading .pill")).to_be_visible()
+        expect(page.locator("#opened")).to_contain_text("Your endpoint answered 200", timeout=20_000)
+
+
+class TestWebhooks:
+    @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without script"])
+    def test_event_shows_its_answer_on_the_spot(
+        self, desk: Desk, owner: Callable[..., Page], has_script: bool
+    ) -> None:
+        desk.receiver.answer_with(202)
+        page = desk.at(owner(java_script_enabled=has_script), "/portal/webhooks")
+        page.click("text=Send test event")
+        expect(page.locator("#answer")).to_contain_text("202 in", timeout=20_000)
+        expect(page.locator("#answer")).to_contain_text("webhook.test")
+
+
+class TestMenu:
+    def test_on_a_phone_opens_by_key_and_closes_by_escape(
+        self, desk: Desk, owner: Callable[..., Page]
+    ) -> None:
+        page = desk.at(owner(), "/portal")
+        button = page.locator(".side-menu")
+        expect(page.locator("#side-nav")).to_be_hidden()
+        button.focus()
+        page.keyboard.press("Space")
+        expect(page.locator("#side-nav")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("#side-nav")).to_be_hidden()
+        assert page.evaluate("document.activeElement.className").endswith("side-menu")
+
+    def test_without_script_is_a_page(self, desk: Desk, owner: Callable[..., Page]) -> None:
+        page = desk.at(owner(java_script_enabled=False), "/portal")
+        page.click(".side-menu")
+        page.click(".menu-page >> text=Checkouts")
+        page.wait_for_url("**/portal/checkouts")
