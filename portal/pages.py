@@ -3,10 +3,12 @@
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from config.lib import request_id
 from portal import access
 from portal.models import Membership
 from portal.needs import Waiting
@@ -46,6 +48,11 @@ def show(
         response = render(request, template, around, status=status)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def refuse(request: HttpRequest, sentence: str) -> None:
+    """Let the next page say why something was not done, and in which request."""
+    messages.error(request, sentence, extra_tags=request_id.current())
 
 
 def around_page(membership: Membership, here: str, waiting: Waiting) -> dict[str, Any]:

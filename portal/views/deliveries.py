@@ -216,7 +216,7 @@ def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
             if request.POST.get("which") == "parked":
                 since = _moment(request.POST.get("since", ""))
                 if since is None:
-                    messages.error(request, "Choose since when.")
+                    pages.refuse(request, "Choose since when.")
                     return redirect("portal_deliveries")
                 resent = resending.resend_parked(
                     membership.merchant, since, cause=access.cause(membership), although_over=confirmed
@@ -226,11 +226,11 @@ def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
                     membership.merchant, chosen, cause=access.cause(membership), although_over=confirmed
                 )
             else:
-                messages.error(request, "Tick the deliveries to send again first.")
+                pages.refuse(request, "Tick the deliveries to send again first.")
                 return redirect("portal_deliveries")
             audit.record(request, membership, "deliveries_resent", sent=resent.sent, left_out=resent.left_out)
     except subscriptions.SubscriptionNotFound:
-        messages.error(request, "There is no endpoint to send to. Save one first.")
+        pages.refuse(request, "There is no endpoint to send to. Save one first.")
         return redirect("portal_webhooks")
     _tell(request, resent)
     return redirect("portal_deliveries")
@@ -255,7 +255,7 @@ def _resend_one(
     except resending.AlreadyDelivered:
         return redirect(f"{address}?confirm=delivered")
     except resending.CannotResend as refused:
-        messages.error(request, str(refused))
+        pages.refuse(request, str(refused))
         return redirect(address)
     audit.record(request, membership, "deliveries_resent", event=str(delivery.event_id), sent=1)
     messages.success(request, "On its way. Its answer appears here.")

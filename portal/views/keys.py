@@ -87,7 +87,7 @@ def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
     except keys.KeyNotFound:
         raise Http404 from None
     except keys.StillRotating:
-        messages.error(request, "This key has two secrets already. Stop the old one first.")
+        pages.refuse(request, "This key has two secrets already. Stop the old one first.")
         return redirect("portal_keys")
     return _show(request, membership, made=made)
 

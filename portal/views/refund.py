@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django import forms
-from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -38,7 +37,7 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
     if asked.get("step") == "refund" and asked.get("ref"):
         return _do(request, membership, checkout, asked)
     if not order.shown(checkout)["can_refund"]:
-        messages.error(request, _not_now(checkout.status))
+        pages.refuse(request, _not_now(checkout.status))
         return redirect("portal_checkout", checkout_uuid)
     context = order.shown(checkout) | {
         "story": timeline.of(checkout),
@@ -63,9 +62,9 @@ def _do(
             cause=access.cause(membership),
         )
     except OperationInProgress:
-        messages.error(request, "The bank is busy with this order. Try again in a moment.")
+        pages.refuse(request, "The bank is busy with this order. Try again in a moment.")
     except (refunds.NotRefundable, refunds.RefundRefConflict):
-        messages.error(request, _not_now(order.read(membership.merchant, checkout.pk).status))
+        pages.refuse(request, _not_now(order.read(membership.merchant, checkout.pk).status))
     else:
         if accepted.is_new:
             with transaction.atomic():

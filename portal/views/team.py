@@ -116,7 +116,7 @@ def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) 
     """Give somebody another role."""
     wanted = request.POST.get("role", "")
     if wanted not in Role.values:
-        messages.error(request, "Choose a role.")
+        pages.refuse(request, "Choose a role.")
         return redirect("portal_team")
     try:
         with transaction.atomic():
@@ -125,7 +125,7 @@ def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) 
     except team.NotInTeam:
         raise Http404 from None
     except team.TeamRefused as refused:
-        messages.error(request, str(refused))
+        pages.refuse(request, str(refused))
     else:
         messages.success(request, f"{member.user.email} is {member.get_role_display().lower()} now.")
     return redirect("portal_team")
@@ -142,7 +142,7 @@ def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) 
     except team.NotInTeam:
         raise Http404 from None
     except team.TeamRefused as refused:
-        messages.error(request, str(refused))
+        pages.refuse(request, str(refused))
     else:
         messages.success(request, f"{member.user.email} is no longer in the team.")
     return redirect("portal_team" if member_is_left(request, membership) else "portal_home")

@@ -172,6 +172,6 @@ def send_test(request: HttpRequest, membership: Membership) -> HttpResponse:
             event = testing.send(membership.merchant)
             audit.record(request, membership, "test_event_sent", event=str(event.pk))
     except subscriptions.SubscriptionNotFound:
-        messages.error(request, "Save an endpoint first: the test event needs somewhere to go.")
+        pages.refuse(request, "Save an endpoint first: the test event needs somewhere to go.")
         return redirect("portal_webhooks")
     return redirect(f"{reverse('portal_webhooks')}?tested={event.pk}#test")

@@ -56,6 +56,17 @@ document.addEventListener("click", async (event) => {
   toast(button.dataset.copied ?? "Copied");
 });
 
+// Copies what the link leads to; without script, or without a clipboard, it is opened.
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("[data-fetch]");
+  if (!link || !navigator.clipboard || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  const answer = await fetch(link.href);
+  if (!answer.ok) return location.assign(link.href);
+  await navigator.clipboard.writeText(await answer.text());
+  toast(link.dataset.fetch);
+});
+
 // A row opens in place, and closes when its link is used again.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const opener = event.target.closest?.("[data-opens]");

@@ -1,5 +1,6 @@
 """The portal in a browser: every page readable by everybody, and its paths with and without script."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -70,6 +71,21 @@ class TestFinding:
         expect(page.locator(".money-checkouts tbody tr")).to_have_count(1)
         page.click(".chip")
         assert page.locator(".money-checkouts tbody tr").count() > 5
+
+
+class TestTimeline:
+    def test_is_copied_as_json(self, desk: Desk, owner: Callable[..., Page]) -> None:
+        page = owner(permissions=["clipboard-read", "clipboard-write"])
+        desk.at(page, f"/portal/checkouts/{desk.uuids['split']}")
+        page.click("text=Copy as JSON")
+        expect(page.locator("#toast")).to_have_text("Timeline copied")
+        copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
+        assert copied["checkout_uuid"] == desk.uuids["split"]
+
+    def test_opens_as_json_without_script(self, desk: Desk, owner: Callable[..., Page]) -> None:
+        page = desk.at(owner(java_script_enabled=False), f"/portal/checkouts/{desk.uuids['split']}")
+        page.click("text=Copy as JSON")
+        page.wait_for_url("**/timeline.json")
 
 
 class TestDeliveries:
