@@ -32,7 +32,9 @@ PUMPS = (
 HOURLY = (
     "checkout.tasks.forget_idempotency_keys",
     "hosted_page.tasks.forget_texts",
+    "portal.tasks.forget_ended_sessions",
     "portal.tasks.forget_expired_tokens",
+    "portal.tasks.forget_login_attempts",
     "webhooks.tasks.purge_personal",
     "webhooks.tasks.remove_old_events",
 )

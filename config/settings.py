@@ -103,7 +103,7 @@ INSTALLED_APPS = [
     "portal",
     "csp",
     "django_htmx",
-    "django.contrib.admin",
+    "portal.apps.AdminConfig",  # django.contrib.admin
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -133,7 +133,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "allauth.usersessions.middleware.UserSessionsMiddleware",
+    "portal.sessions.SessionMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -175,6 +175,8 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 CSRF_COOKIE_HTTPONLY = True
+_HOST = "" if LOCAL else "__Host-"  # browsers take such a cookie from this host alone, over https alone
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{_HOST}sessionid", f"{_HOST}csrftoken"
 X_FRAME_OPTIONS = "DENY"
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / ".local" / "static"
@@ -214,6 +216,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
         "OPTIONS": {"min_length": 12},
     },
+    {"NAME": "portal.passwords.MaximumLengthValidator", "OPTIONS": {"max_length": 128}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
@@ -221,19 +224,44 @@ PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
     "portal.keys.ClientSecretHasher",
 ]
-ACCOUNT_ADAPTER = "portal.access.AccountAdapter"
+PASSWORD_RESET_TIMEOUT = 3600  # seconds for which a mailed link to a new password works
+ACCOUNT_ADAPTER = "portal.login.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Sandbox] " if SANDBOX else ""
+ACCOUNT_RATE_LIMITS = False  # portal.login_limits counts instead: no flushed or full cache forgets a guess
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"
+ACCOUNT_LOGIN_BY_CODE_ENABLED = True
+ACCOUNT_LOGIN_BY_CODE_FORMAT = {"numeric": True, "length": 8, "dashed": False}
+ACCOUNT_LOGIN_BY_CODE_TIMEOUT = 600  # seconds
+ACCOUNT_LOGIN_BY_CODE_MAX_ATTEMPTS = 3
+ACCOUNT_FORMS = {
+    "login": "portal.login_forms.LoginForm",
+    "reset_password": "portal.login_forms.ResetPasswordForm",
+    "request_login_code": "portal.login_forms.RequestLoginCodeForm",
+    "confirm_login_code": "portal.login_forms.ConfirmLoginCodeForm",
+    "change_password": "portal.login_forms.ChangePasswordForm",
+}
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds for which a proof of who somebody is counts
 ACCOUNT_SESSION_REMEMBER = False
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "portal_home"
-ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
-SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_AGE = 30 * 60  # seconds until an idle session ends
+SESSION_LONGEST = 12 * 3600  # seconds until any session ends
+SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 TOTP_REQUIRED = env.boolean("TOTP_REQUIRED", not LOCAL)  # of owners, admins and operators
-ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds for which a proof of who somebody is counts
+MFA_ADAPTER = "portal.login.MfaAdapter"
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # whoever is invited has proven the address by that
+MFA_FORMS = {
+    "authenticate": "portal.login_forms.SecondFactorForm",
+    "reauthenticate": "portal.login_forms.SecondFactorAgainForm",
+}
 MFA_TOTP_ISSUER = "Merchant Checkout" + (" (test)" if SANDBOX else "")
+MFA_TOTP_TOLERANCE = 1  # half minutes by which a phone's clock may be wrong
 LIVE_PORTAL_URL = env.optional("LIVE_PORTAL_URL")  # where the other environment's portal is
 SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
 

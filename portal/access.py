@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
-from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.internal.flows.login import get_authentication_records
 from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.utils import is_mfa_enabled
@@ -51,13 +50,6 @@ class NotAllowed(PermissionDenied):
         super().__init__(action)
         self.role = membership.role
         self.who_may = [role.value for role in Role if role in MAY[action]]
-
-
-class AccountAdapter(DefaultAccountAdapter):
-    """People are invited; nobody signs up by themselves."""
-
-    def is_open_for_signup(self, request: HttpRequest) -> bool:
-        return False
 
 
 def may(membership: Membership, action: str) -> bool:

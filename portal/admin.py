@@ -15,6 +15,7 @@ from portal.models import (
     AuditEntry,
     DeliveryHour,
     Invitation,
+    LoginAttempt,
     Membership,
     Notice,
     PaymentHour,
@@ -96,6 +97,13 @@ class LogEntryAdmin(ReadOnlyAdmin):
     search_fields = ("object_id",)
 
 
+@admin.register(LoginAttempt)
+class LoginAttemptAdmin(ReadOnlyAdmin):
+    list_display = ("created_at", "kind", "account_digest", "address_digest")
+    list_filter = ("kind",)
+    search_fields = ("id",)
+
+
 class ApiClientAdmin(ReadOnlyAdmin):
     is_small = True
     list_display = ("name", "client_id", "merchant", "last_used_at", "revoked_at")
@@ -114,6 +122,10 @@ class AuthenticatorAdmin(ReadOnlyAdmin):
     list_display = ("user", "type", "created_at", "last_used_at")
     search_fields = ("user__email",)
     secret = ("data",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Somebody who has lost phone and recovery codes is let in anew by an operator."""
+        return admin.ModelAdmin.has_delete_permission(self, request, obj)
 
 
 class UserSessionAdmin(ReadOnlyAdmin):

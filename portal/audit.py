@@ -6,7 +6,7 @@ from django.http import HttpRequest
 
 from config.lib import address, request_id
 from portal import notices
-from portal.models import AuditEntry, Membership
+from portal.models import AuditEntry, Membership, User
 
 # What is written, and how it reads. Those of SENSITIVE are mailed to the owners too.
 ACTIONS: dict[str, str] = {
@@ -30,6 +30,14 @@ ACTIONS: dict[str, str] = {
     "settings_changed": "Changed the settings",
     "opt_in_wording_written": "Wrote a new opt-in wording",
     "exported": "Exported a file",
+    "logged_in": "Logged in",
+    "password_changed": "Changed their password",
+    "password_reset": "Reset their password",
+    "second_factor_added": "Set up an authenticator app",
+    "second_factor_removed": "Removed their authenticator app",
+    "second_factor_locked": "Gave too many wrong codes after the right password",
+    "recovery_codes_made": "Made new recovery codes",
+    "sessions_ended": "Ended other sessions",
 }
 SENSITIVE = frozenset(
     {
@@ -67,3 +75,9 @@ def record(request: HttpRequest, membership: Membership, action: str, **facts: A
             membership.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what
         )
     return entry
+
+
+def record_of_person(request: HttpRequest, user: User, action: str, **facts: Any) -> None:
+    """Write what somebody did to their own account, in the log of each merchant that they belong to."""
+    for membership in Membership.objects.filter(user=user).select_related("merchant", "user"):
+        record(request, membership, action, **facts)

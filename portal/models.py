@@ -20,7 +20,7 @@ from payments.models import Merchant
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **facts: Any) -> User:
         """Return a new person; without a password they can only reset it."""
-        user = self.model(email=self.normalize_email(email), **facts)
+        user = self.model(email=email.strip().lower(), **facts)
         user.set_password(password)
         user.save(using=self._db)
         return user
@@ -48,6 +48,11 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+    def clean(self) -> None:
+        """An e-mail is kept in lower case, as it is looked up when somebody logs in."""
+        super().clean()
+        self.email = self.email.lower()
 
 
 class Role(models.TextChoices):
@@ -226,3 +231,23 @@ class DeliveryHour(models.Model):
 
     def __str__(self) -> str:
         return f"{self.hour:%Y-%m-%d %H}"
+
+
+class LoginAttempt(models.Model):
+    """A try that counts against a limit of portal.login_limits. Whose and from where is kept as digests alone."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=20)
+    account_digest = models.CharField(max_length=64)
+    address_digest = models.CharField(max_length=64)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["kind", "account_digest", "-created_at"], name="login_attempt_account"),
+            models.Index(fields=["kind", "address_digest", "-created_at"], name="login_attempt_address"),
+            models.Index(fields=["created_at"], name="login_attempt_old"),
+        ]
+
+    def __str__(self) -> str:
+        return self.kind

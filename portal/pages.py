@@ -71,7 +71,6 @@ def around_page(membership: Membership, here: str, waiting: Waiting) -> dict[str
         ],
         "may": {action: access.may(membership, action) for action in access.MAY},
         "environment": "Sandbox" if settings.SANDBOX else "Live",
-        "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
         "is_local": settings.LOCAL,
         "zone": membership.merchant.time_zone.rpartition("/")[2].replace("_", " "),
     }

@@ -7,7 +7,7 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
 from config.lib import clock
-from portal import counting, notices, watching
+from portal import counting, login_limits, notices, sessions, watching
 
 
 @shared_task
@@ -33,3 +33,14 @@ def write_notices() -> None:
 def send_notices() -> None:
     """Send the mails that are due."""
     notices.send_due()
+
+
+def forget_login_attempts() -> None:
+    """Remove tries to log in that no limit looks at any more."""
+    login_limits.forget_old()
+
+
+@shared_task
+def forget_ended_sessions() -> None:
+    """Remove sessions whose end has passed."""
+    sessions.forget_ended()

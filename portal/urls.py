@@ -1,8 +1,13 @@
 """The portal's addresses. tests/portal/matrix.py says for each who may, and fails for one that it does not name."""
 
 from allauth.account import views as account
-from django.urls import include, path
+from allauth.mfa.base import views as mfa
+from allauth.mfa.recovery_codes import views as recovery_codes
+from allauth.mfa.totp import views as totp
+from django.urls import include, path, re_path
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
+from django.views.generic import RedirectView
 
 from portal.views import (
     audit,
@@ -15,6 +20,7 @@ from portal.views import (
     invitations,
     keys,
     refund,
+    security,
     settings,
     team,
     webhooks,
@@ -57,14 +63,59 @@ portal = [
     path("/settings/save", settings.changed, name="portal_settings_save"),
     path("/settings/opt-in", settings.opt_in_wording, name="portal_opt_in"),
     path("/audit", audit.listed, name="portal_audit"),
-    path("/security", frame.menu, name="portal_security"),
+    path("/security", security.shown, name="portal_security"),
+]
+
+# allauth's pages, as far as they are used, under the names by which it finds them: nobody signs up, an e-mail is
+# not managed here. None is kept by a browser or on the way: they show secrets.
+_UID_AND_KEY = r"(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$"
+_set_password = RedirectView.as_view(pattern_name="account_reset_password")  # for whom there is none yet
+accounts = [
+    path("login/", never_cache(account.login), name="account_login"),
+    path(
+        "login/", account.login, name="account_signup"
+    ),  # only reversed, for a mail of which we say other words
+    path("login/code/", never_cache(account.request_login_code), name="account_request_login_code"),
+    path("login/code/confirm/", never_cache(account.confirm_login_code), name="account_confirm_login_code"),
+    path("logout/", never_cache(require_POST(account.logout)), name="account_logout"),
+    path("inactive/", never_cache(account.account_inactive), name="account_inactive"),
+    path("reauthenticate/", never_cache(account.reauthenticate), name="account_reauthenticate"),
+    path("password/change/", never_cache(account.password_change), name="account_change_password"),
+    path("password/set/", never_cache(_set_password), name="account_set_password"),
+    path("password/reset/", never_cache(account.password_reset), name="account_reset_password"),
+    path("password/reset/done/", account.password_reset_done, name="account_reset_password_done"),
+    path(
+        "password/reset/key/done/",
+        account.password_reset_from_key_done,
+        name="account_reset_password_from_key_done",
+    ),
+    re_path(
+        f"^password/reset/key/{_UID_AND_KEY}",
+        never_cache(account.password_reset_from_key),
+        name="account_reset_password_from_key",
+    ),
+    path("2fa/", never_cache(security.index), name="mfa_index"),
+    path("2fa/authenticate/", never_cache(mfa.authenticate), name="mfa_authenticate"),
+    path("2fa/reauthenticate/", never_cache(mfa.reauthenticate), name="mfa_reauthenticate"),
+    path("2fa/totp/activate/", never_cache(security.ActivateTotp.as_view()), name="mfa_activate_totp"),
+    path("2fa/totp/qr.svg", never_cache(security.totp_qr), name="mfa_totp_qr"),
+    path("2fa/totp/deactivate/", never_cache(totp.deactivate_totp), name="mfa_deactivate_totp"),
+    path("2fa/codes/", never_cache(recovery_codes.view_recovery_codes), name="mfa_view_recovery_codes"),
+    path(
+        "2fa/codes/new/",
+        never_cache(recovery_codes.generate_recovery_codes),
+        name="mfa_generate_recovery_codes",
+    ),
+    path(
+        "2fa/codes/download/",
+        never_cache(recovery_codes.download_recovery_codes),
+        name="mfa_download_recovery_codes",
+    ),
+    path("sessions/", never_cache(security.end_sessions), name="usersessions_list"),
 ]
 
 urlpatterns = [
     path("portal", include(portal)),
     path("join/<str:token>", invitations.join, name="portal_join"),
-    path("accounts/login/", account.login, name="account_login"),
-    path("accounts/logout/", require_POST(account.logout), name="account_logout"),
-    path("accounts/reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
-    path("accounts/inactive/", account.account_inactive, name="account_inactive"),
+    path("accounts/", include(accounts)),
 ]

@@ -12,8 +12,12 @@ from config.lib import request_id
 
 
 def environment(request: HttpRequest) -> dict[str, Any]:
-    """Test mode is never mistaken for live: every template knows it, and the request that it answers."""
-    return {"test_mode": settings.SANDBOX, "request_id": request_id.current()}
+    """Test mode is never mistaken for live: every template knows it, where the other portal is, and its request."""
+    return {
+        "test_mode": settings.SANDBOX,
+        "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
+        "request_id": request_id.current(),
+    }
 
 
 def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:

@@ -1,0 +1,93 @@
+"""Somebody's own security: password, authenticator app, recovery codes, sessions."""
+
+from typing import Any
+
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp import views as totp_views
+from allauth.mfa.totp.internal import auth as totp
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from portal import access, audit, operators, pages, second_factor, sessions
+from portal.access import page
+from portal.models import Membership, User
+
+
+@page("look")
+def shown(request: HttpRequest, membership: Membership, /) -> HttpResponse:
+    """The person's own security, as a page of the portal."""
+    return pages.show(
+        request, membership, "portal/security.html", _facts(request, membership.user), here="portal_security"
+    )
+
+
+@login_required
+def index(request: HttpRequest) -> HttpResponse:
+    """The same for whoever belongs to no merchant; everybody else is sent to the portal's page."""
+    if access.current(request) is not None:
+        return redirect("portal_security")
+    return render(request, "mfa/index.html", _facts(request, _person(request)))
+
+
+@require_POST
+@login_required
+def end_sessions(request: HttpRequest) -> HttpResponse:
+    """End the session that `session` names, or all others."""
+    person, named = _person(request), request.POST.get("session", "")
+    ended = sessions.end(request, person, named)
+    if ended:
+        audit.record_of_person(request, person, "sessions_ended", sessions=ended)
+        messages.success(request, "That session has ended." if named else "All other sessions have ended.")
+    response = redirect("mfa_index")
+    response.status_code = 303
+    return response
+
+
+@require_GET
+@login_required
+def totp_qr(request: HttpRequest) -> HttpResponse:
+    """The secret that is being set up, as a picture for the authenticator app's camera."""
+    secret = request.session.get(totp.SECRET_SESSION_KEY)
+    if not secret:
+        raise Http404
+    adapter = get_adapter()
+    drawn = adapter.build_totp_svg(adapter.build_totp_url(request.user, secret))
+    return HttpResponse(drawn, content_type="image/svg+xml")
+
+
+class ActivateTotp(totp_views.ActivateTOTPView):
+    """Setting up an authenticator app. The code that proves it is used up by that."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        membership = access.current(self.request)
+        is_wanted = membership is not None and access.wants_second_factor(membership)
+        is_operators = self.request.user.is_staff and operators.wants_second_factor(self.request)
+        facts: dict[str, Any] = super().get_context_data(**kwargs)
+        return facts | {"is_required": is_wanted or is_operators}
+
+    def form_valid(self, form: Any) -> HttpResponseBase:
+        response: HttpResponseBase = super().form_valid(form)
+        second_factor.take(self.request.user, form.cleaned_data["code"])
+        return response
+
+
+def _person(request: HttpRequest) -> User:
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
+
+
+def _facts(request: HttpRequest, user: User) -> dict[str, Any]:
+    factors = {row.type: row for row in Authenticator.objects.filter(user=user)}
+    codes = factors.get(Authenticator.Type.RECOVERY_CODES)
+    return {
+        "person": user,
+        "app": factors.get(Authenticator.Type.TOTP),
+        "codes_left": len(codes.wrap().get_unused_codes()) if codes else None,
+        "sessions": sessions.of(request, user),
+    }

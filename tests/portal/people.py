@@ -1,0 +1,64 @@
+"""People who log in, in the tests: Lea owns Acme's account, with a password and perhaps an authenticator app."""
+
+import re
+import time
+from typing import Any
+
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal import auth as totp
+from django.core import mail
+from django.test import Client
+
+from payments.models import Merchant
+from portal.models import Membership, Role, User
+
+EMAIL = "lea@acme.example"
+PASSWORD = "a bill on the table"
+FAST = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+HOME = "10.0.0.1"
+ELSEWHERE = "10.0.0.2"
+
+
+def join(merchant: Merchant, role: Role = Role.OWNER, email: str = EMAIL) -> User:
+    """Make a person with a role for the merchant."""
+    user = User.objects.create_user(email, PASSWORD)
+    Membership.objects.create(merchant=merchant, user=user, role=role)
+    return user
+
+
+def set_up_app(user: User) -> str:
+    """Set up an authenticator app and recovery codes; return the app's secret."""
+    secret: str = totp.generate_totp_secret()
+    totp.TOTP.activate(user, secret)
+    RecoveryCodes.activate(user)
+    return secret
+
+
+def code(secret: str, *, later: int = 0) -> str:
+    """Return what the app shows, some half minutes later; there are at least two seconds left to use it."""
+    if time.time() % 30 > 28:
+        time.sleep(2)
+    counter = int(time.time()) // 30 + later
+    return str(totp.format_hotp_value(totp.hotp_value(secret, counter)))
+
+
+def recovery_codes(user: User) -> list[str]:
+    codes: list[str] = Authenticator.objects.get(user=user, type="recovery_codes").wrap().get_unused_codes()
+    return codes
+
+
+def log_in(client: Client, password: str = PASSWORD, *, email: str = EMAIL, at: str = HOME) -> Any:
+    """Give e-mail and password, from an address."""
+    return client.post("/accounts/login/", {"login": email, "password": password}, REMOTE_ADDR=at)
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/portal/security").status_code == 200
+
+
+def mailed(pattern: str) -> str:
+    """Return what the latest mail says where the pattern stands."""
+    found = re.search(pattern, str(mail.outbox[-1].body))
+    assert found, mail.outbox[-1].body
+    return found.group()

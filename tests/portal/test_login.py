@@ -1,0 +1,256 @@
+"""Coming in by password, by a mailed code and by a mailed link."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings as ours
+from django.core import mail
+from django.core.mail.backends import locmem
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+from pytest_django.fixtures import Settings
+
+from config import settings as written
+from payments.models import Merchant
+from portal.models import AuditEntry, User
+from tests.portal import people
+from tests.portal.people import EMAIL, PASSWORD
+
+pytestmark = pytest.mark.django_db
+NEW = "another bill on the table"
+
+
+@pytest.fixture(autouse=True)
+def _fast(settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = people.FAST
+
+
+@pytest.fixture
+def lea(acme: Merchant) -> User:
+    return people.join(acme)
+
+
+class TestPassword:
+    def test_leads_to_the_portal_and_into_the_audit_log(self, client: Client, lea: User) -> None:
+        answer = people.log_in(client)
+        assert (answer.status_code, answer["Location"]) == (302, "/portal")
+        entry = AuditEntry.objects.get(action="logged_in")
+        assert (entry.user, entry.address) == (lea, people.HOME)
+
+    def test_leads_back_to_where_somebody_wanted_to_go_but_never_elsewhere(
+        self, client: Client, lea: User
+    ) -> None:
+        fields = {"login": EMAIL, "password": PASSWORD}
+        answer = client.post("/accounts/login/", fields | {"next": "/portal/keys"})
+        assert answer["Location"] == "/portal/keys"
+        client.post("/accounts/logout/")
+        answer = client.post("/accounts/login/", fields | {"next": "https://evil.example/"})
+        assert answer["Location"] == "/portal"
+
+    def test_finds_an_e_mail_however_it_is_written(self, client: Client, acme: Merchant) -> None:
+        people.join(acme, email="Lea@Acme.example")
+        assert people.log_in(client, email=" lea@ACME.example ").status_code == 302
+
+    def test_answers_alike_whether_or_not_there_is_an_account(self, client: Client, lea: User) -> None:
+        known, unknown = (
+            people.log_in(client, "wrong"),
+            people.log_in(client, "wrong", email="x@acme.example"),
+        )
+        said = [re.sub(r'value="[^"]*"', "", page.content.decode()) for page in (known, unknown)]
+        assert said[0] == said[1] and known.status_code == unknown.status_code == 200
+        assert "do not belong together" in said[0]
+
+    def test_of_a_closed_account_leads_nowhere(self, client: Client, lea: User) -> None:
+        User.objects.update(is_active=False)
+        assert people.log_in(client)["Location"] == "/accounts/inactive/"
+        assert not people.is_in(client)
+
+    def test_page_knows_the_other_portal(self, client: Client, settings: Settings) -> None:
+        assert "Go to the live portal" not in client.get("/accounts/login/").content.decode()
+        settings.LIVE_PORTAL_URL = "https://live.example/portal"
+        assert "https://live.example/portal" in client.get("/accounts/login/").content.decode()
+
+
+class TestCodeByMail:
+    def ask(self, client: Client, email: str = EMAIL) -> None:
+        answer = client.post("/accounts/login/code/", {"email": email})
+        assert answer["Location"] == "/accounts/login/code/confirm/"
+
+    def test_lets_in(self, client: Client, lea: User) -> None:
+        self.ask(client)
+        answer = client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
+        assert answer["Location"] == "/portal" and people.is_in(client)
+
+    def test_still_asks_for_the_app(self, client: Client, lea: User) -> None:
+        people.set_up_app(lea)
+        self.ask(client)
+        answer = client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
+        assert answer["Location"] == "/accounts/2fa/authenticate/" and not people.is_in(client)
+
+    def test_works_in_its_own_browser_alone(self, client: Client, lea: User) -> None:
+        self.ask(client)
+        other = Client()
+        self.ask(other, "stranger@acme.example")
+        mail.outbox.pop()
+        other.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
+        assert not people.is_in(other)
+
+    def test_answers_alike_and_mails_either_way(self, client: Client, lea: User) -> None:
+        self.ask(client)
+        self.ask(Client(), "nobody@acme.example")
+        assert [sent.to for sent in mail.outbox] == [[EMAIL], ["nobody@acme.example"]]
+        assert not re.search(r"\d{8}", str(mail.outbox[-1].body))
+
+
+class TestReset:
+    def link(self, client: Client, email: str = EMAIL) -> str:
+        answer = client.post("/accounts/password/reset/", {"email": email})
+        assert answer["Location"] == "/accounts/password/reset/done/"
+        return people.mailed(r"http\S+/key/\S+")
+
+    def choose(self, client: Client, link: str) -> int:
+        page = client.get(link.removeprefix(ours.BASE_URL), follow=True)
+        path = page.redirect_chain[-1][0] if page.redirect_chain else link
+        return client.post(path, {"password1": NEW, "password2": NEW}).status_code
+
+    def test_mails_a_link_to_a_new_password(self, client: Client, lea: User) -> None:
+        before = Client()
+        people.log_in(before)
+        assert self.choose(client, self.link(client)) == 302
+        assert not people.is_in(before), "all sessions end"
+        assert people.log_in(client).status_code == 200
+        assert people.log_in(client, NEW).status_code == 302
+        assert AuditEntry.objects.filter(action="password_reset").count() == 1
+        assert mail.outbox[-1].subject.endswith("Your password was reset")
+
+    def test_link_works_once(self, client: Client, lea: User) -> None:
+        link = self.link(client)
+        self.choose(client, link)
+        shown = Client().get(link.removeprefix(ours.BASE_URL)).content.decode()
+        assert "This link has ended" in shown
+
+    def test_link_is_ours_whatever_host_was_asked(
+        self, client: Client, lea: User, settings: Settings
+    ) -> None:
+        settings.ALLOWED_HOSTS = ["*"]
+        client.post("/accounts/password/reset/", {"email": EMAIL}, headers={"host": "evil.example"})
+        assert "evil.example" not in str(mail.outbox[-1].body)
+
+    def test_answers_alike_whether_or_not_there_is_an_account(self, client: Client, lea: User) -> None:
+        for email in (EMAIL, "nobody@acme.example"):
+            answer = client.post("/accounts/password/reset/", {"email": email})
+            assert answer["Location"] == "/accounts/password/reset/done/"
+        assert [sent.to for sent in mail.outbox] == [[EMAIL], ["nobody@acme.example"]]
+
+    def test_a_mail_server_that_fails_is_nobodys_500(
+        self, client: Client, lea: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise OSError
+
+        monkeypatch.setattr(locmem.EmailBackend, "send_messages", fail)
+        assert client.post("/accounts/password/reset/", {"email": EMAIL}).status_code == 302
+
+
+class TestChange:
+    def change(self, client: Client, now: str = PASSWORD, new: str = NEW) -> str:
+        fields = {"oldpassword": now, "password1": new, "password2": new}
+        return str(client.post("/accounts/password/change/", fields, follow=True).content.decode())
+
+    def test_ends_all_other_sessions_and_tells_by_mail(self, client: Client, lea: User) -> None:
+        other = Client()
+        people.log_in(other)
+        people.log_in(client)
+        assert "Your password is changed" in self.change(client)
+        assert people.is_in(client) and not people.is_in(other)
+        (sent,) = mail.outbox
+        assert sent.to == [EMAIL] and sent.subject.endswith("Your password was changed")
+        assert people.HOME not in str(sent.body) and "127.0.0.1" in str(sent.body)
+        assert AuditEntry.objects.filter(action="password_changed").count() == 1
+
+    @pytest.mark.parametrize(
+        ("new", "says"),
+        [
+            ("short", "at least 12"),
+            ("x" * 129, "at most 128"),
+            ("password1234", "too common"),
+            ("lea@acme.example", "too similar"),
+        ],
+    )
+    def test_refuses_a_weak_password(self, client: Client, lea: User, new: str, says: str) -> None:
+        people.log_in(client)
+        assert says in self.change(client, new=new)
+        assert User.objects.get().check_password(PASSWORD)
+
+    def test_takes_a_sentence_of_128_characters(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        self.change(client, new="é" * 128)
+        assert User.objects.get().check_password("é" * 128)
+
+    def test_wants_the_present_one(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        assert "This is not your password" in self.change(client, now="wrong")
+        assert User.objects.get().check_password(PASSWORD)
+
+
+class TestAddresses:
+    def test_nobody_signs_up(self, client: Client) -> None:
+        assert client.get("/accounts/signup/").status_code == 404
+        assert reverse("account_signup") == reverse("account_login")
+        with pytest.raises(NoReverseMatch):
+            reverse("account_email")
+
+    def test_no_page_of_a_stranger_fails_or_is_kept(self, client: Client) -> None:
+        from portal.urls import accounts
+
+        for pattern in accounts:
+            if "uidb36" in str(pattern.pattern):
+                continue
+            answer = client.get(f"/accounts/{pattern.pattern}")
+            assert answer.status_code in (200, 302, 403, 405), pattern
+
+    def test_no_page_of_lea_fails_or_is_kept(self, client: Client, lea: User) -> None:
+        from portal.urls import accounts
+
+        people.set_up_app(lea)
+        client.force_login(lea)
+        for pattern in accounts:
+            if "uidb36" in str(pattern.pattern):
+                continue
+            answer = client.get(f"/accounts/{pattern.pattern}")
+            assert answer.status_code in (200, 302, 404, 405), pattern
+            if answer.status_code == 200 and "/done/" not in str(pattern.pattern):
+                assert "no-store" in answer["Cache-Control"], pattern
+
+    def test_a_password_that_was_never_set_is_chosen_by_mail(self, client: Client, lea: User) -> None:
+        lea.set_unusable_password()
+        lea.save()
+        client.force_login(lea)
+        answer = client.get("/accounts/password/change/", follow=True)
+        assert answer.redirect_chain[-1][0] == "/accounts/password/reset/"
+
+
+class TestSettings:
+    def test_cookies_outside_local_are_of_the_host_alone(self, production: Callable[[str], object]) -> None:
+        assert production("SESSION_COOKIE_NAME") == "__Host-sessionid"
+        assert production("CSRF_COOKIE_NAME") == "__Host-csrftoken"
+        assert written.SESSION_COOKIE_NAME == "sessionid"
+        assert ours.SESSION_COOKIE_HTTPONLY and ours.SESSION_COOKIE_SAMESITE == "Lax"
+
+
+@pytest.fixture
+def production(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
+    """The settings as they are in production."""
+    import runpy
+
+    for name, value in {
+        "ENVIRONMENT": "production",
+        "BASE_URL": "https://checkout.example",
+        "PROVIDER": "adapter.of.production.Provider",
+        "SMS_SENDER": "adapter.of.production.Sender",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("FAIL_POINTS", raising=False)
+    read = runpy.run_path(str(written.BASE_DIR / "config" / "settings.py"))
+    return lambda name: read[name]

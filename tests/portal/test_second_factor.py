@@ -1,0 +1,268 @@
+"""The authenticator app and its recovery codes: set up, asked for, required, removed."""
+
+import json
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.contrib.sessions.models import Session
+from django.core import mail
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from payments.models import Merchant
+from portal.models import AuditEntry, Role, User
+from tests.portal import people
+
+pytestmark = pytest.mark.django_db
+SET_UP = "/accounts/2fa/totp/activate/"
+ASKED = "/accounts/2fa/authenticate/"
+
+
+@pytest.fixture(autouse=True)
+def _fast(settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = people.FAST
+
+
+@pytest.fixture
+def lea(acme: Merchant) -> User:
+    return people.join(acme)
+
+
+def prove_long_ago(client: Client) -> None:
+    """Let the last proof of who it is be six minutes old."""
+    session = client.session
+    for record in session["account_authentication_methods"]:
+        record["at"] -= 360
+    session.save()
+
+
+class TestSettingUp:
+    def set_up(self, client: Client) -> str:
+        page = client.get(SET_UP)
+        secret = str(page.context["form"].secret)
+        answer = client.post(SET_UP, {"code": people.code(secret)})
+        assert answer["Location"] == "/accounts/2fa/codes/", answer.content.decode()
+        return secret
+
+    @pytest.mark.django_db(transaction=True)  # the mail goes out on commit
+    def test_leads_to_the_recovery_codes_and_tells_by_mail(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        self.set_up(client)
+        page = client.get("/accounts/2fa/codes/").content.decode()
+        assert all(code in page for code in people.recovery_codes(lea))
+        (sent,) = mail.outbox
+        assert sent.subject.endswith("An authenticator app was set up")
+        assert AuditEntry.objects.filter(action="second_factor_added").count() == 1
+
+    def test_needs_no_second_proof_right_after_the_login_but_later(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        assert client.get(SET_UP).status_code == 200
+        prove_long_ago(client)
+        assert client.get(SET_UP)["Location"].startswith("/accounts/reauthenticate/")
+
+    def test_refuses_a_wrong_code(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        client.get(SET_UP)
+        assert client.post(SET_UP, {"code": "000000"}).status_code == 200
+        assert not Authenticator.objects.exists()
+
+    def test_secrets_are_encrypted_at_rest(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        secret = self.set_up(client)
+        codes = people.recovery_codes(lea)
+        kept = json.dumps(list(Authenticator.objects.values_list("data", flat=True)))
+        assert secret not in kept and not any(code in kept for code in codes)
+        rows = [session.get_decoded() for session in Session.objects.all()]
+        assert secret not in json.dumps(rows)
+
+    def test_its_picture_is_served_to_its_person_alone(self, client: Client, lea: User) -> None:
+        assert client.get("/accounts/2fa/totp/qr.svg").status_code == 302
+        people.log_in(client)
+        assert client.get("/accounts/2fa/totp/qr.svg").status_code == 404
+        page = client.get(SET_UP)
+        drawn = client.get("/accounts/2fa/totp/qr.svg")
+        assert drawn["Content-Type"] == "image/svg+xml" and b"<svg" in drawn.content
+        assert "no-store" in drawn["Cache-Control"] and "data:" not in page.content.decode()
+
+
+class TestLogin:
+    def test_asks_for_the_code_after_the_password(self, client: Client, lea: User) -> None:
+        secret = people.set_up_app(lea)
+        assert people.log_in(client)["Location"] == ASKED
+        assert not people.is_in(client)
+        assert client.post(ASKED, {"code": people.code(secret)})["Location"] == "/portal"
+        assert people.is_in(client)
+
+    @pytest.mark.parametrize("later", [-1, 1])
+    def test_takes_a_code_of_a_clock_that_is_half_a_minute_wrong(
+        self, client: Client, lea: User, later: int
+    ) -> None:
+        secret = people.set_up_app(lea)
+        people.log_in(client)
+        assert client.post(ASKED, {"code": people.code(secret, later=later)}).status_code == 302
+
+    @pytest.mark.parametrize("later", [0, -1])
+    def test_takes_no_code_again_nor_an_earlier_one(self, lea: User, later: int) -> None:
+        secret = people.set_up_app(lea)
+        first, second = Client(), Client()
+        for client in (first, second):
+            people.log_in(client)
+        now, again = people.code(secret), people.code(secret, later=later)
+        assert first.post(ASKED, {"code": now}).status_code == 302
+        assert second.post(ASKED, {"code": again}).status_code == 200
+
+    def test_the_code_that_set_the_app_up_is_used_up(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        secret = client.get(SET_UP).context["form"].secret
+        code = people.code(secret)
+        client.post(SET_UP, {"code": code})
+        other = Client()
+        people.log_in(other)
+        assert other.post(ASKED, {"code": code}).status_code == 200
+
+    def test_takes_each_recovery_code_once(self, lea: User) -> None:
+        people.set_up_app(lea)
+        code = people.recovery_codes(lea)[0]
+        for expected in (302, 200):
+            client = Client()
+            people.log_in(client)
+            assert client.post(ASKED, {"code": code}).status_code == expected
+        assert len(people.recovery_codes(lea)) == 9
+
+    def test_half_a_login_can_be_started_again(self, client: Client, lea: User) -> None:
+        people.set_up_app(lea)
+        people.log_in(client)
+        assert client.get("/accounts/login/")["Location"] == ASKED
+        client.post("/accounts/logout/")
+        assert client.get("/accounts/login/").status_code == 200
+
+
+class TestRequired:
+    @pytest.fixture(autouse=True)
+    def _required(self, settings: Settings) -> None:
+        settings.TOTP_REQUIRED = True
+
+    @pytest.mark.parametrize("role", [Role.OWNER, Role.ADMIN])
+    def test_of_owners_and_admins_before_anything_else(
+        self, client: Client, acme: Merchant, role: Role
+    ) -> None:
+        user = people.join(acme, role)
+        people.log_in(client)
+        for path in ("/portal", "/portal/security", "/portal/keys"):
+            assert client.get(path)["Location"] == SET_UP
+        page = client.get(SET_UP).content.decode()
+        assert "Your role needs one" in page and "Back to your security" not in page
+        people.set_up_app(user)
+        assert people.is_in(client)
+
+    def test_of_nobody_else(self, client: Client, acme: Merchant) -> None:
+        people.join(acme, Role.VIEWER)
+        people.log_in(client)
+        assert people.is_in(client)
+
+
+class TestChanging:
+    @pytest.mark.parametrize("path", ["totp/deactivate/", "codes/", "codes/new/", "codes/download/"])
+    def test_wants_a_fresh_proof(self, client: Client, lea: User, path: str) -> None:
+        secret = people.set_up_app(lea)
+        people.log_in(client)
+        client.post(ASKED, {"code": people.code(secret)})
+        assert client.get(f"/accounts/2fa/{path}").status_code == 200
+        prove_long_ago(client)
+        asked = client.get(f"/accounts/2fa/{path}")
+        assert asked["Location"].startswith("/accounts/reauthenticate/?next=")
+
+    def test_a_code_is_a_proof_too(self, client: Client, lea: User) -> None:
+        secret = people.set_up_app(lea)
+        people.log_in(client)
+        client.post(ASKED, {"code": people.code(secret)})
+        prove_long_ago(client)
+        again = f"/accounts/2fa/reauthenticate/?next={SET_UP}"
+        assert client.get(again).status_code == 200
+        assert client.post(again, {"code": people.code(secret, later=1)})["Location"] == SET_UP
+        assert client.get("/accounts/2fa/codes/").status_code == 200
+
+    def test_what_was_asked_goes_on_after_the_proof(self, client: Client, lea: User) -> None:
+        secret = people.set_up_app(lea)
+        old = people.recovery_codes(lea)
+        people.log_in(client)
+        client.post(ASKED, {"code": people.code(secret)})
+        prove_long_ago(client)
+        asked = client.post("/accounts/2fa/codes/new/")
+        assert people.recovery_codes(lea) == old
+        client.post(asked["Location"], {"password": people.PASSWORD})
+        assert not set(old) & set(people.recovery_codes(lea))
+
+    def test_removing_the_app_removes_the_codes_and_tells_by_mail(self, client: Client, lea: User) -> None:
+        secret = people.set_up_app(lea)
+        people.log_in(client)
+        client.post(ASKED, {"code": people.code(secret)})
+        page = client.post("/accounts/2fa/totp/deactivate/", follow=True)
+        assert page.redirect_chain[-1][0] == "/portal/security"
+        assert "Your authenticator app is removed" in page.content.decode()
+        assert not Authenticator.objects.exists()
+        assert mail.outbox[-1].subject.endswith("Your authenticator app was removed")
+        assert AuditEntry.objects.filter(action="second_factor_removed").count() == 1
+
+    @pytest.mark.django_db(transaction=True)
+    def test_new_codes_end_the_old_ones(self, client: Client, lea: User) -> None:
+        secret = people.set_up_app(lea)
+        old = people.recovery_codes(lea)
+        people.log_in(client)
+        client.post(ASKED, {"code": people.code(secret)})
+        client.post("/accounts/2fa/codes/new/")
+        assert not set(old) & set(people.recovery_codes(lea))
+        assert mail.outbox[-1].subject.endswith("New recovery codes were made")
+        assert AuditEntry.objects.filter(action="recovery_codes_made").count() == 1
+
+
+class TestOperators:
+    @pytest.fixture
+    def olga(self) -> User:
+        return User.objects.create_superuser("olga@operators.example", people.PASSWORD)
+
+    def log_in(self, client: Client) -> str:
+        asked = client.get("/admin/")
+        login = client.get(asked["Location"])["Location"]
+        fields = {"login": "olga@operators.example", "password": people.PASSWORD}
+        return str(client.post(login, fields)["Location"])
+
+    def test_come_in_by_the_one_login(self, client: Client, olga: User) -> None:
+        assert self.log_in(client) == "/admin/"
+        assert client.get("/admin/").status_code == 200
+
+    def test_without_a_merchant_are_led_to_the_admin(self, client: Client, olga: User) -> None:
+        answer = people.log_in(client, email="olga@operators.example")
+        assert answer["Location"] == "/admin/"
+        assert client.get("/accounts/2fa/").status_code == 200
+
+    def test_set_up_an_app_first_where_it_is_required(
+        self, client: Client, olga: User, settings: Settings
+    ) -> None:
+        settings.TOTP_REQUIRED = True
+        self.log_in(client)
+        for path in ("/admin/", "/admin/portal/user/"):
+            assert client.get(path)["Location"] == SET_UP
+        assert client.get(SET_UP).status_code == 200
+        people.set_up_app(olga)
+        assert client.get("/admin/").status_code == 200
+
+    def test_no_one_else_comes_in(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        answer = client.get("/admin/", follow=True)
+        assert answer.status_code == 403
+
+    def test_the_admins_own_form_takes_no_password(self, client: Client, olga: User) -> None:
+        answer = client.post("/admin/login/", {"username": olga.email, "password": people.PASSWORD})
+        assert answer.status_code == 302 and not answer.wsgi_request.user.is_authenticated
+
+    def test_change_their_password_where_everybody_does(self, client: Client, olga: User) -> None:
+        self.log_in(client)
+        assert client.get("/admin/password_change/")["Location"] == "/accounts/password/change/"
+
+    def test_see_no_secret_of_anybodys_second_factor(self, client: Client, olga: User, lea: User) -> None:
+        people.set_up_app(lea)
+        self.log_in(client)
+        row = Authenticator.objects.get(user=lea, type="totp")
+        shown = client.get(f"/admin/mfa/authenticator/{row.pk}/change/").content.decode()
+        assert people.EMAIL in shown and row.data["secret"] not in shown
