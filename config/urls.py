@@ -65,6 +65,8 @@ if settings.SANDBOX:
         path("api/sandbox/v1/", include("hosted_page.sandbox_urls")),
         path("", include("payments.providers.sandbox.urls")),
     ]
+if settings.LOCAL:
+    urlpatterns += [path("mail", include("config.local.mailbox"))]
 urlpatterns += [re_path(r"^(?:api|oauth)/", api_not_found)]
 handler403 = "config.lib.pages.refused"
 handler500 = "config.lib.pages.broken"

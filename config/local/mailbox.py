@@ -1,0 +1,77 @@
+"""The mails that were sent in `local`, read at /mail: files in EMAIL_FILE_PATH. No other environment has this page."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+MOST = 200  # that are listed
+_END = re.compile(rb"^-{79}\n", re.MULTILINE)  # Django's file backend ends each mail so
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Mail:
+    """A mail as it is read; `name` is its address under /mail."""
+
+    name: str
+    to: str
+    sender: str
+    subject: str
+    sent_at: datetime
+    text: str
+
+
+@never_cache
+@require_GET
+def listed(request: HttpRequest) -> HttpResponse:
+    """The mails, newest first."""
+    return render(request, "local/mails.html", {"mails": newest_first()[:MOST]})
+
+
+@never_cache
+@require_GET
+def shown(request: HttpRequest, name: str) -> HttpResponse:
+    """One mail, its links to be followed."""
+    mail = next((mail for mail in newest_first() if mail.name == name), None)
+    if mail is None:
+        raise Http404
+    return render(request, "local/mail.html", {"mail": mail})
+
+
+def newest_first() -> list[Mail]:
+    """Return the mails of all files; those of the same second in the order in which they were written."""
+    files = sorted(Path(settings.EMAIL_FILE_PATH).glob("*.log"), key=lambda file: file.stat().st_mtime_ns)
+    mails = [mail for file in files for mail in _mails_of(file)]
+    return sorted(mails, key=lambda mail: mail.sent_at)[::-1]
+
+
+def _mails_of(file: Path) -> list[Mail]:
+    parts = [part for part in _END.split(file.read_bytes()) if part.strip()]
+    return [_read(f"{file.stem}-{number}", part) for number, part in enumerate(parts, start=1)]
+
+
+def _read(name: str, written: bytes) -> Mail:
+    message = message_from_bytes(written, EmailMessage, policy=policy.default)
+    plain = message.get_body(("plain",))
+    return Mail(
+        name=name,
+        to=str(message["To"] or ""),
+        sender=str(message["From"] or ""),
+        subject=str(message["Subject"] or ""),
+        sent_at=parsedate_to_datetime(message["Date"]) if message["Date"] else _NEVER,
+        text=plain.get_content() if plain else "",
+    )
+
+
+urlpatterns = [path("", listed, name="local_mails"), path("/<str:name>", shown, name="local_mail")]
