@@ -241,7 +241,11 @@ class Posting(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["checkout_uuid"]),
-            models.Index(fields=["merchant", "account", "-created_at", "-id"]),
+            models.Index(
+                fields=["merchant", "account", "-created_at", "-id"],
+                include=["amount", "currency"],
+                name="posting_movements",
+            ),
         ]
 
     def __str__(self) -> str:

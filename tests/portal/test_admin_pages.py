@@ -22,7 +22,7 @@ from payments.models import Merchant, Operation, Payment
 from payments.providers.sandbox import misbehaving
 from payments.providers.sandbox.models import Call
 from payments.providers.sandbox.models import Notice as BankNotice
-from portal import notices
+from portal import login_limits, notices
 from portal.models import AuditEntry, DeliveryHour, Invitation, Membership, PaymentHour, User
 from tests import factories
 from tests.conftest import Api
@@ -93,6 +93,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     )
     AuditEntry.objects.create(merchant=acme, user=lea, action="refund")
     LogEntry.objects.create(user=lea, object_repr="a pump", action_flag=CHANGE)
+    login_limits.spend("password", account="lea@acme.example", address="203.0.113.7")
     notices.tell(acme, "refund_failed", key="1", secret="unspoken")
     PaymentHour.objects.create(merchant=acme, hour=now, currency="GBP", captured_amount=9000)
     DeliveryHour.objects.create(merchant=acme, hour=now)
