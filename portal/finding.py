@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
@@ -19,6 +19,7 @@ from portal import needs
 
 MOST_MATCHES = 1000  # of a search by the last digits of a card
 MOST_TYPED = 255
+FIRST_YEAR, LAST_YEAR = 2000, 2099
 
 STATES: tuple[tuple[str, str], ...] = (
     ("", "Any"),
@@ -34,13 +35,19 @@ STATES: tuple[tuple[str, str], ...] = (
 )
 
 
+def in_our_time(moment: date) -> None:
+    """Raise ValidationError for a day or a moment that no clock of ours can have shown."""
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise forms.ValidationError("Write a day of this century.")
+
+
 class Filters(forms.Form):
     """What the person asked for. Every part may be left out."""
 
     q = forms.CharField(required=False, max_length=MOST_TYPED, label="Order, id, last 4 digits or request id")
     state = forms.ChoiceField(required=False, choices=STATES, label="State")
-    since = forms.DateField(required=False, label="From")
-    until = forms.DateField(required=False, label="To")
+    since = forms.DateField(required=False, label="From", validators=[in_our_time])
+    until = forms.DateField(required=False, label="To", validators=[in_our_time])
     at_least = forms.CharField(required=False, max_length=20, label="At least")
 
     def clean_at_least(self) -> Decimal | None:

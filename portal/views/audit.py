@@ -22,8 +22,8 @@ class Filters(forms.Form):
     )
     person = forms.CharField(required=False, max_length=254, label="Who")
     q = forms.CharField(required=False, max_length=64, label="Request id")
-    since = forms.DateField(required=False, label="From")
-    until = forms.DateField(required=False, label="To")
+    since = forms.DateField(required=False, label="From", validators=[finding.in_our_time])
+    until = forms.DateField(required=False, label="To", validators=[finding.in_our_time])
 
 
 @page("read_audit")

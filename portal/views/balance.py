@@ -25,8 +25,8 @@ KINDS = {Operation.Kind.CAPTURE: "Captured", Operation.Kind.REFUND: "Refunded"}
 class Filters(forms.Form):
     """From which day to which."""
 
-    since = forms.DateField(required=False, label="From")
-    until = forms.DateField(required=False, label="To")
+    since = forms.DateField(required=False, label="From", validators=[finding.in_our_time])
+    until = forms.DateField(required=False, label="To", validators=[finding.in_our_time])
 
 
 @page("look")

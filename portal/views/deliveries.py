@@ -42,8 +42,8 @@ class Filters(forms.Form):
     q = forms.CharField(required=False, max_length=255, label="Event id, order id or checkout")
     outcome = forms.ChoiceField(required=False, choices=OUTCOMES, label="Outcome")
     event_type = forms.ChoiceField(required=False, choices=TYPES, label="Event")
-    since = forms.DateTimeField(required=False, label="From")
-    until = forms.DateTimeField(required=False, label="To")
+    since = forms.DateTimeField(required=False, label="From", validators=[finding.in_our_time])
+    until = forms.DateTimeField(required=False, label="To", validators=[finding.in_our_time])
 
 
 @page("look")

@@ -25,7 +25,7 @@ TOO_SMALL = """least => [...document.querySelectorAll("a, button, summary, input
   .filter(([box]) => box.width && (box.width < least || box.height < least)).map(([box, is]) => is)"""
 # Words that run out of their box, and boxes that run out of the page.
 CUT = """() => [...document.querySelectorAll("h1, h2, p, li, dd, dt, button, a, label, span, strong, bdi, summary")]
-  .filter(it => it.checkVisibility() && !it.closest(".spoken, svg"))
+  .filter(it => it.checkVisibility() && !it.closest(".spoken, .skip, svg"))
   .filter(it => {
     const box = it.getBoundingClientRect(), style = getComputedStyle(it);
     const hides = style.overflowX !== "visible" && it.scrollWidth > it.clientWidth + 1;

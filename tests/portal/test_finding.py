@@ -87,6 +87,8 @@ class TestSearch:
             {"at_least": "much"},
             {"state": "lost"},
             {"since": "2026-11-02", "until": "2026-11-01"},
+            {"since": "0001-01-01"},
+            {"until": "9999-12-31"},
         ],
     )
     def test_that_cannot_be_read_says_so_and_shows_all(

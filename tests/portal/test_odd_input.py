@@ -1,0 +1,97 @@
+"""Whatever is typed into an address of the portal, nothing breaks."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from payments.models import Merchant
+from portal.models import Role
+from tests.portal import stage
+
+ODD = (
+    *(
+        "",
+        "\x00",
+        "'",
+        "%",
+        "\\",
+        "٣",
+        "-1",
+        "99999999999999999999",
+        "1e999",
+        "NaN",
+        "Infinity",
+        "<b>",
+        "x" * 5000,
+    ),
+    *("0001-01-01", "9999-12-31", "2026-02-30", "0001-01-01T00:00", "9999-12-31T23:59", "2026-11-21T25:00"),
+    *("01a1ff87-30a0-763f-ad37-2dcca246cbf9", "{}", "${7*7}", "😀", "\ud800"),
+)
+PLACES = {
+    "/portal": ("range", "currency"),
+    "/portal/checkouts": ("q", "state", "since", "until", "at_least", "cursor"),
+    "/portal/checkouts.csv": ("q", "state", "since", "until", "at_least"),
+    "/portal/balance": ("since", "until", "cursor"),
+    "/portal/balance.csv": ("since", "until"),
+    "/portal/webhooks": ("tested", "code"),
+    "/portal/deliveries": ("q", "outcome", "event_type", "since", "until", "cursor"),
+    "/portal/deliveries?outcome=parked": ("q", "since", "until", "cursor"),
+    "/portal/audit": ("action", "person", "q", "since", "until", "cursor"),
+}
+FORMS = {
+    "/portal/merchant": ("merchant",),
+    "/portal/webhooks/endpoint": ("url", "event_types"),
+    "/portal/deliveries/resend": ("which", "delivery", "since", "confirm"),
+    "/portal/keys/new": ("name", "scopes"),
+    "/portal/team/invite": ("email", "role"),
+    "/portal/settings/opt-in": ("text", "language"),
+    "/portal/settings/save": (
+        "name",
+        "brand_colour",
+        "country",
+        "time_zone",
+        "return_hosts",
+        "unpaid_minutes",
+    ),
+}
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    stage.subscriptions.register(acme, url=stage.URL, event_types=["*"])
+    stage.parked(acme, stage.captured(acme))
+    client = stage.browser(stage.person(acme, Role.OWNER))
+    client.raise_request_exception = False
+    return client
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_in_an_address(client: Client, place: str) -> None:
+    for name in PLACES[place]:
+        for text in ODD:
+            joint = "&" if "?" in place else "?"
+            typed = f"{place}{joint}{name}={_quoted(text)}"
+            answer: Any = client.get(typed)
+            assert answer.status_code in {200, 302}, typed
+            if answer.streaming:
+                assert b"".join(answer.streaming_content)
+
+
+@pytest.mark.parametrize("place", FORMS)
+def test_in_a_form(client: Client, place: str) -> None:
+    for name in FORMS[place]:
+        for text in ODD:
+            body = f"which=parked&{name}={_quoted(text)}"
+            answer = client.post(place, body, content_type="application/x-www-form-urlencoded")
+            assert answer.status_code in {200, 302, 404, 422}, (name, text)
+
+
+@pytest.mark.parametrize("attempt", ODD)
+def test_in_a_delivery(client: Client, attempt: str) -> None:
+    delivery = stage.Delivery.objects.get(status="parked")
+    assert client.get(f"/portal/deliveries/{delivery.pk}?attempt={_quoted(attempt)}").status_code == 200
+
+
+def _quoted(text: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in text.encode("utf-8", "surrogatepass"))
