@@ -13,6 +13,10 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import NoReverseMatch, reverse
+from django.utils.http import urlencode
+from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.middleware import HtmxDetails
 
 from config.lib import request_id
 from payments.cause import Cause
@@ -57,16 +61,17 @@ def may(membership: Membership, action: str) -> bool:
     return membership.role in MAY[action]
 
 
-def page(action: str, *, sensitive: bool = False) -> Callable[[View[Params]], Guarded]:
+def page(action: str, *, sensitive: bool = False, form_of: str = "") -> Callable[[View[Params]], Guarded]:
     """Let in who is signed in, belongs to a merchant and may do the action; the view gets the membership.
 
     A `sensitive` POST wants a password or a code of the last five minutes: the person is asked for it, and the
-    POST then goes on. Raises NotAllowed.
+    POST then goes on. The address of a form, `form_of` a page, is only posted to: whoever is led there otherwise,
+    after logging in anew, gets the page. Raises NotAllowed.
     """
 
     def decorated(view: View[Params]) -> Guarded:
         @wraps(view)
-        @login_required
+        @_logged_in
         def guarded(request: HttpRequest, *args: Params.args, **kwargs: Params.kwargs) -> HttpResponseBase:
             membership = current(request)
             if membership is None:
@@ -75,6 +80,8 @@ def page(action: str, *, sensitive: bool = False) -> Callable[[View[Params]], Gu
                 raise NotAllowed(membership, action)
             if wants_second_factor(membership):
                 return redirect("mfa_activate_totp")
+            if form_of and request.method != "POST":
+                return _to_page(form_of, kwargs)
             if sensitive and request.method == "POST" and not is_fresh(request):
                 raise ReauthenticationRequired
             return view(request, membership, *args, **kwargs)
@@ -82,6 +89,30 @@ def page(action: str, *, sensitive: bool = False) -> Callable[[View[Params]], Gu
         return guarded
 
     return decorated
+
+
+def _logged_in(view: Guarded) -> Guarded:
+    """As Django's; a part of a page that is asked for after the session's end leads the whole page to the login."""
+    asking: Guarded = login_required(view)
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        htmx: HtmxDetails | None = getattr(request, "htmx", None)
+        if htmx and not request.user.is_authenticated:
+            there = urlencode({"next": htmx.current_url_abs_path or reverse("portal_home")})
+            whole: HttpResponseBase = HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
+            return whole
+        return asking(request, *args, **kwargs)
+
+    return guarded
+
+
+def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
+    """Go to the page of a form, of the same thing where the page is about one."""
+    try:
+        return redirect(name, **ids)
+    except NoReverseMatch:
+        return redirect(name)
 
 
 def current(request: HttpRequest) -> Membership | None:

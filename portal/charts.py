@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.utils.formats import date_format
 
 from payments import money
-from portal.stats import FINE, RANGES, Picture, Slot
+from portal.stats import Picture, Slot
 
 HEIGHT = 132  # of the bars' field, in pixels
 TOP = 22  # above it, for the numbers
@@ -184,12 +184,9 @@ def attempts(picture: Picture) -> Chart:
             height = max(2.0, slot.failed / most * HALF)
             bars.append(Bar(_round(x), 16 + HALF + 1, _round(width * 0.7), _round(height), "4"))
     labels = _under(picture.slots, picture.range, 16 + 2 * HALF + 20)
-    per_day = RANGES[picture.range][1] // FINE[picture.range]
-    rows = []
-    for place in range(0, len(picture.fine), max(1, per_day)):
-        part = picture.fine[place : place + max(1, per_day)]
-        delivered, failed = sum(slot.delivered for slot in part), sum(slot.failed for slot in part)
-        rows.append((_named(part[0], picture.range), f"{delivered:,}", f"{failed:,}"))
+    rows = [
+        (_named(slot, picture.range), f"{slot.delivered:,}", f"{slot.failed:,}") for slot in picture.slots
+    ]
     now = picture.now
     middle, most_of_them = now.answer(0.5), now.answer(0.95)
     sentence = "No deliveries."

@@ -1,6 +1,7 @@
 """Files to take home: CSV, streamed a thousand rows at a time, safe to open in a spreadsheet."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.http import StreamingHttpResponse
 
 BATCH = 1000
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -37,7 +39,7 @@ def cell(value: Any) -> Any:
     """Return what stands in a cell: a text that a spreadsheet would run as a formula is quoted."""
     if value is None:
         return ""
-    if isinstance(value, str) and value.startswith(DANGEROUS):
+    if isinstance(value, str) and value.startswith(DANGEROUS) and not NUMBER.fullmatch(value):
         return f"'{value}"
     return value
 

@@ -1,9 +1,11 @@
 """Finding checkouts: a search box and filters, the same for the page and for its file."""
 
+import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -19,6 +21,8 @@ from portal import needs
 
 MOST_MATCHES = 1000  # of a search by the last digits of a card
 MOST_TYPED = 255
+THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,3}(\.[0-9]{1,3})?")
+AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,3}|,[0-9]{1,2})?")
 FIRST_YEAR, LAST_YEAR = 2000, 2099
 
 STATES: tuple[tuple[str, str], ...] = (
@@ -54,14 +58,12 @@ class Filters(forms.Form):
         text = self.cleaned_data["at_least"]
         if not text:
             return None
-        bare = "".join(sign for sign in text if sign.isdigit() or sign in ".,").replace(",", ".")
-        try:
-            value = Decimal(bare)
-        except InvalidOperation:
-            raise forms.ValidationError("Write an amount, such as 20.00.") from None
-        if not Decimal(0) <= value <= Decimal(1_000_000_000):
-            raise forms.ValidationError("Write an amount, such as 20.00.")
-        return value
+        bare = "".join(sign for sign in text if not sign.isspace() and unicodedata.category(sign) != "Sc")
+        if THOUSANDS.fullmatch(bare):
+            return Decimal(bare.replace(",", ""))
+        if AMOUNT.fullmatch(bare):
+            return Decimal(bare.replace(",", "."))
+        raise forms.ValidationError("Write an amount, such as 20.00.")
 
     def clean(self) -> dict[str, Any]:
         found: dict[str, Any] = super().clean() or {}
@@ -69,6 +71,11 @@ class Filters(forms.Form):
         if since and until and since > until:
             self.add_error("until", "This day is before the first one.")
         return found
+
+
+def typed(form: forms.Form) -> dict[str, str]:
+    """Return what a valid form asks for, as the audit log keeps it."""
+    return {name: str(value) for name, value in form.cleaned_data.items() if value}
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 import shlex
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
+from django.utils import timezone
 
 from checkout.models import Checkout
 from payments.models import Merchant
@@ -17,6 +18,7 @@ from webhooks.models import PERSONAL, Attempt, Delivery, EventType
 WINDOW = "We try 4 times within the two minutes of the hold."
 THREE_DAYS = "We try 9 times in about three days."
 ONCE = "A test event is sent once."
+SOON = timedelta(seconds=20)
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Shown:
     order: Checkout | None
     can_resend: bool
     is_over: bool
+    is_live: bool  # an answer is awaited within seconds, and this page shows where
 
 
 def shown(
@@ -60,6 +63,7 @@ def shown(
     is_masked = event.type in PERSONAL and not reveal
     body = "" if is_masked or event.purged_at else _pretty(event.plain_body)
     url = delivery.subscription.url
+    is_as_sent = chosen is None or chosen.started_at >= delivery.subscription.updated_at
     order = (
         Checkout.objects.filter(merchant=merchant, pk=event.checkout_uuid).first()
         if event.checkout_uuid
@@ -73,7 +77,7 @@ def shown(
         else pills.of_delivery(delivery),
         sentence=_sentence(delivery, chosen),
         steps=_steps(delivery, attempts),
-        url=url,
+        url=url if is_as_sent else "(your endpoint of that time)",
         request_lines=_headers(delivery, chosen) if chosen else [],
         body=body,
         is_masked=is_masked and not event.purged_at,
@@ -83,7 +87,17 @@ def shown(
         order=order,
         can_resend=delivery.status != Delivery.Status.PENDING
         or (not delivery.resent_by and delivery.lease_token is None),
+        is_live=not reveal and _is_live(delivery, chosen),
         is_over=event.type == EventType.AUTHORIZED and event.superseded_at is not None,
+    )
+
+
+def _is_live(delivery: Delivery, chosen: Attempt | None) -> bool:
+    if delivery.status != Delivery.Status.PENDING or delivery.next_attempt_at is None:
+        return False
+    is_latest = chosen is None or chosen.number == delivery.attempt_count
+    return is_latest and (
+        delivery.lease_token is not None or delivery.next_attempt_at <= timezone.now() + SOON
     )
 
 
@@ -121,25 +135,31 @@ def _steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
     made = [_step(attempt) for attempt in attempts]
     if delivery.next_attempt_at is None or delivery.lease_token is not None:
         return made
-    event = delivery.event
-    planned = retries.planned(
-        retries.Attempted(
-            event_type=event.type,
-            delivery_id=delivery.pk,
-            attempts=delivery.attempt_count - delivery.resent_count,
-            event_at=event.created_at,
-            ended_at=delivery.next_attempt_at,
-            valid_until=event.valid_until,
-            http_status=None,
-        ),
-        delivery.next_attempt_at,
-    )
+    planned = [delivery.next_attempt_at]
+    by_itself = delivery.returns_at if delivery.resent_by else delivery.next_attempt_at
+    if by_itself is not None:
+        planned = planned[: bool(delivery.resent_by)] + retries.planned(
+            _attempted(delivery, by_itself), by_itself
+        )
     first = delivery.attempt_count + 1
     last = first + len(planned) - 1
     return made + [
         Step(number, "next" if number == first else "last" if number == last else "then", at, "")
         for number, at in enumerate(planned, start=first)
     ]
+
+
+def _attempted(delivery: Delivery, ended_at: datetime) -> retries.Attempted:
+    """The delivery as the schedule knows it: what a person asked for is not counted."""
+    return retries.Attempted(
+        event_type=delivery.event.type,
+        delivery_id=delivery.pk,
+        attempts=delivery.attempt_count - delivery.resent_count,
+        event_at=delivery.event.created_at,
+        ended_at=ended_at,
+        valid_until=delivery.event.valid_until,
+        http_status=None,
+    )
 
 
 def _step(attempt: Attempt) -> Step:

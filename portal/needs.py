@@ -122,8 +122,9 @@ def _deliveries(waiting: int, endpoint: Endpoint | None) -> Need | None:
         text = f"Its last answer: {answer}. Deliveries are tried again by themselves."
         return Need("alert", "stop", title, text, "/portal/deliveries", "See the answers")
     title = "1 delivery is parked" if waiting == 1 else f"{_number(waiting)} deliveries are parked"
-    again = "send it again" if waiting == 1 else "send them again"
-    text = f"Your endpoint works again. You can {again}."
+    it = "it" if waiting == 1 else "them"
+    again = f"send {it} again"
+    text = f"Nothing sends {it} again by itself. See why, then {again}."
     if endpoint:
         text = f"Your endpoint has been failing since {since}: {answer}. Fix it, then {again}."
     return Need(

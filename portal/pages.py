@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from config.lib import request_id
+from config.lib import crypto, request_id
 from portal import access
 from portal.models import Membership
 from portal.needs import Waiting
@@ -48,6 +48,17 @@ def show(
         response = render(request, template, around, status=status)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def hand_over(request: HttpRequest, name: str, secret: str) -> None:
+    """Keep a secret for the next page of that name, which shows it once: no form that made one is sent again."""
+    request.session[f"shown_once_{name}"] = crypto.encrypt(secret)
+
+
+def handed_over(request: HttpRequest, name: str) -> str:
+    """Return the secret that this page shows now and never again, "" when there is none."""
+    kept = request.session.pop(f"shown_once_{name}", "")
+    return crypto.decrypt(kept) if kept else ""
 
 
 def refuse(request: HttpRequest, sentence: str) -> None:

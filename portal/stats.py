@@ -3,7 +3,7 @@
 import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -98,7 +98,8 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
         _hours(PaymentHour, merchant, since).filter(currency=chosen), "hold_times", begins[0]
     )
     answers = _distributions(_hours(DeliveryHour, merchant, since), "durations", begins[0])
-    fine = _fine_begins(begins[0], begins[-1] + step, FINE[span])
+    ends = [*begins[1:], begins[-1] + step]
+    fine = [part for begin, end in zip(begins, ends, strict=True) for part in _parts(begin, end, FINE[span])]
     return Picture(
         range=span,
         currency=chosen,
@@ -114,7 +115,7 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
             hold_times=holds.get(False, ()),
             durations=answers.get(False, ()),
         ),
-        slots=_slots(begins, mine, []),
+        slots=_slots(begins, mine, deliveries),
         fine=_slots(fine, [], deliveries),
     )
 
@@ -122,17 +123,18 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
 def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
     """The beginnings of the last hours or days, in the merchant's time: a day of the clock change has 23 or 25."""
     if step < timedelta(days=1):
-        hour = now.replace(minute=0, second=0, microsecond=0)
-        return [hour - step * back for back in reversed(range(count))]
+        hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+        return [(hour - step * back).astimezone(now.tzinfo) for back in reversed(range(count))]
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     return [day - timedelta(days=back) for back in reversed(range(count))]
 
 
-def _fine_begins(begin: datetime, end: datetime, step: timedelta) -> list[datetime]:
-    found = []
-    while begin < end:
-        found.append(begin)
-        begin += step
+def _parts(begin: datetime, end: datetime, step: timedelta) -> list[datetime]:
+    """The beginnings of a day's or an hour's parts."""
+    found, moment = [], begin.astimezone(UTC)
+    while moment < end:
+        found.append(moment.astimezone(begin.tzinfo))
+        moment += step
     return found
 
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from config.lib import clock, crypto
 from payments.models import Merchant
-from portal import notices
+from portal import access, notices
 from portal.models import Invitation, Membership, Role, User
 
 LIFETIME = timedelta(days=7)
@@ -51,10 +51,10 @@ class NotInTeam(Exception):
 
 def invite(by: Membership, email: str, role: Role) -> Invitation:
     """Write an invitation and its mail. Raises TeamRefused."""
-    _check_owner(by, role)
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         merchant = _locked(by.merchant)
+        _check_owner(_still(by), role)
         open_ones = Invitation.objects.filter(merchant=merchant, ended_at=None)
         open_ones.filter(expires_at__lte=clock.now()).update(ended_at=clock.now())
         if Membership.objects.filter(merchant=merchant, user__email__iexact=email).exists():
@@ -138,9 +138,18 @@ def _locked(merchant: Merchant) -> Merchant:
     return Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
 
 
+def _still(by: Membership) -> Membership:
+    """Return who acts, as they are now: who was an owner a moment ago may be none, or gone. Raises NotAllowed."""
+    now = Membership.objects.filter(pk=by.pk).first()
+    if now is None or not access.may(now, "change_team"):
+        raise access.NotAllowed(by, "change_team")
+    by.role = now.role
+    return by
+
+
 def _member(by: Membership, membership_uuid: UUID) -> Membership:
     _locked(by.merchant)
-    by.refresh_from_db(fields=["role"])  # who was an owner a moment ago may be none any more
+    _still(by)
     rows = Membership.objects.filter(merchant=by.merchant, pk=membership_uuid).select_related(
         "user", "merchant"
     )

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -17,7 +18,7 @@ from config.lib import clock
 from payments import money
 from payments.models import Operation, Posting
 from portal.models import ApiClient, User
-from webhooks.models import Attempt, EventType
+from webhooks.models import Attempt, Delivery, EventType
 
 VERBS = {"capture": "called capture", "cancel": "called cancel", "refund": "called refund"}
 BANK: dict[str, tuple[str, str]] = {  # by kind: as it goes, as it went well
@@ -133,14 +134,13 @@ class _Names:
             for client in clients:
                 self._known[f"client:{client.pk}"] = f"By key “{client.name}”"
         if ids["user"]:
-            mine = User.objects.filter(memberships__merchant=self._checkout.merchant_id, pk__in=ids["user"])
-            for user in mine:
-                self._known[f"user:{user.pk}"] = f"By {user.email}"
+            for user in User.objects.filter(pk__in=ids["user"]):
+                self._known[f"user:{user.pk}"] = "By our support" if user.is_staff else f"By {user.email}"
 
     def put(self, text: str) -> str:
         for actor in self._asked:
             kind = actor.partition(":")[0]
-            other = {"customer": "By the customer", "user": "By our support", "client": "By a key"}
+            other = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
             text = text.replace(f"{{{actor}}}", self._known.get(actor, other.get(kind, "By itself")))
         return text
 
@@ -176,8 +176,13 @@ def _states(
             title=title,
             text=text,
             request_id=change.request_id if change.actor.startswith("user:") else "",
-            facts={"from": change.origin or None, "to": change.to, "actor": change.actor},
+            facts={"from": change.origin or None, "to": change.to, "actor": _kind_of(change.actor)},
         )
+
+
+def _kind_of(actor: str) -> str:
+    """Who acted, for programs: a key is the merchant's own, a person's id is nobody else's business."""
+    return actor if actor.startswith("client:") else actor.partition(":")[0]
 
 
 def _state(checkout: Checkout, change: Change, amount: str) -> tuple[str, str, str, str]:
@@ -193,7 +198,7 @@ def _state(checkout: Checkout, change: Change, amount: str) -> tuple[str, str, s
         return "Captured", "done", "check", f"{amount} is yours."
     if change.to == Status.VOIDED:
         if checkout.void_reason == VoidReason.AUTH_EXPIRED:
-            return "Hold lapsed", "void", "slash", "No capture came in two minutes. Nothing was taken."
+            return "Hold lapsed", "void", "slash", "No capture succeeded in two minutes. Nothing was taken."
         words = f"Your words: “{checkout.cancel_note}”." if checkout.cancel_note else "Nothing was taken."
         return "Cancelled by you", "void", "slash", words
     if change.to == Status.EXPIRED:
@@ -363,9 +368,15 @@ def _why_voided(checkout: Checkout, attempts: Sequence[Attempt], calls: Sequence
     refused = [call for call in captures if call.created_at < checkout.voided_at]
     late = next((call for call in captures if call.created_at >= checkout.voided_at), None)
     if refused:
-        codes = ", ".join(dict.fromkeys(f"{call.status} {call.error_code}".strip() for call in refused))
+        codes = ", ".join(
+            dict.fromkeys(f"{call.status or 'no answer'} {call.error_code}".strip() for call in refused)
+        )
         tries = f"{_times(len(refused))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted, so {ended}."
+    if not told and clock.now() - checkout.voided_at > settings.WEBHOOK_RETENTION:
+        return f"No capture came, so {ended}. What was sent then is no longer kept."
+    if not told and Delivery.objects.filter(event__checkout_uuid=checkout.pk).exists():
+        return f"We had not sent checkout.authorized yet, and no capture came, so {ended}."
     if not told:
         return (
             "We had no webhook endpoint to tell, and no capture came, so "

@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+from django.db.models import Exists, OuterRef
+
 from checkout.models import Change, Refund
 from checkout.states import Status, VoidReason
 from config.lib import clock
@@ -11,7 +13,7 @@ from portal import notices
 from webhooks.models import Delivery, Endpoint
 
 LONG = timedelta(hours=1)  # an endpoint fails
-LATELY = timedelta(minutes=10)  # the pump looks every minute
+LATELY = timedelta(hours=1)  # the pump looks every minute, unless all workers were away
 
 
 def look(now: datetime) -> None:
@@ -50,7 +52,10 @@ def _failed_refunds(now: datetime) -> None:
     back = Change.objects.filter(
         pk__gte=clock.first_id(now - LATELY), origin=Status.REFUNDING, to=Status.CAPTURED
     )
-    failed = Refund.objects.filter(checkout__in=back.values("checkout"), status=Refund.Status.FAILED)
+    made_good = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
+    failed = Refund.objects.filter(
+        ~Exists(made_good), checkout__in=back.values("checkout"), status=Refund.Status.FAILED
+    )
     for refund in failed.select_related("merchant", "checkout"):
         checkout = refund.checkout
         notices.tell(

@@ -72,6 +72,7 @@ class _Leased(NamedTuple):
     subscription_id: UUID
     attempts: int  # by themselves: what a person asked for is not counted
     is_resent: bool
+    was_delivered: bool  # before a person asked for it again
     returns_at: datetime | None
     attempt_id: UUID
     started_at: datetime
@@ -191,7 +192,7 @@ def _finish(leased: _Leased, result: Result) -> _Finished:
     ended_at = leased.now
     if result.duration_ms is not None:
         ended_at = min(leased.started_at + timedelta(milliseconds=result.duration_ms), leased.now)
-    if retries.is_delivered(result.http_status):
+    if retries.is_delivered(result.http_status) or leased.was_delivered:
         return _Finished(leased, result, ended_at, Delivery.Status.DELIVERED, None)
     if leased.is_superseded:
         return _Finished(leased, result, ended_at, Delivery.Status.SUPERSEDED, None)
@@ -232,7 +233,7 @@ def _row(one: _Finished) -> dict[str, Any]:
         "is_urgent": leased.event_type in URGENT,
         "attempt_id": leased.attempt_id,
         "attempt_ended_at": one.attempt_ended_at,
-        "is_delivered": one.status == Delivery.Status.DELIVERED,
+        "is_delivered": retries.is_delivered(result.http_status),
         "http_status": result.http_status,
         "error_message": result.error_message,
         "duration_ms": result.duration_ms,

@@ -133,7 +133,10 @@ ORDER BY lease_until LIMIT %(rows)s
 """
 
 LOCK_LEASED = """
-SELECT d.id, d.lease_token, d.subscription_id, d.attempt_count - d.resent_count, d.resent_by <> '', d.returns_at,
+SELECT d.id, d.lease_token, d.subscription_id, d.attempt_count - d.resent_count, d.resent_by <> '',
+       d.resent_by <> '' AND EXISTS (
+           SELECT 1 FROM webhooks_attempt taken WHERE taken.delivery_id = d.id AND taken.is_delivered),
+       d.returns_at,
        a.id, a.started_at, clock_timestamp(), e.type, e.created_at, e.valid_until,
        e.superseded_at IS NOT NULL, s.ended_at IS NOT NULL
 FROM webhooks_delivery d

@@ -10,7 +10,7 @@ from django.db import transaction
 from config.lib import clock
 from payments.models import Merchant
 from webhooks import signing, targets
-from webhooks.models import Delivery, EventType, SigningSecret, Subscription
+from webhooks.models import Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 GRACE = timedelta(hours=2)  # SPEC.md 5.7
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
@@ -42,6 +42,8 @@ def register(merchant: Merchant, *, url: str, event_types: Sequence[str]) -> Reg
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
         subscription = Subscription.objects.filter(merchant=merchant, ended_at=None).first()
         if subscription is not None:
+            if subscription.url != url:  # how the old one behaved tells nothing about the new one
+                Endpoint.objects.filter(subscription=subscription).delete()
             subscription.url, subscription.event_types = url, wanted
             subscription.save(update_fields=["url", "event_types", "updated_at"])
             return Registered(subscription, None)

@@ -64,7 +64,7 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     if not form.is_valid():
         return redirect("portal_balance")
     merchant = membership.merchant
-    audit.record(request, membership, "exported", file="movements", filters=dict(request.GET.items()))
+    audit.record(request, membership, "exported", file="movements", filters=finding.typed(form))
     lines = _lines(merchant, _movements(merchant, form.cleaned_data))
     return files.answer(f"movements-{clock.now():%Y-%m-%d}.csv", HEADING, lines)
 

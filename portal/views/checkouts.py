@@ -70,7 +70,7 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     if not form.is_valid():
         return redirect(f"/portal/checkouts?{request.GET.urlencode()}")
     rows = _whole(finding.checkouts(membership.merchant, form.cleaned_data))
-    audit.record(request, membership, "exported", file="checkouts", filters=dict(request.GET.items()))
+    audit.record(request, membership, "exported", file="checkouts", filters=finding.typed(form))
     return files.answer(f"checkouts-{clock.now():%Y-%m-%d}.csv", HEADING, _lines(rows))
 
 

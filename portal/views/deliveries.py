@@ -14,7 +14,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_POST
 
 from checkout.models import Checkout
 from config.lib import cursor
@@ -194,8 +193,7 @@ def _of(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
     return delivery
 
 
-@require_POST
-@page("reveal")
+@page("reveal", form_of="portal_delivery")
 def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
     """Show the personal data of a marketing.opted_in; who looked is kept."""
     delivery = _of(membership.merchant, delivery_uuid)
@@ -203,8 +201,7 @@ def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) ->
     return _detail(request, membership, delivery_uuid, reveal=True)
 
 
-@require_POST
-@page("resend")
+@page("resend", form_of="portal_deliveries")
 def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Send one delivery again, those that are ticked, or all that were parked since a moment."""
     chosen = [uuid for text in request.POST.getlist("delivery") if (uuid := finding.parse_uuid(text))]

@@ -2,7 +2,6 @@
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from portal import access, finding, pages
 from portal.access import page
@@ -16,8 +15,7 @@ def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
     return pages.show(request, membership, "portal/menu.html", {"memberships": mine}, here="portal_menu")
 
 
-@require_POST
-@page("look")
+@page("look", form_of="portal_menu")
 def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Act for another of the person's merchants."""
     wanted = finding.parse_uuid(request.POST.get("merchant", ""))

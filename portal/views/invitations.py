@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import login, password_validation
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -33,7 +33,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     try:
         invitation = team.open_invitation(token)
     except team.NotInTeam:
-        return _answer(request, "portal/invitation_ended.html", {}, status=404)
+        return _ended(request)
     person = User.objects.filter(email__iexact=invitation.email).first()
     if person is None:
         return _join_anew(request, token, invitation)
@@ -45,16 +45,26 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         "is_other": request.user.pk != person.pk,
     }
     if request.method == "POST" and request.user.pk == person.pk:
-        return _joined(request, team.accept(token, person))
+        try:
+            with transaction.atomic():
+                membership = _accept(request, token, person)
+        except team.NotInTeam:
+            return _ended(request)
+        return _joined(request, membership)
     return _answer(request, "portal/join.html", context)
 
 
 def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
     form = PasswordForm(request.POST or None, initial={"email": invitation.email})
     if request.method == "POST" and form.is_valid():
-        with transaction.atomic():
-            person = User.objects.create_user(invitation.email, form.cleaned_data["password"])
-            membership = team.accept(token, person)
+        try:
+            with transaction.atomic():
+                person = User.objects.create_user(invitation.email, form.cleaned_data["password"])
+                membership = _accept(request, token, person)
+        except team.NotInTeam:
+            return _ended(request)
+        except IntegrityError:  # a second tap: the first has made the person, who logs in now
+            return redirect("account_login")
         login(request, person, backend="allauth.account.auth_backends.AuthenticationBackend")
         return _joined(request, membership)
     error = form.errors["password"][0] if form.is_bound and form.errors else ""
@@ -63,10 +73,17 @@ def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> Http
     )
 
 
+def _accept(request: HttpRequest, token: str, person: User) -> Membership:
+    membership = team.accept(token, person)
+    audit.record(request, membership, "invitation_accepted", email=person.email, role=membership.role)
+    return membership
+
+
+def _ended(request: HttpRequest) -> HttpResponse:
+    return _answer(request, "portal/invitation_ended.html", {}, status=404)
+
+
 def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:
-    audit.record(
-        request, membership, "invitation_accepted", email=membership.user.email, role=membership.role
-    )
     request.session[access.CHOSEN] = str(membership.merchant_id)
     messages.success(request, f"Welcome. You act for {membership.merchant.name} now.")
     return redirect("portal_home")
@@ -75,5 +92,5 @@ def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _answer(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
     response = render(request, template, context, status=status)
     response["Cache-Control"] = "no-store"
-    response["Referrer-Policy"] = "no-referrer"  # the address is the invitation
+    response["Referrer-Policy"] = "strict-origin"  # the address is the invitation
     return response

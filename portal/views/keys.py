@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from portal import audit, keys, pages
 from portal.access import page
@@ -40,6 +39,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
     rows = ApiClient.objects.filter(merchant=membership.merchant).order_by("revoked_at", "created")
     clients = list(rows)
     context: dict[str, Any] = {
+        "made": _handed_over(request, clients),
         "clients": [client for client in clients if client.revoked_at is None],
         "revoked": [client for client in clients if client.revoked_at is not None],
         "scopes": [{"name": name, "words": words, "is_on": True} for name, words in settings.SCOPES.items()],
@@ -51,8 +51,19 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
     )
 
 
-@require_POST
-@page("change_keys", sensitive=True)
+def _made(request: HttpRequest, made: NewClient) -> HttpResponse:
+    """Go to the keys, where the secret is shown once."""
+    pages.hand_over(request, "key", f"{made.client.pk} {made.client_secret}")
+    return redirect("portal_keys")
+
+
+def _handed_over(request: HttpRequest, clients: list[ApiClient]) -> NewClient | None:
+    key, _, secret = pages.handed_over(request, "key").partition(" ")
+    client = next((client for client in clients if str(client.pk) == key), None)
+    return NewClient(client, secret) if client else None
+
+
+@page("change_keys", sensitive=True, form_of="portal_keys")
 def create(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Make a key, and show its secret once."""
     form = KeyForm(request.POST)
@@ -71,11 +82,10 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
         audit.record(
             request, membership, "key_created", name=made.client.name, client_id=made.client.client_id
         )
-    return _show(request, membership, made=made)
+    return _made(request, made)
 
 
-@require_POST
-@page("change_keys", sensitive=True)
+@page("change_keys", sensitive=True, form_of="portal_keys")
 def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """Give a key a second secret, shown once; the old one stays good until it is stopped."""
     try:
@@ -89,11 +99,10 @@ def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
     except keys.StillRotating:
         pages.refuse(request, "This key has two secrets already. Stop the old one first.")
         return redirect("portal_keys")
-    return _show(request, membership, made=made)
+    return _made(request, made)
 
 
-@require_POST
-@page("change_keys", sensitive=True)
+@page("change_keys", sensitive=True, form_of="portal_keys")
 def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """Let a key's old secret be good no more."""
     try:
@@ -108,8 +117,7 @@ def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUI
     return redirect("portal_keys")
 
 
-@require_POST
-@page("change_keys", sensitive=True)
+@page("change_keys", sensitive=True, form_of="portal_keys")
 def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """End a key and its tokens at once."""
     try:

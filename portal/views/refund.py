@@ -3,21 +3,24 @@
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg.errors
 from django import forms
-from django.db import transaction
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from checkout import refunds
-from checkout.models import Checkout
-from checkout.states import SHARE_PAID
+from checkout.models import Checkout, Refund
+from checkout.states import SHARE_PAID, ShareStatus
 from checkout.transitions import OperationInProgress
 from payments import money
+from payments.models import Operation
 from portal import access, audit, order, pages, timeline
 from portal.access import page
-from portal.models import Membership
+from portal.models import AuditEntry, Membership
 
 MOST_REASON = 500
+BUSY = "The bank is busy with this order. Try again in a moment."
 
 
 class RefundForm(forms.Form):
@@ -46,6 +49,7 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
         "reason_error": form.errors.get("reason", [""])[0] if form.is_bound else "",
         "ref": asked.get("ref") or f"portal_{uuid4()}",
         "legs": _legs(checkout),
+        "is_undecided": _is_undecided(checkout),
     }
     return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
@@ -62,21 +66,25 @@ def _do(
             cause=access.cause(membership),
         )
     except OperationInProgress:
-        pages.refuse(request, "The bank is busy with this order. Try again in a moment.")
+        pages.refuse(request, BUSY)
+    except OperationalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+            raise
+        pages.refuse(request, BUSY)
     except (refunds.NotRefundable, refunds.RefundRefConflict):
         pages.refuse(request, _not_now(order.read(membership.merchant, checkout.pk).status))
     else:
-        if accepted.is_new:
-            with transaction.atomic():
-                audit.record(
-                    request,
-                    membership,
-                    "refund",
-                    checkout=str(checkout.pk),
-                    order=checkout.merchant_order_id,
-                    ref=asked["ref"],
-                )
+        _record(request, membership, accepted.refund, checkout)
     return redirect("portal_checkout", checkout.pk)
+
+
+def _record(request: HttpRequest, membership: Membership, refund: Refund, checkout: Checkout) -> None:
+    """Keep who asked, once for each reference: a repeat makes good what a crash after the refund has left out."""
+    known = AuditEntry.objects.filter(merchant=membership.merchant, action="refund")
+    ref = refund.merchant_refund_ref
+    if not known.filter(facts__ref=ref).exists():
+        order_id = checkout.merchant_order_id
+        audit.record(request, membership, "refund", checkout=str(checkout.pk), order=order_id, ref=ref)
 
 
 def _not_now(status: str) -> str:
@@ -100,6 +108,14 @@ def _legs(checkout: Checkout) -> list[dict[str, str]]:
             rest -= share.amount
     lead = [_leg(rest, checkout.currency, checkout.payment, "to the lead’s")] if rest else []
     return lead + legs
+
+
+def _is_undecided(checkout: Checkout) -> bool:
+    """Whether a mate is paying, or a share is on its way to the lead: who gets what is known when that has ended."""
+    shares = checkout.payment_requests.all()
+    if shares.filter(status=ShareStatus.PAYING).exists():
+        return True
+    return Operation.objects.filter(share_uuid__in=shares.values("pk"), ended_at=None).exists()
 
 
 def _leg(amount: int, currency: str, payment: Any, whose: str) -> dict[str, str]:

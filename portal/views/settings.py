@@ -12,7 +12,6 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import get_language_info
-from django.views.decorators.http import require_POST
 
 from config.lib import clock
 from hosted_page import opt_in
@@ -101,8 +100,7 @@ def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show(request, membership)
 
 
-@require_POST
-@page("change_settings")
+@page("change_settings", form_of="portal_settings")
 def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Write the settings."""
     form = SettingsForm(request.POST)
@@ -123,11 +121,11 @@ def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_settings")
 
 
-@require_POST
-@page("change_settings")
+@page("change_settings", form_of="portal_settings")
 def opt_in_wording(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Write a new version of the opt-in box's words; those before stay as they were shown."""
     text, language = " ".join(request.POST.get("text", "").split()), request.POST.get("language", "")
+    text = text.replace("\x00", "")  # PostgreSQL has no NUL
     problem = _problem(text, language)
     if problem:
         return _show(

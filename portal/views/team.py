@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from config.lib import clock
 from portal import access, audit, pages, team
@@ -76,8 +75,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
     )
 
 
-@require_POST
-@page("change_team", sensitive=True)
+@page("change_team", sensitive=True, form_of="portal_team")
 def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Invite somebody by mail."""
     form = InviteForm(request.POST)
@@ -96,8 +94,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show(request, membership, errors=errors, form=form)
 
 
-@require_POST
-@page("change_team", sensitive=True)
+@page("change_team", sensitive=True, form_of="portal_team")
 def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUID) -> HttpResponse:
     """End an invitation."""
     try:
@@ -110,8 +107,7 @@ def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUI
     return redirect("portal_team")
 
 
-@require_POST
-@page("change_team", sensitive=True)
+@page("change_team", sensitive=True, form_of="portal_team")
 def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Give somebody another role."""
     wanted = request.POST.get("role", "")
@@ -131,8 +127,7 @@ def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) 
     return redirect("portal_team")
 
 
-@require_POST
-@page("change_team", sensitive=True)
+@page("change_team", sensitive=True, form_of="portal_team")
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Take somebody out of the team."""
     try:

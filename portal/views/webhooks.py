@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from portal import audit, charts, finding, log, pages
 from portal.access import page
@@ -51,6 +50,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         ],
         "health": found,
         "success": charts.percent(found.success_rate) if found else "",
+        "new_secret": pages.handed_over(request, "signing"),
         "both_until": subscriptions.both_sign_until(subscription) if subscription else None,
         "receivers": RECEIVERS,
         "receiver": receiver,
@@ -89,8 +89,7 @@ def signing_code(request: HttpRequest, membership: Membership) -> HttpResponse:
     return response
 
 
-@require_POST
-@page("change_webhooks", sensitive=True)
+@page("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Register the endpoint, or change where events go and which."""
     url = request.POST.get("url", "").strip()[: MOST_ADDRESS + 1]
@@ -111,7 +110,8 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
         types = [{"name": name, "words": words, "is_on": name in chosen} for name, words in EXPLAINED.items()]
         return _show(request, membership, url=url, types=types, **problems)
     if registered.signing_secret:
-        return _show(request, membership, new_secret=registered.signing_secret)
+        pages.hand_over(request, "signing", registered.signing_secret)
+        return redirect("portal_webhooks")
     messages.success(request, "Saved. The next delivery goes there.")
     return redirect("portal_webhooks")
 
@@ -121,8 +121,7 @@ def _types(chosen: Sequence[str]) -> list[str]:
     return ["*"] if len(chosen) == len(EXPLAINED) else list(chosen)
 
 
-@require_POST
-@page("change_webhooks", sensitive=True)
+@page("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Remove the endpoint; what waits for it is parked."""
     try:
@@ -136,21 +135,23 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_webhooks")
 
 
-@require_POST
-@page("change_webhooks", sensitive=True)
+@page("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Make a new secret and show it, once."""
+    """Make a new secret; the page shows it once. While two sign, a third would end the one that is in use."""
     try:
+        if subscriptions.both_sign_until(subscriptions.read(membership.merchant)):
+            pages.refuse(request, "Two secrets sign already. Stop the old one first.")
+            return redirect("portal_webhooks")
         with transaction.atomic():
             rotated = subscriptions.rotate(membership.merchant)
             audit.record(request, membership, "secret_rotated")
     except subscriptions.SubscriptionNotFound:
         return redirect("portal_webhooks")
-    return _show(request, membership, new_secret=rotated.signing_secret)
+    pages.hand_over(request, "signing", rotated.signing_secret)
+    return redirect("portal_webhooks")
 
 
-@require_POST
-@page("change_webhooks", sensitive=True)
+@page("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Let the old secret sign no more."""
     try:
@@ -163,8 +164,7 @@ def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_webhooks")
 
 
-@require_POST
-@page("change_webhooks")
+@page("change_webhooks", form_of="portal_webhooks")
 def send_test(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Send a test event; the page then shows the answer."""
     try:

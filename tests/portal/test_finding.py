@@ -67,6 +67,8 @@ class TestSearch:
             ("£90.01", {"Y"}),
             ("9000", {"Y"}),
             ("90,00", {"P", "Y"}),
+            ("1,000", {"Y"}),
+            ("9,000.00", {"Y"}),
         ],
     )
     def test_by_amount_in_each_currencys_own_units(

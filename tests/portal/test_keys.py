@@ -33,7 +33,7 @@ def secret_in(page: object) -> str:
 
 class TestKey:
     def test_is_made_with_a_name_and_scopes_its_secret_shown_once(self, client: Client) -> None:
-        page = client.post("/portal/keys/new", {"name": "Till", "scopes": ["checkouts:read"]})
+        page = client.post("/portal/keys/new", {"name": "Till", "scopes": ["checkouts:read"]}, follow=True)
         made = ApiClient.objects.get()
         assert (made.name, made.scopes) == ("Till", "checkouts:read")
         assert get_token(made.client_id, secret_in(page)) == 200
@@ -56,7 +56,7 @@ class TestKey:
 
     def test_has_two_secrets_while_it_is_rotated(self, client: Client, api: Api) -> None:
         known, old = api.key.client, api.key.client_secret
-        new = secret_in(client.post(f"/portal/keys/{known.pk}/rotate"))
+        new = secret_in(client.post(f"/portal/keys/{known.pk}/rotate", follow=True))
         assert [get_token(known.client_id, secret) for secret in (old, new)] == [200, 200]
         again = client.post(f"/portal/keys/{known.pk}/rotate", follow=True).content.decode()
         assert "has two secrets already" in again

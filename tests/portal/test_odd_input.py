@@ -8,6 +8,8 @@ from django.test import Client
 from payments.models import Merchant
 from portal.models import Role
 from tests.portal import stage
+from webhooks import subscriptions
+from webhooks.models import Delivery
 
 ODD = (
     *(
@@ -59,7 +61,7 @@ FORMS = {
 
 @pytest.fixture
 def client(acme: Merchant) -> Client:
-    stage.subscriptions.register(acme, url=stage.URL, event_types=["*"])
+    subscriptions.register(acme, url=stage.URL, event_types=["*"])
     stage.parked(acme, stage.captured(acme))
     client = stage.browser(stage.person(acme, Role.OWNER))
     client.raise_request_exception = False
@@ -89,7 +91,7 @@ def test_in_a_form(client: Client, place: str) -> None:
 
 @pytest.mark.parametrize("attempt", ODD)
 def test_in_a_delivery(client: Client, attempt: str) -> None:
-    delivery = stage.Delivery.objects.get(status="parked")
+    delivery = Delivery.objects.get(status="parked")
     assert client.get(f"/portal/deliveries/{delivery.pk}?attempt={_quoted(attempt)}").status_code == 200
 
 

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from checkout import refunds
 from checkout.models import Checkout
 from config.lib import clock
 from hosted_page import opt_in
@@ -195,3 +196,12 @@ class TestBalance:
         lines = b"".join(answer.streaming_content).decode("utf-8-sig").strip().splitlines()
         assert len(lines) == 3 and sum(float(line.split(",")[2]) for line in lines[1:]) == 180.0
         assert AuditEntry.objects.filter(action="exported").exists()
+
+    def test_file_holds_refunds_as_numbers(self, acme: Merchant, client: Client) -> None:
+        captured = stage.captured(acme)
+        refunds.accept(acme, captured.pk, ref="r-1", cause=factories.CAUSE)
+        for _ in range(3):
+            mates.pump(captured.pk)
+        answer: Any = client.get("/portal/balance.csv")
+        lines = b"".join(answer.streaming_content).decode("utf-8-sig").strip().splitlines()
+        assert [float(line.split(",")[2]) for line in lines[1:]] == [-90.0, 90.0]

@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from payments.models import Merchant
-from portal import notices, team
+from portal import access, notices, team
 from portal.models import AuditEntry, Invitation, Membership, Notice, Role, User
 from tests.portal import stage
 
@@ -105,6 +105,24 @@ class TestInvitation:
             page = client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
         assert page.status_code == 422 and Invitation.objects.count() == 1
 
+    def test_is_accepted_from_a_page_that_sends_its_origin(self, client: Client) -> None:
+        """With no-referrer a browser calls the origin null, and Django takes no form from there."""
+        client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
+        link = link_mailed_to("dora@acme.example")
+        assert Client().get(link)["Referrer-Policy"] == "strict-origin"
+
+    def test_taken_back_while_it_is_open_in_a_browser_ends_well(
+        self, client: Client, rival: Merchant
+    ) -> None:
+        dora = stage.person(rival, Role.OWNER, "dora@acme.example")
+        client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "admin"})
+        link = link_mailed_to("dora@acme.example")
+        theirs = stage.browser(dora)
+        assert theirs.get(link).status_code == 200
+        client.post(f"/portal/team/invitations/{Invitation.objects.get().pk}/end")
+        assert theirs.post(link).status_code == 404
+        assert Membership.objects.filter(user=dora.user).count() == 1
+
 
 class TestOwner:
     def test_the_last_one_stays(self, client: Client, owner: Membership) -> None:
@@ -135,8 +153,10 @@ class TestOwner:
     def test_role_is_looked_at_again_under_the_lock(self, acme: Merchant, owner: Membership) -> None:
         second = stage.person(acme, Role.OWNER, "second@acme.example")
         team.change(second, owner.pk, Role.VIEWER)
-        with pytest.raises(team.OwnersAlone):
+        with pytest.raises(access.NotAllowed):
             team.remove(owner, second.pk)
+        with pytest.raises(access.NotAllowed):
+            team.invite(owner, "new@acme.example", Role.OWNER)
 
 
 class TestMerchants:

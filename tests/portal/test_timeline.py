@@ -94,6 +94,9 @@ class TestTimeline:
         assert [entry for entry in told["timeline"] if entry.get("to") == "captured"]
         posted = [line for entry in told["timeline"] for line in entry.get("postings", [])]
         assert sum(line["amount"] for line in posted) == 0 and posted
+        assert str(captured.lead_id) not in json.dumps(told), (
+            "a person is known by another id to each merchant"
+        )
 
     def test_costs_the_same_however_much_happened(self, api: Api, told: Merchant) -> None:
         def cost(checkout: Checkout) -> int:
