@@ -100,9 +100,9 @@ def _logged_in(view: Guarded) -> Guarded:
         htmx: HtmxDetails | None = getattr(request, "htmx", None)
         if htmx and not request.user.is_authenticated:
             there = urlencode({"next": htmx.current_url_abs_path or reverse("portal_home")})
-            whole: HttpResponseBase = HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
-            return whole
-        return asking(request, *args, **kwargs)
+            return HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
+        answer: HttpResponseBase = asking(request, *args, **kwargs)
+        return answer
 
     return guarded
 
