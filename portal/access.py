@@ -101,8 +101,7 @@ def _logged_in(view: Guarded) -> Guarded:
         if htmx and not request.user.is_authenticated:
             there = urlencode({"next": htmx.current_url_abs_path or reverse("portal_home")})
             return HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
-        answer: HttpResponseBase = asking(request, *args, **kwargs)
-        return answer
+        return asking(request, *args, **kwargs)
 
     return guarded
 
@@ -110,9 +109,10 @@ def _logged_in(view: Guarded) -> Guarded:
 def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
     """Go to the page of a form, of the same thing where the page is about one."""
     try:
-        return redirect(name, **ids)
+        address = reverse(name, kwargs=ids)
     except NoReverseMatch:
-        return redirect(name)
+        address = reverse(name)
+    return redirect(address)
 
 
 def current(request: HttpRequest) -> Membership | None:
