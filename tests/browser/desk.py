@@ -108,6 +108,7 @@ def _refund(step: int) -> Callable[[Desk, Page], Page]:
         page.fill("#reason", "Show moved to January")
         if step == 2:
             page.click("[value=check]")
+            page.wait_for_selector("[value=refund]")
         return page
 
     return shown

@@ -29,6 +29,7 @@ def test_every_page_reads_well_on_a_phone(
     page = owner(may_fail=True)
     for name, open_it in PAGES.items():
         open_it(desk, page)
+        page.wait_for_load_state("load")
         assert page.title().startswith("TEST · "), name
         accessible(page)
 
