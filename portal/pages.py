@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django_htmx.middleware import HtmxDetails
 
 from config.lib import crypto, request_id
 from portal import access
@@ -48,6 +49,12 @@ def show(
         response = render(request, template, around, status=status)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def is_asked_for(request: HttpRequest, part: str) -> bool:
+    """Return whether htmx wants the part of the page alone whose id begins so, to put it into its place."""
+    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # by its middleware
+    return bool(htmx) and (htmx.target or "").startswith(part)
 
 
 def hand_over(request: HttpRequest, name: str, secret: str) -> None:

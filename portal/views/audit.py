@@ -57,6 +57,5 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         "older": older,
         "is_first": "cursor" not in request.GET,
     }
-    part = request.htmx and request.htmx.target == "found"  # type: ignore[attr-defined]  # django-htmx's
-    template = "portal/_audit.html" if part else "portal/audit.html"
+    template = "portal/_audit.html" if pages.is_asked_for(request, "found") else "portal/audit.html"
     return pages.show(request, membership, template, context, here="portal_audit")

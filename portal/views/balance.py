@@ -52,8 +52,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         "older": older,
         "is_first": "cursor" not in request.GET,
     }
-    part = request.htmx and request.htmx.target == "found"  # type: ignore[attr-defined]  # django-htmx's
-    template = "portal/_balance.html" if part else "portal/balance.html"
+    template = "portal/_balance.html" if pages.is_asked_for(request, "found") else "portal/balance.html"
     return pages.show(request, membership, template, context, here="portal_balance")
 
 

@@ -58,8 +58,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         "older": older,
         "is_first": "cursor" not in request.GET,
     }
-    part = request.htmx and request.htmx.target == "found"  # type: ignore[attr-defined]  # django-htmx's
-    template = "portal/_checkouts.html" if part else "portal/checkouts.html"
+    template = "portal/_checkouts.html" if pages.is_asked_for(request, "found") else "portal/checkouts.html"
     return pages.show(request, membership, template, context, here="portal_checkouts")
 
 
@@ -79,7 +78,7 @@ def detail(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
     """One checkout: what it is, where the money is, and all that happened on one timeline."""
     checkout = order.read(membership.merchant, checkout_uuid)
     context = order.shown(checkout) | {"story": timeline.of(checkout)}
-    if request.htmx and request.htmx.target == "truth":  # type: ignore[attr-defined]  # django-htmx's
+    if pages.is_asked_for(request, "truth"):
         return pages.show(request, membership, "portal/_checkout.html", context, here="portal_checkouts")
     return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 

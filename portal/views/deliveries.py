@@ -77,8 +77,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         "parked": parked[: needs.MOST].count(),
         "parked_since": parked.order_by("ended_at").values_list("ended_at", flat=True).first(),
     }
-    part = request.htmx and request.htmx.target == "found"  # type: ignore[attr-defined]  # django-htmx's
-    template = "portal/_deliveries.html" if part else "portal/deliveries.html"
+    template = "portal/_deliveries.html" if pages.is_asked_for(request, "found") else "portal/deliveries.html"
     return pages.show(request, membership, template, context, here="portal_deliveries")
 
 
@@ -178,8 +177,7 @@ def _detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID, *
         reveal=more.pop("reveal", False),
     )
     context = {"shown": shown, "confirm": request.GET.get("confirm", "")} | more
-    is_part = request.htmx and (request.htmx.target or "").startswith("opened")  # type: ignore[attr-defined]
-    template = "portal/_delivery.html" if is_part else "portal/delivery.html"
+    template = "portal/_delivery.html" if pages.is_asked_for(request, "opened") else "portal/delivery.html"
     return pages.show(request, membership, template, context, here="portal_deliveries")
 
 

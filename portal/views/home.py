@@ -38,8 +38,7 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
             "holds": charts.holds(picture),
             "attempts": charts.attempts(picture),
         }
-    part = request.htmx and request.htmx.target == "pictures"  # type: ignore[attr-defined]  # django-htmx's
-    template = "portal/_pictures.html" if part else "portal/home.html"
+    template = "portal/_pictures.html" if pages.is_asked_for(request, "pictures") else "portal/home.html"
     return pages.show(request, membership, template, context, here="portal_home", waiting=waiting)
 
 

@@ -30,7 +30,7 @@ RECEIVERS = (("python", "Python"), ("node", "Node"), ("php", "PHP"))
 @page("look")
 def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The endpoint, its health, its secret, the latest test event, and code that checks a signature."""
-    if request.htmx and request.htmx.target == "answer":  # type: ignore[attr-defined]  # django-htmx's
+    if pages.is_asked_for(request, "answer"):
         return pages.show(request, membership, "portal/_test_event.html", _tested(request, membership))
     return _show(request, membership)
 
