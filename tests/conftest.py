@@ -18,9 +18,7 @@ from portal import keys
 from tests import factories, mates
 from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 
-# These start the whole service, most of them the same one, and measure time: one process runs them all, but for
-# the portal's, which have the service of a second process to themselves.
-OF_THE_PORTAL = ("tests/browser/test_portal", "tests/browser/test_security")
+# These start the whole service, most of them the same one, and measure time: one process runs them all.
 WITH_PROCESSES = ("tests/browser/", "tests/chaos/", "tests/journeys/", "tests/races/")
 
 
@@ -28,8 +26,6 @@ class Spread(LoadScopeScheduling):
     """Of a run that is spread over several processes: whoever is free takes the next test."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(OF_THE_PORTAL):
-            return "the portal in a browser"
         return "with processes" if nodeid.startswith(WITH_PROCESSES) else nodeid
 
 
