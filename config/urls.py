@@ -46,6 +46,7 @@ merchant_api = [
 ]
 
 urlpatterns = [
+    path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),  # beside JSON
     path("livez", health.livez),
     path("readyz", health.readyz),
     path("oauth/token", oauth.token),

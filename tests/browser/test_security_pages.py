@@ -134,6 +134,7 @@ def test_an_app_is_set_up_asked_for_and_removed(owner: Owner) -> None:
     owner.see("Confirm that it is you")
 
 
+@pytest.mark.long
 def test_a_password_is_changed_and_reset_by_mail(owner: Owner) -> None:
     owner.log_in()
     owner.go("/accounts/password/change/")
@@ -164,6 +165,7 @@ def test_a_password_is_changed_and_reset_by_mail(owner: Owner) -> None:
     owner.see("This link has ended")
 
 
+@pytest.mark.long
 def test_a_code_by_mail_lets_in_after_fifty_wrong_passwords(owner: Owner, service: Service) -> None:
     service.command("shell", "--command", FIFTY.format(email=owner.email))
     owner.log_in()

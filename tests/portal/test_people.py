@@ -126,3 +126,7 @@ class TestAdmin:
         assert captured.payment.card_token not in shown
         shown = client.get(f"/admin/checkout/customer/{captured.lead.pk}/change/").content.decode()
         assert captured.lead.phone not in shown
+
+
+def test_a_browser_finds_an_icon_beside_json() -> None:
+    assert Client().get("/favicon.ico")["Location"] == "/static/img/favicon.svg"
