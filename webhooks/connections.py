@@ -1,7 +1,9 @@
-"""One connection to a receiver, and what the receiver's bytes may do to us there: the parts below transport.py.
+"""Connections to receivers, and what their bytes may do to us there: the parts below transport.py.
 
-aiohttp loses an answer's status when nonsense follows its headers in one packet, reads interim answers
-without an end, and takes bytes that lie on a kept connection for the next answer.
+aiohttp makes, keeps and reads them. It loses an answer's status when nonsense follows its headers in one packet,
+reads interim answers without an end, and takes bytes that lie on a kept connection for the next answer: a
+connection of ours does not. Its session takes more work for a request than all the rest, so that requests are
+written here.
 """
 
 import asyncio
@@ -9,10 +11,13 @@ import functools
 import re
 import time
 from collections.abc import Callable
-from typing import Any
+from http import HTTPStatus
+from typing import Any, NamedTuple, Self
 
 import aiohttp
+import yarl
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection as Acquired
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
@@ -20,6 +25,8 @@ HEAD_BYTES = 32 * 1024  # interim answers, status line and headers together
 BODY_BYTES = 64 * 1024  # on the wire: chunk sizes and trailers too
 STALE_SECONDS = 1.0
 KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0  # from its beginning, and without a request
+READ_BYTES = 8 * 1024  # of a body, before its sender is held up
+URLS = 1024  # that we know how to connect to without parsing them again
 BLANK_LINE = re.compile(rb"[^\r\n]\r?\n\r?\n")
 LONGEST_OVERLAP = 4  # of a blank line that comes in two packets
 
@@ -76,7 +83,7 @@ class Connection(ResponseHandler):
         if not self._awaits_head:
             self._abort()
             return
-        if data[0].code >= 200:
+        if data[0].code >= HTTPStatus.OK:
             self._awaits_head, self._bytes_left = False, BODY_BYTES
         super().feed_data(data, size)
 
@@ -123,10 +130,58 @@ class Connection(ResponseHandler):
             self.transport.abort()
 
 
-class Connector(aiohttp.TCPConnector):
-    """Makes connections of the kind above."""
+class Reply(NamedTuple):
+    """The head of a final answer, and its body as far as it has come."""
+
+    status: int
+    content: StreamReader
+    acquired: Acquired
+
+    def end(self) -> None:
+        """Keep the connection for the next request; one on which something is still on its way is closed."""
+        wire = self.acquired.transport
+        if wire is not None and wire.get_write_buffer_size():
+            self.acquired.close()
+        self.acquired.release()
+
+
+class Pool(aiohttp.TCPConnector):
+    """Makes connections of the kind above, and keeps them from one request to the next."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(use_dns_cache=False, limit=0, keepalive_timeout=IDLE_SECONDS, **options)
         connection: Callable[..., ResponseHandler] = Connection
         self._factory = functools.partial(connection, loop=self._loop)
+        self._target = functools.lru_cache(maxsize=URLS)(self._parsed)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def ask(self, url: str, request: bytes) -> Reply:
+        """Write a whole request, wait for the head of the final answer. Whoever gets a Reply has to end it.
+
+        Raises aiohttp's ClientError, its HttpProcessingError for what is no HTTP, and the two errors above.
+        """
+        acquired = await self.connect(self._target(url), [], aiohttp.ClientTimeout(total=None))
+        try:
+            status, content = await _exchange(acquired, request)
+        except BaseException:
+            acquired.close()
+            raise
+        return Reply(status, content, acquired)
+
+    def _parsed(self, url: str) -> aiohttp.ClientRequest:
+        return aiohttp.ClientRequest("POST", yarl.URL(url, encoded=True), loop=self._loop)
+
+
+async def _exchange(acquired: Acquired, request: bytes) -> tuple[int, StreamReader]:
+    protocol, wire = acquired.protocol, acquired.transport
+    if protocol is None:
+        raise aiohttp.ServerDisconnectedError
+    protocol.set_response_params(read_until_eof=True, auto_decompress=False, read_bufsize=READ_BYTES)
+    if wire is not None and not wire.is_closing():  # else reading tells why
+        wire.write(request)
+    while True:
+        head, content = await protocol.read()
+        if head.code >= HTTPStatus.OK or head.code == HTTPStatus.SWITCHING_PROTOCOLS:
+            return head.code, content

@@ -13,13 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-import aiohttp
 import structlog
 from django.conf import settings
 from django.db import connection
 
 from config.lib import failpoint
-from webhooks import delivery, headers, targets, transport
+from webhooks import connections, delivery, headers, targets, transport
 from webhooks.models import plain
 
 log = structlog.get_logger("webhooks.loop")
@@ -52,7 +51,7 @@ class Sender:
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop
         self._woken: asyncio.Event
-        self._session: aiohttp.ClientSession
+        self._pool: connections.Pool
         self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
         self._swept_at = self._claimed_at = 0.0
         self._is_stopping = self._is_settling = False
@@ -86,7 +85,7 @@ class Sender:
 
     async def _send_until_stopped(self) -> None:
         self._loop, self._woken = asyncio.get_running_loop(), asyncio.Event()
-        self._session = transport.open_session(allow_loopback=self._allow_loopback)
+        self._pool = transport.open_pool(allow_loopback=self._allow_loopback)
         self._ready.set()
         self._woken.set()
         while not self._is_stopping or self._sending:
@@ -96,7 +95,7 @@ class Sender:
                 log.warning("webhooks turn failed", error=type(error).__name__, exc_info=True)
                 await asyncio.sleep(PAUSE_SECONDS)
                 self._woken.set()
-        await self._session.close()
+        await self._pool.close()
 
     async def _turn(self) -> None:
         """Wait for a reason, record what has ended, claim what is due."""
@@ -155,7 +154,7 @@ class Sender:
         try:
             body = plain(claimed.event_type, claimed.body)
             return await transport.post(
-                self._session,
+                self._pool,
                 targets.check_url(claimed.url, allow_loopback=self._allow_loopback),
                 headers.signed(claimed, body),
                 body,

@@ -14,6 +14,7 @@ import aiohttp
 import uvloop
 import yarl
 from aiohttp.abc import AbstractResolver
+from aiohttp.http import HttpProcessingError
 
 from webhooks import connections, retries, targets
 
@@ -31,14 +32,15 @@ CERTIFICATE_TROUBLE = {
 }
 
 # The first type that fits names the failure.
-FAILURES: tuple[tuple[type[BaseException], str], ...] = (
+Kinds = type[BaseException] | tuple[type[BaseException], ...]
+FAILURES: tuple[tuple[Kinds, str], ...] = (
     (aiohttp.ClientConnectorDNSError, "the host name could not be resolved"),
     (aiohttp.ClientConnectorSSLError, "TLS: the handshake failed"),
     (aiohttp.ClientConnectorError, "could not connect"),
     (aiohttp.ClientConnectionError, "the connection was closed before an answer"),
     (connections.HeadTooLong, "the answer's headers are too long"),
     (aiohttp.InvalidURL, "the URL is not valid"),
-    (aiohttp.ClientError, "the answer was not valid HTTP"),
+    ((aiohttp.ClientError, HttpProcessingError), "the answer was not valid HTTP"),
 )
 
 
@@ -68,13 +70,10 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
-def open_session(
+def open_pool(
     *, allow_loopback: bool, tls: ssl.SSLContext | None = None, names: AbstractResolver | None = None
-) -> aiohttp.ClientSession:
-    """A session that connects to allowed addresses only, reads no environment and keeps no cookies.
-
-    Its connections are used again for 60 s at most.
-    """
+) -> connections.Pool:
+    """Connections to allowed addresses only, kept for 60 s at most. It reads no environment and keeps no cookies."""
 
     def guarded_socket(address: tuple[Any, ...]) -> socket.socket:
         # The last gate: it sees the very address that is connected to; a resolver is not asked for literals.
@@ -82,27 +81,15 @@ def open_session(
         targets.check_resolved([endpoint[0]], allow_loopback=allow_loopback)
         return socket.socket(family, kind, protocol)
 
-    connector = connections.Connector(
-        limit=0,
+    return connections.Pool(
         ssl=tls or tls_context(),
         resolver=targets.GuardedResolver(allow_loopback=allow_loopback, names=names),
-        use_dns_cache=False,
-        keepalive_timeout=connections.IDLE_SECONDS,
         socket_factory=guarded_socket,
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"Accept": "*/*", "Accept-Encoding": "identity"},
-        timeout=aiohttp.ClientTimeout(total=None),  # post() holds the one deadline
-        auto_decompress=False,
-        trust_env=False,
-        read_bufsize=BODY_BYTES // 2,
     )
 
 
 async def post(
-    session: aiohttp.ClientSession,
+    pool: connections.Pool,
     url: str,
     headers: Mapping[str, str],
     body: bytes,
@@ -116,18 +103,34 @@ async def post(
     started = time.monotonic()
     try:
         async with asyncio.timeout(deadline_seconds):
-            response = await _send(session, _parsed(url), headers, body)
+            reply = await _ask(pool, url, request(url, headers, body))
     except Exception as failure:
         return Answer(None, describe(failure, deadline_seconds), "", _milliseconds_since(started))
     left = deadline_seconds - (time.monotonic() - started)
-    excerpt = await _read_excerpt(response, min(left, BODY_SECONDS))
-    error = None if retries.is_delivered(response.status) else f"HTTP {response.status}"
-    return Answer(response.status, error, excerpt, _milliseconds_since(started))
+    excerpt = await _read_excerpt(reply, min(left, BODY_SECONDS))
+    error = None if retries.is_delivered(reply.status) else f"HTTP {reply.status}"
+    return Answer(reply.status, error, excerpt, _milliseconds_since(started))
 
 
-@functools.lru_cache(maxsize=1024)  # an endpoint's is parsed once, not for every delivery
-def _parsed(url: str) -> yarl.URL:
-    return yarl.URL(url, encoded=True)
+def request(url: str, headers: Mapping[str, str], body: bytes) -> bytes:
+    """The bytes of a POST. Raises ValueError for a header that would end its line."""
+    lines = [_opening(url), *(f"{name}: {value}" for name, value in headers.items())]
+    if not "".join(lines[1:]).isprintable():
+        raise ValueError("a header holds a line break or another control character")
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
+
+
+@functools.lru_cache(maxsize=1024)  # made once for an endpoint, not for every delivery
+def _opening(url: str) -> str:
+    parsed = yarl.URL(url, encoded=True)
+    return "\r\n".join(
+        [
+            f"POST {parsed.raw_path_qs} HTTP/1.1",
+            f"Host: {parsed.host_port_subcomponent}",
+            "Accept: */*",
+            "Accept-Encoding: identity",
+        ]
+    )
 
 
 def describe(failure: BaseException, deadline_seconds: float) -> str:
@@ -147,25 +150,25 @@ def describe(failure: BaseException, deadline_seconds: float) -> str:
     )
 
 
-async def _send(
-    session: aiohttp.ClientSession, url: yarl.URL, headers: Mapping[str, str], body: bytes
-) -> aiohttp.ClientResponse:
+async def _ask(pool: connections.Pool, url: str, request: bytes) -> connections.Reply:
     while True:
         # A receiver may close a kept connection at the very moment we use it: that is not its answer.
         # Each turn uses one kept connection up, so this ends on a new one.
         with contextlib.suppress(connections.KeptConnectionLost):
-            return await session.post(url, headers=headers, data=body, allow_redirects=False)
+            return await pool.ask(url, request)
 
 
-async def _read_excerpt(response: aiohttp.ClientResponse, seconds: float) -> str:
+async def _read_excerpt(reply: connections.Reply, seconds: float) -> str:
     body = b""
-    # The verdict stands: a slow, cut or broken body is the receiver's own business.
-    with contextlib.suppress(Exception):
-        if response.content.is_eof():  # no clock to start for what is here already
-            body = response.content.read_nowait(BODY_BYTES)
-        else:
-            body = await _read_body(response.content, seconds)
-    response.release()  # for the next delivery; a connection whose body has not ended is closed
+    try:
+        # The verdict stands: a slow, cut or broken body is the receiver's own business.
+        with contextlib.suppress(Exception):
+            if reply.content.is_eof():  # no clock to start for what is here already
+                body = reply.content.read_nowait(BODY_BYTES)
+            else:
+                body = await _read_body(reply.content, seconds)
+    finally:
+        reply.end()
     return _safe_text(body[:EXCERPT_BYTES])
 
 

@@ -9,9 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-import aiohttp
-
-from webhooks import transport
+from webhooks import connections, transport
 
 AT_ONCE = 10  # as many as one endpoint gets
 FORGET_HIGH_WATER = "5"
@@ -23,16 +21,16 @@ def status(field: str) -> int:
     return int(found[1])
 
 
-async def growth(session: aiohttp.ClientSession, url: str) -> int:
+async def growth(pool: connections.Pool, url: str) -> int:
     Path("/proc/self/clear_refs").write_text(FORGET_HIGH_WATER)
     before = status("VmRSS")
-    await asyncio.gather(*(transport.post(session, url, {}, b"{}") for _ in range(AT_ONCE)))
+    await asyncio.gather(*(transport.post(pool, url, {}, b"{}") for _ in range(AT_ONCE)))
     return status("VmHWM") - before
 
 
 async def main(urls: list[str]) -> None:
-    async with transport.open_session(allow_loopback=True) as session:
-        json.dump([await growth(session, url) for url in urls], sys.stdout)
+    async with transport.open_pool(allow_loopback=True) as pool:
+        json.dump([await growth(pool, url) for url in urls], sys.stdout)
 
 
 if __name__ == "__main__":

@@ -87,10 +87,10 @@ def answering(*packets: bytes, pause: float = 0.02) -> Behaviour:
 async def post(
     receiver: Receiver, *, deadline_seconds: float = 5, allow_loopback: bool = True
 ) -> transport.Answer:
-    """The answer to one POST, in a session of its own."""
-    async with transport.open_session(allow_loopback=allow_loopback, tls=TLS) as session:
+    """The answer to one POST, over connections of its own."""
+    async with transport.open_pool(allow_loopback=allow_loopback, tls=TLS) as pool:
         url = f"http://127.0.0.1:{receiver.port}/hooks?x=%2F"
-        return await transport.post(session, url, HEADERS, BODY, deadline_seconds=deadline_seconds)
+        return await transport.post(pool, url, HEADERS, BODY, deadline_seconds=deadline_seconds)
 
 
 def posted(

@@ -35,10 +35,10 @@ def post(
     """What the log would say about a POST to the canary's port at each of `hosts`."""
 
     async def scenario() -> dict[str, str | None]:
-        async with transport.open_session(allow_loopback=allow_loopback, tls=TLS, names=names) as session:
+        async with transport.open_pool(allow_loopback=allow_loopback, tls=TLS, names=names) as pool:
             urls = {host: f"{scheme}://{host}:{canary.port}/" for host in hosts}
             answers = {
-                host: await transport.post(session, url, HEADERS, BODY, deadline_seconds=3)
+                host: await transport.post(pool, url, HEADERS, BODY, deadline_seconds=3)
                 for host, url in urls.items()
             }
             return {host: answer.error_message for host, answer in answers.items()}
@@ -136,9 +136,9 @@ class TestRedirects:
             for place in places:
                 head = f"HTTP/1.1 {status} Away\r\nLocation: {place}\r\nRefresh: 0; url={place}\r\n"
                 async with receiving(answering(f"{head}Content-Length: 0\r\n\r\n".encode())) as receiver:
-                    async with transport.open_session(allow_loopback=True, tls=TLS) as session:
+                    async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                         url = f"http://127.0.0.1:{receiver.port}/"
-                        answer = await transport.post(session, url, HEADERS, BODY)
+                        answer = await transport.post(pool, url, HEADERS, BODY)
                 seen.append((answer.http_status, answer.error_message, len(receiver.requests)))
             return seen
 

@@ -51,18 +51,18 @@ def full_queue() -> Iterator[int]:
 
 async def post_unaccepted(**settings: float) -> transport.Answer:
     with full_queue() as port:
-        async with transport.open_session(allow_loopback=True, tls=TLS) as session:
-            return await transport.post(session, f"http://127.0.0.1:{port}/", HEADERS, BODY, **settings)
+        async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+            return await transport.post(pool, f"http://127.0.0.1:{port}/", HEADERS, BODY, **settings)
 
 
 class TestSlow:
     def test_ends_at_the_deadline_and_is_left(self) -> None:
         async def attack(hostility: Hostility) -> tuple[str, transport.Answer, int]:
             async with receiving(hostility.behaviour, reads=hostility.reads) as receiver:
-                async with transport.open_session(allow_loopback=True, tls=TLS) as session:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                     url = f"http://127.0.0.1:{receiver.port}/"
-                    answer = await transport.post(session, url, HEADERS, BODY, deadline_seconds=DEADLINE)
-                    while not receiver.left:  # the session lives on; its connection must not
+                    answer = await transport.post(pool, url, HEADERS, BODY, deadline_seconds=DEADLINE)
+                    while not receiver.left:  # the pool lives on; its connection must not
                         await asyncio.sleep(0.01)
                 return hostility.name, answer, receiver.connections
 
@@ -94,8 +94,8 @@ class TestSlow:
         monkeypatch.setattr(targets, "RESOLVE_SECONDS", 0.1)
 
         async def scenario() -> transport.Answer:
-            async with transport.open_session(allow_loopback=True, tls=TLS, names=Names(None)) as session:
-                return await transport.post(session, "https://shop.example.com/", HEADERS, BODY)
+            async with transport.open_pool(allow_loopback=True, tls=TLS, names=Names(None)) as pool:
+                return await transport.post(pool, "https://shop.example.com/", HEADERS, BODY)
 
         assert verdict(transport.run(scenario())) == (None, "the host name could not be resolved")
 

@@ -26,10 +26,10 @@ def posts(behaviour: Behaviour, *, count: int = 2, settles: bool = False) -> tup
 
     async def scenario() -> tuple[list[str], int, int]:
         async with receiving(behaviour) as receiver:
-            async with transport.open_session(allow_loopback=True, tls=TLS) as session:
+            async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                 url, answers = f"http://127.0.0.1:{receiver.port}/", []
                 for _ in range(count):
-                    answer = await transport.post(session, url, {}, b"{}", deadline_seconds=3)
+                    answer = await transport.post(pool, url, {}, b"{}", deadline_seconds=3)
                     answers.append(str(answer.http_status or answer.error_message))
                     while settles and receiver.busy:
                         await asyncio.sleep(0.01)
@@ -95,6 +95,26 @@ class TestKeeping:
         monkeypatch.setattr(transport, "BODY_SECONDS", 0.05)
         slow = answering(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf")
         assert posts(slow) == (["200", "200"], 2, 2)
+
+    def test_ends_when_the_answer_comes_before_the_request_has_gone(self) -> None:
+        """The rest of that request would be in the way of the next one."""
+
+        async def answer_unread(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(1)
+            writer.write(OK)
+            await asyncio.sleep(60)
+
+        async def scenario() -> tuple[list[int | None], int]:
+            async with receiving(answer_unread, reads=False) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    body = b"a" * 20_000_000
+                    answers = [
+                        await transport.post(pool, url, {}, body, deadline_seconds=2) for _ in range(2)
+                    ]
+            return [answer.http_status for answer in answers], receiver.connections
+
+        assert transport.run(scenario()) == ([200, 200], 2)
 
 
 class TestPoison:

@@ -49,9 +49,9 @@ async def exchange(
     server, client = contexts
     async with receiving(behaviour, server, reads=reads) as receiver:
         names = Names(["127.0.0.1"])
-        async with transport.open_session(allow_loopback=True, tls=client, names=names) as session:
+        async with transport.open_pool(allow_loopback=True, tls=client, names=names) as pool:
             url = f"https://{host}:{receiver.port}/"
-            answer = await transport.post(session, url, HEADERS, BODY, deadline_seconds=deadline_seconds)
+            answer = await transport.post(pool, url, HEADERS, BODY, deadline_seconds=deadline_seconds)
         return answer, len(receiver.requests)
 
 
@@ -168,9 +168,9 @@ class TestSession:
 
             async with receiving(behave, server) as receiver:
                 names = Names(["127.0.0.1"])
-                async with transport.open_session(allow_loopback=True, tls=client, names=names) as session:
+                async with transport.open_pool(allow_loopback=True, tls=client, names=names) as pool:
                     url = f"https://shop.example.com:{receiver.port}/"
-                    answers = [await transport.post(session, url, HEADERS, BODY) for _ in range(3)]
+                    answers = [await transport.post(pool, url, HEADERS, BODY) for _ in range(3)]
                 return [answer.http_status for answer in answers], receiver.connections
 
         assert transport.run(scenario()) == ([200, 200, 200], 2)

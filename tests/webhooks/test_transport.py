@@ -3,7 +3,7 @@
 import pytest
 
 from tests.webhooks.receiving import OK, TLS, answering, free_port, posted, receiving
-from webhooks import transport
+from webhooks import targets, transport
 
 
 class TestVerdict:
@@ -33,8 +33,8 @@ class TestVerdict:
 
     def test_nobody_listening_is_no_connection(self) -> None:
         async def scenario() -> transport.Answer:
-            async with transport.open_session(allow_loopback=True, tls=TLS) as session:
-                return await transport.post(session, f"http://127.0.0.1:{free_port()}/", {}, b"{}")
+            async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                return await transport.post(pool, f"http://127.0.0.1:{free_port()}/", {}, b"{}")
 
         answer = transport.run(scenario())
         assert (answer.http_status, answer.error_message) == (None, "could not connect")
@@ -58,10 +58,49 @@ class TestRequest:
     def test_carries_the_exact_bytes_and_asks_for_no_compression(self) -> None:
         _, receiver = posted(answering(OK))
         head, body = receiver.requests[0].split(b"\r\n\r\n")
-        lines = head.split(b"\r\n")
-        assert lines[0] == b"POST /hooks?x=%2F HTTP/1.1"
-        assert {b"Accept-Encoding: identity", b"X-Service-Event-Id: evt_1"} <= set(lines)
+        assert head.decode().split("\r\n") == [
+            "POST /hooks?x=%2F HTTP/1.1",
+            f"Host: 127.0.0.1:{receiver.port}",
+            "Accept: */*",
+            "Accept-Encoding: identity",
+            "Content-Type: application/json",
+            "X-Service-Event-Id: evt_1",
+            "Content-Length: 15",
+        ]
         assert body == b'{"id": "evt_1"}'
+
+    @pytest.mark.parametrize(
+        ("url", "opening"),
+        [
+            ("https://shop.example.com/", "POST / HTTP/1.1\r\nHost: shop.example.com\r\n"),
+            ("https://shop.example.com", "POST / HTTP/1.1\r\nHost: shop.example.com\r\n"),
+            ("https://shop.example.com:443/a?b=c", "POST /a?b=c HTTP/1.1\r\nHost: shop.example.com\r\n"),
+            (
+                "https://shop.example.com:8443/%C3%A9",
+                "POST /%C3%A9 HTTP/1.1\r\nHost: shop.example.com:8443\r\n",
+            ),
+            ("http://[::1]:8000/", "POST / HTTP/1.1\r\nHost: [::1]:8000\r\n"),
+        ],
+    )
+    def test_names_path_and_host_as_the_url_does(self, url: str, opening: str) -> None:
+        request = transport.request(targets.check_url(url, allow_loopback=True), {}, b"")
+        assert request.decode().startswith(opening)
+
+    @pytest.mark.parametrize("ends", ["\r\n", "\n", "\r", "\0"], ids=["CRLF", "LF", "CR", "NUL"])
+    @pytest.mark.parametrize("place", ["name", "value"])
+    def test_with_a_header_that_ends_its_line_is_not_sent(self, ends: str, place: str) -> None:
+        header = f"evt_1{ends}X-Smuggled: yes"
+        headers = {header: "1"} if place == "name" else {"X-Service-Event-Id": header}
+
+        async def scenario() -> tuple[transport.Answer, int]:
+            async with receiving(answering(OK)) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    return await transport.post(pool, url, headers, b"{}"), receiver.connections
+
+        answer, connected = transport.run(scenario())
+        assert (answer.http_status, answer.error_message) == (None, "the request could not be sent")
+        assert connected == 0
 
     def test_uses_no_proxy_of_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
@@ -73,9 +112,9 @@ class TestRequest:
         async def scenario() -> list[bytes]:
             with_cookie = OK.replace(b"\r\n\r\n", b"\r\nSet-Cookie: a=b\r\n\r\n")
             async with receiving(answering(with_cookie)) as receiver:
-                async with transport.open_session(allow_loopback=True, tls=TLS) as session:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                     for _ in range(2):
-                        await transport.post(session, f"http://127.0.0.1:{receiver.port}/", {}, b"{}")
+                        await transport.post(pool, f"http://127.0.0.1:{receiver.port}/", {}, b"{}")
                 return receiver.requests
 
         assert not any(b"cookie" in request.lower() for request in transport.run(scenario()))
