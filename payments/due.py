@@ -52,7 +52,7 @@ def oldest(now: datetime) -> datetime | None:
     Those that stand behind another one of their payment wait for that, not for the pump.
     """
     ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
-        Q(state__in=Operation.OPEN) | Q(state=State.PLANNED, pk__lt=OuterRef("pk"))
+        Q(state__in=Operation.OPEN) | Q(state=State.PLANNED, pk__lt=OuterRef("pk"), next_attempt_at__lte=now)
     )
     rows = Operation.objects.filter(state__in=_NOT_ENDED, next_attempt_at__lte=now)
     rows = rows.exclude(Exists(ahead), state=State.PLANNED).order_by("next_attempt_at")
@@ -62,8 +62,8 @@ def oldest(now: datetime) -> datetime | None:
 def claim(limit: int = 20, *, checkout_uuid: UUID | None = None) -> Sequence[Operation]:
     """Lease the operations that are due, in a short transaction of its own, and return them.
 
-    Planned ones become in flight, one per payment at a time; those in flight are here because their
-    sender's lease ran out. With `checkout_uuid`, only that checkout's.
+    Planned ones become in flight, one per payment at a time, those that are due in their order; those in
+    flight are here because their sender's lease ran out. With `checkout_uuid`, only that checkout's.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -88,7 +88,7 @@ WITH due AS MATERIALIZED (
           SELECT 1 FROM payments_operation other
           WHERE other.payment_id = d.payment_id AND other.ended_at IS NULL
             AND (other.state IN ('in_flight', 'needs_action', 'unknown')
-                 OR (other.state = 'planned' AND other.id < d.id))))
+                 OR (other.state = 'planned' AND other.id < d.id AND other.next_attempt_at <= clock_timestamp()))))
     ORDER BY d.next_attempt_at LIMIT %(limit)s
     FOR UPDATE OF d SKIP LOCKED
 )

@@ -9,7 +9,7 @@ from checkout import deadlines, proof, refunds, sharing, splitting, tasks, trans
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.states import SHARE_ALLOWED, MoveRefused, ShareStatus, Status
 from config.lib import clock
-from payments import ledger
+from payments import due, ledger
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from payments.provider import Verdict
 from payments.providers.sandbox import bank, misbehaving
@@ -266,6 +266,21 @@ class TestTheLeadsShare:
         PaymentRequest.objects.filter(pk=share.pk).update(paid_at=ago)
         mates.pump(unpaid.pk, rounds=2)
         assert [row.kind for row in Discrepancy.objects.all()] == ["share_not_reimbursed"]
+
+    def test_does_not_wait_for_another_that_is_tried_again_tomorrow(
+        self, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
+        mates.pay(shares[0])
+        tasks.finish_operations_of(order.pk)
+        tomorrow = clock.now() + timedelta(days=1)
+        Operation.objects.filter(share_uuid=shares[0].pk).update(next_attempt_at=tomorrow)
+        mates.pay(shares[1], mates.AMYS)
+        tasks.finish_operations_of(order.pk)
+        amys = Operation.objects.get(share_uuid=shares[1].pk)
+        assert due.oldest(clock.now()) == amys.next_attempt_at
+        tasks.finish_operations_of(order.pk)
+        states = Operation.objects.filter(share_uuid__isnull=False).values_list("share_uuid", "state")
+        assert dict(states) == {shares[0].pk: "planned", shares[1].pk: "pending"}
 
 
 class TestRefund:
