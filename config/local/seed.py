@@ -7,16 +7,22 @@ import sys
 from pathlib import Path
 
 import django
-from django.core.management import call_command
+
+from config.local import CannotStart
 
 OPERATOR = "operator@example.com"
 
 
 def main(path: Path) -> None:
-    """Migrate, and write the credentials' file (0600) unless it is there and its merchant still is."""
+    """Migrate, and write the credentials' file (0600) unless it is there and its merchant still is.
+
+    Raises CannotStart for a database that can't be migrated.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
-    call_command("migrate", verbosity=0)
+    from config.local import migrated
+
+    migrated.migrate()
     if not _holds(path):
         path.write_text(json.dumps(_seed()))
         path.chmod(0o600)
@@ -57,4 +63,7 @@ def _seed() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    try:
+        main(Path(sys.argv[1]))
+    except CannotStart as reason:
+        sys.exit(str(reason))

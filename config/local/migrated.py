@@ -1,0 +1,59 @@
+"""Whether a database was made by the migrations that lie here: until a first deployment they are written anew.
+
+A database that an older `0001_initial` made looks migrated, and lacks what was added since. So the table of what
+was migrated bears, as its comment, the digest of each migration's file.
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+from config.local import CannotStart
+
+Digests = dict[str, str]  # by "app.name"
+
+
+def migrate() -> None:
+    """Bring the database up to date. Raises CannotStart when a migration was written anew since it was applied."""
+    known, here = _kept(), _digests()
+    remade = [name for name, digest in known.items() if here.get(name, digest) != digest]
+    if remade:
+        raise CannotStart(
+            f"The database was made by an older {', '.join(remade)}."
+            " Remove the folder .local, or empty the database of your own, and run again."
+        )
+    before = _applied()
+    call_command("migrate", verbosity=0)
+    _keep(known | {name: digest for name, digest in here.items() if name not in before})
+
+
+def _digests() -> Digests:
+    """Return the digest of each migration of ours."""
+    found = {}
+    for (app, name), migration in MigrationLoader(connection).disk_migrations.items():
+        path = Path(sys.modules[migration.__module__].__file__ or "")
+        if path.is_relative_to(settings.BASE_DIR) and "site-packages" not in path.parts:
+            found[f"{app}.{name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def _applied() -> set[str]:
+    return {f"{app}.{name}" for app, name in MigrationLoader(connection).applied_migrations}
+
+
+def _kept() -> Digests:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT obj_description(to_regclass('django_migrations'), 'pg_class')")
+        digests: Digests = json.loads(cursor.fetchone()[0] or "{}")
+        return digests
+
+
+def _keep(digests: Digests) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("COMMENT ON TABLE django_migrations IS %s", [json.dumps(digests)])
