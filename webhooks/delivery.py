@@ -129,14 +129,10 @@ def record(results: Sequence[Result]) -> None:
     if not results:
         return
     with transaction.atomic(), _cursor() as cursor:
-        by_lease = {(result.delivery_id, result.lease_token): result for result in results}
+        by_lease = {result.lease_token: result for result in results}
         cursor.execute(statements.LOCK_LEASED, {"ids": [result.delivery_id for result in results]})
-        leased = [_Leased(*row) for row in cursor.fetchall()]
-        finished = [
-            _finish(row, by_lease[row.delivery_id, row.lease_token])
-            for row in leased
-            if (row.delivery_id, row.lease_token) in by_lease
-        ]
+        pairs = ((row, by_lease.get(row.lease_token)) for row in map(_Leased._make, cursor.fetchall()))
+        finished = [_finish(row, result) for row, result in pairs if result is not None]
         _write(cursor, finished)
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)

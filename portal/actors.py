@@ -1,0 +1,52 @@
+"""Who did it, in words: people and keys are looked up once, all together."""
+
+from collections import defaultdict
+from uuid import UUID
+
+from payments.models import Merchant
+from portal.models import ApiClient, User
+
+
+class Names:
+    """Names for the actors of one merchant's checkout: asked for first, then put into what was written."""
+
+    def __init__(self, merchant: Merchant) -> None:
+        self._merchant = merchant
+        self._asked: set[str] = set()
+        self._known: dict[str, str] = {"pump": "By itself"}
+
+    def ask(self, actor: str) -> str:
+        """Return a placeholder that `fill` makes a name of."""
+        self._asked.add(actor)
+        return f"{{{actor}}}"
+
+    def fill(self) -> None:
+        """Look up all that have been asked for."""
+        ids: dict[str, list[UUID]] = defaultdict(list)
+        for actor in self._asked:
+            kind, _, text = actor.partition(":")
+            uuid = _uuid(text)
+            if uuid:
+                ids[kind].append(uuid)
+        clients = ApiClient.objects.filter(merchant=self._merchant, pk__in=ids["client"])
+        if ids["client"]:
+            for client in clients:
+                self._known[f"client:{client.pk}"] = f"By key “{client.name}”"
+        if ids["user"]:
+            for user in User.objects.filter(pk__in=ids["user"]):
+                self._known[f"user:{user.pk}"] = "By our support" if user.is_staff else f"By {user.email}"
+
+    def put(self, text: str) -> str:
+        """Return the text with names in the places of `ask`."""
+        for actor in self._asked:
+            kind = actor.partition(":")[0]
+            other = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
+            text = text.replace(f"{{{actor}}}", self._known.get(actor, other.get(kind, "By itself")))
+        return text
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
