@@ -111,7 +111,7 @@ def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
 
 
 def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
-    """Give a person another role. Raises NotInTeam, TeamRefused."""
+    """Give a person another role; what they could not offer in it ends. Raises NotInTeam, TeamRefused."""
     with transaction.atomic():
         member = _member(by, membership_uuid)
         _check_owner(by, Role(member.role), role)
@@ -119,17 +119,20 @@ def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
             _check_another_owner(member)
         member.role = role
         member.save(update_fields=["role"])
+        _end_invitations(member)
     return member
 
 
 def remove(by: Membership, membership_uuid: UUID) -> Membership:
-    """Take a person out of the team; oneself, too. Raises NotInTeam, TeamRefused."""
+    """Take a person out of the team, oneself too, and their invitations back. Raises NotInTeam, TeamRefused."""
     with transaction.atomic():
         member = _member(by, membership_uuid)
         _check_owner(by, Role(member.role))
         if member.role == Role.OWNER:
             _check_another_owner(member)
         Membership.objects.filter(pk=member.pk).delete()
+        member.role = ""
+        _end_invitations(member)
     return member
 
 
@@ -157,6 +160,16 @@ def _member(by: Membership, membership_uuid: UUID) -> Membership:
     if member is None:
         raise NotInTeam
     return member
+
+
+def _end_invitations(member: Membership) -> None:
+    """End the open invitations that the person could not send any more: nobody leaves a door open behind them."""
+    if member.role == Role.OWNER:
+        return
+    rows = Invitation.objects.filter(merchant=member.merchant, invited_by=member.user, ended_at=None)
+    if access.may(member, "change_team"):
+        rows = rows.filter(role=Role.OWNER)
+    rows.update(ended_at=clock.now())
 
 
 def _check_owner(by: Membership, *roles: Role) -> None:

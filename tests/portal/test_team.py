@@ -100,6 +100,26 @@ class TestInvitation:
         assert page.status_code == 422 and words in page.content.decode()
         assert not Invitation.objects.exists() and not Notice.objects.exists()
 
+    @pytest.mark.parametrize(
+        ("becomes", "left"),
+        [
+            (Role.OWNER, {"owner", "viewer"}),
+            (Role.ADMIN, {"viewer"}),
+            (Role.DEVELOPER, set()),
+            (None, set()),
+        ],
+    )
+    def test_ends_when_who_sent_it_could_not_send_it_any_more(
+        self, acme: Merchant, owner: Membership, becomes: Role | None, left: set[str]
+    ) -> None:
+        dora = stage.person(acme, Role.OWNER, "dora@acme.example")
+        for role in (Role.OWNER, Role.VIEWER):
+            team.invite(dora, f"{role.value}@acme.example", role)
+        team.invite(owner, "else@acme.example", Role.OWNER)
+        team.change(owner, dora.pk, becomes) if becomes else team.remove(owner, dora.pk)
+        still_open = Invitation.objects.filter(ended_at=None).values_list("email", flat=True)
+        assert set(still_open) == {f"{role}@acme.example" for role in left} | {"else@acme.example"}
+
     def test_is_sent_once(self, client: Client) -> None:
         for _ in range(2):
             page = client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
