@@ -1,14 +1,18 @@
 """What every page is told, and the pages for what cannot be shown: each names its request."""
 
+import sys
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from config.lib import request_id
+
+RETRY_SECONDS = 5
 
 
 def environment(request: HttpRequest) -> dict[str, Any]:
@@ -26,6 +30,13 @@ def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """The fault is ours. Asks nothing of the request, which may be what broke."""
+    """The fault is ours. Asks nothing of the request, which may be what broke.
+
+    A database that is away is a 503: whoever asks again soon, be it a proxy or a script, gets the page.
+    """
     context = {"test_mode": settings.SANDBOX, "request_id": request_id.current()}
-    return HttpResponse(render_to_string("500.html", context), status=500)
+    page = HttpResponse(render_to_string("500.html", context), status=500)
+    if isinstance(sys.exception(), OperationalError | InterfaceError):
+        page.status_code = 503
+        page["Retry-After"] = str(RETRY_SECONDS)
+    return page
