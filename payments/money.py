@@ -1,13 +1,19 @@
 """Minor units, currencies and how people read them."""
 
+import copy
 import re
 import unicodedata
 from decimal import Decimal
 from functools import cache, lru_cache
 
-from babel.core import get_global
-from babel.numbers import format_currency, get_currency_precision, list_currencies
+from babel.core import Locale, get_global
+from babel.numbers import get_currency_precision, list_currencies
 from django.utils import translation
+
+# Babel knows how many decimals people use. Where ISO 4217, which providers count by, has more, it goes first.
+ISO_DIGITS = {"IQD": 3} | dict.fromkeys(
+    ["AFN", "ALL", "IRR", "KPW", "LAK", "LBP", "MGA", "MMK", "RSD", "SOS", "SYP", "YER"], 2
+)
 
 
 @cache
@@ -23,8 +29,8 @@ def currencies() -> frozenset[str]:
 
 
 def minor_digits(currency: str) -> int:
-    """Return the number of decimals of a currency: 2 for GBP, 0 for JPY, 3 for KWD."""
-    return get_currency_precision(currency)
+    """Return the number of decimals of a currency by ISO 4217: 2 for GBP, 0 for JPY, 3 for KWD."""
+    return ISO_DIGITS.get(currency, get_currency_precision(currency))
 
 
 def plain(amount: int, currency: str) -> str:
@@ -52,6 +58,9 @@ def display(amount: int, currency: str) -> str:
 
 @lru_cache(4096)  # a page that keeps itself up to date says the same amounts every second
 def _displayed(amount: int, currency: str, locale: str) -> str:
-    value = Decimal(amount).scaleb(-minor_digits(currency))
-    text = format_currency(value, currency, locale=locale, currency_digits=True)
+    digits = minor_digits(currency)
+    pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])
+    pattern.frac_prec = (digits, digits)
+    value = Decimal(amount).scaleb(-digits)
+    text: str = pattern.apply(value, locale, currency=currency, currency_digits=False)
     return text.replace("-", "\N{MINUS SIGN}")

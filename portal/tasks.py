@@ -35,6 +35,7 @@ def send_notices() -> None:
     notices.send_due()
 
 
+@shared_task
 def forget_login_attempts() -> None:
     """Remove tries to log in that no limit looks at any more."""
     login_limits.forget_old()
