@@ -16,7 +16,7 @@ from checkout import deadlines, finishing, proof, shares, sharing, states
 from checkout.api.calls import KEPT
 from checkout.models import ApiCall, Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
-from config.lib import clock, wakeup
+from config.lib import batches, clock, wakeup
 from config.lib.prepared import Prepared
 from payments import due, operations
 from payments.models import Operation
@@ -85,7 +85,7 @@ def finish_operations() -> None:
 def forget_idempotency_keys() -> None:
     """Free the keys that have been kept for their 24 hours, and the answers stored under them."""
     old = ApiCall.objects.filter(idempotency_key__isnull=False, created_at__lt=clock.now() - KEPT)
-    old.update(idempotency_key=None, body=None)
+    batches.update(old, idempotency_key=None, body=None)
 
 
 @shared_task

@@ -5,12 +5,12 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from config.lib import clock, crypto
-from hosted_page.models import Text
+from config.lib import batches, clock, crypto
+from hosted_page.models import SignInCode, Text
 
 log = structlog.get_logger("hosted_page.texts")
 
@@ -77,7 +77,7 @@ def _check_range(number_range: str, now: datetime) -> None:
 
 
 def forget_old() -> None:
-    """Remove what no limit looks at any more and no pay link can need, a thousand at a time."""
-    with transaction.atomic():
-        old = Text.objects.filter(created_at__lt=clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1))
-        Text.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:1000])).delete()
+    """Remove texts and codes, with their numbers, that no limit looks at any more and no pay link can need."""
+    before = clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1)
+    batches.delete(Text.objects.filter(created_at__lt=before))
+    batches.delete(SignInCode.objects.filter(pk__lt=clock.first_id(before)))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from config.lib import clock, crypto
+from config.lib import batches, clock, crypto
 from portal.models import LoginAttempt
 
 ACCOUNT = ("account_digest",)
@@ -85,9 +85,8 @@ def forgive_account(account: str) -> None:
 
 
 def forget_old() -> None:
-    """Remove what no limit looks at any more, ten thousand at a time."""
-    old = LoginAttempt.objects.filter(created_at__lt=clock.now() - KEPT)
-    LoginAttempt.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:10_000])).delete()
+    """Remove what no limit looks at any more."""
+    batches.delete(LoginAttempt.objects.filter(created_at__lt=clock.now() - KEPT))
 
 
 def _reached(attempt: LoginAttempt) -> Limit | None:

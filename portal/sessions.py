@@ -12,7 +12,7 @@ from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from config.lib import address
+from config.lib import address, batches
 from portal.models import User
 
 BEGAN = "began_at"  # in the session: when its person came in, in seconds
@@ -95,11 +95,9 @@ def browser(user_agent: str) -> str:
 
 
 def forget_ended() -> None:
-    """Remove the rows of sessions whose end has passed, ten thousand at a time."""
-    ended = Session.objects.filter(expire_date__lt=timezone.now())
-    Session.objects.filter(pk__in=list(ended.values_list("pk", flat=True)[:10_000])).delete()
-    gone = UserSession.objects.exclude(session_key__in=Session.objects.values("session_key"))
-    UserSession.objects.filter(pk__in=list(gone.values_list("pk", flat=True)[:10_000])).delete()
+    """Remove the rows of sessions whose end has passed."""
+    batches.delete(Session.objects.filter(expire_date__lt=timezone.now()))
+    batches.delete(UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")))
 
 
 def _mark_seen(request: HttpRequest) -> None:

@@ -6,15 +6,14 @@ from celery import shared_task
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
-from config.lib import clock
+from config.lib import batches, clock
 from portal import counting, login_limits, notices, sessions, watching
 
 
 @shared_task
 def forget_expired_tokens() -> None:
-    """Remove access tokens an hour after their end, a thousand at a time."""
-    expired = AccessToken.objects.filter(expires__lt=timezone.now() - timedelta(hours=1))
-    AccessToken.objects.filter(pk__in=list(expired.values_list("pk", flat=True)[:1000])).delete()
+    """Remove access tokens an hour after their end."""
+    batches.delete(AccessToken.objects.filter(expires__lt=timezone.now() - timedelta(hours=1)))
 
 
 @shared_task

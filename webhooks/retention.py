@@ -7,14 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 
-from config.lib import clock
+from config.lib import batches, clock
 from webhooks import statements
 
 PERSONAL_FOR = timedelta(days=7)
 ROWS = 500
-BATCHES = 2000  # of one run, so that it keeps up with 200 events a second; the next one goes on
 
 
 def purge_personal() -> int:
@@ -29,12 +28,9 @@ def remove_old() -> int:
 
 
 def _in_batches(statement: str, parameters: dict[str, Any]) -> int:
-    removed = 0
-    for _ in range(BATCHES):
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(statement, parameters | {"rows": ROWS})
-            rows = cursor.rowcount
-        removed += rows
-        if rows < ROWS:
-            break
-    return removed
+    def step(rows: int) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, parameters | {"rows": rows})
+            return int(cursor.rowcount)
+
+    return batches.repeat(step, rows=ROWS)

@@ -219,6 +219,14 @@ class TestLimits:
         tasks.forget_texts()
         assert [text.phone for text in Text.objects.all()] == ["+447700900456"]
 
+    def test_leave_no_code_longer_either(self, unpaid: Checkout, settings: Settings) -> None:
+        sign_in.send_code(Visit(unpaid), "+447700900456", "a browser", "192.0.2.1")
+        tasks.forget_texts()
+        assert SignInCode.objects.count() == Text.objects.count() == 1
+        settings.PAY_LINK_LIFETIME = -timedelta(days=2)  # all has been sent long ago then
+        tasks.forget_texts()
+        assert SignInCode.objects.count() == Text.objects.count() == 0
+
 
 def test_a_name_without_letters_is_nobodys(lea: Payer, finns: PaymentRequest) -> None:
     lead = finns.checkout.lead

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from config.lib import clock
+from config.lib import batches, clock
 from tests.webhooks.story import claim_one, emit, record, subscribe
 from webhooks import headers, outbox, retention
 from webhooks.models import Attempt, Delivery, Event, EventType, Subscription, plain
@@ -124,6 +124,6 @@ class TestOldEvents:
         monkeypatch.setattr(retention, "ROWS", 2)
         for _ in range(5):
             self.old(acme, 31)
-        monkeypatch.setattr(retention, "BATCHES", 2)
+        monkeypatch.setattr(batches, "BATCHES", 2)
         assert retention.remove_old() == 4, "the next run goes on"
         assert retention.remove_old() == 1

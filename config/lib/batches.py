@@ -1,0 +1,41 @@
+"""Work on many rows in small transactions: none locks for long, and none is so long that it never ends."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+ROWS = 1000
+BATCHES = 2000  # of one run; the next one goes on
+
+
+def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:
+    """Run `step`, each time in a transaction of its own, until there is no more to do; return how many rows it did.
+
+    It takes how many rows it may do, and returns how many it did.
+    """
+    total = 0
+    for _ in range(BATCHES):
+        with transaction.atomic():
+            done = step(rows)
+        total += done
+        if done < rows:
+            break
+    return total
+
+
+def delete(old: QuerySet[Any]) -> int:
+    """Delete the rows; return how many there were."""
+    return repeat(lambda rows: _step(old, rows, lambda found: found.delete()))
+
+
+def update(old: QuerySet[Any], **values: Any) -> int:
+    """Update the rows, which then no longer are among `old`; return how many there were."""
+    return repeat(lambda rows: _step(old, rows, lambda found: found.update(**values)))
+
+
+def _step(old: QuerySet[Any], rows: int, act: Callable[[QuerySet[Any]], object]) -> int:
+    keys = list(old.values_list("pk", flat=True)[:rows])
+    act(old.model._default_manager.filter(pk__in=keys))
+    return len(keys)

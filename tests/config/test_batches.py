@@ -1,0 +1,33 @@
+"""Many rows in small transactions."""
+
+import pytest
+
+from config.lib import batches
+from payments.models import Merchant
+from tests.factories import MerchantFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "BATCHES", 3)
+
+
+def test_go_on_until_nothing_is_left() -> None:
+    left = [3, 3, 1]
+    assert batches.repeat(lambda rows: left.pop(0), rows=3) == 7 and left == []
+
+
+def test_end_after_so_many_and_leave_the_rest_for_the_next_run() -> None:
+    left = [3, 3, 3, 3]
+    assert batches.repeat(lambda rows: left.pop(0), rows=3) == 9 and left == [3]
+
+
+def test_treat_each_row_once() -> None:
+    MerchantFactory.create_batch(5, name="Old")
+    MerchantFactory.create(name="Young")
+    old = Merchant.objects.filter(name="Old")
+    assert batches.update(old, name="Older") == 5 and not old.exists()
+    assert batches.delete(Merchant.objects.filter(name="Older")) == 5
+    assert Merchant.objects.get().name == "Young"
