@@ -18,7 +18,7 @@ from checkout.api import calls
 from checkout.models import Checkout
 from config import merchant_api
 from config.lib import cursor, request_id
-from hosted_page import sandbox_api
+from hosted_page import opt_in, sandbox_api
 from payments import switches
 from payments.provider import ProviderUnreachable
 from payments.seats import ProviderBusy
@@ -97,6 +97,7 @@ CODES: list[tuple[type[Exception], str]] = [
     (subscriptions.SubscriptionNotFound, "subscription_not_found"),
     (sandbox_api.CardDeclined, "card_declined"),
     (sharing.ShareNotOpen, "share_not_open"),
+    (opt_in.TooManyTicks, "rate_limited"),
     (cursor.InvalidCursor, "invalid_cursor"),
     (merchant_api.MissingToken, "missing_token"),
     (merchant_api.InvalidToken, "invalid_token"),

@@ -20,7 +20,8 @@ from webhooks import outbox
 from webhooks.models import EventType
 
 WORDS = gettext_lazy("{merchant} may send me offers by e-mail and text. I can stop any time.")
-MOST_TICKS = 20  # of one order: whoever holds its link could tell the merchant for ever
+MOST_TICKS = 20  # of one link: whoever holds it could tell the merchant for ever
+MOST_DIGITS = 9  # of a version
 MOST_EMAIL = 254
 _check_email = EmailValidator()
 
@@ -30,7 +31,7 @@ class InvalidEmail(Exception):
 
 
 class TooManyTicks(Exception):
-    """Enough has been told of this order."""
+    """Enough has been told of this order, or this share of it."""
 
 
 def wording(merchant: Merchant) -> OptInText:
@@ -82,8 +83,8 @@ def _next_version(merchant: Merchant) -> int:
 
 def shown(merchant: Merchant, version: str) -> OptInText:
     """Return the words that a page has shown, by the version that it sends back."""
-    texts = OptInText.objects.filter(merchant=merchant, version=int(version) if version.isdecimal() else 0)
-    return texts.first() or wording(merchant)
+    number = int(version) if version.isdecimal() and len(version) <= MOST_DIGITS else 0
+    return OptInText.objects.filter(merchant=merchant, version=number).first() or wording(merchant)
 
 
 def parse_email(text: str) -> str:
@@ -110,14 +111,15 @@ def tick(
         return None
     with transaction.atomic(durable=True):
         now = clock.now()
-        if OptIn.objects.filter(checkout_uuid=checkout.pk).count() >= MOST_TICKS:
+        share_uuid = visit.share.pk if visit.share else None
+        if OptIn.objects.filter(checkout_uuid=checkout.pk, share_uuid=share_uuid).count() >= MOST_TICKS:
             raise TooManyTicks
         known_as = _known_as(checkout.merchant, person, email)
         OptIn.objects.create(
             text=text,
             person=known_as,
             checkout_uuid=checkout.pk,
-            share_uuid=visit.share.pk if visit.share else None,
+            share_uuid=share_uuid,
             email=email,
             email_digest=_digest(email),
             placement=placement,
@@ -129,7 +131,7 @@ def tick(
             "order": {
                 "merchant_order_id": checkout.merchant_order_id,
                 "checkout_uuid": str(checkout.pk),
-                "payment_request_uuid": str(visit.share.pk) if visit.share else None,
+                "payment_request_uuid": str(share_uuid) if share_uuid else None,
             },
             "customer": {
                 "name": (person.name or None) if person else None,

@@ -38,6 +38,10 @@ def tell(visit: Visit, customer_uuid: UUID | None, now: datetime) -> Truth | Non
             return Truth("paused", _("Nothing to pay now"), [words.format(shop=shop)], live=True)
         case ShareStatus.PAYING:
             return _paying(visit, is_mate, now)
+        case ShareStatus.PAID | ShareStatus.REIMBURSED if visit.checkout.status == Status.REFUNDING:
+            words = _("{shop} is giving the whole order back. Your {amount} goes back to {card}.")
+            words = words.format(shop=shop, amount=_amount(visit), card=_card(share, is_mate))
+            return Truth("refunding", _("Your money is going back"), [words], place="shop", live=True)
         case ShareStatus.PAID | ShareStatus.REIMBURSED:
             return _paid(visit, share, is_mate)
         case ShareStatus.REFUNDED:

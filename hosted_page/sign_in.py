@@ -1,7 +1,7 @@
 """Signing in by phone: a code for one number, one checkout or share and one browser (INTERFACE.md 8)."""
 
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,7 +25,7 @@ log = structlog.get_logger("hosted_page.sign_in")
 
 CODE_LIFE = timedelta(minutes=10)
 MOST_TRIES = 5
-CODES_PER_SUBJECT = 5
+CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
 
 
 class InvalidPhone(Exception):
@@ -93,8 +93,7 @@ def send_code(visit: Visit, phone: str, browser: str, address: str) -> Sent:
     with transaction.atomic():
         Checkout.objects.select_for_update(of=("self",)).get(pk=visit.checkout.pk)
         now = clock.now()
-        if SignInCode.objects.filter(subject=visit.subject).count() >= CODES_PER_SUBJECT:
-            raise TooManyTexts(_("We have sent all the codes we can for this link. Ask for a new one."))
+        _check_subject(visit, phone, now)
         counted = texts.count(
             Text.Kind.CODE,
             phone,
@@ -124,6 +123,18 @@ def send_code(visit: Visit, phone: str, browser: str, address: str) -> Sent:
         log.warning("code not sent", text=str(counted.pk), error=type(error).__name__)
         raise NotSent(_("The text could not be sent. Ask for a new code in half a minute.")) from None
     return Sent(code, plain if sender.shows_codes else "")
+
+
+def _check_subject(visit: Visit, phone: str, now: datetime) -> None:
+    """Raise TooManyTexts when enough codes have been asked for. Nobody uses up what the lead needs to come back."""
+    recent = SignInCode.objects.filter(subject=visit.subject, created_at__gt=now - CODES_WITHIN)
+    if visit.is_of_lead_alone:
+        recent = recent.filter(phone=phone)
+    if recent.count() < CODES_PER_SUBJECT:
+        return
+    if visit.share is None and visit.is_payable:
+        raise TooManyTexts(_("We have sent all the codes we can for this link. Ask for a new one."))
+    raise TooManyTexts(_("We have sent all the codes we can for today. Try again tomorrow."))
 
 
 def waiting(subject: UUID, browser: str) -> SignInCode | None:

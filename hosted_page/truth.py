@@ -203,13 +203,19 @@ def _voided(checkout: Checkout, is_lead: bool) -> Truth:
 
 
 def _refund(checkout: Checkout, is_lead: bool) -> Truth:
-    amount, card, shop = _amount(checkout), _card(checkout, is_lead), checkout.merchant.name
-    if checkout.status == Status.REFUNDING:
+    if checkout.has_mates:  # the lead's card has not borne all of it
+        going = _("{shop} is giving back {amount}: to each card what was paid with it.")
+        gone = _(
+            "{shop} gave back {amount}: to each card what was paid with it. Your bank may take a few days to show it."
+        )
+    else:
         going = _("{shop} is giving back {amount}. It goes to {card}.")
-        words = [going.format(shop=shop, amount=amount, card=card)]
+        gone = _("{shop} gave back {amount}. It went to {card}; your bank may take a few days to show it.")
+    facts = {"shop": checkout.merchant.name, "amount": _amount(checkout), "card": _card(checkout, is_lead)}
+    if checkout.status == Status.REFUNDING:
+        words = [going.format(**facts)]
         return Truth("refunding", _("Your money is going back"), words, place="shop", live=True)
-    gone = _("{shop} gave back {amount}. It went to {card}; your bank may take a few days to show it.")
-    words = [gone.format(shop=shop, amount=amount, card=card)]
+    words = [gone.format(**facts)]
     return Truth("refunded", _("Refunded"), words, place="card")
 
 

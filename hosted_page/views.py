@@ -199,15 +199,24 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:
     }
 
 
+def _signed_out(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """What was sent is not done: whoever it was is not signed in here, or no longer."""
+    link = {"href": visit.address(), "label": _("Go to your order")}
+    if visit.is_of_lead_alone:
+        link = {"href": f"{visit.address()}&{steps.SIGN_IN}=1", "label": _("Sign in again")}
+    words = [_("Nothing was saved. Your order is as it was.")]
+    context = {"heading": _("You are signed out"), "paragraphs": words, "link": link}
+    return pages.show(request, visit, "message", context, status=403, may_cancel=False)
+
+
 @require_POST
 def opt_in(request: HttpRequest) -> HttpResponse:
     """Take the lead's tick of the merchant's box."""
     visit = pages.visit_of(request)
-    if (
-        visit.checkout.captured_at is None
-        or payer.customer_of(request, visit.subject) != visit.checkout.lead_id
-    ):
+    if visit.checkout.captured_at is None:
         return visit.go()
+    if not _is_lead(request, visit):
+        return _signed_out(request, visit)
     wrong = box.take(request, visit)
     return _page(request, visit, wrong) if wrong else visit.go_with(box.SAVED)
 
@@ -216,7 +225,9 @@ def opt_in(request: HttpRequest) -> HttpResponse:
 def cancel_share(request: HttpRequest) -> HttpResponse:
     """The lead keeps a share that nobody has paid yet."""
     visit = pages.visit_of(request)
-    share = _share_of_lead(request, visit)
+    if not _is_lead(request, visit):
+        return _signed_out(request, visit)
+    share = _named_share(request, visit)
     if share is not None:
         with contextlib.suppress(ShareNotOpen):  # the page tells what is true
             sharing.cancel(share.pk)
@@ -227,7 +238,9 @@ def cancel_share(request: HttpRequest) -> HttpResponse:
 def text_share(request: HttpRequest) -> HttpResponse:
     """The lead has a share's link texted to a mate, or has them reminded."""
     visit = pages.visit_of(request)
-    share = _share_of_lead(request, visit)
+    if not _is_lead(request, visit):
+        return _signed_out(request, visit)
+    share = _named_share(request, visit)
     if share is None:
         return visit.go()
     typed = request.POST.get("phone", "")[:40]
@@ -245,10 +258,13 @@ def text_share(request: HttpRequest) -> HttpResponse:
     return _page(request, visit, not_texted=links.Wrong(str(share.pk), typed, error))
 
 
-def _share_of_lead(request: HttpRequest, visit: Visit) -> PaymentRequest | None:
+def _is_lead(request: HttpRequest, visit: Visit) -> bool:
+    lead = visit.checkout.lead_id
+    return lead is not None and payer.customer_of(request, visit.subject) == lead
+
+
+def _named_share(request: HttpRequest, visit: Visit) -> PaymentRequest | None:
     """Return the share that a form of the lead's page names."""
-    if not visit.checkout.lead_id or payer.customer_of(request, visit.subject) != visit.checkout.lead_id:
-        return None
     shares = {str(share.pk): share for share in visit.checkout.payment_requests.all()}
     return shares.get(request.POST.get("share", ""))
 

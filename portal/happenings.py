@@ -16,6 +16,7 @@ from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Operation, Posting
 from portal.actors import Names
+from webhooks.delivery import in_words
 from webhooks.models import Attempt
 
 VERBS = {"capture": "called capture", "cancel": "called cancel", "refund": "called refund"}
@@ -144,7 +145,9 @@ def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
         outcome = f"{answer}{took}" if is_done else "under way"
         excerpt = attempt.response_excerpt.strip()[:80] if attempt.is_delivered is False else ""
         said = f"Your endpoint answered “{excerpt}”." if excerpt else ""
-        reason = "" if attempt.http_status or not attempt.error_message else f"{attempt.error_message}."
+        reason = (
+            "" if attempt.http_status or not attempt.error_message else f"{in_words(attempt.error_message)}."
+        )
         yield Entry(
             at=attempt.started_at,
             kind="attempt",
@@ -158,7 +161,7 @@ def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
                 "event_type": attempt.event_type,
                 "attempt": attempt.number,
                 "http_status": attempt.http_status,
-                "error": attempt.error_message,
+                "error": in_words(attempt.error_message),
                 "duration_ms": attempt.duration_ms,
             },
         )

@@ -13,6 +13,7 @@ from payments.models import Merchant
 from portal import pills
 from portal.pills import Pill
 from webhooks import headers, retries
+from webhooks.delivery import in_words
 from webhooks.models import PERSONAL, Attempt, Delivery, EventType
 
 WINDOW = "We try 4 times within the two minutes of the hold."
@@ -121,7 +122,7 @@ def _sentence(delivery: Delivery, attempt: Attempt | None) -> str:
     what = (
         f"Your endpoint answered {attempt.http_status}."
         if attempt.http_status
-        else f"No answer: {attempt.error_message}."
+        else f"No answer: {in_words(attempt.error_message)}."
     )
     if delivery.status == Delivery.Status.PARKED:
         return f"{what} It is not tried again by itself."
@@ -186,7 +187,11 @@ def _headers(delivery: Delivery, attempt: Attempt) -> list[str]:
 def _answer(attempt: Attempt | None) -> str:
     if attempt is None or attempt.is_delivered is None:
         return ""
-    first = f"HTTP {attempt.http_status}" if attempt.http_status else (attempt.error_message or "no answer")
+    first = (
+        f"HTTP {attempt.http_status}"
+        if attempt.http_status
+        else (in_words(attempt.error_message) or "no answer")
+    )
     return f"{first}\n\n{attempt.response_excerpt}".strip()
 
 

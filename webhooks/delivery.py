@@ -26,6 +26,7 @@ PER_HUNG, PER_HUNG_URGENT = 1, 5
 # than 50 in any second.
 BURST, PACE_SECONDS = 10, 0.025
 WORKER_LOST = "worker_lost"
+LOST_IN_WORDS = "our sender was cut off; the request may have arrived"
 SWEEP_ROWS = 500
 CLAIMING = 0x636C61696D  # the advisory lock of whoever claims: "claim"
 
@@ -146,6 +147,11 @@ def _cursor() -> Iterator[Any]:
     with connection.cursor() as cursor:
         cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
         yield cursor
+
+
+def in_words(error_message: str | None) -> str | None:
+    """Return an attempt's error as people read it (INTERFACE 6)."""
+    return LOST_IN_WORDS if error_message == WORKER_LOST else error_message
 
 
 def close_lost() -> int:

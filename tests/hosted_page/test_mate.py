@@ -121,6 +121,7 @@ class TestTheLink:
         finn.pay()
         mates.settled(finn.share)
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert "Your £20.00 goes back to your Mastercard ending 4444" in words(finn.get())
         assert mates.settled(finn.share) == "refunded"
         assert "Your money is back" in words(finn.get()) and "Mastercard ending 4444" in words(finn.get())
 
@@ -230,6 +231,35 @@ class TestTheLead:
         assert "6-digit" in words(code_page) and code_page.context["shown_code"] == ""
         assert "/pay/share/" not in words(stranger.get())
 
+    def test_can_come_back_whatever_others_have_asked_for(self, order: Checkout) -> None:
+        stranger = Payer(order)
+        for number in range(sign_in.CODES_PER_SUBJECT + 1):
+            stranger.post("/phone", phone=f"07700 90020{number}")
+        assert (
+            SignInCode.objects.filter(phone__startswith="+4477009002").count()
+            == sign_in.CODES_PER_SUBJECT + 1
+        )
+        later = Payer(order)
+        Text.objects.update(created_at=timezone.now() - texts.GAP)
+        assert later.post("/phone", phone="07700 900123").status_code == 303
+
+    def test_reads_that_each_card_gets_back_what_it_has_paid(
+        self, lea: Payer, finn: Mate, order: Checkout
+    ) -> None:
+        finn.pay()
+        assert mates.settled(finn.share) == "reimbursed"
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert "is giving back £90.00: to each card what was paid with it." in words(lea.get())
+        assert mates.settled(finn.share) == "refunded"
+        assert "gave back £90.00: to each card what was paid with it." in words(lea.get())
+
+    def test_is_told_what_is_not_done_without_a_sign_in(self, lea: Payer, finn: Mate) -> None:
+        lea.client.cookies.clear()
+        answer = lea.post("/cancel-share", share=str(finn.share.pk))
+        assert answer.status_code == 403 and "Nothing was saved." in words(answer)
+        assert "Sign in again" in words(answer)
+        assert finn.status() == "open"
+
     def test_sees_no_links_before_the_capture(self, lea: Payer) -> None:
         page = words(lea.get())
         assert "Starts when confirmed" in page and "/pay/share/" not in page
@@ -263,7 +293,10 @@ class TestSigningIn:
             finn.post("/phone", phone=FINN)
             Text.objects.update(created_at=timezone.now() - texts.GAP)
         refused = finn.post("/resend")
-        assert refused.status_code == 422 and "all the codes we can" in words(refused)
+        assert refused.status_code == 422 and "all the codes we can for today" in words(refused)
+        SignInCode.objects.update(created_at=timezone.now() - sign_in.CODES_WITHIN)
+        Text.objects.update(created_at=timezone.now() - sign_in.CODES_WITHIN)
+        assert finn.post("/phone", phone=FINN).status_code == 303
 
     def test_asks_again_for_what_is_no_number(self, finn: Mate) -> None:
         refused = finn.post("/phone", phone="12")

@@ -175,7 +175,8 @@ class TestTheLead:
     def test_is_nobody_who_only_has_the_link(self, lea: Payer) -> None:
         stranger = Payer(lea.checkout)
         assert "Hear from" not in words(stranger.get())
-        assert stranger.post("/opt-in", **TICKED).status_code == 303 and told() == []
+        answer = stranger.post("/opt-in", **TICKED)
+        assert answer.status_code == 403 and "Nothing was saved." in words(answer) and told() == []
 
     def test_is_not_asked_where_the_shop_does_not(self, lea: Payer, shop: Merchant) -> None:
         shop.opt_in_enabled = False
@@ -187,6 +188,11 @@ class TestTheLead:
         for _ in range(opt_in.MOST_TICKS):
             assert lea.post("/opt-in", **TICKED).status_code == 303
         assert lea.post("/opt-in", **TICKED).status_code == 422 and len(told()) == opt_in.MOST_TICKS
+
+    def test_of_a_version_that_never_was_agrees_to_the_words_of_now(self, lea: Payer) -> None:
+        for version in ("", "x", "7", "9" * 5000, "²"):
+            assert lea.post("/opt-in", **{**TICKED, "version": version}).status_code == 303
+        assert {data["opt_in"]["text_version"] for data in told()} == {1}
 
 
 class TestAFriend:
@@ -261,6 +267,14 @@ class TestTheHelper:
         leads, friends = told()
         assert (leads["subject"], leads["opt_in"]["placement"]) == ("lead", "success_page")
         assert (friends["subject"], friends["opt_in"]["placement"]) == ("friend", "email_link")
+
+    def test_has_an_end_for_each_link(self, lea: Payer, finn: Mate, api: Api) -> None:
+        for _ in range(opt_in.MOST_TICKS):
+            assert self.post(api, lea.checkout, email="lea@example.com").status_code == 200
+        refused = self.post(api, lea.checkout, email="lea@example.com")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limited")
+        answer = self.post(api, lea.checkout, email="finn@example.com", subject="friend")
+        assert answer.status_code == 200, "Finn's link has its own"
 
     def test_answers_null_where_it_is_off(self, api: Api, unpaid: Checkout) -> None:
         assert self.post(api, unpaid, email="lea@example.com").json() == {"data": {"event_id": None}}

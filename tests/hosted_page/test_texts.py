@@ -112,7 +112,8 @@ class TestAnInvitation:
         other = Payer(lea.checkout)
         if who == "a mate":
             other.client.post(f"/pay/share/{finns.token}/phone", {"phone": FINN})
-        assert ask(other, finns).status_code == 303
+        answer = ask(other, finns)
+        assert answer.status_code == 403 and "You are signed out" in answer.content.decode()
         assert not Text.objects.filter(kind="invitation").exists()
 
     def test_of_another_order_is_not_hers(self, lea: Payer, acme: Any) -> None:

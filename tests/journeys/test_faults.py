@@ -9,6 +9,7 @@ from tests.journeys.deployment import Deployment
 from tests.journeys.merchant import Json, Merchant, unix
 from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
+from webhooks import delivery
 
 pytestmark = pytest.mark.journey
 
@@ -159,7 +160,7 @@ class TestWorkerKilled:
         log = subscribed.log_of(cut_off.event_id, length=2)
         assert [(entry["attempt_number"], entry["error_message"]) for entry in log] == [
             (2, None),
-            (1, "worker_lost"),
+            (1, delivery.LOST_IN_WORDS),
         ]
         assert subscribed.capture(checkout_uuid)["status"] == "captured"
 

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from config.lib import clock, cursor
 from payments.cause import caller_of
 from payments.models import Merchant
-from webhooks import subscriptions
+from webhooks import delivery, subscriptions
 from webhooks.api import serializers
 from webhooks.models import Attempt, Subscription
 from webhooks.targets import TargetRefused
@@ -141,7 +141,7 @@ def _entry(attempt: Any) -> dict[str, Any]:
         "event_type": attempt.event_type,
         "attempt_number": attempt.number,
         "http_status": attempt.http_status,
-        "error_message": attempt.error_message,
+        "error_message": delivery.in_words(attempt.error_message),
         "duration_ms": attempt.duration_ms,
         "attempted_at": clock.iso(attempt.started_at),
         "status": "delivered" if attempt.is_delivered else "failed",
