@@ -1,187 +1,186 @@
-"""Connections to receivers, and what their bytes may do to us there: the parts below transport.py.
+"""One connection to a receiver, and what its bytes may do to us there.
 
-aiohttp makes, keeps and reads them. It loses an answer's status when nonsense follows its headers in one packet,
-reads interim answers without an end, and takes bytes that lie on a kept connection for the next answer: a
-connection of ours does not. Its session takes more work for a request than all the rest, so that requests are
-written here.
+llhttp parses the answers. What counts of them, and how long a connection lives, is decided here.
 """
 
 import asyncio
-import functools
-import re
 import time
 from collections.abc import Callable
-from http import HTTPStatus
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, cast
 
-import aiohttp
-import yarl
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.connector import Connection as Acquired
-from aiohttp.http import RawResponseMessage
-from aiohttp.streams import StreamReader
+import httptools
 
 HEAD_BYTES = 32 * 1024  # interim answers, status line and headers together
-BODY_BYTES = 64 * 1024  # on the wire: chunk sizes and trailers too
+BODY_BYTES = 64 * 1024  # on the wire, besides what comes with the head: chunk sizes and trailers too
+EXCERPT_BYTES = 16 * 1024  # of a body, what is collected
 STALE_SECONDS = 1.0
-KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0  # from its beginning, and without a request
-READ_BYTES = 8 * 1024  # of a body, before its sender is held up
-URLS = 1024  # that we know how to connect to without parsing them again
-BLANK_LINE = re.compile(rb"[^\r\n]\r?\n\r?\n")
-LONGEST_OVERLAP = 4  # of a blank line that comes in two packets
+KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0  # from its beginning (INTERFACE 6: 60 s), and without a request
+CLOSED = "the connection was closed before an answer"
 
 
-class HeadTooLong(aiohttp.ClientError):
-    """32 KiB came, and no complete headers of a final answer."""
+class NoAnswer(Exception):
+    """There is no answer; its text says why, in words that never name an address."""
 
 
-class KeptConnectionLost(aiohttp.ServerDisconnectedError):
+class KeptConnectionLost(NoAnswer):
     """A kept connection ended as soon as it was used again, without a byte: that is no receiver's answer."""
 
 
-class Connection(ResponseHandler):
-    """Reads one answer a request: once its headers are complete they count, whatever bytes come after them."""
+class Target(NamedTuple):
+    """Where a connection leads; one that is kept serves all URLs with the same target."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop)
+    host: str
+    port: int
+    is_tls: bool
+
+
+class Connection(asyncio.Protocol):
+    """Writes a request, reads one answer to it, and may then be kept for the next.
+
+    Once the head of the final answer is complete it counts, whatever bytes come after it.
+    """
+
+    def __init__(self, target: Target, on_lost: Callable[["Connection"], None]) -> None:
+        self.target = target
+        self.status = 0  # of the final answer; 0 until its head is complete
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpResponseParser(self)
+        # Lines may end in LF alone, and nothing else is excused: lenient headers would hold NUL, too.
+        self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True)
+        self._wire: asyncio.Transport
+        self._waiter: asyncio.Future[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._rings_at = self._due = 0.0
         self._made_at = time.monotonic()
-        self._requests = 0
         self._asked_at = 0.0
+        self._was_kept = False
+        self._body = bytearray()
         self._bytes_left = 0
-        self._awaits_head = False
-        self._overlap = b""
+        self._is_ended = True  # nothing more is expected: no request yet, or all of its answer
+        self._is_clean = False  # it may take another request, as far as the answer goes
 
-    def is_connected(self) -> bool:
-        """Whether it may take another request: also not when it is 60 s old (INTERFACE.md 6)."""
-        return super().is_connected() and time.monotonic() - self._made_at < KEPT_SECONDS
+    async def ask(self, request: bytes, due: float) -> None:
+        """Write a whole request, wait for the head of the final answer, until `due` at the latest.
 
-    def set_response_params(self, **params: Any) -> None:
-        """A request is about to be sent."""
-        self._requests += 1
+        Raises NoAnswer and TimeoutError; the connection is closed then.
+        """
+        if self._wire.is_closing():
+            raise NoAnswer(CLOSED)
+        self.status, self._body, self._bytes_left = 0, bytearray(), HEAD_BYTES
+        self._is_ended = self._is_clean = False
         self._asked_at = time.monotonic()
-        self._bytes_left, self._awaits_head, self._overlap = HEAD_BYTES, True, b""
-        super().set_response_params(**params)
+        self._wire.write(request)
+        await self._wait(due)
+
+    async def read(self, due: float) -> bytes:
+        """The beginning of the body, as far as it has come at `due`; what is cut or broken ends there."""
+        if not self._is_ended:
+            await self._wait(due)
+        return bytes(self._body)
+
+    def keep(self) -> bool:
+        """Whether it takes another request, soon: it watches over itself until then. If not, it is closed."""
+        now = time.monotonic()
+        due = min(now + IDLE_SECONDS, self._made_at + KEPT_SECONDS)
+        # Not while a part of the request is on its way: it would be in the way of the next one.
+        if self._is_clean and due > now and not self._wire.get_write_buffer_size():
+            self._was_kept = True
+            self._watch(due)
+            return True
+        self.abort()
+        return False
+
+    def is_fresh(self) -> bool:
+        """Whether it can be used again, after it was kept."""
+        return time.monotonic() < self._due and not self._wire.is_closing()
+
+    def abort(self) -> None:
+        """Close it at once, whatever it is doing."""
+        self._fail(NoAnswer(CLOSED))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._wire = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        if data and self._is_idle():
-            self._abort()  # nobody asked: never to be taken for the next answer
+        if self._is_ended:
+            self.abort()  # nobody asked: never to be taken for the next answer
             return
-        while True:
-            # The parser gets headers alone: it would forget them over an error in what follows.
-            end = self._end_of_head(data) if self._awaits_head else len(data)
-            self._bytes_left -= end
-            super().data_received(data[:end])
-            data = data[end:]
-            if self._exception is not None or self._bytes_left < 0:
-                self._cut_short()
-                return
-            if not data:
-                return
-
-    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        """The parser has read a head: of an interim answer, of the answer, or of one too many."""
-        if not self._awaits_head:
-            self._abort()
-            return
-        if data[0].code >= HTTPStatus.OK:
-            self._awaits_head, self._bytes_left = False, BODY_BYTES
-        super().feed_data(data, size)
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        if self._is_stale():
-            self.set_exception(KeptConnectionLost())
-        self._end_body()
-        super().connection_lost(exc)
-
-    def _is_idle(self) -> bool:
-        return not self._awaits_head and (self._payload is None or self._payload.is_eof())
-
-    def _is_stale(self) -> bool:
-        is_untouched = self._awaits_head and self._bytes_left == HEAD_BYTES
-        return self._requests > 1 and is_untouched and time.monotonic() - self._asked_at < STALE_SECONDS
-
-    def _end_of_head(self, data: bytes) -> int:
-        """Where the next head ends in `data`; all of it when there is no blank line yet."""
-        seen = self._overlap + data
-        blank_line = BLANK_LINE.search(seen)
-        if blank_line is None:
-            self._overlap = seen[-LONGEST_OVERLAP:]
-            return len(data)
-        end = blank_line.end() - len(self._overlap)
-        self._overlap = b""
-        return end
-
-    def _cut_short(self) -> None:
-        if self._exception is None and self._awaits_head:
-            self.set_exception(HeadTooLong())
-        self._end_body()
-        self._abort()
-
-    def _end_body(self) -> None:
-        """A body that is cut or broken is what came of it."""
-        self.force_close()
-        payload, self._payload = self._payload, None
-        if payload is not None and not payload.is_eof():
-            payload.feed_eof()
-
-    def _abort(self) -> None:
-        self.force_close()
-        if self.transport is not None:
-            self.transport.abort()
-
-
-class Reply(NamedTuple):
-    """The head of a final answer, and its body as far as it has come."""
-
-    status: int
-    content: StreamReader
-    acquired: Acquired
-
-    def end(self) -> None:
-        """Keep the connection for the next request; one on which something is still on its way is closed."""
-        wire = self.acquired.transport
-        if wire is not None and wire.get_write_buffer_size():
-            self.acquired.close()
-        self.acquired.release()
-
-
-class Pool(aiohttp.TCPConnector):
-    """Makes connections of the kind above, and keeps them from one request to the next."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(use_dns_cache=False, limit=0, keepalive_timeout=IDLE_SECONDS, **options)
-        connection: Callable[..., ResponseHandler] = Connection
-        self._factory = functools.partial(connection, loop=self._loop)
-        self._target = functools.lru_cache(maxsize=URLS)(self._parsed)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def ask(self, url: str, request: bytes) -> Reply:
-        """Write a whole request, wait for the head of the final answer. Whoever gets a Reply has to end it.
-
-        Raises aiohttp's ClientError, its HttpProcessingError for what is no HTTP, and the two errors above.
-        """
-        acquired = await self.connect(self._target(url), [], aiohttp.ClientTimeout(total=None))
         try:
-            status, content = await _exchange(acquired, request)
+            while data and self._bytes_left:
+                part, data = data[: self._bytes_left], data[self._bytes_left :]
+                self._bytes_left -= len(part)
+                self._parser.feed_data(part)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._fail(NoAnswer("the answer was not valid HTTP"))
+            return
+        if data:
+            self._fail(NoAnswer("the answer's headers are too long"))  # or its body is, and that is no error
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        is_untouched = not self._is_ended and self._bytes_left == HEAD_BYTES
+        is_stale = self._was_kept and is_untouched and time.monotonic() - self._asked_at < STALE_SECONDS
+        self._fail(KeptConnectionLost() if is_stale else NoAnswer(CLOSED))
+        if self._alarm is not None:
+            self._alarm.cancel()
+        del self._parser  # and with it the circle of its callbacks
+        self._on_lost(self)
+
+    def on_message_begin(self) -> None:
+        if self._is_ended:
+            self._is_clean = False  # something follows the answer
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if not self._is_ended and (status >= 200 or status == 101):
+            self.status, self._bytes_left = status, BODY_BYTES
+            self._wake()
+
+    def on_body(self, body: bytes) -> None:
+        if self.status and not self._is_ended:
+            self._body += body[: EXCERPT_BYTES - len(self._body)]
+
+    def on_message_complete(self) -> None:
+        if self.status and not self._is_ended:
+            self._is_ended = True
+            self._is_clean = self._parser.should_keep_alive()
+            self._wake()
+
+    async def _wait(self, due: float) -> None:
+        self._waiter = self._loop.create_future()
+        self._watch(due)
+        try:
+            await self._waiter
         except BaseException:
-            acquired.close()
+            self.abort()
             raise
-        return Reply(status, content, acquired)
 
-    def _parsed(self, url: str) -> aiohttp.ClientRequest:
-        return aiohttp.ClientRequest("POST", yarl.URL(url, encoded=True), loop=self._loop)
+    def _wake(self, error: Exception | None = None) -> None:
+        if self._waiter is None or self._waiter.done():
+            return
+        if error is not None:
+            self._waiter.set_exception(error)
+        else:
+            self._waiter.set_result(None)
 
+    def _fail(self, error: Exception) -> None:
+        """No more is read: what has come of the answer counts, and without its head there is the error."""
+        self._is_ended, self._is_clean = True, False
+        self._wire.abort()
+        self._wake(None if self.status else error)
 
-async def _exchange(acquired: Acquired, request: bytes) -> tuple[int, StreamReader]:
-    protocol, wire = acquired.protocol, acquired.transport
-    if protocol is None:
-        raise aiohttp.ServerDisconnectedError
-    protocol.set_response_params(read_until_eof=True, auto_decompress=False, read_bufsize=READ_BYTES)
-    if wire is not None and not wire.is_closing():  # else reading tells why
-        wire.write(request)
-    while True:
-        head, content = await protocol.read()
-        if head.code >= HTTPStatus.OK or head.code == HTTPStatus.SWITCHING_PROTOCOLS:
-            return head.code, content
+    def _watch(self, due: float) -> None:
+        """Be closed at `due`. One alarm lasts for many requests: it is set anew when it would ring too late."""
+        self._due = due
+        if self._alarm is None or due < self._rings_at:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._rings_at = due
+            self._alarm = self._loop.call_later(max(0.0, due - time.monotonic()), self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if time.monotonic() < self._due:
+            self._watch(self._due)
+        else:
+            self._fail(TimeoutError())

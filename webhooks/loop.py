@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import connection
 
 from config.lib import failpoint
-from webhooks import connections, delivery, headers, targets, transport
+from webhooks import delivery, headers, pools, targets, transport
 from webhooks.models import plain
 
 log = structlog.get_logger("webhooks.loop")
@@ -51,7 +51,7 @@ class Sender:
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop
         self._woken: asyncio.Event
-        self._pool: connections.Pool
+        self._pool: pools.Pool
         self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
         self._swept_at = self._claimed_at = 0.0
         self._is_stopping = self._is_settling = False

@@ -84,7 +84,7 @@ class TargetRefused(ValueError):
 
 
 class AddressRefused(OSError):
-    """An address that no connection may be made to; to aiohttp, a failed connection."""
+    """An address that no connection may be made to; to the library that connects, a failure as any other."""
 
 
 def is_public(address: str) -> bool:

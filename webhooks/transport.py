@@ -1,7 +1,6 @@
 """One POST to a merchant's endpoint: 15 s in all, only to an address that may be reached (INTERFACE 6)."""
 
 import asyncio
-import contextlib
 import functools
 import socket
 import ssl
@@ -10,38 +9,16 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import aiohttp
 import uvloop
 import yarl
 from aiohttp.abc import AbstractResolver
-from aiohttp.http import HttpProcessingError
 
-from webhooks import connections, retries, targets
+from webhooks import connections, pools, retries, targets
 
 DEADLINE_SECONDS = 15.0
 BODY_SECONDS = 2.0
-BODY_BYTES = 16 * 1024
 EXCERPT_BYTES = 1024
 Returned = TypeVar("Returned")
-
-CERTIFICATE_TROUBLE = {
-    9: "TLS: the certificate is not valid yet",
-    10: "TLS: the certificate has expired",
-    62: "TLS: the certificate is for another host",
-    64: "TLS: the certificate is for another host",
-}
-
-# The first type that fits names the failure.
-Kinds = type[BaseException] | tuple[type[BaseException], ...]
-FAILURES: tuple[tuple[Kinds, str], ...] = (
-    (aiohttp.ClientConnectorDNSError, "the host name could not be resolved"),
-    (aiohttp.ClientConnectorSSLError, "TLS: the handshake failed"),
-    (aiohttp.ClientConnectorError, "could not connect"),
-    (aiohttp.ClientConnectionError, "the connection was closed before an answer"),
-    (connections.HeadTooLong, "the answer's headers are too long"),
-    (aiohttp.InvalidURL, "the URL is not valid"),
-    ((aiohttp.ClientError, HttpProcessingError), "the answer was not valid HTTP"),
-)
 
 
 @dataclass(frozen=True)
@@ -72,7 +49,7 @@ def tls_context() -> ssl.SSLContext:
 
 def open_pool(
     *, allow_loopback: bool, tls: ssl.SSLContext | None = None, names: AbstractResolver | None = None
-) -> connections.Pool:
+) -> pools.Pool:
     """Connections to allowed addresses only, kept for 60 s at most. It reads no environment and keeps no cookies."""
 
     def guarded_socket(address: tuple[Any, ...]) -> socket.socket:
@@ -81,15 +58,15 @@ def open_pool(
         targets.check_resolved([endpoint[0]], allow_loopback=allow_loopback)
         return socket.socket(family, kind, protocol)
 
-    return connections.Pool(
-        ssl=tls or tls_context(),
+    return pools.Pool(
+        tls=tls or tls_context(),
         resolver=targets.GuardedResolver(allow_loopback=allow_loopback, names=names),
         socket_factory=guarded_socket,
     )
 
 
 async def post(
-    pool: connections.Pool,
+    pool: pools.Pool,
     url: str,
     headers: Mapping[str, str],
     body: bytes,
@@ -101,15 +78,18 @@ async def post(
     The verdict is fixed once status and headers are complete; the body gets 2 s at most and changes nothing.
     """
     started = time.monotonic()
+    due = started + deadline_seconds
     try:
-        async with asyncio.timeout(deadline_seconds):
-            reply = await _ask(pool, url, request(url, headers, body))
+        connection = await pool.ask(url, request(url, headers, body), due)
     except Exception as failure:
         return Answer(None, describe(failure, deadline_seconds), "", _milliseconds_since(started))
-    left = deadline_seconds - (time.monotonic() - started)
-    excerpt = await _read_excerpt(reply, min(left, BODY_SECONDS))
-    error = None if retries.is_delivered(reply.status) else f"HTTP {reply.status}"
-    return Answer(reply.status, error, excerpt, _milliseconds_since(started))
+    try:
+        answered = await connection.read(min(due, time.monotonic() + BODY_SECONDS))
+    finally:
+        pool.release(connection)
+    status = connection.status
+    error = None if retries.is_delivered(status) else f"HTTP {status}"
+    return Answer(status, error, _safe_text(answered[:EXCERPT_BYTES]), _milliseconds_since(started))
 
 
 def request(url: str, headers: Mapping[str, str], body: bytes) -> bytes:
@@ -137,48 +117,9 @@ def describe(failure: BaseException, deadline_seconds: float) -> str:
     """Why there was no answer, in words that never name an address."""
     if isinstance(failure, TimeoutError):
         return f"timeout after {deadline_seconds:.2g} s"
-    if isinstance(failure, aiohttp.ClientConnectorCertificateError):
-        code = getattr(failure.certificate_error, "verify_code", None)
-        return CERTIFICATE_TROUBLE.get(code or 0, "TLS: the certificate is not trusted")
-    if isinstance(failure, aiohttp.ClientConnectorError):
-        if isinstance(failure.os_error, targets.AddressRefused):
-            return "address not allowed"
-        if isinstance(failure.os_error, ConnectionResetError):  # after TCP's own beginning, that is
-            return "TLS: the handshake failed"
-    return next(
-        (words for kind, words in FAILURES if isinstance(failure, kind)), "the request could not be sent"
-    )
-
-
-async def _ask(pool: connections.Pool, url: str, request: bytes) -> connections.Reply:
-    while True:
-        # A receiver may close a kept connection at the very moment we use it: that is not its answer.
-        # Each turn uses one kept connection up, so this ends on a new one.
-        with contextlib.suppress(connections.KeptConnectionLost):
-            return await pool.ask(url, request)
-
-
-async def _read_excerpt(reply: connections.Reply, seconds: float) -> str:
-    body = b""
-    try:
-        # The verdict stands: a slow, cut or broken body is the receiver's own business.
-        with contextlib.suppress(Exception):
-            if reply.content.is_eof():  # no clock to start for what is here already
-                body = reply.content.read_nowait(BODY_BYTES)
-            else:
-                body = await _read_body(reply.content, seconds)
-    finally:
-        reply.end()
-    return _safe_text(body[:EXCERPT_BYTES])
-
-
-async def _read_body(content: aiohttp.StreamReader, seconds: float) -> bytes:
-    body = b""
-    with contextlib.suppress(Exception):
-        async with asyncio.timeout(max(seconds, 0)):
-            while len(body) < BODY_BYTES and (chunk := await content.read(BODY_BYTES - len(body))):
-                body += chunk
-    return body
+    if isinstance(failure, targets.AddressRefused):
+        return "address not allowed"
+    return str(failure) if isinstance(failure, connections.NoAnswer) else "the request could not be sent"
 
 
 def _safe_text(body: bytes) -> str:

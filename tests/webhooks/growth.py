@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from webhooks import connections, transport
+from webhooks import pools, transport
 
 AT_ONCE = 10  # as many as one endpoint gets
 FORGET_HIGH_WATER = "5"
@@ -21,7 +21,7 @@ def status(field: str) -> int:
     return int(found[1])
 
 
-async def growth(pool: connections.Pool, url: str) -> int:
+async def growth(pool: pools.Pool, url: str) -> int:
     Path("/proc/self/clear_refs").write_text(FORGET_HIGH_WATER)
     before = status("VmRSS")
     await asyncio.gather(*(transport.post(pool, url, {}, b"{}") for _ in range(AT_ONCE)))

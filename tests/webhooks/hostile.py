@@ -106,10 +106,10 @@ def greedy() -> Iterator[Hostility]:
     for name, packet in heads.items():
         yield Hostility(name, forever(packet), None, TOO_LONG)
     headers = b"".join(b"X-%d: a\r\n" % number for number in range(50_000))
-    yield Hostility("50,000 headers", answering(RECEIVED + headers + b"\r\n"), None, INVALID)
-    yield Hostility("one huge header", forever(b"a" * 65536, after=RECEIVED + b"X: "), None, INVALID)
-    yield Hostility("a header name without an end", forever(b"a" * 65536, after=RECEIVED), None, INVALID)
-    yield Hostility("a reason without an end", forever(b"a" * 65536, after=b"HTTP/1.1 200 "), None, INVALID)
+    yield Hostility("50,000 headers", answering(RECEIVED + headers + b"\r\n"), None, TOO_LONG)
+    yield Hostility("one huge header", forever(b"a" * 65536, after=RECEIVED + b"X: "), None, TOO_LONG)
+    yield Hostility("a header name without an end", forever(b"a" * 65536, after=RECEIVED), None, TOO_LONG)
+    yield Hostility("a reason without an end", forever(b"a" * 65536, after=b"HTTP/1.1 200 "), None, TOO_LONG)
     bodies = {
         "300 MB": forever(b"a" * 65536, after=LONG),
         "300 MB without a length": forever(b"a" * 65536, after=RECEIVED + b"\r\n"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -122,6 +123,8 @@ class TestPoison:
         "packets",
         [
             [OK + SMUGGLED],
+            [OK + SMUGGLED[:20]],
+            [OK + SMUGGLED[:1]],
             [HEAD, THANKS + SMUGGLED],
             [CHUNKED, b"6\r\nthanks\r\n0\r\n\r\n" + SMUGGLED],
             [OK, SMUGGLED],
@@ -135,7 +138,16 @@ class TestPoison:
             [b"HTTP/1.1 200 OK\r\nUpgrade: h2c\r\nContent-Length: 0\r\n\r\n" + SMUGGLED],
         ],
         ids=[
-            *("with the answer", "with the body", "with the last chunk", "later", "thrice", "in part"),
+            *(
+                "with the answer",
+                "a part with the answer",
+                "a byte with the answer",
+                "with the body",
+                "with the last chunk",
+                "later",
+                "thrice",
+                "in part",
+            ),
             *("a blank line", "an interim answer", "with a 204", "after a 204", "nonsense", "upgrade"),
         ],
     )
@@ -155,37 +167,47 @@ class Wire(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
+        self.written = b""
         self.is_aborted = False
 
-    def close(self) -> None:
-        pass
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return self.is_aborted
 
     def abort(self) -> None:
         self.is_aborted = True
 
 
 class Exchange(NamedTuple):
-    """The statuses and the body that were read from packets, and whether the connection was cut then."""
+    """The status and the body that were read from packets, and whether the connection was cut then."""
 
-    statuses: list[int]
+    status: int
     body: bytes
     is_aborted: bool
 
 
 async def read(packets: Sequence[bytes], *, loses: bool = False) -> Exchange:
     """Feeds the packets to a connection, which may be lost in the end, and only then reads it."""
-    connection, wire = connections.Connection(asyncio.get_running_loop()), Wire()
+    lost: list[connections.Connection] = []
+    target = connections.Target("shop.example.com", 443, is_tls=True)
+    connection, wire = connections.Connection(target, lost.append), Wire()
     connection.connection_made(wire)
-    connection.set_response_params(read_bufsize=8192)
+    in_a_minute = time.monotonic() + 60
+    asking = asyncio.create_task(connection.ask(b"POST", in_a_minute))
+    await asyncio.sleep(0)
+    assert wire.written == b"POST"
     for packet in filter(None, packets):
-        if connection.exception() is None:
+        if not wire.is_aborted:
             connection.data_received(packet)
+    is_aborted = wire.is_aborted
     if loses:
         connection.connection_lost(None)
-    messages = [await connection.read() for _ in range(len(connection))]
-    body = messages[-1][1]
-    assert body.is_eof()  # nobody waits for the rest
-    return Exchange([head.code for head, _ in messages], body.read_nowait(), wire.is_aborted)
+    await asking
+    body = await asyncio.wait_for(connection.read(in_a_minute), 1)  # nobody waits for the rest
+    assert lost == [connection] * loses
+    return Exchange(connection.status, body, is_aborted)
 
 
 class TestConnection:
@@ -194,19 +216,19 @@ class TestConnection:
         message = b"HTTP/1.1 100 Go\r\n\r\n" + CHUNKED + tail
         places = [0, *sorted(cuts), len(message)]
         packets = [message[start:end] for start, end in itertools.pairwise(places)]
-        assert transport.run(read(packets)) == ([100, 200], b"", True)
+        assert transport.run(read(packets)) == (200, b"", True)
 
     def test_keeps_what_came_of_a_body_that_is_cut(self) -> None:
         half = HEAD + b"half"
-        assert transport.run(read([half], loses=True)) == ([200], b"half", False)
+        assert transport.run(read([half], loses=True)) == (200, b"half", False)
 
     def test_keeps_what_came_of_a_broken_body(self) -> None:
         broken = CHUNKED + b"4\r\nhalf\r\nzz\r\n"
-        assert transport.run(read([broken])) == ([200], b"half", True)
+        assert transport.run(read([broken])) == (200, b"half", True)
 
     def test_reads_no_more_than_64_kib_of_what_follows_the_head(self) -> None:
         packets = [CHUNKED, *[b"1;" + b"a" * 8190] * 8, b"aa"]
-        assert transport.run(read([*packets, b"a" * 16])) == ([200], b"", True)
+        assert transport.run(read([*packets, b"a" * 16])) == (200, b"", True)
 
 
 class TestAge:

@@ -31,6 +31,11 @@ class TestVerdict:
         answer, _ = posted(answering(b"HTTP/1.1 100 Continue\r\n\r\n" + hints, hints + OK))
         assert (answer.http_status, answer.error_message, answer.excerpt) == (200, None, "thanks")
 
+    def test_what_an_interim_answer_says_is_not_the_answers_body(self) -> None:
+        interim = b"HTTP/1.1 199 Wait\r\nContent-Length: 4\r\n\r\nsoon"
+        answer, _ = posted(answering(interim + OK))
+        assert (answer.http_status, answer.error_message, answer.excerpt) == (200, None, "thanks")
+
     def test_nobody_listening_is_no_connection(self) -> None:
         async def scenario() -> transport.Answer:
             async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
@@ -52,6 +57,9 @@ class TestExcerpt:
         body = b"<h1>\r\n\tNo such hook: caf\xc3\xa9\n</h1>"
         head = f"HTTP/1.1 404 No\r\nContent-Length: {len(body)}\r\n\r\n"
         assert posted(answering(head.encode() + body))[0].excerpt == "<h1>\n\tNo such hook: café\n</h1>"
+
+    def test_ends_where_the_body_ends(self) -> None:
+        assert posted(answering(OK + OK))[0].excerpt == "thanks"
 
 
 class TestRequest:

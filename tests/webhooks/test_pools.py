@@ -1,0 +1,341 @@
+"""The pool: whom it connects to and how long that may take, whom it keeps, and how it lets go."""
+
+import asyncio
+import gc
+import time
+import weakref
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from tests.webhooks.hostile import closing, forever, keeping_silent
+from tests.webhooks.receiving import (
+    OK,
+    TLS,
+    Behaviour,
+    Names,
+    Receiver,
+    answering,
+    certificate,
+    free_port,
+    receiving,
+)
+from webhooks import connections, pools, transport
+
+CLOSED = "the connection was closed before an answer"
+Returned = TypeVar("Returned")
+
+
+def run(scenario: Coroutine[Any, Any, Returned]) -> Returned:
+    return transport.run(asyncio.wait_for(scenario, 10))
+
+
+async def is_left(receiver: Receiver, count: int = 1) -> bool:
+    """Waits until so many connections have ended; not so long that a deadline may have ended them."""
+    async with asyncio.timeout(2):
+        while receiver.left < count:
+            await asyncio.sleep(0.005)
+    return receiver.left == count
+
+
+async def verdict(pool: pools.Pool, url: str, *, deadline_seconds: float = 5) -> str:
+    answer = await transport.post(pool, url, {}, b"{}", deadline_seconds=deadline_seconds)
+    return str(answer.http_status or answer.error_message)
+
+
+def in_turn(*behaviours: Behaviour) -> Behaviour:
+    """One behaviour after the other, a request each."""
+    left = iter(behaviours)
+
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await next(left)(reader, writer)
+
+    return behave
+
+
+def late(seconds: float) -> Behaviour:
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(seconds)
+        await answering(OK)(reader, writer)
+
+    return behave
+
+
+class SlowNames(Names):
+    async def resolve(self, *arguments: Any) -> Any:
+        await asyncio.sleep(0.2)
+        return await super().resolve(*arguments)
+
+
+class TestConnecting:
+    @pytest.mark.parametrize(("address", "host"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+    def test_to_an_address_asks_no_name_server(self, address: str, host: str) -> None:
+        async def scenario() -> tuple[str, int]:
+            names = Names([])
+            async with receiving(answering(OK), host=address) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS, names=names) as pool:
+                    return await verdict(pool, f"http://{host}:{receiver.port}/"), names.asked
+
+        assert run(scenario()) == ("200", 0)
+
+    @pytest.mark.parametrize("host", ["127.1", "2130706433", "0", "127.000.000.001", "127.0.0.1.", ""])
+    def test_to_an_address_in_another_spelling_is_not_tried(self, host: str) -> None:
+        async def scenario() -> tuple[str, int]:
+            names = Names(["127.0.0.1"])
+            async with transport.open_pool(allow_loopback=True, tls=TLS, names=names) as pool:
+                return await verdict(pool, f"http://{host}:{free_port()}/"), names.asked
+
+        assert run(scenario()) == ("the URL is not valid", 0)
+
+    def test_tries_one_address_after_the_other(self) -> None:
+        async def scenario() -> str:
+            names = Names(["127.0.0.9", "::1", "127.0.0.1"])
+            async with receiving(answering(OK)) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS, names=names) as pool:
+                    return await verdict(pool, f"http://shop.example.com:{receiver.port}/")
+
+        assert run(scenario()) == "200"
+
+    def test_to_several_addresses_where_nobody_listens_names_none(self) -> None:
+        async def scenario() -> str:
+            names = Names(["127.0.0.9", "127.0.0.8", "::1"])
+            async with transport.open_pool(allow_loopback=True, tls=TLS, names=names) as pool:
+                return await verdict(pool, f"http://shop.example.com:{free_port()}/")
+
+        assert run(scenario()) == "could not connect"
+
+    def test_ends_at_the_deadline_while_the_name_is_looked_up(self) -> None:
+        async def scenario() -> str:
+            async with transport.open_pool(allow_loopback=True, tls=TLS, names=Names(None)) as pool:
+                return await verdict(pool, "https://shop.example.com/", deadline_seconds=0.1)
+
+        assert run(scenario()) == "timeout after 0.1 s"
+
+    def test_ends_at_the_deadline_in_the_handshake_and_is_left(self) -> None:
+        async def scenario() -> tuple[str, bool]:
+            async with receiving(keeping_silent, reads=False) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"https://127.0.0.1:{receiver.port}/"
+                    return await verdict(pool, url, deadline_seconds=0.1), await is_left(receiver)
+
+        assert run(scenario()) == ("timeout after 0.1 s", True)
+
+    def test_and_answering_share_one_deadline(self, tmp_path: Path) -> None:
+        server, client = certificate(tmp_path)
+
+        async def scenario() -> tuple[str, float]:
+            async with receiving(keeping_silent, server) as receiver:
+                names = SlowNames(["127.0.0.1"])
+                async with transport.open_pool(allow_loopback=True, tls=client, names=names) as pool:
+                    url, started = f"https://shop.example.com:{receiver.port}/", time.monotonic()
+                    words = await verdict(pool, url, deadline_seconds=0.4)
+                    return words, time.monotonic() - started
+
+        words, seconds = run(scenario())
+        assert words == "timeout after 0.4 s" and 0.39 <= seconds < 0.6
+
+
+class TestKeeping:
+    def test_posts_at_once_take_a_connection_each_and_all_are_kept(self) -> None:
+        async def scenario() -> tuple[set[str], int]:
+            async with receiving(late(0.02)) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    answers = [
+                        *await asyncio.gather(verdict(pool, f"{url}a"), verdict(pool, f"{url}b")),
+                        *await asyncio.gather(verdict(pool, f"{url}c"), verdict(pool, f"{url}d")),
+                    ]
+                    return set(answers), receiver.connections
+
+        assert run(scenario()) == ({"200"}, 2)
+
+    def test_is_for_one_scheme_host_and_port(self, tmp_path: Path) -> None:
+        server, client = certificate(tmp_path)
+
+        async def scenario() -> tuple[list[str], int, int]:
+            names = Names(["127.0.0.1"])
+            async with receiving(answering(OK)) as plain, receiving(answering(OK), server) as secret:
+                async with transport.open_pool(allow_loopback=True, tls=client, names=names) as pool:
+                    urls = [
+                        *(f"http://a.example.com:{plain.port}/", f"http://b.example.com:{plain.port}/"),
+                        f"https://shop.example.com:{secret.port}/",
+                    ]
+                    answers = [await verdict(pool, url) for url in urls * 2]
+                    return answers, plain.connections, secret.connections
+
+        assert run(scenario()) == (["200"] * 6, 2, 1)
+
+    @pytest.mark.parametrize(
+        ("head", "is_kept"),
+        [
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nthanks", True),
+            (b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 6\r\n\r\nthanks", False),
+            (b"HTTP/1.0 200 OK\r\nContent-Length: 6\r\n\r\nthanks", False),
+            (b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 6\r\n\r\nthanks", True),
+            (b"HTTP/1.1 101 Yes\r\n\r\n", False),
+            (b"HTTP/1.1 101 Yes\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n", False),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 65536\r\n\r\n" + b"a" * 65536, True),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 131072\r\n\r\n" + b"a" * 131072, False),
+        ],
+        ids=["1.1", "close", "1.0", "1.0 kept alive", "101", "upgrade", "64 KiB", "128 KiB"],
+    )
+    def test_is_as_the_answer_says(self, head: bytes, is_kept: bool) -> None:
+        async def scenario() -> int:
+            async with receiving(answering(head)) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    assert await verdict(pool, url) == await verdict(pool, url)
+                    await is_left(receiver, 0 if is_kept else 2)
+                    return receiver.connections
+
+        assert run(scenario()) == (1 if is_kept else 2)
+
+    def test_of_an_answer_without_a_length_ends_with_it(self) -> None:
+        async def scenario() -> tuple[transport.Answer, int]:
+            async with receiving(closing(b"HTTP/1.1 200 OK\r\n\r\ntha", b"nks")) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    return await transport.post(pool, url, {}, b""), receiver.connections
+
+        answer, connected = run(scenario())
+        assert (answer.http_status, answer.excerpt, connected) == (200, "thanks", 1)
+
+    @pytest.mark.parametrize("limit", ["IDLE_SECONDS", "KEPT_SECONDS"])
+    def test_ends_by_itself(self, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(connections, limit, 0.1)
+
+        async def scenario() -> bool:
+            async with receiving(answering(OK)) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    assert await verdict(pool, f"http://127.0.0.1:{receiver.port}/") == "200"
+                    assert receiver.left == 0
+                    return await is_left(receiver)
+
+        assert run(scenario())
+
+    def test_ends_in_time_even_when_we_are_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(connections, "IDLE_SECONDS", 0.1)
+
+        async def scenario() -> tuple[list[str], int]:
+            async with receiving(answering(OK)) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    answers = [await verdict(pool, url)]
+                    time.sleep(0.15)  # the loop stands still
+                    answers.append(await verdict(pool, url))
+                    return answers, receiver.connections
+
+        assert run(scenario()) == (["200", "200"], 2)
+
+    def test_leaves_nothing_behind(self) -> None:
+        async def scenario() -> list[object]:
+            seen: list[weakref.ref[connections.Connection]] = []
+            async with receiving(in_turn(answering(OK), closing(OK))) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url, due = f"http://127.0.0.1:{receiver.port}/", time.monotonic() + 5
+                    for _ in range(2):
+                        connection = await pool.ask(url, transport.request(url, {}, b""), due)
+                        await connection.read(due)
+                        pool.release(connection)
+                    seen.append(weakref.ref(connection))
+                    del connection
+                    gc.disable()
+                    try:
+                        while seen[0]() is not None:
+                            await asyncio.sleep(0.01)
+                    finally:
+                        gc.enable()
+                    return [*pool._kept]
+
+        assert run(scenario()) == []
+
+
+class TestDeadline:
+    """Of the requests on a kept connection, which has one alarm for all of them."""
+
+    @pytest.mark.parametrize("deadline", [0.1, 0.4])
+    def test_is_that_of_the_last_request(self, deadline: float) -> None:
+        async def scenario() -> tuple[list[str], float, bool]:
+            async with receiving(in_turn(answering(OK), keeping_silent)) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    answers = [await verdict(pool, url, deadline_seconds=0.2)]
+                    started = time.monotonic()
+                    answers.append(await verdict(pool, url, deadline_seconds=deadline))
+                    return answers, time.monotonic() - started, await is_left(receiver)
+
+        answers, seconds, left = run(scenario())
+        assert (answers, left) == (["200", f"timeout after {deadline} s"], True)
+        assert deadline - 0.01 <= seconds < deadline + 0.2
+
+    def test_of_an_earlier_request_does_not_count(self) -> None:
+        async def scenario() -> tuple[list[str], int]:
+            async with receiving(in_turn(answering(OK), late(0.3))) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    answers = [await verdict(pool, url, deadline_seconds=seconds) for seconds in (0.1, 5)]
+                    return answers, receiver.connections
+
+        assert run(scenario()) == (["200", "200"], 1)
+
+    def test_that_is_over_is_a_timeout(self) -> None:
+        async def scenario() -> list[str]:
+            async with receiving(answering(OK)) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    return [await verdict(pool, url, deadline_seconds=each) for each in (0, 5, 0)]
+
+        assert run(scenario()) == ["timeout after 0 s", "200", "timeout after 0 s"]
+
+
+class TestLettingGo:
+    @pytest.mark.parametrize(
+        "behaviour",
+        [keeping_silent, forever(b"a", after=b"HTTP/1.1 200 OK\r\n\r\n", pause=0.01)],
+        ids=["before the answer", "in the body"],
+    )
+    def test_of_a_post_that_is_cut_off_closes_its_connection(self, behaviour: Behaviour) -> None:
+        async def scenario() -> bool:
+            async with receiving(behaviour) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    posting = asyncio.create_task(verdict(pool, f"http://127.0.0.1:{receiver.port}/"))
+                    await asyncio.sleep(0.1)
+                    posting.cancel()
+                    with pytest.raises(asyncio.CancelledError):
+                        await posting
+                    return await is_left(receiver)
+
+        assert run(scenario())
+
+    @pytest.mark.parametrize("is_secret", [False, True], ids=["plain", "TLS"])
+    def test_closes_what_is_kept_and_what_is_used(self, is_secret: bool, tmp_path: Path) -> None:
+        server, client = certificate(tmp_path)
+
+        async def scenario() -> tuple[list[str], bool, int]:
+            behaviour = in_turn(answering(OK), late(0.1), keeping_silent)
+            async with receiving(behaviour, server if is_secret else None) as receiver:
+                names = Names(["127.0.0.1"])
+                pool = transport.open_pool(allow_loopback=True, tls=client, names=names)
+                url = f"http{'s' if is_secret else ''}://shop.example.com:{receiver.port}/"
+                answers = [await verdict(pool, url)]
+                first, second = (asyncio.create_task(verdict(pool, url)) for _ in range(2))
+                answers.append(await first)
+                await pool.close()
+                answers += [await second, await verdict(pool, url)]
+                return answers, await is_left(receiver, 2), names.asked
+
+        assert run(scenario()) == (["200", "200", CLOSED, CLOSED], True, 2)
+
+    def test_connects_to_nobody_any_more(self) -> None:
+        async def scenario() -> tuple[str, int]:
+            async with receiving(answering(OK)) as receiver:
+                pool = transport.open_pool(allow_loopback=True, tls=TLS, names=SlowNames(["127.0.0.1"]))
+                url = f"http://shop.example.com:{receiver.port}/"
+                posting = asyncio.create_task(verdict(pool, url))
+                await asyncio.sleep(0.1)
+                await pool.close()
+                return await posting, len(receiver.requests)
+
+        assert run(scenario()) == (CLOSED, 0)
