@@ -102,11 +102,13 @@ def accept(token: str, user: User) -> Membership:
 
 def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
     """End an invitation that nobody has accepted. Raises NotInTeam."""
-    invitation = Invitation.objects.filter(merchant=merchant, pk=invitation_uuid, ended_at=None).first()
-    if invitation is None:
-        raise NotInTeam
-    invitation.ended_at = clock.now()
-    invitation.save(update_fields=["ended_at"])
+    with transaction.atomic():
+        invitations = Invitation.objects.select_for_update().filter(merchant=merchant, ended_at=None)
+        invitation = invitations.filter(pk=invitation_uuid).first()
+        if invitation is None:
+            raise NotInTeam
+        invitation.ended_at = clock.now()
+        invitation.save(update_fields=["ended_at"])
     return invitation
 
 
