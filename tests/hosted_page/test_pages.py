@@ -278,6 +278,9 @@ class TestDeclinedCards:
         refused = self.try_card(lea, "4242424242424242")
         assert refused.status_code == 429 and "Too many cards were declined" in words(refused)
         assert "No money was taken." in words(refused) and "Cancel and go back" in words(refused)
+        assert "order again at the shop" in words(refused), "in an hour it has expired"
+        Checkout.objects.update(payable_until=timezone.now() + timedelta(hours=2))
+        assert "come back in an hour" in words(self.try_card(lea, "4242424242424242"))
         opened_before = lea.client.post(
             bank, {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
         )
