@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from checkout.models import Customer
 from hosted_page import opt_in, payer
+from hosted_page.forms import clean_name
 from hosted_page.models import OptIn
 from hosted_page.visit import Visit
 
@@ -24,6 +25,7 @@ def on(request: HttpRequest, visit: Visit) -> dict[str, Any] | None:
         "words": text.text,
         "version": text.version,
         "is_saved": SAVED in request.GET,
+        "asks_name": not (visit.share is None and _person_is_named(request, visit)),
     }
 
 
@@ -37,20 +39,26 @@ def take(request: HttpRequest, visit: Visit, placement: str = "") -> dict[str, s
 
     Without a `placement` it stands on the success page, or at the pay link of a share.
     """
-    typed = request.POST.get("email", "")[: opt_in.MOST_EMAIL]
+    name = clean_name(request.POST.get("name", ""))
+    typed = {"email": request.POST.get("email", "")[: opt_in.MOST_EMAIL], "name": name}
     if request.POST.get("opt_in") != "yes":
-        return {"error_box": _("Tick the box first, or leave it: it is not needed."), "email": typed}
+        return {"error_box": _("Tick the box first, or leave it: it is not needed.")} | typed
     try:
         email = opt_in.parse_email(request.POST.get("email", ""))
         person = None if placement else _person(request, visit)
         own = OptIn.Placement.PAY_LINK if visit.share else OptIn.Placement.SUCCESS_PAGE
         text = opt_in.shown(visit.checkout.merchant, request.POST.get("version", ""))
-        opt_in.tick(visit, person=person, email=email, placement=placement or own, text=text)
+        opt_in.tick(visit, person=person, name=name, email=email, placement=placement or own, text=text)
     except opt_in.InvalidEmail:
-        return {"error": _("Enter an e-mail address, such as lea@example.com."), "email": typed}
+        return {"error": _("Enter an e-mail address, such as lea@example.com.")} | typed
     except opt_in.TooManyTicks:
-        return {"error_box": _("This order has had too many. What you saved before stands."), "email": typed}
+        return {"error_box": _("This order has had too many. What you saved before stands.")} | typed
     return {}
+
+
+def _person_is_named(request: HttpRequest, visit: Visit) -> bool:
+    lead = visit.checkout.lead
+    return bool(lead and lead.name) and payer.customer_of(request, visit.subject) == visit.checkout.lead_id
 
 
 def _person(request: HttpRequest, visit: Visit) -> Customer | None:

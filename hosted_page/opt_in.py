@@ -100,11 +100,12 @@ def parse_email(text: str) -> str:
 
 
 def tick(
-    visit: Visit, *, person: Customer | None, email: str, placement: str, text: OptInText
+    visit: Visit, *, person: Customer | None, email: str, placement: str, text: OptInText, name: str = ""
 ) -> UUID | None:
     """Keep a tick and tell the merchant; return the event's id, None where the merchant has opt-in off.
 
-    `person` is who is signed in: their number is told, as nobody else's is. Raises TooManyTicks.
+    `person` is who is signed in: their number is told, as nobody else's is. `name` is what somebody without a
+    known one has written. Raises TooManyTicks.
     """
     checkout = visit.checkout
     if not checkout.merchant.opt_in_enabled:
@@ -114,6 +115,9 @@ def tick(
         share_uuid = visit.share.pk if visit.share else None
         if OptIn.objects.filter(checkout_uuid=checkout.pk, share_uuid=share_uuid).count() >= MOST_TICKS:
             raise TooManyTicks
+        if person is not None and name and not person.name:
+            person.name = name
+            person.save(update_fields=["name"])
         known_as = _known_as(checkout.merchant, person, email)
         OptIn.objects.create(
             text=text,
@@ -134,7 +138,7 @@ def tick(
                 "payment_request_uuid": str(share_uuid) if share_uuid else None,
             },
             "customer": {
-                "name": (person.name or None) if person else None,
+                "name": (person.name if person else name) or None,
                 "email": email,
                 "phone": person.phone if person else None,
             },

@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
 from checkout import transitions
-from checkout.models import Checkout, MerchantCustomer
+from checkout.models import Checkout, Customer, MerchantCustomer
 from hosted_page import opt_in, opt_in_link
 from hosted_page.models import OptIn, OptInText
 from payments.models import Merchant
@@ -193,6 +193,28 @@ class TestTheLead:
         for version in ("", "x", "7", "9" * 5000, "²"):
             assert lea.post("/opt-in", **{**TICKED, "version": version}).status_code == 303
         assert {data["opt_in"]["text_version"] for data in told()} == {1}
+
+
+class TestTheName:
+    def test_is_asked_of_who_has_told_none_and_kept(self, lea: Payer) -> None:
+        Customer.objects.update(name="")
+        assert 'name="name"' in words(lea.get())
+        lea.post("/opt-in", **TICKED, name="  Lea\tBrown ")
+        assert told()[0]["customer"]["name"] == Customer.objects.get().name == "Lea Brown"
+        assert 'name="name"' not in words(lea.get())
+
+    def test_that_is_known_is_not_changed(self, lea: Payer) -> None:
+        assert 'name="name"' not in words(lea.get())
+        lea.post("/opt-in", **TICKED, name="Somebody")
+        assert told()[0]["customer"]["name"] == Customer.objects.get().name == "Lea"
+
+    def test_of_who_is_not_signed_in_is_told_and_not_kept(self, finn: Mate) -> None:
+        finn.post("/opt-in", **TICKED, name="Finn")
+        assert told()[0]["customer"]["name"] == "Finn"
+        assert not Customer.objects.filter(name="Finn").exists()
+
+    def test_stays_where_the_address_is_wrong(self, finn: Mate) -> None:
+        assert 'value="Finn"' in words(finn.post("/opt-in", opt_in="yes", name="Finn", email="x"))
 
 
 class TestAFriend:
