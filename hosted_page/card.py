@@ -171,9 +171,8 @@ def _has_tried_enough(visit: Visit) -> bool:
 
 def _enough(request: HttpRequest, visit: Visit) -> HttpResponse:
     words = _("No money was taken. Ask your bank what is wrong, or come back in an hour.")
-    if (
-        visit.share is None and visit.checkout.payable_until <= clock.now() + TRIES_WITHIN
-    ):  # it has ended by then
+    is_over_by_then = visit.checkout.payable_until <= clock.now() + TRIES_WITHIN
+    if visit.share is None and is_over_by_then:
         words = _("No money was taken. Ask your bank what is wrong, or order again at the shop.")
     context = {"heading": _("Too many cards were declined"), "paragraphs": [words]}
     return pages.show(request, visit, "message", context, status=429)
