@@ -1,7 +1,7 @@
 """The arithmetic of an order. Pure."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
 SUBTRACTING = "discount"
 
@@ -11,15 +11,6 @@ class Line(TypedDict):
 
     quantity: int
     unit_price: int
-    currency: str
-    category: str
-
-
-class Problem(NamedTuple):
-    """What is wrong with one field, in a sentence."""
-
-    param: str
-    message: str
 
 
 class InvalidAmountArithmetic(Exception):
@@ -30,22 +21,13 @@ class InvalidAmountArithmetic(Exception):
         self.expected, self.actual = expected, actual
 
 
-def problems(lines: Sequence[Line], currency: str) -> list[Problem]:
-    """Return what is wrong with the lines one by one: foreign currencies and misplaced signs."""
-    found = []
-    for position, line in enumerate(lines):
-        if line["currency"] != currency:
-            found.append(Problem(f"items[{position}].currency", f"Must be {currency}, as the checkout's."))
-        discount = line["category"] == SUBTRACTING
-        if discount and line["unit_price"] >= 0:
-            found.append(Problem(f"items[{position}].unit_price", "Must be negative on a discount."))
-        if not discount and line["unit_price"] < 0:
-            found.append(
-                Problem(
-                    f"items[{position}].unit_price", "Only a discount may be negative: use category discount."
-                )
-            )
-    return found
+def wrong_sign(unit_price: int, category: str) -> str | None:
+    """Return what is wrong with a price's sign in a sentence: discounts subtract, nothing else does."""
+    if category == SUBTRACTING and unit_price >= 0:
+        return "Must be negative on a discount."
+    if category != SUBTRACTING and unit_price < 0:
+        return "Only a discount may be negative: use category discount."
+    return None
 
 
 def check_total(lines: Sequence[Line], total_amount: int) -> None:

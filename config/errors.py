@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
-from checkout import creation, pricing, refunds, sharing, transitions
+from checkout import pricing, refunds, sharing, transitions
 from checkout.api import calls
 from checkout.models import Checkout
 from config import merchant_api
@@ -89,7 +89,6 @@ CODES: list[tuple[type[Exception], str]] = [
     (ProviderUnreachable, "service_unavailable"),
     (transitions.ProviderRefused, "provider_error"),
     (transitions.OutcomeUnknown, "outcome_unknown"),
-    (creation.InvalidOrder, "validation_failed"),
     (pricing.InvalidAmountArithmetic, "invalid_amount_arithmetic"),
     (calls.InvalidIdempotencyKey, "invalid_header"),
     (calls.IdempotencyKeyReused, "idempotency_key_reused"),
@@ -164,8 +163,6 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
     match exc:
         case transitions.StateConflict():
             return [{"status": exc.status, "available_actions": exc.actions}]
-        case creation.InvalidOrder():
-            return [problem._asdict() for problem in exc.problems]
         case pricing.InvalidAmountArithmetic():
             difference = exc.actual - exc.expected
             facts = {"expected": exc.expected, "actual": exc.actual, "difference": difference}

@@ -1,15 +1,20 @@
 """What comes in: one serializer a request, named by the spec's things."""
 
 import re
+from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from rest_framework import serializers
 
+from checkout import pricing
 from checkout.states import Status
 from config.lib import clock, fields
+from payments import money
 
 MOST = 99_999_999
+SOONEST_EXPIRY, LATEST_EXPIRY = timedelta(minutes=1), timedelta(hours=24)
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -64,11 +69,25 @@ class ItemIn(serializers.Serializer[Any]):
     category = Category(default="other")
     custom_data = CustomData(required=False, allow_null=True)
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        custom = attrs.get("custom_data")
-        if attrs["category"] == "ticket" and custom:
+    def to_internal_value(self, data: Any) -> Any:
+        self._line = data  # a field that is judged by another looks here, so that all is told at once
+        return super().to_internal_value(data)
+
+    def validate_unit_price(self, unit_price: int) -> int:
+        if wrong := pricing.wrong_sign(unit_price, self._line.get("category", "other")):
+            raise serializers.ValidationError(wrong)
+        return unit_price
+
+    def validate_currency(self, currency: str) -> str:
+        of_the_checkout = self.root.initial_data.get("currency")
+        if _is_in_use(of_the_checkout) and currency != of_the_checkout:
+            raise serializers.ValidationError(f"Must be {of_the_checkout}, as the checkout's.")
+        return currency
+
+    def validate_custom_data(self, custom: dict[str, Any] | None) -> dict[str, Any] | None:
+        if self._line.get("category") == "ticket" and custom:
             _check_ticket(custom)
-        return attrs
+        return custom
 
 
 def _check_ticket(custom: dict[str, Any]) -> None:
@@ -84,11 +103,11 @@ def _check_ticket(custom: dict[str, Any]) -> None:
     if not isinstance(zone, str) or zone not in clock.zones():
         problems["time_zone"] = ["Must be an IANA time zone name, such as Europe/London."]
     if problems:
-        raise serializers.ValidationError({"custom_data": problems})
+        raise serializers.ValidationError(problems)
 
 
 class CheckoutIn(serializers.Serializer[Any]):
-    """A checkout creation request (SPEC.md 2.2)."""
+    """A checkout creation request (SPEC.md 2.2). Its context holds the `merchant`."""
 
     merchant_order_id = fields.Text()
     total_amount = fields.Integer(least=1, most=MOST)
@@ -97,6 +116,36 @@ class CheckoutIn(serializers.Serializer[Any]):
     cancel_url = fields.ReturnUrl()
     items = serializers.ListField(child=ItemIn(), allow_empty=False, max_length=100)
     merchant_expires_at = fields.Timestamp(required=False, allow_null=True)
+
+    def validate_currency(self, currency: str) -> str:
+        if not _is_in_use(currency):
+            raise serializers.ValidationError("Must be an ISO 4217 code in use, in upper case, such as GBP.")
+        return currency
+
+    def validate_return_url(self, url: str) -> str:
+        return self._to_a_listed_host(url)
+
+    def validate_cancel_url(self, url: str) -> str:
+        return self._to_a_listed_host(url)
+
+    def _to_a_listed_host(self, url: str) -> str:
+        """Where the merchant has said which hosts customers may be sent back to, any other is refused."""
+        listed, parts = self.context["merchant"].return_hosts, urlsplit(url)
+        if listed and not {parts.hostname, parts.netloc} & set(listed):
+            raise serializers.ValidationError(
+                "Its host is not on the merchant's list. Add it in the portal's settings."
+            )
+        return url
+
+    def validate_merchant_expires_at(self, at: datetime | None) -> datetime | None:
+        now = clock.now()
+        if at is not None and not now + SOONEST_EXPIRY <= at <= now + LATEST_EXPIRY:
+            raise serializers.ValidationError("Must be between 1 minute and 24 hours ahead.")
+        return at
+
+
+def _is_in_use(currency: Any) -> bool:
+    return isinstance(currency, str) and currency in money.currencies()
 
 
 class CaptureIn(serializers.Serializer[Any]):

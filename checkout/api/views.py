@@ -24,10 +24,11 @@ class Checkouts(RecordedView):
     in_one_transaction = True
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
-        fields = serializers.CheckoutIn(data=request.data)
+        merchant = caller_of(request).merchant
+        fields = serializers.CheckoutIn(data=request.data, context={"merchant": merchant})
         fields.is_valid(raise_exception=True)
         order = Order(**fields.validated_data)
-        checkout = creation.create(caller_of(request).merchant, order, cause=cause_of(request))
+        checkout = creation.create(merchant, order, cause=cause_of(request))
         return Response({"data": presentation.created(checkout)}, status=201)
 
     def get(self, request: Request) -> Response:

@@ -10,6 +10,7 @@ from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from config.lib import clock
+from payments.models import Merchant
 from tests import factories
 from tests.conftest import Api
 from tests.factories import item, order
@@ -56,6 +57,28 @@ class TestRequiredFields:
             error = refused(api.post("checkouts", {}), 422, "validation_failed", *REQUIRED)
         assert len(error["details"]) == len(REQUIRED)
         assert all(row["message"].endswith(".") for row in error["details"])
+
+    def test_are_named_with_all_that_other_fields_are_judged_by(self, api: Api) -> None:
+        """What one look at a field tells and what needs its neighbour too: one answer, one round."""
+        Merchant.objects.filter(pk=api.merchant.pk).update(return_hosts=["shop.example"])
+        wrong = [
+            item(quantity=0, unit_price=-1),
+            item(item_ref="", currency="EUR", custom_data={"event_start": "soon"}),
+        ]
+        changes = {"merchant_order_id": "", "merchant_expires_at": "2020-01-01T00:00:00Z", "items": wrong}
+        with nothing_moves():
+            answer = api.post("checkouts", order(cancel_url="https://elsewhere.example/", **changes))
+            error = refused(answer, 422, "validation_failed")
+        assert sorted(row["param"] for row in error["details"]) == [
+            "cancel_url",
+            "items[0].quantity",
+            "items[0].unit_price",
+            "items[1].currency",
+            "items[1].custom_data.event_start",
+            "items[1].item_ref",
+            "merchant_expires_at",
+            "merchant_order_id",
+        ]
 
     def test_of_every_item_are_named_by_their_place(self, api: Api) -> None:
         wrong = [item(), item(quantity=0, name=""), item(currency=5)]
