@@ -216,11 +216,6 @@ class ApiErrorMiddleware:
         code = self.CODES.get(response.status_code, "internal_error")
         return json_answer(code)
 
-    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Answer what a view without DRF, as the token's, let through: a database that is away is no 500."""
-        code = code_of(exception) if is_api(request.path_info) else None
-        return json_answer(code) if code else None
-
 
 def is_api(path: str) -> bool:
     """Whether machines are answered at this address."""

@@ -8,6 +8,7 @@ from urllib.parse import unquote_plus
 from django.conf import settings
 from django.contrib.auth.hashers import check_password
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
@@ -88,6 +89,14 @@ def token(request: HttpRequest) -> HttpResponse:
         return _answer({"error": "invalid_request", "error_description": str(invalid)}, 400)
     if parameters["grant_type"] != "client_credentials":
         return _answer({"error": "unsupported_grant_type"}, 400)
+    try:
+        return _limited(request, parameters)
+    except (OperationalError, InterfaceError):
+        return _answer({"error": "temporarily_unavailable"}, 503, {"Retry-After": "1"})
+
+
+def _limited(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
+    """Issue, unless this client has failed too often from this address."""
     pair = (parameters.get("client_id", ""), address.of(request))
     if not limits.has_left("token_failures", *pair):
         return _answer({"error": "rate_limited"}, 429, {"Retry-After": "60"})

@@ -75,6 +75,7 @@ TOKEN_ERROR: Schema = {
             "unsupported_grant_type",
             "unauthorized_client",
             "rate_limited",
+            "temporarily_unavailable",
         ],
         "description": "A code of RFC 6749, or `rate_limited`.",
     },
@@ -93,6 +94,7 @@ TOKEN_REFUSALS = {
     "400": "The request cannot be used: `invalid_request`, `invalid_scope`, `unsupported_grant_type`.",
     "401": "`invalid_client`: the client is unknown, or its secret is wrong.",
     "429": "`rate_limited`: too many failures. Wait for `Retry-After`.",
+    "503": "`temporarily_unavailable`: we cannot answer just now. Ask again after `Retry-After`.",
 }
 
 
@@ -108,7 +110,8 @@ def token_path() -> Schema:
         }
         for status, description in TOKEN_REFUSALS.items()
     }
-    refusals["429"]["headers"]["Retry-After"] = {"$ref": "#/components/headers/Retry-After"}
+    for later in ("429", "503"):
+        refusals[later]["headers"]["Retry-After"] = {"$ref": "#/components/headers/Retry-After"}
     operation = {
         "operationId": "get_token",
         "summary": "Get an access token",
