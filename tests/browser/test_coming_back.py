@@ -23,31 +23,31 @@ def enter_code(page: Page) -> None:
     page.click("button.button-main")
 
 
+def reload(page: Page, words: str) -> None:
+    """What the page says is what it says again."""
+    heading(page, words)
+    page.reload()
+    heading(page, words)
+
+
 def test_a_reload_changes_nothing_at_any_step(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.goto(order.url)
-    page.reload()
-    heading(page, "Your mobile number")
+    reload(page, "Your mobile number")
     page.fill("#phone", "07700 900503")
     page.click("button.button-main")
-    page.reload()
-    heading(page, "Enter the 6-digit code")
+    reload(page, "Enter the 6-digit code")
     enter_code(page)
-    page.reload()
-    heading(page, "Who’s in on this?")
+    reload(page, "Who’s in on this?")
     page.check("#split-equal", force=True)
     page.fill("#people", "3")
     page.click("button.button-main")
-    page.reload()
+    reload(page, "Pay by card")
     expect(page.locator(".held-rows")).to_contain_text("Your 2 mates’ shares")
     pay(page, GOOD)
-    heading(page, "Held, not taken yet")
-    page.reload()
-    heading(page, "Held, not taken yet")
+    reload(page, "Held, not taken yet")
     order.merchant.capture(order.checkout_uuid)
-    heading(page, "Confirmed and paid.")
-    page.reload()
-    heading(page, "Confirmed and paid.")
+    reload(page, "Confirmed and paid.")
     assert order.charges() == ["captured"]
 
 
