@@ -16,7 +16,7 @@ from checkout.states import Status, VoidReason
 from config.lib import clock
 from hosted_page import summary
 from payments import money, operations
-from payments.models import Operation
+from payments.models import Operation, Payment
 
 SHOWN_RELEASE = gettext_lazy(
     "Your bank may still show it for a few days. It is not a charge and goes away by itself."
@@ -196,9 +196,13 @@ def _voided(checkout: Checkout, is_lead: bool) -> Truth:
         why = _("{shop} has cancelled this order.")
     else:
         why = _("{shop} did not confirm in time.")
-    released = _("{amount} is no longer held on {card}.")
-    released = released.format(amount=_amount(checkout), card=_card(checkout, is_lead))
-    words = [f"{why.format(shop=shop)} {released}"]
+    why = why.format(shop=shop)
+    facts = {"amount": _amount(checkout), "card": _card(checkout, is_lead)}
+    if checkout.payment is not None and checkout.payment.status != Payment.Status.VOIDED:
+        hold = _("{amount} on {card} is being released.").format(**facts)
+        return Truth("releasing", _("Releasing. Nothing was taken."), [f"{why} {hold}"], "hold", live=True)
+    hold = _("{amount} is no longer held on {card}.").format(**facts)
+    words = [f"{why} {hold}"]
     return Truth("released", _("Released. Nothing was taken."), words, place="card", note=SHOWN_RELEASE)
 
 

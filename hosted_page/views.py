@@ -71,7 +71,9 @@ def _status(
         "amount": money.display(checkout.amount, checkout.currency),
         "poll_url": visit.address(),
         "change_card_action": visit.address("another_card") if found.may_change_card else "",
-        "return_url_path": "" if found.live and found.state != "refunding" else _way_out(checkout),
+        "return_url_path": ""
+        if found.live and found.state not in ("refunding", "releasing")
+        else _way_out(checkout),
         "links": links.of(checkout, not_texted) if is_lead and found.state in ("held", "confirmed") else None,
         "box": (box.on(request, visit) or {}) | (wrong or {})
         if is_lead and found.state == "confirmed"

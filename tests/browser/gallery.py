@@ -236,6 +236,13 @@ def _bank_silent(stage: Stage) -> Page:
     return _silent(stage, "silent")
 
 
+def _releasing(stage: Stage) -> Page:
+    order = stage.order()
+    page = at(stage.after_card(order, "4000000000008013"), "held")
+    stage.merchant.cancel(order.checkout_uuid)
+    return at(page, "releasing")
+
+
 def _released(stage: Stage) -> Page:
     order = stage.order()
     page = stage.held(order)
@@ -374,6 +381,7 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "21 confirmed, twenty people": _twenty_links,
     "22 refunding": _refunding,
     "23 refunded": _refunded,
+    "24 releasing, the bank is slow": _releasing,
     "24 released": _released,
     "25 released by the shop": _cancelled,
     "26 cancelled unpaid": _cancelled_unpaid,

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from checkout import refunds, sharing, transitions
+from checkout import refunds, sharing, tasks, transitions
 from checkout.models import Checkout
 from hosted_page import payer, texts
 from hosted_page.models import SignInCode, Text
@@ -184,7 +184,11 @@ class TestEveryStateHasAnHonestPage:
         lea.checkout.refresh_from_db()
         make_late(lea.checkout)
         page = words(lea.get())
+        assert "Releasing. Nothing was taken." in page and "is being released" in page and "hx-get" in page
+        tasks.finish_operations()
+        page = words(lea.get())
         assert "Released. Nothing was taken." in page and "did not confirm in time" in page
+        assert "is no longer held on your Visa ending 4242" in page and "hx-get" not in page
 
     def test_released_by_the_shop(self, lea: Payer) -> None:
         lea.pay()
