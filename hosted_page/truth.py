@@ -32,6 +32,7 @@ class Truth:
     heading: str
     paragraphs: list[str]
     place: str = ""
+    place_from: str = ""
     note: str | Promise = ""
     live: bool = False
     countdown: dict[str, Any] | None = None
@@ -207,7 +208,9 @@ def _voided(checkout: Checkout, is_lead: bool) -> Truth:
 
 
 def _refund(checkout: Checkout, is_lead: bool) -> Truth:
+    cards = ""
     if checkout.has_mates:  # the lead's card has not borne all of it
+        cards = _("The cards")
         going = _("{shop} is giving back {amount}: to each card what was paid with it.")
         gone = _(
             "{shop} gave back {amount}: to each card what was paid with it. Your bank may take a few days to show it."
@@ -218,9 +221,9 @@ def _refund(checkout: Checkout, is_lead: bool) -> Truth:
     facts = {"shop": checkout.merchant.name, "amount": _amount(checkout), "card": _card(checkout, is_lead)}
     if checkout.status == Status.REFUNDING:
         words = [going.format(**facts)]
-        return Truth("refunding", _("Your money is going back"), words, place="shop", live=True)
+        return Truth("refunding", _("Your money is going back"), words, "shop", cards, live=True)
     words = [gone.format(**facts)]
-    return Truth("refunded", _("Refunded"), words, place="card")
+    return Truth("refunded", _("Refunded"), words, "card", cards)
 
 
 def _amount(checkout: Checkout) -> str:

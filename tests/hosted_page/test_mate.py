@@ -251,7 +251,9 @@ class TestTheLead:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         assert "is giving back £90.00: to each card what was paid with it." in words(lea.get())
         assert mates.settled(finn.share) == "refunded"
-        assert "gave back £90.00: to each card what was paid with it." in words(lea.get())
+        page = words(lea.get())
+        assert "gave back £90.00: to each card what was paid with it." in page
+        assert "The cards" in page and "Your card" not in page  # the picture of where the money is
 
     def test_is_told_what_is_not_done_without_a_sign_in(self, lea: Payer, finn: Mate) -> None:
         lea.client.cookies.clear()
