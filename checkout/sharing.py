@@ -13,7 +13,7 @@ from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import ShareStatus, Status
 from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import clock, crypto
-from payments import operations, switches
+from payments import operations, provider, switches
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import CardUse, Verdict
@@ -62,6 +62,8 @@ def split_equally(checkout_uuid: UUID, people: int) -> None:
     """
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
+        if people > most_people(checkout):
+            raise ValueError("A share would be less than a card can be charged.")
         _, each = splitting.equally(checkout.amount, people)
         _write(checkout, [Share(each)] * (people - 1))
 
@@ -73,8 +75,18 @@ def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
     """
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
-        splitting.left_for_lead(checkout.amount, [share.amount for share in shares])
+        splitting.left_for_lead(checkout.amount, [share.amount for share in shares], least=least(checkout))
         _write(checkout, shares)
+
+
+def least(checkout: Checkout) -> int:
+    """Return the least that a mate can be asked for, in minor units: what their card can be charged at least."""
+    return max(1, provider.current().minimum_charge(checkout.currency))
+
+
+def most_people(checkout: Checkout) -> int:
+    """Return how many can share a checkout equally."""
+    return splitting.most_people(checkout.amount, least=least(checkout))
 
 
 def _write(checkout: Checkout, shares: Sequence[Share]) -> None:

@@ -24,15 +24,18 @@ def equally(amount: int, people: int) -> tuple[int, int]:
     return amount - each * (people - 1), each
 
 
-def left_for_lead(amount: int, shares: Sequence[int]) -> int:
-    """Return what the mates' own amounts leave for the lead, at least 0. Raises DoesNotAddUp, ValueError."""
-    if len(shares) >= MOST_PEOPLE or any(share < 1 for share in shares):
-        raise ValueError(f"At most {MOST_PEOPLE - 1} mates, each with at least one minor unit.")
+def left_for_lead(amount: int, shares: Sequence[int], *, least: int = 1) -> int:
+    """Return what the mates' own amounts, each at least `least`, leave for the lead: at least 0.
+
+    Raises DoesNotAddUp, ValueError.
+    """
+    if len(shares) >= MOST_PEOPLE or any(share < least for share in shares):
+        raise ValueError(f"At most {MOST_PEOPLE - 1} mates, each with at least {least} minor units.")
     if sum(shares) > amount:
         raise DoesNotAddUp(sum(shares) - amount)
     return amount - sum(shares)
 
 
-def most_people(amount: int) -> int:
-    """Return how many can share so that everybody pays at least one minor unit."""
-    return min(MOST_PEOPLE, amount)
+def most_people(amount: int, *, least: int = 1) -> int:
+    """Return how many can share equally so that everybody pays at least `least` minor units."""
+    return min(MOST_PEOPLE, max(1, amount // least))

@@ -96,14 +96,16 @@ class SplitForm:
         return money.display(rest, self.checkout.currency) if rest >= 0 else ""
 
     def _check_people(self) -> None:
-        most = splitting.most_people(self.checkout.amount)
-        if not 2 <= (self._typed_people() or 0) <= most:
+        most = sharing.most_people(self.checkout)
+        if most < 2:
+            self.errors["people"] = _("This order is too small to share equally.")
+        elif not 2 <= (self._typed_people() or 0) <= most:
             self.errors["people"] = _("Choose between 2 and {most} people.").format(most=most)
 
     def _check_rows(self) -> None:
         amounts = dict(self._amounts())
         self.rows = [
-            Row(row.position, row.name, row.amount, _trouble(row, amounts.get(row.position)))
+            Row(row.position, row.name, row.amount, self._trouble(row, amounts.get(row.position)))
             for row in self.rows
         ]
         if not amounts:
@@ -115,6 +117,16 @@ class SplitForm:
             if excess > 0:
                 more = money.display(excess, self.checkout.currency)
                 self.errors["rows"] = _("{more} more than the order. Lower a share.").format(more=more)
+
+    def _trouble(self, row: Row, amount: int | None) -> str:
+        if not row.name and not row.amount:
+            return ""
+        if not amount:
+            return _("Enter an amount, such as 24.00.")
+        least = sharing.least(self.checkout)
+        if amount < least:
+            return _("Enter at least {least}.").format(least=money.display(least, self.checkout.currency))
+        return ""
 
     def _amounts(self) -> list[tuple[int, int | None]]:
         """The amount of each row that says anything, None where it is none."""
@@ -140,12 +152,6 @@ def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[R
         Row(position, clean_name(name), amount.strip()[:20])
         for position, (name, amount) in enumerate(filled, start=2)
     ]
-
-
-def _trouble(row: Row, amount: int | None) -> str:
-    if not row.name and not row.amount:
-        return ""
-    return "" if amount else _("Enter an amount, such as 24.00.")
 
 
 def _equal(checkout: Checkout) -> list[int]:

@@ -174,11 +174,12 @@ def _split(request: HttpRequest, visit: Visit, form: SplitForm | None = None) ->
         "action": visit.address("split"),
         "form": form,
         "equal": _equal_share(checkout, form.people),
-        "parts": range(1, splitting.most_people(checkout.amount) + 1),
+        "parts": range(1, max(2, sharing.most_people(checkout)) + 1),
         "amount": money.display(checkout.amount, checkout.currency),
         "minor": {
             "total": checkout.amount,
             "digits": money.minor_digits(checkout.currency),
+            "least": sharing.least(checkout),
             "currency": checkout.currency,
         },
     }
@@ -187,7 +188,7 @@ def _split(request: HttpRequest, visit: Visit, form: SplitForm | None = None) ->
 
 def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:
     """What each bears of an order that so many share equally; the script works it out anew for another number."""
-    yours, each = splitting.equally(checkout.amount, min(people, splitting.most_people(checkout.amount)))
+    yours, each = splitting.equally(checkout.amount, min(people, sharing.most_people(checkout)))
     more = money.display(yours - each, checkout.currency)
     return {
         "who": _("Your mate") if people == 2 else _("Each mate"),

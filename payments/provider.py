@@ -100,6 +100,9 @@ class ProviderUnreachable(Exception):
 class Provider(Protocol):
     """Every call is idempotent under the operation's id and returns or raises within `patience` seconds."""
 
+    def minimum_charge(self, currency: str) -> int:
+        """Return the least that a card can be charged, in minor units. Asks nobody."""
+
     def open_card_form(self, form: CardForm) -> str:
         """Return the address of the page that asks for the card and comes back with `card_token`.
 

@@ -2,6 +2,7 @@
 const own = document.querySelector("[data-own]");
 const total = Number(own.dataset.total);
 const digits = Number(own.dataset.digits);
+const least = Number(own.dataset.least);
 const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: own.dataset.currency, minimumFractionDigits: digits, maximumFractionDigits: digits });
 const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
 
@@ -63,7 +64,7 @@ function add() {
   const amounts = fields.map((field) => minorUnits(field.value));
   const left = total - amounts.reduce((sum, amount) => sum + (amount || 0), 0);
   say(own.querySelector("[data-left]"), left < 0 ? "" : shown(left));
-  const addsUp = left >= 0 && amounts.every(Boolean);
+  const addsUp = left >= 0 && amounts.every((amount) => amount >= least);
   const words = left < 0 ? own.dataset.more.replace("{more}", shown(-left)) : addsUp ? own.dataset.addsUp : own.dataset.look;
   tally.classList.toggle("tally-off", !addsUp);
   const use = tally.querySelector("use");

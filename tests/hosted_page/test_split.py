@@ -2,9 +2,11 @@ from typing import Any
 
 import pytest
 
+from checkout import sharing
 from checkout.models import Checkout
 from payments import money
 from payments.models import Merchant
+from payments.providers.sandbox.adapter import SandboxProvider
 from tests import factories
 from tests.hosted_page.test_pages import Payer, words
 
@@ -72,6 +74,42 @@ class TestOwnAmounts:
         ((name, _),) = shares(lea.checkout)
         assert name.startswith("<b>F inn x") and len(name) == 60
         assert "<b>F" not in words(lea.get("/split"))
+
+
+class TestTheLeastThatACardCanBeCharged:
+    @pytest.fixture(autouse=True)
+    def thirty_pence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(SandboxProvider, "minimum_charge", lambda _, currency: 30)
+
+    def test_is_the_least_that_a_mate_is_asked_for(self, lea: Payer) -> None:
+        refused = own(lea, name=["Finn", "Amy"], amount=["0.29", "0.30"])
+        assert refused.status_code == 422 and words(refused).count("Enter at least £0.30.") == 1
+        assert own(lea, name=["Finn"], amount=["0.30"]).status_code == 303
+        assert shares(lea.checkout) == [("Finn", 30)]
+
+    def test_limits_how_many_share_equally(self, acme: Merchant) -> None:
+        line = factories.item(quantity=1, unit_price=149)
+        lea = Payer(factories.checkout(acme, items=[line], total_amount=149))
+        lea.sign_in()
+        assert 'max="4"' in words(lea.get("/split"))
+        assert "Choose between 2 and 4 people." in words(lea.post("/split", split="equal", people="5"))
+        assert lea.post("/split", split="equal", people="4").status_code == 303
+        assert shares(lea.checkout) == [("", 37)] * 3
+
+    def test_may_be_too_much_to_share(self, acme: Merchant) -> None:
+        line = factories.item(quantity=1, unit_price=59)
+        lea = Payer(factories.checkout(acme, items=[line], total_amount=59))
+        lea.sign_in()
+        refused = lea.post("/split", split="equal", people="2")
+        assert refused.status_code == 422 and "too small to share equally" in words(refused)
+
+    def test_holds_below_the_form_too(self, unpaid: Checkout) -> None:
+        with pytest.raises(ValueError, match="at least 30"):
+            sharing.split(unpaid.pk, [sharing.Share(29)])
+        Checkout.objects.update(amount=59)
+        with pytest.raises(ValueError, match="less than a card"):
+            sharing.split_equally(unpaid.pk, 2)
+        assert shares(unpaid) == []
 
 
 @pytest.mark.parametrize(

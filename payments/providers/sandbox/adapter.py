@@ -15,6 +15,9 @@ from payments.providers.sandbox import line, notices
 class SandboxProvider:
     """Fulfils payments.provider.Provider in local and sandbox."""
 
+    def minimum_charge(self, currency: str) -> int:
+        return 1
+
     def open_card_form(self, form: CardForm) -> str:
         session = line.ask("open_session", subject=form.subject, return_url=form.return_url, page=form.page)
         return f"{_pages()}/bank/card/{session}"

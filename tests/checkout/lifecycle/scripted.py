@@ -85,6 +85,9 @@ class ScriptedProvider:
         self.on_the_way: list[Callable[[], Call]] = []
         self.heard: list[Verdict] = []  # what callers were told since they began to listen
 
+    def minimum_charge(self, currency: str) -> int:
+        return 1
+
     def open_card_form(self, form: CardForm) -> str:
         return f"https://bank.example/card/{form.subject}"
 
