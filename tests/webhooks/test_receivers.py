@@ -24,9 +24,21 @@ BLOCKS = dict(re.findall(r"^```(python|js|php)\n(.*?)^```$", Path("README.md").r
 COMMANDS = {
     "python": ["python3", "receiver.py"],
     "js": ["node", "receiver.js"],
-    "php": ["php", "-S", "127.0.0.1:{port}", "receiver.php"],
+    "php": [
+        "php",
+        "-n",
+        "-S",
+        "127.0.0.1:{port}",
+        "receiver.php",
+    ],  # -n: PHP's own settings, as with no php.ini
 }
 SUFFIXES = {"python": "py"}
+# What makes a receiver's act fail until there is a file `api` in its folder.
+NEEDS_API = {
+    "python": ('print("act on"', 'os.stat("api"), print("act on"'),
+    "js": ("console.log('act on'", "fs.statSync('api') && console.log('act on'"),
+    "php": ("error_log('act on '", "file_exists('api') || throw new Exception('no'); error_log('act on '"),
+}
 languages = pytest.mark.parametrize("language", COMMANDS)
 
 
@@ -37,12 +49,14 @@ class Running(NamedTuple):
     port: str
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> int:
-        """Return the status of the answer; it must come within five seconds."""
+        """Return the status of the answer, which must come within five seconds; 0 if it hangs up without one."""
         connection = http.client.HTTPConnection("127.0.0.1", int(self.port), timeout=5)
         encoded = {name: text.encode() for name, text in headers.items()}
         try:
             connection.request("POST", "/", body, encoded)
             return connection.getresponse().status
+        except http.client.RemoteDisconnected:
+            return 0
         finally:
             connection.close()
 
@@ -65,15 +79,18 @@ Start = Callable[..., Running]
 def start(tmp_path: Path) -> Iterator[Start]:
     """Start the README's receiver in a language, with these signing secrets, and stop it at the end.
 
-    With `now` its clock stands still at that unix time.
+    With `now` its clock stands still at that unix time. With `needs_api` it can't act until there is one.
     """
     with ExitStack() as stack:
 
-        def started(language: str, secrets: list[str], now: int | None = None) -> Running:
+        def started(
+            language: str, secrets: list[str], now: int | None = None, *, needs_api: bool = False
+        ) -> Running:
             receiver = Running(tmp_path / str(len(list(tmp_path.iterdir()))), service.free_ports()[0])
             receiver.folder.mkdir()
             suffix = SUFFIXES.get(language, language)
-            (receiver.folder / f"receiver.{suffix}").write_text(BLOCKS[language])
+            source = BLOCKS[language].replace(*NEEDS_API[language]) if needs_api else BLOCKS[language]
+            (receiver.folder / f"receiver.{suffix}").write_text(source)
             shutil.copy("webhooks/signing.py", receiver.folder)
             command = [word.format(port=receiver.port) for word in COMMANDS[language]]
             environment = {"PORT": receiver.port, "SIGNING_SECRETS": " ".join(secrets)}
@@ -147,6 +164,14 @@ class TestReceiver:
         wait_until(lambda: later.exists() and len(later.read_text().splitlines()) >= 2)
         assert receiver.acts() == ["one", "two"]
         assert later.read_text().splitlines() == ["one", "two"]
+
+    def test_that_cannot_act_is_sent_the_event_again(self, language: str, start: Start) -> None:
+        secret = signing.new_secret()
+        receiver = start(language, [secret], needs_api=True)
+        assert not 200 <= receiver.post(*signed("one", secret)) < 300
+        (receiver.folder / "api").touch()
+        assert receiver.post(*signed("one", secret)) == 200
+        assert receiver.acts() == ["one"]
 
     def test_answers_before_the_slow_work_ends(self, language: str, start: Start) -> None:
         secret = signing.new_secret()
