@@ -1,15 +1,27 @@
 """Is this process alive, and can it serve? Redis is not asked: nothing that matters is there."""
 
+from collections.abc import Callable
+
 from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse
 
 
-def livez(request: HttpRequest) -> HttpResponse:
-    """200 while the process answers at all."""
-    return HttpResponse("alive\n", content_type="text/plain")
+class HealthMiddleware:
+    """Answers /livez and /readyz before anybody looks at the host or asks for https: probes come by address."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        match request.path_info:
+            case "/livez":
+                return HttpResponse("alive\n", content_type="text/plain")
+            case "/readyz":
+                return _readiness()
+        return self.get_response(request)
 
 
-def readyz(request: HttpRequest) -> HttpResponse:
+def _readiness() -> HttpResponse:
     """200 while the database answers, else 503."""
     try:
         with connection.cursor() as cursor:

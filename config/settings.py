@@ -120,6 +120,7 @@ WSGI_APPLICATION = "config.wsgi.application"
 APPEND_SLASH = False
 MIDDLEWARE = [
     "config.lib.request_id.RequestIdMiddleware",
+    "config.health.HealthMiddleware",
     "config.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -167,7 +168,6 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 SECURE_SSL_REDIRECT = not LOCAL
-SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000

@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
 from checkout import notifications
-from config import errors, health
+from config import errors
 from config.openapi import page, schema
 from config.operators import views as operators
 from portal import oauth
@@ -47,8 +47,6 @@ merchant_api = [
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),  # beside JSON
-    path("livez", health.livez),
-    path("readyz", health.readyz),
     path("oauth/token", oauth.token),
     path("api/schema", schema.api_schema, name="api_schema"),
     path("api/docs", page.page, name="api_docs"),
