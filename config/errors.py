@@ -7,7 +7,7 @@ import orjson
 import psycopg.errors
 import structlog
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions as drf
@@ -40,7 +40,9 @@ ERRORS: dict[str, Error] = {
         400, "The body is not valid JSON. Send one UTF-8 JSON object without duplicate keys."
     ),
     "invalid_cursor": Error(400, "This cursor is not from this list. Start again without one."),
-    "invalid_header": Error(400, "Idempotency-Key must be 1 to 255 printable ASCII characters."),
+    "invalid_header": Error(
+        400, "Host must be the service's own, Idempotency-Key 1 to 255 printable ASCII characters."
+    ),
     "missing_token": Error(401, "Send the header Authorization: Bearer <ACCESS_TOKEN>."),
     "invalid_token": Error(401, "The access token is unknown, expired or revoked. Get a new one."),
     "card_declined": Error(402, "The card was declined. Try another test card."),
@@ -117,9 +119,13 @@ CODES: list[tuple[type[Exception], str]] = [
 def code_of(exc: Exception) -> str | None:
     """Return the table's code for an exception, None for one that nobody foresaw."""
     if isinstance(exc, OperationalError):
-        locked = isinstance(exc.__cause__, psycopg.errors.LockNotAvailable)
-        return "operation_in_progress" if locked else "service_unavailable"
+        return "operation_in_progress" if is_locked(exc) else "service_unavailable"
     return next((code for kind, code in CODES if isinstance(exc, kind)), None)
+
+
+def is_locked(exc: Exception) -> bool:
+    """Whether somebody else has a row for longer than this call could wait."""
+    return isinstance(exc.__cause__, psycopg.errors.LockNotAvailable)
 
 
 def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
@@ -127,6 +133,8 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
     code = code_of(exc)
     if code is None:
         return None
+    if is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
+        code = "service_unavailable"  # no card operation of a checkout
     row, details = ERRORS[code], _details(exc)
     param = details[0].get("param") if details else None
     return Response(envelope(code, details=details, param=param), status=row.status, headers=headers(code))
@@ -214,7 +222,16 @@ class ApiErrorMiddleware:
         if not (html and response.status_code >= 400 and is_api(request.path_info)):
             return response
         code = self.CODES.get(response.status_code, "internal_error")
-        return json_answer(code)
+        return json_answer(code if _is_for_us(request) else "invalid_header")
+
+
+def _is_for_us(request: HttpRequest) -> bool:
+    """Whether the host that a request names is ours."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return False
+    return True
 
 
 def is_api(path: str) -> bool:

@@ -2,16 +2,19 @@
 
 import re
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
+import psycopg
 import pytest
 from django.core import signing
+from django.db import OperationalError
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from payments.models import Merchant
 from tests.conftest import Api
 from tests.refusals import MISSING, nothing_moves, refused, without
+from webhooks import subscriptions
 from webhooks.models import Attempt, Delivery, Event, EventType, SigningSecret, Subscription
 
 HOOK = "http://127.0.0.1:9/hook"
@@ -20,6 +23,20 @@ PATH = "webhooks/subscription"
 
 def subscribe(api: Api, **changes: Any) -> Any:
     return api.post(PATH, without({"url": HOOK, "event_types": ["*"]} | changes))
+
+
+def test_that_somebody_else_is_changing_may_be_asked_for_again(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that is locked for too long is no open card operation: there is no checkout here."""
+
+    def locked(*_: object, **__: object) -> NoReturn:
+        raise OperationalError from psycopg.errors.LockNotAvailable()
+
+    monkeypatch.setattr(subscriptions, "rotate", locked)
+    answer = api.post("webhooks/secret/rotate")
+    refused(answer, 503, "service_unavailable")
+    assert answer["Retry-After"] == "1"
 
 
 def refuse(api: Api, param: str, **changes: Any) -> None:
