@@ -76,7 +76,7 @@ def write(merchant: Merchant, *, text: str, language: str) -> OptInText:
 
 def _next_version(merchant: Merchant) -> int:
     """The version after the last, with the merchant's row locked."""
-    Merchant.objects.select_for_update().get(pk=merchant.pk)
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     last = OptInText.objects.filter(merchant=merchant).aggregate(last=Max("version"))["last"] or 0
     return int(last) + 1
 

@@ -11,9 +11,8 @@ from typing import NamedTuple, cast
 import httptools
 
 HEAD_BYTES = 32 * 1024  # interim answers, status line and headers together
-BODY_BYTES = 64 * 1024  # on the wire, besides what comes with the head: chunk sizes and trailers too
-EXCERPT_BYTES = 16 * 1024  # of a body, what is collected
-STALE_SECONDS = 1.0
+BODY_BYTES = 16 * 1024  # on the wire, besides what comes with the head: chunk sizes and trailers too
+STALE_SECONDS = 0.5  # a receiver's close that crosses our request arrives sooner
 KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0  # from its beginning (INTERFACE 6: 60 s), and without a request
 CLOSED = "the connection was closed before an answer"
 
@@ -23,7 +22,7 @@ class NoAnswer(Exception):
 
 
 class KeptConnectionLost(NoAnswer):
-    """A kept connection ended as soon as it was used again, without a byte: that is no receiver's answer."""
+    """A kept connection ended as it was used again, without an answer or with a 408 to nobody's request."""
 
 
 class Target(NamedTuple):
@@ -119,8 +118,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         is_untouched = not self._is_ended and self._bytes_left == HEAD_BYTES
-        is_stale = self._was_kept and is_untouched and time.monotonic() - self._asked_at < STALE_SECONDS
-        self._fail(KeptConnectionLost() if is_stale else NoAnswer(CLOSED))
+        self._fail(KeptConnectionLost() if is_untouched and self._is_stale() else NoAnswer(CLOSED))
         if self._alarm is not None:
             self._alarm.cancel()
         del self._parser  # and with it the circle of its callbacks
@@ -132,13 +130,15 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
+        if status == 408 and self._is_stale() and not self._parser.should_keep_alive():
+            self._fail(KeptConnectionLost())
         if not self._is_ended and (status >= 200 or status == 101):
             self.status, self._bytes_left = status, BODY_BYTES
             self._wake()
 
     def on_body(self, body: bytes) -> None:
         if self.status and not self._is_ended:
-            self._body += body[: EXCERPT_BYTES - len(self._body)]
+            self._body += body
 
     def on_message_complete(self) -> None:
         if self.status and not self._is_ended:
@@ -168,6 +168,10 @@ class Connection(asyncio.Protocol):
         self._is_ended, self._is_clean = True, False
         self._wire.abort()
         self._wake(None if self.status else error)
+
+    def _is_stale(self) -> bool:
+        """Whether an end that comes now is no answer to the request: what was kept had ended before."""
+        return self._was_kept and time.monotonic() - self._asked_at < STALE_SECONDS
 
     def _watch(self, due: float) -> None:
         """Be closed at `due`. One alarm lasts for many requests: it is set anew when it would ring too late."""

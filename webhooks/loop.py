@@ -1,14 +1,15 @@
 """The sender of a worker process: asyncio in a thread of its own, fed from the queue of deliveries.
 
-Each turn records what has ended and claims as many due rows as there are free slots, so that under load the
-batches grow by themselves. Nothing lives here alone: whoever kills this process loses no delivery.
+Two tasks take turns of their own: one claims as many due rows as there are free slots, the other records what
+has ended, so that under load the batches grow by themselves, and a slow claim keeps no answer from being
+recorded. Nothing lives here alone: whoever kills this process loses no delivery.
 """
 
 import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -50,7 +51,8 @@ class Sender:
         self._thread = threading.Thread(target=self._run, name="webhooks-sender", daemon=True)
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop
-        self._woken: asyncio.Event
+        self._woken: asyncio.Event  # more may be due, or a slot is free
+        self._ended: asyncio.Event  # there is something to record
         self._pool: pools.Pool
         self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
         self._swept_at = self._claimed_at = 0.0
@@ -73,7 +75,7 @@ class Sender:
         """Claim no more; return when all attempts are recorded. After `drain_seconds` they are cut off."""
         self._is_stopping = True
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._woken.set)
+            self._loop.call_soon_threadsafe(self._settled)
             self._loop.call_soon_threadsafe(self._loop.call_later, drain_seconds, self._cut_off)
         self._thread.join(drain_seconds + STOP_GRACE_SECONDS)
 
@@ -84,31 +86,39 @@ class Sender:
             thread.shutdown()
 
     async def _send_until_stopped(self) -> None:
-        self._loop, self._woken = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._woken, self._ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
         self._pool = transport.open_pool(allow_loopback=self._allow_loopback)
         self._ready.set()
         self._woken.set()
-        while not self._is_stopping or self._sending:
-            try:
-                await self._turn()
-            except Exception as error:  # PostgreSQL may be away for a while: the next turn looks again
-                log.warning("webhooks turn failed", error=type(error).__name__, exc_info=True)
-                await asyncio.sleep(PAUSE_SECONDS)
-                self._woken.set()
+        claiming = asyncio.create_task(self._claim_until_stopped())
+        claiming.add_done_callback(lambda _: self._settled())
+        while not claiming.done() or self._sending:
+            await self._ended.wait()
+            self._ended.clear()
+            self._is_settling = False
+            if not await self._survives(self._record):
+                self._ended.set()
+        await claiming
         await self._pool.close()
 
-    async def _turn(self) -> None:
-        """Wait for a reason, record what has ended, claim what is due."""
-        with contextlib.suppress(TimeoutError):
-            is_brisk = time.monotonic() - self._claimed_at < LOOK_SECONDS
-            await asyncio.wait_for(self._woken.wait(), BRISK_SECONDS if is_brisk else LOOK_SECONDS)
-        self._woken.clear()
-        self._is_settling = False
-        # Neither waits for the other: what is due is claimed while what has ended is written down.
-        for failure in await asyncio.gather(self._record(), self._claim(), return_exceptions=True):
-            if failure is not None:
-                raise failure
-        await self._sweep()
+    async def _claim_until_stopped(self) -> None:
+        while not self._is_stopping:
+            with contextlib.suppress(TimeoutError):
+                is_brisk = time.monotonic() - self._claimed_at < LOOK_SECONDS
+                await asyncio.wait_for(self._woken.wait(), BRISK_SECONDS if is_brisk else LOOK_SECONDS)
+            self._woken.clear()
+            if not await self._survives(self._claim) or not await self._survives(self._sweep):
+                self._woken.set()
+
+    async def _survives(self, turn: Callable[[], Awaitable[None]]) -> bool:
+        """Take a turn; if it fails, pause and return False: PostgreSQL may be away for a while."""
+        try:
+            await turn()
+        except Exception as error:
+            log.warning("webhooks turn failed", error=type(error).__name__, exc_info=True)
+            await asyncio.sleep(PAUSE_SECONDS)
+            return False
+        return True
 
     async def _record(self) -> None:
         ended = {task: claimed for task, claimed in self._sending.items() if task.done()}
@@ -129,7 +139,8 @@ class Sender:
 
     async def _claim(self) -> None:
         sending = [claimed for task, claimed in self._sending.items() if not task.done()]
-        free = self._slots - len(sending)
+        # What has ended takes room until it is recorded: no more than the slots, or leases would run out.
+        free = min(self._slots - len(sending), 2 * self._slots - len(self._sending))
         if self._is_stopping or not free:
             return
         general = max(0, self._general_slots - sum(not claimed.is_urgent for claimed in sending))
@@ -148,9 +159,16 @@ class Sender:
     def _settle(self, _: object) -> None:
         if not self._is_settling:
             self._is_settling = True
-            self._loop.call_later(SETTLE_SECONDS, self._woken.set)
+            self._loop.call_later(SETTLE_SECONDS, self._settled)
+
+    def _settled(self) -> None:
+        self._ended.set()
+        self._woken.set()
 
     async def _send(self, claimed: delivery.Claimed, deadline: float) -> transport.Answer:
+        left = deadline - time.monotonic()
+        if left <= 0:  # the claim took that long: nobody would hear the answer
+            return transport.Answer(None, "the request could not be sent", "", 0)
         try:
             body = plain(claimed.event_type, claimed.body)
             return await transport.post(
@@ -158,7 +176,7 @@ class Sender:
                 targets.check_url(claimed.url, allow_loopback=self._allow_loopback),
                 headers.signed(claimed, body),
                 body,
-                deadline_seconds=max(0.0, deadline - time.monotonic()),
+                deadline_seconds=left,
             )
         except targets.TargetRefused:
             return transport.Answer(None, "address not allowed", "", 0)

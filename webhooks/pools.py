@@ -1,8 +1,10 @@
 """The connections to all receivers: made to addresses that may be reached, and kept from one POST to the next."""
 
 import asyncio
+import contextlib
 import functools
 import ipaddress
+import resource
 import socket
 import ssl
 import time
@@ -18,6 +20,7 @@ from webhooks import targets
 from webhooks.connections import CLOSED, Connection, KeptConnectionLost, NoAnswer, Target
 
 NEXT_ADDRESS_SECONDS = 0.25  # that an address has for itself before the next one is tried too
+MOST_IDLE = 4096
 URLS = 1024  # that we know how to connect to without parsing them again
 
 CERTIFICATE_TROUBLE = {
@@ -41,6 +44,8 @@ class Pool:
         self._tls, self._resolver, self._socket_factory = tls, resolver, socket_factory
         self._open: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._kept: dict[Target, dict[Connection, None]] = {}
+        self._idle: dict[Connection, None] = {}  # all that are kept, the one that has waited longest first
+        self._most_idle = most_idle()
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -62,13 +67,13 @@ class Pool:
         Whoever gets it has to `release` it. Raises NoAnswer, AddressRefused and, at `due`, TimeoutError.
         """
         target = _target(url)
-        while (kept := self._take(target)) is not None:
-            try:
+        kept = self._take(target)
+        if kept is not None:
+            # A receiver may close a kept connection at the very moment we use it, which is not its answer. It
+            # gets the request once more, over a new connection: it may have died of it, and none is kept then.
+            with contextlib.suppress(KeptConnectionLost):
                 await kept.ask(request, due)
-            except KeptConnectionLost:
-                # A receiver may close a kept connection at the very moment we use it: that is not its answer.
-                continue
-            return kept
+                return kept
         async with asyncio.timeout(due - time.monotonic()):
             connection = await self._connect(target)
         await connection.ask(request, due)
@@ -78,11 +83,17 @@ class Pool:
         """Keep the connection for the next request, or close it."""
         if connection.keep():
             self._kept.setdefault(connection.target, {})[connection] = None
+            self._idle[connection] = None
+            if len(self._idle) > self._most_idle:
+                oldest = next(iter(self._idle))
+                self._forget(oldest)
+                oldest.abort()
 
     def _take(self, target: Target) -> Connection | None:
         kept = self._kept.get(target)
         while kept:
             connection, _ = kept.popitem()  # the last one: so that those that are not needed grow old
+            del self._idle[connection]
             if not kept:
                 del self._kept[target]
             if connection.is_fresh():
@@ -91,6 +102,7 @@ class Pool:
         return None
 
     def _forget(self, connection: Connection) -> None:
+        self._idle.pop(connection, None)
         kept = self._kept.get(connection.target, {})
         kept.pop(connection, None)
         if not kept:
@@ -136,6 +148,12 @@ class Pool:
         except OSError as error:
             raise NoAnswer("the host name could not be resolved") from error
         return [result["host"] for result in found]
+
+
+def most_idle() -> int:
+    """Return how many connections may be kept: half of the files that this process may open."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_IDLE if most == resource.RLIM_INFINITY else min(MOST_IDLE, most // 2)
 
 
 @functools.lru_cache(maxsize=URLS)

@@ -6,7 +6,8 @@ UUID7 = """encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
     'hex')::uuid"""
 
 # One query string: PostgreSQL runs it as one transaction of its own, so the lock that makes the count of each
-# endpoint's attempts exact never waits for a client. `now` is a row, read once, so that the index serves it.
+# endpoint's attempts exact waits for a client only while it takes the rows, which tcp_user_timeout puts an end
+# to. `now` is a row, read once, so that the index serves it.
 # `waiting` hops from endpoint to endpoint through the index, and of each endpoint only as many rows are read as
 # it may have: a backlog costs nothing. `turns` is how many starts the endpoint's pace leaves it now.
 CLAIM = """

@@ -85,6 +85,8 @@ async def post(
         return Answer(None, describe(failure, deadline_seconds), "", _milliseconds_since(started))
     try:
         answered = await connection.read(min(due, time.monotonic() + BODY_SECONDS))
+    except asyncio.CancelledError:
+        answered = b""  # whoever cuts this off is told all the same what the receiver has answered
     finally:
         pool.release(connection)
     status = connection.status

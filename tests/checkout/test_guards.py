@@ -92,3 +92,19 @@ class TestTheGuards:
 
     def test_two_checkouts_of_one_order_live_side_by_side(self, unpaid: Checkout) -> None:
         assert checkout(unpaid.merchant).pk != unpaid.pk
+
+
+@pytest.mark.django_db
+def test_the_database_waits_for_nobody_for_long() -> None:
+    """Neither for a lock or a statement, nor for a client that hangs with either in its hands."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT unnest(setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase"
+            " WHERE d.datname = current_database()"
+        )
+        assert {row for (row,) in cursor.fetchall()} == {
+            "lock_timeout=3s",
+            "statement_timeout=15s",
+            "idle_in_transaction_session_timeout=20s",
+            "tcp_user_timeout=20s",
+        }

@@ -16,6 +16,7 @@ from webhooks import connections, transport
 
 NEXT = b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
 SMUGGLED = b"HTTP/1.1 201 Smuggled\r\nContent-Length: 0\r\n\r\n"
+TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
 HEAD, THANKS = OK[:-6], OK[-6:]
 
 
@@ -77,6 +78,38 @@ class TestKeeping:
     @pytest.mark.parametrize("with_reset", [False, True], ids=["closed", "reset"])
     def test_what_the_receiver_drops_is_replaced_within_the_attempt(self, with_reset: bool) -> None:
         assert posts(hanging_up_on_second(with_reset=with_reset)) == (["200", "200"], 2, 3)
+
+    def test_a_receiver_that_hangs_up_over_every_request_gets_it_twice_at_most(self) -> None:
+        """However many connections to it are kept: it may have worked on each of them."""
+
+        async def scenario() -> tuple[str | None, int]:
+            async with receiving(late) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    await asyncio.gather(*(transport.post(pool, url, {}, b"{}") for _ in range(5)))
+                    receiver.behaviour, seen = hanging_up, len(receiver.requests)
+                    answer = await transport.post(pool, url, {}, b"{}")
+                    return answer.error_message, len(receiver.requests) - seen
+
+        async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await asyncio.sleep(0.05)
+            await answering(OK)(reader, writer)
+
+        async def hanging_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.transport.abort()
+
+        assert transport.run(scenario()) == ("the connection was closed before an answer", 2)
+
+    def test_a_408_to_nobody_that_crosses_a_request_is_no_answer_to_it(self) -> None:
+        assert posts(first(answering(OK), first(answering(TOO_LATE), answering(OK)))) == (
+            ["200", "200"],
+            2,
+            3,
+        )
+        # To a request over a new connection it is the answer, and so is one that keeps the connection.
+        assert posts(answering(TOO_LATE), count=1) == (["408"], 1, 1)
+        waiting = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
+        assert posts(first(answering(OK), answering(waiting))) == (["200", "408"], 1, 2)
 
     def test_a_receiver_that_hangs_up_over_a_request_gets_it_once(
         self, monkeypatch: pytest.MonkeyPatch
@@ -157,8 +190,7 @@ class TestPoison:
         assert used == 2
 
     def test_a_408_to_nobody_is_no_answer(self) -> None:
-        too_late = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
-        answers, _, _ = posts(first(answering(OK, too_late), answering(OK)), settles=True)
+        answers, _, _ = posts(first(answering(OK, TOO_LATE), answering(OK)), settles=True)
         assert answers == ["200", "200"]
 
 
@@ -226,8 +258,8 @@ class TestConnection:
         broken = CHUNKED + b"4\r\nhalf\r\nzz\r\n"
         assert transport.run(read([broken])) == (200, b"half", True)
 
-    def test_reads_no_more_than_64_kib_of_what_follows_the_head(self) -> None:
-        packets = [CHUNKED, *[b"1;" + b"a" * 8190] * 8, b"aa"]
+    def test_reads_no_more_than_16_kib_of_what_follows_the_head(self) -> None:
+        packets = [CHUNKED, *[b"1;" + b"a" * 8190] * 2, b"aa"]
         assert transport.run(read([*packets, b"a" * 16])) == (200, b"", True)
 
 

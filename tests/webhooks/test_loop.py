@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 from config.lib import clock
 from payments.models import Merchant
 from tests.webhooks.endpoint import Receiver
-from webhooks import delivery, loop, outbox, signing
+from webhooks import delivery, loop, outbox, signing, transport
 from webhooks.models import Attempt, Delivery, EventType, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,6 +38,32 @@ def sender() -> Iterator[loop.Sender]:
     running.start()
     yield running
     running.stop(0)
+
+
+class SlowClaim:
+    """Holds the claims that begin from now on, their rows in hand, until they may go on."""
+
+    def __init__(self) -> None:
+        self.is_slow = False
+        self.begun, self.goes_on = threading.Event(), threading.Event()
+
+    def __call__(self, **room: int) -> list[delivery.Claimed]:
+        claimed = CLAIM(**room)
+        if self.is_slow:
+            self.begun.set()
+            self.goes_on.wait(10)
+        return claimed
+
+
+CLAIM = delivery.claim
+
+
+@pytest.fixture
+def slow_claim(sender: loop.Sender, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowClaim]:
+    slow = SlowClaim()
+    monkeypatch.setattr(delivery, "claim", slow)
+    yield slow
+    slow.goes_on.set()
 
 
 def subscribe(url: str, secret: str | None = None) -> Subscription:
@@ -188,20 +214,71 @@ class TestSending:
         assert [attempt.number for attempt in due.attempts.order_by("number")] == [1, 2]
 
 
+class TestASlowClaim:
+    def test_keeps_no_answer_from_being_recorded(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender, slow_claim: SlowClaim
+    ) -> None:
+        receiver = receiving(seconds=30.0)
+        due = emit(subscribe(receiver.url))
+        sender.wake()
+        assert within(3, lambda: receiver.at_once == 1)
+        slow_claim.is_slow = True
+        sender.wake()
+        assert slow_claim.begun.wait(3)
+        receiver.released.set()
+        assert within(3, has_status(due, "delivered"))
+        assert not slow_claim.goes_on.is_set()
+        slow_claim.goes_on.set()
+
+    def test_that_outlasts_its_deadline_sends_nothing_that_nobody_would_hear(
+        self,
+        receiving: Callable[..., Receiver],
+        sender: loop.Sender,
+        slow_claim: SlowClaim,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(transport, "DEADLINE_SECONDS", 0.2)
+        slow_claim.is_slow = True
+        receiver = receiving()
+        due = emit(subscribe(receiver.url))
+        sender.wake()
+        assert slow_claim.begun.wait(3)
+        time.sleep(0.3)
+        slow_claim.goes_on.set()
+        assert within(3, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
+        assert due.attempts.get().error_message == "the request could not be sent"
+        assert receiver.requests == []
+
+
 class TestStopping:
     def test_drains_what_is_in_flight_and_claims_nothing_more(
         self, receiving: Callable[..., Receiver], sender: loop.Sender
     ) -> None:
-        receiver = receiving(seconds=30.0)
-        acme = subscribe(receiver.url)
+        receiver, idle = receiving(seconds=30.0), receiving()
+        acme, other = subscribe(receiver.url), subscribe(idle.url)
         flying = [emit(acme) for _ in range(10)]
         sender.wake()
         assert within(3, lambda: receiver.at_once == 10)
-        waiting = emit(acme)
-        threading.Timer(0.3, receiver.released.set).start()
-        sender.stop(5)
+        stopping = threading.Thread(target=sender.stop, args=[5])
+        stopping.start()
+        assert within(1, lambda: not sender.is_running())
+        waiting = emit(other)
+        time.sleep(0.3)
+        receiver.released.set()
+        stopping.join()
         assert all(has_status(due, "delivered")() for due in flying)
-        assert not waiting.attempts.exists()
+        assert not waiting.attempts.exists() and not idle.requests
+
+    def test_drains_what_a_claim_brings_that_was_under_way(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender, slow_claim: SlowClaim
+    ) -> None:
+        slow_claim.is_slow = True
+        due = emit(subscribe(receiving().url))
+        sender.wake()
+        assert slow_claim.begun.wait(3)
+        threading.Timer(0.3, slow_claim.goes_on.set).start()
+        sender.stop(5)
+        assert has_status(due, "delivered")()
 
     def test_cuts_off_what_does_not_end_in_time_and_leaves_it_to_the_next_worker(
         self, receiving: Callable[..., Receiver], sender: loop.Sender

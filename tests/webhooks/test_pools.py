@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import resource
 import time
 import weakref
 from collections.abc import Coroutine
@@ -176,10 +177,10 @@ class TestKeeping:
             (b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 6\r\n\r\nthanks", True),
             (b"HTTP/1.1 101 Yes\r\n\r\n", False),
             (b"HTTP/1.1 101 Yes\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n", False),
-            (b"HTTP/1.1 200 OK\r\nContent-Length: 65536\r\n\r\n" + b"a" * 65536, True),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 16384\r\n\r\n" + b"a" * 16384, True),
             (b"HTTP/1.1 200 OK\r\nContent-Length: 131072\r\n\r\n" + b"a" * 131072, False),
         ],
-        ids=["1.1", "close", "1.0", "1.0 kept alive", "101", "upgrade", "64 KiB", "128 KiB"],
+        ids=["1.1", "close", "1.0", "1.0 kept alive", "101", "upgrade", "16 KiB", "128 KiB"],
     )
     def test_is_as_the_answer_says(self, head: bytes, is_kept: bool) -> None:
         async def scenario() -> int:
@@ -292,22 +293,50 @@ class TestDeadline:
 
 class TestLettingGo:
     @pytest.mark.parametrize(
-        "behaviour",
-        [keeping_silent, forever(b"a", after=b"HTTP/1.1 200 OK\r\n\r\n", pause=0.01)],
+        ("behaviour", "came"),
+        [
+            (keeping_silent, "CancelledError"),
+            (forever(b"a", after=b"HTTP/1.1 200 OK\r\n\r\n", pause=0.01), "200"),
+        ],
         ids=["before the answer", "in the body"],
     )
-    def test_of_a_post_that_is_cut_off_closes_its_connection(self, behaviour: Behaviour) -> None:
-        async def scenario() -> bool:
+    def test_of_a_post_that_is_cut_off_closes_its_connection_and_keeps_its_answer(
+        self, behaviour: Behaviour, came: str
+    ) -> None:
+        async def scenario() -> tuple[object, bool]:
             async with receiving(behaviour) as receiver:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                     posting = asyncio.create_task(verdict(pool, f"http://127.0.0.1:{receiver.port}/"))
                     await asyncio.sleep(0.1)
                     posting.cancel()
-                    with pytest.raises(asyncio.CancelledError):
-                        await posting
-                    return await is_left(receiver)
+                    (cut,) = await asyncio.gather(posting, return_exceptions=True)
+                    return cut if isinstance(cut, str) else type(cut).__name__, await is_left(receiver)
 
-        assert run(scenario())
+        assert run(scenario()) == (came, True)
+
+    def test_closes_who_has_waited_longest_when_there_are_too_many(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pools, "MOST_IDLE", 3)
+
+        async def scenario() -> tuple[list[str], bool, int]:
+            async with receiving(late(0.05)) as receiver, receiving(answering(OK)) as other:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    answers = [await verdict(pool, f"http://127.0.0.1:{other.port}/")]
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    answers += await asyncio.gather(*(verdict(pool, url) for _ in range(5)))
+                    has_left = await is_left(other) and await is_left(receiver, 2)
+                    answers += await asyncio.gather(*(verdict(pool, url) for _ in range(3)))
+                    return answers, has_left, receiver.connections
+
+        assert run(scenario()) == (["200"] * 9, True, 5)
+
+    @pytest.mark.parametrize(("files", "most"), [(256, 128), (20_000, 4096), (resource.RLIM_INFINITY, 4096)])
+    def test_leaves_half_of_the_files_to_others(
+        self, monkeypatch: pytest.MonkeyPatch, files: int, most: int
+    ) -> None:
+        monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+        assert pools.most_idle() == most
 
     @pytest.mark.parametrize("is_secret", [False, True], ids=["plain", "TLS"])
     def test_closes_what_is_kept_and_what_is_used(self, is_secret: bool, tmp_path: Path) -> None:
