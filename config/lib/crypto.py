@@ -5,7 +5,7 @@ import hmac
 from functools import cache
 from typing import Any
 
-from cryptography.fernet import Fernet, MultiFernet
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.db import models
 
@@ -23,6 +23,20 @@ def encrypt(plain: str) -> str:
 def decrypt(sealed: str) -> str:
     """Return what `encrypt` sealed under any of FIELD_KEYS; raises InvalidToken for anything else."""
     return _fernet().decrypt(sealed.encode()).decode()
+
+
+def is_under_first_key(sealed: str) -> bool:
+    """Whether the first of FIELD_KEYS alone opens what `encrypt` sealed."""
+    try:
+        Fernet(settings.FIELD_KEYS[0]).decrypt(sealed.encode())
+    except InvalidToken:
+        return False
+    return True
+
+
+def rotate(sealed: str) -> str:
+    """Return what `encrypt` sealed under any of FIELD_KEYS, sealed under the first; raises InvalidToken."""
+    return _fernet().rotate(sealed.encode()).decode()
 
 
 def digest(value: str) -> str:

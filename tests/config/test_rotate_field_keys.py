@@ -1,0 +1,136 @@
+"""`manage.py rotate_field_keys`: a field key that is known too widely can go, and nothing with it."""
+
+import io
+from collections.abc import Iterator
+
+import pytest
+from allauth.mfa.models import Authenticator
+from cryptography.fernet import Fernet, InvalidToken
+from django.core.management import CommandError, call_command
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from checkout.models import Checkout, PaymentRequest
+from config.lib import clock, crypto
+from config.management.commands import rotate_field_keys
+from hosted_page.models import OptIn
+from payments.models import Merchant
+from portal import second_factor, team
+from portal.models import Membership, Notice, Role, User
+from tests import factories, mates
+from tests.conftest import Api
+from tests.portal import people
+from webhooks import outbox, subscriptions
+from webhooks.models import Event, EventType, SigningSecret
+
+pytestmark = pytest.mark.django_db
+FIRST, SECOND = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+
+
+class Keys:
+    """Which FIELD_KEYS this process has."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def are(self, *keys: str) -> None:
+        self._settings.FIELD_KEYS = list(keys)
+        crypto._fernet.cache_clear()
+
+
+@pytest.fixture
+def keys(settings: Settings) -> Iterator[Keys]:
+    before = settings.FIELD_KEYS
+    keys = Keys(settings)
+    keys.are(FIRST)
+    yield keys
+    keys.are(*before)
+
+
+class Kept:
+    """One of everything that is kept encrypted, and what is read of it."""
+
+    def __init__(self, api: Api, captured: Checkout) -> None:
+        self.merchant: Merchant = api.merchant
+        people.join(self.merchant)
+        self.owner = User.objects.get(email=people.EMAIL)
+        people.set_up_app(self.owner)
+        subscriptions.register(self.merchant, url="http://127.0.0.1:9/hook", event_types=["*"])
+        payload = {"customer": {"email": "lea@example.com"}}
+        outbox.emit(self.merchant, EventType.OPTED_IN, payload, at=clock.now())
+        mates.split(factories.checkout(self.merchant), 1000, 2000)
+        path = f"/api/sandbox/v1/checkouts/{captured.pk}/opt-in"
+        answer = api.client.post(
+            path, {"email": "lea@example.com"}, content_type="application/json", headers=api.headers({})
+        )
+        assert answer.status_code == 200, answer.content
+        team.invite(Membership.objects.get(user=self.owner), "dora@acme.example", Role.VIEWER)
+
+    def read(self) -> list[object]:
+        return [
+            *SigningSecret.objects.values_list("secret", flat=True),
+            *PaymentRequest.objects.order_by("position").values_list("token", flat=True),
+            *OptIn.objects.values_list("email", flat=True),
+            *(event.plain_body for event in Event.objects.filter(type=EventType.OPTED_IN).order_by("id")),
+            *people.recovery_codes(self.owner),
+            *(crypto.decrypt(notice.facts["link"]) for notice in Notice.objects.filter(kind="invitation")),
+        ]
+
+
+@pytest.fixture
+def kept(keys: Keys, api: Api, captured: Checkout) -> Kept:
+    return Kept(api, captured)
+
+
+def rotate() -> str:
+    said = io.StringIO()
+    call_command("rotate_field_keys", stdout=said)
+    return said.getvalue()
+
+
+def test_leaves_nothing_that_needs_the_old_key(
+    kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rotate_field_keys, "ROWS", 1)  # so that one batch follows the other
+    before = kept.read()
+    assert len(before) > 8
+    keys.are(SECOND, FIRST)
+    assert kept.read() == before
+    assert "checkout_paymentrequest.token: 2 encrypted anew" in rotate()
+    keys.are(SECOND)
+    assert kept.read() == before
+    app = Authenticator.objects.get(user=kept.owner, type="totp")
+    assert second_factor.take(kept.owner, people.code(crypto.decrypt(app.data["secret"]))) == app
+    keys.are(FIRST)
+    with pytest.raises(InvalidToken):
+        kept.read()
+
+
+def test_does_nothing_twice(kept: Kept, keys: Keys) -> None:
+    keys.are(SECOND, FIRST)
+    rotate()
+    counts = [line.split(": ")[1] for line in rotate().splitlines()[:-1]]
+    assert len(counts) == 7 and set(counts) == {"0 encrypted anew"}
+
+
+def test_says_which_row_none_of_the_keys_opens(kept: Kept, keys: Keys) -> None:
+    keys.are(SECOND)
+    with pytest.raises(CommandError, match=r"None of FIELD_KEYS opens .* of "):
+        rotate()
+
+
+def test_leaves_what_somebody_changes_meanwhile(
+    kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys.are(SECOND, FIRST)
+    seal = crypto.rotate
+
+    def change_first(sealed: str) -> str:
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE webhooks_signingsecret SET secret = %s", [crypto.encrypt("whsec_new")])
+        return seal(sealed)
+
+    monkeypatch.setattr(crypto, "rotate", change_first)
+    with pytest.raises(CommandError, match=r"1 rows were changed meanwhile\. Run it again\."):
+        rotate()
+    assert SigningSecret.objects.get().secret == "whsec_new"
