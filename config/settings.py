@@ -1,5 +1,6 @@
 """All settings, in one order: environment, apps, request, database, people, API, Celery, mail, logs."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,11 +69,14 @@ SECRET_KEY = env.text("SECRET_KEY")
 FIELD_KEYS = env.words("FIELD_KEYS")
 if not FIELD_KEYS:
     raise ImproperlyConfigured("Set FIELD_KEYS to one or more Fernet keys, comma-separated, newest first.")
-ALLOWED_HOSTS = [str(urlsplit(BASE_URL).hostname), *env.words("ALLOWED_HOSTS")]
+CHECKOUT_PAGE_URL = env.text("CHECKOUT_PAGE_URL", f"{BASE_URL}/pay")
+if not LOCAL and not re.fullmatch(r"https://[^/?#]+/pay", CHECKOUT_PAGE_URL):
+    _refuse("CHECKOUT_PAGE_URL must be an https address whose path is /pay.")
+ALLOWED_HOSTS = [str(urlsplit(url).hostname) for url in (BASE_URL, CHECKOUT_PAGE_URL)]
+ALLOWED_HOSTS += env.words("ALLOWED_HOSTS")
 if LOCAL:
     ALLOWED_HOSTS += ["127.0.0.1", "localhost"]
 
-CHECKOUT_PAGE_URL = env.text("CHECKOUT_PAGE_URL", f"{BASE_URL}/pay")
 HOLD = timedelta(minutes=2)  # SPEC.md 8
 UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTES", 60))
 PAY_LINK_LIFETIME = timedelta(days=14)

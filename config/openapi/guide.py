@@ -37,6 +37,8 @@ def text(document: dict[str, Any]) -> str:
         "{states}": _states(properties),
         "{authorized}": f"{', '.join(starts[:-1])} and {starts[-1]}",
         "{attempts}": str(patient.attempts),
+        "{unpaid}": str(round(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() / 60)),
+        "{kept}": str(settings.WEBHOOK_RETENTION.days),
     }
     limits = {f"{{{name}}}": rate.replace("/", " a ") for name, rate in settings.LIMITS.items()}
     guide = GUIDE

@@ -29,11 +29,12 @@ WORDS = {
     "Shares.count": "How many mates were asked.",
     "Shares.paid_count": "How many of them have paid.",
     "Shares.paid_amount": "Minor units that they have paid.",
-    "return_url": "Where the customer lands afterwards: absolute https, without user name. A confirmation page "
-    "only, never a reason to fulfil.",
-    "cancel_url": "Where the customer lands after giving up: absolute https, without user name.",
+    "return_url": "Where the customer lands afterwards: absolute https, without user name, on a host of your "
+    "list in the portal if you keep one. A confirmation page only, never a reason to fulfil.",
+    "cancel_url": "Where the customer lands after giving up: absolute https, without user name, on a host of your "
+    "list in the portal if you keep one.",
     "merchant_expires_at": "When the unpaid checkout ends: 1 minute to 24 hours ahead, with an offset. "
-    "60 minutes after creation when you leave it out.",
+    "When you leave it out: as you have set in the portal, else 60 minutes after creation.",
     "CheckoutRequest.items": "The lines of the order. Together they make `total_amount`.",
     # Items
     "item_ref": "Your own reference of the line.",

@@ -35,8 +35,9 @@ class TestTheEnvironmentTable:
             {"ENVIRONMENT": "local"},
             {"ENVIRONMENT": "sandbox", "BASE_URL": "https://sandbox.example"},
             PRODUCTION,
+            PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example/pay"},
         ],
-        ids=["local", "sandbox", "production"],
+        ids=["local", "sandbox", "production", "page of its own"],
     )
     def test_starts_what_it_has(self, mix: dict[str, str]) -> None:
         assert start(**mix) == ""
@@ -56,6 +57,9 @@ class TestTheEnvironmentTable:
                 {"ENVIRONMENT": "sandbox", "BASE_URL": "https://sandbox.example", "WEBHOOK_LOOPBACK": "1"},
                 "for local alone",
             ),
+            (PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example"}, "whose path is /pay"),
+            (PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example/pay/"}, "whose path is /pay"),
+            (PRODUCTION | {"CHECKOUT_PAGE_URL": "http://pay.example/pay"}, "whose path is /pay"),
             ({"ENVIRONMENT": "staging"}, "must be one of"),
             ({"ENVIRONMENT": "local", "FIELD_KEYS": ","}, "FIELD_KEYS"),
             ({"ENVIRONMENT": "local", "UNPAID_CHECKOUT_MINUTES": "soon"}, "whole number"),
