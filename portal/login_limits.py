@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from config.lib import batches, clock, crypto
-from portal.models import LoginAttempt
+from portal.models import AuditEntry, LoginAttempt
 
 ACCOUNT = ("account_digest",)
 ADDRESS = ("address_digest",)
@@ -35,6 +35,7 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
 }
 GUESSES = ("password", "password_again", "second_factor")
 KEPT = 2 * DAY  # longer than any limit looks back
+KNOWN = 90 * DAY  # that an address is remembered from which somebody has logged in
 
 
 class TooMany(Exception):
@@ -58,9 +59,9 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
     with transaction.atomic():
         _lock(attempt)
         attempt.created_at = clock.now()
-        reached = _reached(attempt)
-        if reached is not None:
-            raise TooMany(kind, reached)
+        for limit in LIMITS[kind]:
+            if _is_reached(limit, attempt) and not _is_spared(limit, kind, account, address):
+                raise TooMany(kind, limit)
         attempt.save(force_insert=True)
     return attempt
 
@@ -68,7 +69,7 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
 def is_spent(attempt: LoginAttempt) -> bool:
     """Return whether the next try like this one will be refused."""
     attempt.created_at = clock.now()
-    return _reached(attempt) is not None
+    return any(_is_reached(limit, attempt) for limit in LIMITS[attempt.kind])
 
 
 def forgive(attempt: LoginAttempt) -> None:
@@ -89,10 +90,6 @@ def forget_old() -> None:
     batches.delete(LoginAttempt.objects.filter(created_at__lt=clock.now() - KEPT))
 
 
-def _reached(attempt: LoginAttempt) -> Limit | None:
-    return next((limit for limit in LIMITS[attempt.kind] if _is_reached(limit, attempt)), None)
-
-
 def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
     """The latest tries, as many as are allowed, came within the time, and the last of them is as young."""
     alike: QuerySet[LoginAttempt] = LoginAttempt.objects.filter(
@@ -106,6 +103,14 @@ def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
     if len(times) < limit.most:
         return False
     return times[0] - times[-1] < limit.within and attempt.created_at - times[0] < limit.within
+
+
+def _is_spared(limit: Limit, kind: str, account: str, address: str) -> bool:
+    """Strangers who use up an account's codes by mail do not keep its owner from one, where they are known."""
+    if kind != "code_mail" or limit.per != ACCOUNT:
+        return False
+    logins = AuditEntry.objects.filter(action="logged_in", created_at__gt=clock.now() - KNOWN)
+    return logins.filter(user__email__iexact=account.strip(), address=address or None).exists()
 
 
 def _lock(attempt: LoginAttempt) -> None:

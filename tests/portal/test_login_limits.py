@@ -168,6 +168,24 @@ class TestOthers:
             Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=ELSEWHERE)
         assert client.post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=HOME).status_code == 302
 
+    def test_not_even_many_of_them_do_where_the_owner_has_logged_in_before(
+        self, client: Client, lea: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        people.log_in(client, at=HOME)
+        for number in range(20):
+            Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=f"10.9.0.{number}")
+        asked = {
+            at: [Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=at) for _ in range(6)]
+            for at in (ELSEWHERE, HOME)
+        }
+        assert [answer.status_code for answer in asked[ELSEWHERE]] == [200] * 6
+        assert [answer.status_code for answer in asked[HOME]] == [302] * 5 + [200]
+        LoginAttempt.objects.filter(
+            address_digest=LoginAttempt.objects.latest("created_at").address_digest
+        ).delete()
+        monkeypatch.setattr(login_limits, "KNOWN", timedelta(0))  # that login was long ago
+        assert Client().post("/accounts/login/code/", {"email": EMAIL}, REMOTE_ADDR=HOME).status_code == 200
+
     def test_nothing_that_was_typed_is_kept(self, lea: User) -> None:
         fail(1, email="my-password-in-the-wrong@field.example")
         row = LoginAttempt.objects.values_list("account_digest", "address_digest").get()
