@@ -1,6 +1,5 @@
 from typing import Any
 
-import psycopg.errors
 from django.contrib import admin, messages
 from django.db import OperationalError
 from django.db.models import QuerySet
@@ -18,7 +17,7 @@ from checkout.models import (
     Refund,
 )
 from checkout.states import Status, VoidReason
-from config.lib import confirming, lists, request_id
+from config.lib import confirming, lists, locks, request_id
 from config.lib.admin import ReadOnlyAdmin
 from payments import money
 from payments.cause import Cause
@@ -95,7 +94,7 @@ def _cancel(checkout: Checkout, cause: Cause) -> str:
     except transitions.OperationInProgress:
         return BUSY
     except OperationalError as error:
-        if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+        if locks.is_locked(error):
             return BUSY
         raise
     if checkout.status == Status.VOIDED:

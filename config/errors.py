@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import orjson
-import psycopg.errors
 import structlog
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig
@@ -17,7 +16,7 @@ from checkout import pricing, refunds, sharing, transitions
 from checkout.api import calls
 from checkout.models import Checkout
 from config import merchant_api
-from config.lib import cursor, request_id
+from config.lib import cursor, locks, request_id
 from hosted_page import opt_in, sandbox_api
 from payments import switches
 from payments.provider import ProviderUnreachable
@@ -119,13 +118,8 @@ CODES: list[tuple[type[Exception], str]] = [
 def code_of(exc: Exception) -> str | None:
     """Return the table's code for an exception, None for one that nobody foresaw."""
     if isinstance(exc, OperationalError):
-        return "operation_in_progress" if is_locked(exc) else "service_unavailable"
+        return "operation_in_progress" if locks.is_locked(exc) else "service_unavailable"
     return next((code for kind, code in CODES if isinstance(exc, kind)), None)
-
-
-def is_locked(exc: Exception) -> bool:
-    """Whether somebody else has a row for longer than this call could wait."""
-    return isinstance(exc.__cause__, psycopg.errors.LockNotAvailable)
 
 
 def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
@@ -133,7 +127,7 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
     code = code_of(exc)
     if code is None:
         return None
-    if is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
+    if locks.is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
         code = "service_unavailable"  # no card operation of a checkout
     row, details = ERRORS[code], _details(exc)
     param = details[0].get("param") if details else None

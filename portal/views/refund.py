@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID, uuid4
 
-import psycopg.errors
 from django import forms
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
@@ -13,6 +12,7 @@ from checkout import refunds
 from checkout.models import Checkout, Refund
 from checkout.states import SHARE_PAID, ShareStatus
 from checkout.transitions import OperationInProgress
+from config.lib import locks
 from payments import money
 from payments.models import Operation
 from portal import access, audit, order, pages, timeline
@@ -68,7 +68,7 @@ def _do(
     except OperationInProgress:
         pages.refuse(request, BUSY)
     except OperationalError as error:
-        if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+        if not locks.is_locked(error):
             raise
         pages.refuse(request, BUSY)
     except (refunds.NotRefundable, refunds.RefundRefConflict):
