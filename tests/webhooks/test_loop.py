@@ -41,7 +41,7 @@ def sender() -> Iterator[loop.Sender]:
 
 
 class SlowClaim:
-    """Holds the claims that begin from now on, their rows in hand, until they may go on."""
+    """Holds each claim that finds something, its rows in hand, until it may go on."""
 
     def __init__(self) -> None:
         self.is_slow = False
@@ -49,7 +49,7 @@ class SlowClaim:
 
     def __call__(self, **room: int) -> list[delivery.Claimed]:
         claimed = CLAIM(**room)
-        if self.is_slow:
+        if self.is_slow and claimed:
             self.begun.set()
             self.goes_on.wait(10)
         return claimed
@@ -223,6 +223,7 @@ class TestASlowClaim:
         sender.wake()
         assert within(3, lambda: receiver.at_once == 1)
         slow_claim.is_slow = True
+        emit(subscribe(receiving().url))
         sender.wake()
         assert slow_claim.begun.wait(3)
         receiver.released.set()
