@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 from config.lib import clock
 from payments.models import Merchant
 from tests.webhooks.endpoint import Receiver
-from webhooks import delivery, loop, outbox, signing, transport
+from webhooks import delivery, loop, outbox, signing
 from webhooks.models import Attempt, Delivery, EventType, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -231,25 +231,6 @@ class TestASlowClaim:
         assert not slow_claim.goes_on.is_set()
         slow_claim.goes_on.set()
 
-    def test_that_outlasts_its_deadline_sends_nothing_that_nobody_would_hear(
-        self,
-        receiving: Callable[..., Receiver],
-        sender: loop.Sender,
-        slow_claim: SlowClaim,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.setattr(transport, "DEADLINE_SECONDS", 0.2)
-        slow_claim.is_slow = True
-        receiver = receiving()
-        due = emit(subscribe(receiver.url))
-        sender.wake()
-        assert slow_claim.begun.wait(3)
-        time.sleep(0.3)
-        slow_claim.goes_on.set()
-        assert within(3, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
-        assert due.attempts.get().error_message == "the request could not be sent"
-        assert receiver.requests == []
-
 
 class TestStopping:
     def test_drains_what_is_in_flight_and_claims_nothing_more(
@@ -269,17 +250,6 @@ class TestStopping:
         stopping.join()
         assert all(has_status(due, "delivered")() for due in flying)
         assert not waiting.attempts.exists() and not idle.requests
-
-    def test_drains_what_a_claim_brings_that_was_under_way(
-        self, receiving: Callable[..., Receiver], sender: loop.Sender, slow_claim: SlowClaim
-    ) -> None:
-        slow_claim.is_slow = True
-        due = emit(subscribe(receiving().url))
-        sender.wake()
-        assert slow_claim.begun.wait(3)
-        threading.Timer(0.3, slow_claim.goes_on.set).start()
-        sender.stop(5)
-        assert has_status(due, "delivered")()
 
     def test_cuts_off_what_does_not_end_in_time_and_leaves_it_to_the_next_worker(
         self, receiving: Callable[..., Receiver], sender: loop.Sender
