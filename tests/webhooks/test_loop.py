@@ -1,5 +1,6 @@
 """The sender of a worker process, against real receivers and the real database."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from django.db import DatabaseError, connection
 from config.lib import clock
 from payments.models import Merchant
 from tests.webhooks.endpoint import Receiver
-from webhooks import delivery, loop, outbox, signing
+from webhooks import delivery, loop, outbox, signing, transport
 from webhooks.models import Attempt, Delivery, EventType, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,38 +33,45 @@ def receiving() -> Iterator[Callable[..., Receiver]]:
         receiver.close()
 
 
+@contextlib.contextmanager
+def running() -> Iterator[loop.Sender]:
+    sender = loop.Sender(slots=100, allow_loopback=True)
+    sender.start()
+    try:
+        yield sender
+    finally:
+        sender.stop(0)
+
+
 @pytest.fixture
 def sender() -> Iterator[loop.Sender]:
-    running = loop.Sender(slots=100, allow_loopback=True)
-    running.start()
-    yield running
-    running.stop(0)
-
-
-class SlowClaim:
-    """Holds each claim that finds something, its rows in hand, until it may go on."""
-
-    def __init__(self) -> None:
-        self.is_slow = False
-        self.begun, self.goes_on = threading.Event(), threading.Event()
-
-    def __call__(self, **room: int) -> list[delivery.Claimed]:
-        claimed = CLAIM(**room)
-        if self.is_slow and claimed:
-            self.begun.set()
-            self.goes_on.wait(10)
-        return claimed
+    with running() as sender:
+        yield sender
 
 
 CLAIM = delivery.claim
 
 
+class SlowClaims:
+    """Once slow, holds each claim that finds something, its rows in hand, until it may go on."""
+
+    def __init__(self) -> None:
+        self.are_slow = False
+        self.begun, self.goes_on = threading.Event(), threading.Event()
+
+    def __call__(self, **room: int) -> list[delivery.Claimed]:
+        claimed = CLAIM(**room)
+        if self.are_slow and claimed:
+            self.begun.set()
+            self.goes_on.wait(10)
+        return claimed
+
+
 @pytest.fixture
-def slow_claim(sender: loop.Sender, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowClaim]:
-    slow = SlowClaim()
+def claims(monkeypatch: pytest.MonkeyPatch) -> SlowClaims:
+    slow = SlowClaims()
     monkeypatch.setattr(delivery, "claim", slow)
-    yield slow
-    slow.goes_on.set()
+    return slow
 
 
 def subscribe(url: str, secret: str | None = None) -> Subscription:
@@ -216,20 +224,35 @@ class TestSending:
 
 class TestASlowClaim:
     def test_keeps_no_answer_from_being_recorded(
-        self, receiving: Callable[..., Receiver], sender: loop.Sender, slow_claim: SlowClaim
+        self, receiving: Callable[..., Receiver], claims: SlowClaims
     ) -> None:
         receiver = receiving(seconds=30.0)
         due = emit(subscribe(receiver.url))
-        sender.wake()
-        assert within(3, lambda: receiver.at_once == 1)
-        slow_claim.is_slow = True
-        emit(subscribe(receiving().url))
-        sender.wake()
-        assert slow_claim.begun.wait(3)
-        receiver.released.set()
-        assert within(3, has_status(due, "delivered"))
-        assert not slow_claim.goes_on.is_set()
-        slow_claim.goes_on.set()
+        with running() as sender:
+            assert within(3, lambda: receiver.at_once == 1)
+            claims.are_slow = True
+            emit(subscribe(receiving().url))
+            sender.wake()
+            assert claims.begun.wait(3)
+            receiver.released.set()
+            assert within(3, has_status(due, "delivered"))
+            assert not claims.goes_on.is_set()
+            claims.goes_on.set()
+
+    def test_that_outlasts_its_deadline_sends_nothing_that_nobody_would_hear(
+        self, receiving: Callable[..., Receiver], claims: SlowClaims, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(transport, "DEADLINE_SECONDS", 0.2)
+        claims.are_slow = True
+        receiver = receiving()
+        due = emit(subscribe(receiver.url))
+        with running():
+            assert claims.begun.wait(3)
+            time.sleep(0.3)
+            claims.goes_on.set()
+            assert within(3, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
+        assert due.attempts.get().error_message == "the request could not be sent"
+        assert receiver.requests == []
 
 
 class TestStopping:
@@ -250,6 +273,17 @@ class TestStopping:
         stopping.join()
         assert all(has_status(due, "delivered")() for due in flying)
         assert not waiting.attempts.exists() and not idle.requests
+
+    def test_drains_what_a_claim_brings_that_was_under_way(
+        self, receiving: Callable[..., Receiver], claims: SlowClaims
+    ) -> None:
+        claims.are_slow = True
+        due = emit(subscribe(receiving().url))
+        with running() as sender:
+            assert claims.begun.wait(3)
+            threading.Timer(0.3, claims.goes_on.set).start()
+            sender.stop(5)
+        assert has_status(due, "delivered")()
 
     def test_cuts_off_what_does_not_end_in_time_and_leaves_it_to_the_next_worker(
         self, receiving: Callable[..., Receiver], sender: loop.Sender
