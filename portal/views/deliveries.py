@@ -1,6 +1,7 @@
 """The delivery log: found, opened, sent again."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -22,7 +23,7 @@ from portal import access, audit, finding, log, needs, pages, pills
 from portal.access import page
 from portal.models import Membership
 from webhooks import resending, subscriptions
-from webhooks.models import Attempt, Delivery, EventType
+from webhooks.models import Attempt, Delivery, EventType, Subscription
 
 PER_PAGE = 50
 OUTCOMES = (
@@ -74,11 +75,16 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         "can_tick": any(line["can_tick"] for line in lines),
         "older": older,
         "is_first": "cursor" not in request.GET,
+        "has_endpoint": partial(_has_endpoint, merchant),  # asked for where the log is empty
         "parked": parked[: needs.MOST].count(),
         "parked_since": parked.order_by("ended_at").values_list("ended_at", flat=True).first(),
     }
     template = "portal/_deliveries.html" if pages.is_asked_for(request, "found") else "portal/deliveries.html"
     return pages.show(request, membership, template, context, here="portal_deliveries")
+
+
+def _has_endpoint(merchant: Merchant) -> bool:
+    return Subscription.objects.filter(merchant=merchant, ended_at=None).exists()
 
 
 def _attempts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Attempt]:

@@ -120,6 +120,14 @@ class TestTestEvent:
 
 
 class TestLog:
+    def test_without_an_endpoint_asks_for_one_and_then_offers_a_test_event(
+        self, client: Client, acme: Merchant
+    ) -> None:
+        assert b"Add your endpoint" in client.get("/portal/deliveries").content
+        saved(acme)
+        page = client.get("/portal/deliveries")
+        assert b"Send test event" in page.content and b"Add your endpoint" not in page.content
+
     def test_opens_a_delivery_with_all_its_attempts(
         self, client: Client, acme: Merchant, held: Checkout
     ) -> None:

@@ -135,7 +135,9 @@ def _id(kind: str) -> str:
 
 
 if __name__ == "__main__":
-    if hasattr(os, "sched_setaffinity"):  # the readers that are compared share a core: two may differ in speed
+    if hasattr(
+        os, "sched_setaffinity"
+    ):  # the readers that are compared share a core: two may differ in speed
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
