@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
-from django.db import connection, transaction
+import structlog
+from django.db import InterfaceError, OperationalError, connection, transaction
 from psycopg.types.datetime import TimestamptzLoader
 
 from config.lib import failpoint
 from webhooks import health, retries, statements
 from webhooks.models import PERSONAL, URGENT, Delivery
+
+log = structlog.get_logger("webhooks.delivery")
 
 LEASE_SECONDS = 30
 PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20
@@ -28,6 +31,7 @@ BURST, PACE_SECONDS = 10, 0.025
 WORKER_LOST = "worker_lost"
 LOST_IN_WORDS = "our sender was cut off; the request may have arrived"
 SWEEP_ROWS = 500
+DATABASE_FAILS = (OperationalError, InterfaceError)
 CLAIMING = 0x636C61696D  # the advisory lock of whoever claims: "claim"
 
 
@@ -141,6 +145,27 @@ def record(results: Sequence[Result]) -> None:
     health.note([_seen(row) for row in finished if row.result.error_message != WORKER_LOST])
 
 
+def record_apart(results: Sequence[Result]) -> int:
+    """Record each result by itself, if need be without the receiver's words; returns how many could be.
+
+    One that cannot be recorded costs no other. Raises OperationalError or InterfaceError when it is the
+    database that fails.
+    """
+    return sum(_is_recorded(result) or _is_recorded(result.without_excerpt()) for result in results)
+
+
+def _is_recorded(result: Result) -> bool:
+    try:
+        record([result])
+    except DATABASE_FAILS:
+        raise
+    except Exception as error:
+        name = type(error).__name__
+        log.error("webhook result not recorded", delivery=str(result.delivery_id), error=name)
+        return False
+    return True
+
+
 @contextlib.contextmanager
 def _cursor() -> Iterator[Any]:
     """A cursor that reads timestamps by psycopg's own code: Django's costs as much as the rest of a row."""
@@ -160,7 +185,12 @@ def close_lost() -> int:
         cursor.execute(statements.LOST_LEASES, {"rows": SWEEP_ROWS})
         leases = cursor.fetchall()
     lost = [Result(delivery_id, token, None, WORKER_LOST, None) for delivery_id, token in leases]
-    record(lost)
+    try:
+        record(lost)
+    except DATABASE_FAILS:
+        raise
+    except Exception:
+        return record_apart(lost)
     return len(lost)
 
 

@@ -32,9 +32,9 @@ SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
 STOP_GRACE_SECONDS = 4.0  # to record what was cut off
 URGENT_SHARE = 0.4  # of the slots take only checkout.authorized
-# Before each try to record; from the third on without the receiver's words, lest they are the trouble.
+# Before each try to record; from the third on each result by itself, lest one of them is the trouble.
 RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
-FULL_TRIES = 2
+TRIES_TOGETHER = 2
 
 Returned = TypeVar("Returned")
 
@@ -231,9 +231,8 @@ def record_surely(results: Sequence[delivery.Result]) -> None:
     for tries, pause in enumerate(RECORD_PAUSES):
         time.sleep(pause)
         try:
-            delivery.record(
-                results if tries < FULL_TRIES else [result.without_excerpt() for result in results]
-            )
+            record = delivery.record if tries < TRIES_TOGETHER else delivery.record_apart
+            record(results)
         except Exception as error:
             log.warning("webhook results not recorded", tries=tries + 1, error=type(error).__name__)
             _drop_broken_connections()

@@ -132,6 +132,16 @@ class TestCloseLost:
         assert (due.status, due.attempt_count, due.lease_token) == ("pending", 1, None)
         assert due.next_attempt_at is not None and due.next_attempt_at > attempt.ended_at
 
+    def test_of_one_that_cannot_be_recorded_closes_the_others(self) -> None:
+        unknown, _ = self.lose()
+        unknown.event.type = "of.a.later.release"
+        unknown.event.save()
+        due, _ = self.lose()
+        assert delivery.close_lost() == 1
+        due.refresh_from_db()
+        assert due.attempts.get().error_message == "worker_lost"
+        assert delivery.claim(slots=10, general_slots=10) == []
+
     def test_leaves_a_living_lease_alone(self) -> None:
         emit(subscribe())
         claim_one()

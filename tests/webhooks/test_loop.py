@@ -1,9 +1,13 @@
 """The sender of a worker process, against real receivers and the real database."""
 
 import contextlib
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -34,8 +38,8 @@ def receiving() -> Iterator[Callable[..., Receiver]]:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[loop.Sender]:
-    sender = loop.Sender(slots=100, allow_loopback=True)
+def running(slots: int = 100) -> Iterator[loop.Sender]:
+    sender = loop.Sender(slots=slots, allow_loopback=True)
     sender.start()
     try:
         yield sender
@@ -164,6 +168,23 @@ class TestSending:
         sender.wake()
         assert within(10, lambda: all(has_status(due, "delivered")() for due in deliveries))
         assert hanging.most_at_once == 10 and len(hanging.requests) == 10
+
+    def test_takes_no_more_than_its_slots_and_keeps_two_in_five_for_holds(
+        self, receiving: Callable[..., Receiver]
+    ) -> None:
+        patient, urgent = [receiving(seconds=30.0) for _ in range(2)], receiving(seconds=30.0)
+        for acme in [subscribe(receiver.url) for receiver in patient]:
+            for _ in range(10):
+                emit(acme)
+        with running(slots=10) as sender:
+            assert within(3, lambda: sum(receiver.at_once for receiver in patient) == 6)
+            holds = subscribe(urgent.url)
+            for _ in range(10):
+                emit(holds, EventType.AUTHORIZED)
+            sender.wake()
+            assert within(3, lambda: urgent.at_once == 4)
+            time.sleep(1.2)  # and not at the next look either
+            assert (sum(receiver.at_once for receiver in patient), urgent.at_once) == (6, 4)
 
     def test_a_delivery_that_cannot_be_signed_fails_alone(
         self, receiving: Callable[..., Receiver], sender: loop.Sender
@@ -299,6 +320,18 @@ class TestStopping:
         assert (due.status, due.lease_token) == ("pending", None)
         assert due.attempts.get().error_message == "worker_lost"
 
+    def test_on_a_server_waits_longer_than_any_attempt_may_take(self) -> None:
+        sandbox = {"ENVIRONMENT": "sandbox", "BASE_URL": "https://sandbox.example", "CHECKOUT_PAGE_URL": ""}
+        tell = "import django; django.setup(); from webhooks import tasks; print(tasks.DRAIN_SECONDS)"
+        told = subprocess.run(
+            [sys.executable, "-c", tell],
+            env={**os.environ, **sandbox, "DJANGO_SETTINGS_MODULE": "config.settings"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert float(told.stdout) > transport.DEADLINE_SECONDS
+
     def test_an_idle_sender_stops_at_once(self, sender: loop.Sender) -> None:
         started = time.monotonic()
         sender.stop(10)
@@ -309,11 +342,11 @@ class TestStopping:
 class TestRecordingTrouble:
     RESULT = "webhooks.loop.delivery.record"
 
-    def claimed(self) -> tuple[Delivery, delivery.Result]:
+    def claimed(self, excerpt: str = "poison\x00") -> tuple[Delivery, delivery.Result]:
         due = emit(subscribe("http://127.0.0.1:9/"))
         (claimed,) = delivery.claim(slots=1, general_slots=1)
         lease = (claimed.delivery_id, claimed.lease_token)
-        return due, delivery.Result(*lease, 200, None, 5, "poison\x00")
+        return due, delivery.Result(*lease, 200, None, 5, excerpt)
 
     def test_leaves_out_the_receivers_words_when_they_cannot_be_written(
         self, monkeypatch: pytest.MonkeyPatch
@@ -326,6 +359,23 @@ class TestRecordingTrouble:
         due.refresh_from_db()
         assert (due.status, due.attempts.get().response_excerpt) == ("delivered", "")
 
+    def test_of_one_result_costs_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
+        (unknown, never), (poisoned, silenced), (fine, whole) = (
+            self.claimed(),
+            self.claimed(),
+            self.claimed("thanks"),
+        )
+        unknown.event.type = "of.a.later.release"
+        unknown.event.save()
+        failed = [replace(result, http_status=500) for result in (never, silenced)]
+        loop.record_surely([*failed, whole])
+        for due in (unknown, poisoned, fine):
+            due.refresh_from_db()
+        assert (fine.status, fine.attempts.get().response_excerpt) == ("delivered", "thanks")
+        assert (poisoned.attempts.get().http_status, poisoned.lease_token) == (500, None)
+        assert unknown.lease_token == never.lease_token, "nobody sends it again and again"
+
     def test_gives_up_without_raising(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
         tries = []
@@ -337,4 +387,4 @@ class TestRecordingTrouble:
         _, result = self.claimed()
         monkeypatch.setattr(self.RESULT, fail)
         loop.record_surely([result])
-        assert tries == [["poison\x00"], ["poison\x00"], [""]]
+        assert tries == [["poison\x00"], ["poison\x00"], ["poison\x00"], [""]]
