@@ -89,7 +89,7 @@ def resend(
         for why, kind in _REFUSALS.items():
             if not confirmed.get(kind) and rows.filter(why).exists():
                 raise kind
-        _send_again(merchant, [delivery.pk], cause)
+        _send_again(merchant, [delivery.pk], cause, although_over)
     delivery.refresh_from_db()
     return delivery
 
@@ -133,17 +133,21 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
             .exclude(status=Delivery.Status.DELIVERED)
         )
         locked = rows.order_by("pk").select_for_update(of=("self",), skip_locked=True)
-        sent = _send_again(merchant, list(locked.values_list("pk", flat=True)), cause)
+        sent = _send_again(merchant, list(locked.values_list("pk", flat=True)), cause, although_over)
     return Resent(sent, left_out + len(wanted) - sent)
 
 
-def _send_again(merchant: Merchant, delivery_uuids: Collection[UUID], cause: Cause) -> int:
+def _send_again(
+    merchant: Merchant, delivery_uuids: Collection[UUID], cause: Cause, although_over: bool
+) -> int:
     """Make locked deliveries due now. What was scheduled anyhow comes back should the attempt fail.
 
-    A hold that is not over is as urgent as it was, and is not sent once it is.
+    A hold is as urgent as it was, and so is not sent once it is over, unless that was confirmed.
     """
     rows = Delivery.objects.filter(pk__in=delivery_uuids)
-    holds = rows.filter(event__type=EventType.AUTHORIZED).exclude(HOLD_IS_OVER)
+    holds = rows.filter(event__type=EventType.AUTHORIZED)
+    if although_over:
+        holds = holds.exclude(HOLD_IS_OVER)
     urgent = list(holds.values_list("pk", flat=True))
     sent = rows.update(
         subscription=subscriptions.read(merchant),

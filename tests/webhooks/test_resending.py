@@ -1,6 +1,7 @@
 """Sending again because a person wants it."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -201,6 +202,22 @@ class TestRefusals:
         record(claim_one(), 500, "HTTP 500")
         assert stands(due)[0] == ("superseded" if change == "superseded_at" else "parked")
 
+    @pytest.mark.parametrize("verb", ["resend", "resend_selected"])
+    def test_a_hold_that_ends_meanwhile_is_not_sent(
+        self, acme: Subscription, monkeypatch: pytest.MonkeyPatch, verb: str
+    ) -> None:
+        due = parked(acme, EventType.AUTHORIZED)
+        send_again = resending._send_again
+
+        def send_late(*asked: Any) -> int:
+            Event.objects.update(valid_until=clock.now())
+            return send_again(*asked)
+
+        monkeypatch.setattr(resending, "_send_again", send_late)
+        getattr(resending, verb)(acme.merchant, due.pk if verb == "resend" else [due.pk], cause=DORA)
+        assert delivery.claim(slots=5, general_slots=5) == []
+        assert delivery.end_pointless() == 1
+
 
 class TestMany:
     @pytest.fixture
@@ -229,6 +246,15 @@ class TestMany:
         chosen = [due.pk for due in five]
         sent = resending.resend_selected(acme.merchant, chosen, cause=DORA, although_over=True)
         assert sent == (3, 2)
+
+    def test_leaves_out_what_has_nothing_left_to_send(self, acme: Subscription) -> None:
+        purged = parked(acme, EventType.OPTED_IN)
+        purged.event.purged_at = clock.now()
+        purged.event.save()
+        since = clock.now() - timedelta(hours=1)
+        assert resending.resend_selected(acme.merchant, [purged.pk], cause=DORA) == (0, 1)
+        assert resending.resend_parked(acme.merchant, since, cause=DORA) == (0, 1)
+        assert stands(purged)[0] == "parked"
 
     def test_parked_since_a_time_leaves_older_ones(self, acme: Subscription) -> None:
         old, new = parked(acme), parked(acme)
