@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -71,6 +73,12 @@ class Fleet(World):
 
     def _is_ready(self, name: str) -> bool:
         return b" ready." in (self._folder / f"{name}.log").read_bytes()
+
+    def seconds_ahead(self, name: str) -> float:
+        """How far the clock of a worker is ahead of ours, by the latest line of its log."""
+        log = (self._folder / f"{name}.log").read_text()
+        latest = re.findall(r"timestamp='([^']+)'", log)[-1]
+        return (datetime.fromisoformat(latest) - datetime.now(UTC)).total_seconds()
 
     def retire(self, name: str) -> int:
         """Ask a worker to end, as a deploy does; return its exit code once it has."""

@@ -127,6 +127,7 @@ class TestTwoBeats:
         load.settled(within=SETTLED)
         is_repeated_as_planned(load)
         assert load.lateness() < PROMPT
+        assert fleet.are_alive(), "one of the beats has ended by itself"
 
 
 class TestClockOff:
@@ -140,6 +141,7 @@ class TestClockOff:
             one.seconds = 1.5  # so that each worker's leases are seen by the other
         fleet.kill("two")
         fleet.start_workers("off", clock=clock)
+        assert fleet.seconds_ahead("off") == pytest.approx(float(clock.rstrip("s")), abs=10)
         load.emit(80, AUTHORIZED, every=0.03)
         load.settled(within=SETTLED)
         is_repeated_as_planned(load)

@@ -14,7 +14,7 @@ from portal import log
 from portal.models import AuditEntry, Notice, Role
 from tests import factories
 from tests.portal import stage
-from webhooks import outbox, signing, subscriptions
+from webhooks import delivery, outbox, signing, subscriptions
 from webhooks.models import Attempt, Delivery, Event, EventType, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -73,6 +73,19 @@ class TestEndpoint:
         assert Subscription.objects.get().ended_at
 
 
+class TestHealth:
+    def test_stands_beside_the_endpoint(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        for http_status, error in ((200, None), (503, "HTTP 503")):
+            outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+            (claimed,) = delivery.claim(slots=1, general_slots=1)
+            lease = (claimed.delivery_id, claimed.lease_token)
+            delivery.record([delivery.Result(*lease, http_status, error, 340)])
+        page = client.get("/portal/webhooks").content.decode()
+        for words in ("50.0 %", "of 2", "0.34 s", "Last answered 2xx", "HTTP 503", "Failing since"):
+            assert words in page, words
+
+
 class TestSecret:
     def test_is_rotated_with_a_countdown_and_stopped(self, client: Client, acme: Merchant) -> None:
         subscription = saved(acme)
@@ -81,6 +94,9 @@ class TestSecret:
         assert subscriptions.both_sign_until(subscription)
         client.post("/portal/webhooks/revoke")
         assert subscriptions.both_sign_until(subscription) is None
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        (claimed,) = delivery.claim(slots=1, general_slots=1)
+        assert len(claimed.sealed_secrets) == 1
         assert "Both secrets sign" not in client.get("/portal/webhooks").content.decode()
         actions = AuditEntry.objects.values_list("action", flat=True)
         assert set(actions) == {"secret_rotated", "secret_revoked"}

@@ -49,6 +49,14 @@ class TestHealth:
         times = [found.last_success_at, found.failing_since, found.last_failure_at]
         assert None not in times and times == sorted(set(times), key=str)
 
+    def test_of_the_worst_endpoint_ends_nothing(self, acme: Subscription) -> None:
+        answer(acme, *((None, 15_000) for _ in range(30)))
+        Delivery.objects.update(status=Delivery.Status.PARKED, next_attempt_at=None, ended_at=clock.now())
+        acme.refresh_from_db()
+        assert acme.ended_at is None
+        emit(acme)
+        assert claim_one().url == acme.url
+
     def test_one_success_ends_the_failing(self, acme: Subscription) -> None:
         answer(acme, (500, 5), (200, 5))
         found = health.read(acme)

@@ -16,6 +16,7 @@ RUNS = 5
 DUE = 5_000
 DOWN_SECONDS = 3.0
 BUSY_SECONDS = 1.0  # an answer of a receiver that has just recovered
+LEAST = 50  # of its requests in the first ten seconds: to send it nothing would be no protection
 SECOND = 1_000_000_000
 
 
@@ -58,14 +59,16 @@ def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
 
 def _recovery(stage: Stage) -> Iterator[Figure]:
     """The worst of two recoveries: one whose receiver answers at once, one whose receiver takes a second."""
-    in_flight, in_a_second = [], []
+    in_flight, in_a_second, in_all = [], [], []
     for seconds in (0.0, BUSY_SECONDS):
         figures.progress(f"isolation: an endpoint recovers with {DUE} due and answers after {seconds:g} s")
         most, starts = _recovered(stage, seconds)
         in_flight.append(most)
         in_a_second.append(_most_in_a_second(starts))
+        in_all.append(len(starts))
     yield figures.at_most("isolation: in flight at a recovered endpoint", max(in_flight), 10, "requests")
     yield figures.at_most("isolation: starts there in any one second", max(in_a_second), 50, "requests")
+    yield figures.at_least("isolation: starts there in ten seconds", min(in_all), LEAST, "requests")
 
 
 def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:

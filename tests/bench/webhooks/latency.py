@@ -11,6 +11,7 @@ RATE = 200
 SECONDS = 30
 HANG_SECONDS = 15.0
 HANGING = 0
+LATEST_MS = 500  # else it was not 200 events a second
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
@@ -31,7 +32,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
         stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=0)
     yield figures.told("latency: healthy events measured", len(flow.delays), "events")
     yield figures.at_most("latency: events that never came", flow.missing, 0, "events")
-    yield figures.told("latency: emitter behind its clock, at worst", flow.latest, "ms")
+    yield figures.at_most("latency: emitter behind its clock, at worst", flow.latest, LATEST_MS, "ms")
     yield figures.told("latency: commit to first byte, p50", flow.percentile(0.5), "ms")
     yield figures.at_most("latency: commit to first byte, p95", flow.percentile(0.95), 100, "ms")
     yield figures.at_most("latency: commit to first byte, p99", flow.percentile(0.99), 250, "ms")

@@ -29,7 +29,7 @@ class Cost(NamedTuple):
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """≥ 1,000 deliveries a second of the worker's CPU, which is ≤ 1.7 × that of the bare loop."""
+    """≥ 1,000 deliveries a second, by the clock and by the worker's CPU, which is ≤ 1.7 × the bare loop's."""
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     count = stage.scaled(DELIVERIES, least=20 * ENDPOINTS)
     ours: list[Cost] = []
@@ -81,9 +81,8 @@ def _figures(ours: Sequence[Cost], paced: Sequence[Cost], bare: Sequence[Cost]) 
     bare_cpu, bare_wall = _medians(bare)
     ratios = [mine.cpu / other.cpu for mine, other in zip(ours, bare, strict=True)]
     yield figures.at_least("backlog: deliveries per second of the worker's CPU", 1 / cpu, 1000, "/s")
-    yield figures.against(
-        "backlog: deliveries per second of wall time, one worker process", 1 / wall, 1 / bare_wall, "/s"
-    )
+    yield figures.at_least("backlog: deliveries per second of one worker process", 1 / wall, 1000, "/s")
+    yield figures.told("backlog: deliveries per second of the bare loop", 1 / bare_wall, "/s")
     yield figures.against(
         "backlog: CPU of a delivery, the bare loop at full speed",
         cpu * 1e6,
