@@ -1,7 +1,10 @@
 """Verbs that meet at a subscription's rows, on real connections."""
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import TypeVar
 from uuid import uuid4
 
 import pytest
@@ -13,8 +16,43 @@ from tests.webhooks.story import subscribe
 from webhooks import outbox, subscriptions
 from webhooks.models import EventType, Subscription
 
+pytestmark = pytest.mark.django_db(transaction=True)
+MANY = 6
+Returned = TypeVar("Returned")
 
-@pytest.mark.django_db(transaction=True)
+
+def at_once(verb: Callable[[], Returned]) -> list[Returned]:
+    """Let so many call it at the same moment, each on a connection of its own; return what they got."""
+    start = threading.Barrier(MANY)
+
+    def call(_: int) -> Returned:
+        start.wait(10)
+        try:
+            return verb()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(MANY) as pool:
+        return list(pool.map(call, range(MANY)))
+
+
+def test_first_registrations_at_once_make_one_subscription_whose_secret_one_of_them_is_told() -> None:
+    acme = Merchant.objects.create(name="Acme")
+    told = at_once(lambda: subscriptions.register(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]))
+    (secret,) = [registered.signing_secret for registered in told if registered.signing_secret]
+    assert [kept.secret for kept in Subscription.objects.get(merchant=acme).secrets.all()] == [secret]
+
+
+def test_of_rotations_at_once_the_newest_two_sign() -> None:
+    acme = subscribe()
+    told = {rotated.signing_secret for rotated in at_once(lambda: subscriptions.rotate(acme.merchant))}
+    assert len(told) == MANY
+    signing = {
+        kept.secret for kept in acme.secrets.all() if not kept.expires_at or kept.expires_at > clock.now()
+    }
+    assert len(signing) == 2 and signing <= told
+
+
 def test_ending_a_subscription_never_waits_crosswise_for_a_void(monkeypatch: pytest.MonkeyPatch) -> None:
     acme, checkout, now = subscribe(), uuid4(), clock.now()
     until = now + timedelta(seconds=100)
