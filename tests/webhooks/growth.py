@@ -1,6 +1,7 @@
 """Run as a program: how much memory a process takes more while it posts to each URL, ten times at once.
 
-Prints KiB per URL as JSON; the first URL is to warm up. Linux keeps the high-water mark, and forgets it when told.
+`growth CERTIFICATE URL...`: the file of a certificate to trust, and the URLs, which lead to this machine. Prints KiB
+per URL as JSON; the first URL is to warm up. Linux keeps the high-water mark, and forgets it when told.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import re
 import sys
 from pathlib import Path
 
+from tests.webhooks.receiving import Names
 from webhooks import pools, transport
 
 AT_ONCE = 10  # as many as one endpoint gets
@@ -28,10 +30,12 @@ async def growth(pool: pools.Pool, url: str) -> int:
     return status("VmHWM") - before
 
 
-async def main(urls: list[str]) -> None:
-    async with transport.open_pool(allow_loopback=True) as pool:
+async def main(trusted: str, *urls: str) -> None:
+    tls = transport.tls_context()
+    tls.load_verify_locations(trusted)
+    async with transport.open_pool(allow_loopback=True, tls=tls, names=Names(["127.0.0.1"])) as pool:
         json.dump([await growth(pool, url) for url in urls], sys.stdout)
 
 
 if __name__ == "__main__":
-    transport.run(main(sys.argv[1:]))
+    transport.run(main(*sys.argv[1:]))

@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.webhooks.receiving import (
     TLS,
     Names,
     answering,
+    certificate,
     post,
     posted,
     receiving,
@@ -139,15 +141,20 @@ class TestHostile:
 
 
 class TestMemory:
-    def test_grows_by_no_more_than_twenty_megabytes(self) -> None:
+    @pytest.mark.parametrize("scheme", ["http", "https"])
+    def test_grows_by_no_more_than_twenty_megabytes(self, scheme: str, tmp_path: Path) -> None:
         """Ten POSTs at once to each receiver that sends all it can, from a process of their own."""
         greedy = [Hostility("warm-up", answering(OK), 200, None), *hostile.greedy()]
+        secured, _ = certificate(tmp_path)
+        tls = secured if scheme == "https" else None
 
         async def scenario() -> list[int]:
             async with contextlib.AsyncExitStack() as stack:
-                receivers = [await stack.enter_async_context(receiving(each.behaviour)) for each in greedy]
-                urls = [f"http://127.0.0.1:{receiver.port}/" for receiver in receivers]
-                program = [sys.executable, "-m", growth.__name__, *urls]
+                receivers = [
+                    await stack.enter_async_context(receiving(each.behaviour, tls)) for each in greedy
+                ]
+                urls = [f"{scheme}://shop.example.com:{receiver.port}/" for receiver in receivers]
+                program = [sys.executable, "-m", growth.__name__, str(tmp_path / "pair.pem"), *urls]
                 sender = await asyncio.create_subprocess_exec(*program, stdout=asyncio.subprocess.PIPE)
                 output, _ = await sender.communicate()
                 assert all(receiver.requests for receiver in receivers)
