@@ -32,7 +32,8 @@ SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
 STOP_GRACE_SECONDS = 4.0  # to record what was cut off
 URGENT_SHARE = 0.4  # of the slots take only checkout.authorized
-# Before each try to record; from the third on each result by itself, lest one of them is the trouble.
+# Before each try to record; from the third on each result by itself, lest one of them is the trouble. While
+# PostgreSQL is away, each waits 5 s for a connection: together nearly as long as a lease.
 RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
 TRIES_TOGETHER = 2
 

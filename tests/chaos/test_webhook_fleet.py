@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 AT_ONCE = CAP_URGENT
 PROMPT = 3.0  # seconds after its time by the policy within which an attempt starts, whatever is broken
 SETTLED = 30.0
-DOWN_SECONDS = 0.5
 LEASE_SECONDS = 30
 LEASE_OVER = (LEASE_SECONDS, LEASE_SECONDS + PROMPT)
 
@@ -178,15 +177,15 @@ class TestPostgresRestarted:
     ) -> None:
         load = new_load(3)
         load.emit(500, *BOTH, every=0.01)
-        for one in load.endpoints[:2]:
+        for one, down_seconds in zip(load.endpoints, (0.5, 8.0), strict=False):
             time.sleep(1)
-            restart_while_recording(fleet, load, one)
+            restart_while_recording(fleet, load, one, down_seconds)
         load.settled(within=2 * SETTLED)
         assert not load.again()
         assert load.lost() == load.never_left(), "a claim whose answer PostgreSQL could not give any more"
 
 
-def restart_while_recording(fleet: Fleet, load: Load, endpoint: Endpoint) -> None:
+def restart_while_recording(fleet: Fleet, load: Load, endpoint: Endpoint, down_seconds: float) -> None:
     """Let PostgreSQL drop everything while a worker records an answer of the endpoint, and start it again."""
     endpoint.hold()
     before = len(endpoint.posts)
@@ -196,7 +195,7 @@ def restart_while_recording(fleet: Fleet, load: Load, endpoint: Endpoint) -> Non
     endpoint.release()
     polling.until(lambda: not fleet.is_armed(aim), within=SETTLED, what="a record that is not committed")
     fleet.stop_postgres()
-    time.sleep(DOWN_SECONDS)
+    time.sleep(down_seconds)
     fleet.start_postgres()
 
 
