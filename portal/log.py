@@ -96,7 +96,8 @@ def shown(
 def _is_live(delivery: Delivery, chosen: Attempt | None) -> bool:
     if delivery.status != Delivery.Status.PENDING or delivery.next_attempt_at is None:
         return False
-    is_latest = chosen is None or chosen.number == delivery.attempt_count
+    # An attempt may have begun since the delivery was read.
+    is_latest = chosen is None or chosen.number >= delivery.attempt_count
     return is_latest and (
         delivery.lease_token is not None or delivery.next_attempt_at <= timezone.now() + SOON
     )
@@ -134,7 +135,8 @@ def _sentence(delivery: Delivery, attempt: Attempt | None) -> str:
 def _steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
     """What was tried, and every attempt that is still planned."""
     made = [_step(attempt) for attempt in attempts]
-    if delivery.next_attempt_at is None or delivery.lease_token is not None:
+    is_under_way = delivery.lease_token is not None or len(attempts) > delivery.attempt_count
+    if delivery.next_attempt_at is None or is_under_way:
         return made
     planned = [delivery.next_attempt_at]
     by_itself = delivery.returns_at if delivery.resent_by else delivery.next_attempt_at

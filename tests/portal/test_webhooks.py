@@ -166,6 +166,15 @@ class TestLog:
         days = (shown.steps[-1].at - shown.steps[0].at).total_seconds() / 86_400
         assert 2.7 < days < 3.3
 
+    def test_goes_on_looking_when_an_attempt_begins_while_it_reads(self, acme: Merchant) -> None:
+        saved(acme)
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        read_before = Delivery.objects.select_related("event", "subscription").get()
+        delivery.claim(slots=1, general_slots=1)
+        shown = log.shown(acme, read_before)
+        assert shown.sentence == "It is being sent right now." and shown.is_live
+        assert [step.words for step in shown.steps] == ["under way"]
+
     def test_filters(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         stage.captured(acme, merchant_order_id="A-1")
