@@ -10,9 +10,10 @@ import pytest
 import redis
 from celery import Celery
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from config.lib import wakeup
+from tests.config.living import within
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,15 +30,6 @@ def silent() -> Iterator[Celery]:
     """An app whose broker takes the connection and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield Celery(broker=f"redis://127.0.0.1:{listening.getsockname()[1]}")
-
-
-def within(seconds: float, holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def test_is_sent_after_the_commit_and_not_before(is_queued: Callable[[str], bool]) -> None:
@@ -62,7 +54,12 @@ def test_is_not_sent_of_what_was_undone(is_queued: Callable[[str], bool]) -> Non
 def test_waits_for_no_silent_redis(silent: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wakeup, "_sender", None)  # of this test alone: it hangs
     monkeypatch.setattr(wakeup, "current_app", silent)
-    asking = threading.Thread(target=wakeup.after_commit, args=["tests.wake.nobody"], daemon=True)
+
+    def ask() -> None:
+        wakeup.after_commit("tests.wake.nobody")
+        connection.close()
+
+    asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(5)
     assert not asking.is_alive()
