@@ -25,7 +25,7 @@ from webhooks.models import plain
 log = structlog.get_logger("webhooks.loop")
 
 LOOK_SECONDS = 1.0  # between two looks at the queue when nobody wakes us
-SETTLE_SECONDS = 0.02  # that an answer waits for others, to be recorded with them
+SETTLE_SECONDS = 0.03  # that an answer waits for others, to be recorded with them
 BRISK_SECONDS = 0.05  # and after a claim: an endpoint's pace may have left some of its rows
 PAUSE_SECONDS = 0.5  # after a turn that failed
 SWEEP_SECONDS = 1.0
