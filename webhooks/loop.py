@@ -170,6 +170,8 @@ class Sender:
         left = deadline - time.monotonic()
         if left <= 0:  # the claim took that long: nobody would hear the answer
             return transport.Answer(None, "the request could not be sent", "", 0)
+        if not claimed.body:  # removed at the very moment that it was resent
+            return transport.Answer(None, "its personal data has been removed", "", 0)
         try:
             body = plain(claimed.event_type, claimed.body)
             return await transport.post(

@@ -215,6 +215,7 @@ WITH old AS MATERIALIZED (
 UPDATE webhooks_event e SET body = '', purged_at = clock_timestamp() FROM old WHERE e.id = old.id
 """
 
+# What is being resent at this moment stays, and its event with it.
 REMOVE_OLD = """
 WITH old AS MATERIALIZED (
     SELECT e.id FROM webhooks_event e
@@ -223,9 +224,12 @@ WITH old AS MATERIALIZED (
                       WHERE d.event_id = e.id AND (d.status = 'pending' OR d.ended_at >= %(before)s))
     ORDER BY e.id LIMIT %(rows)s FOR UPDATE SKIP LOCKED
 ),
-attempts AS (
-    DELETE FROM webhooks_attempt a USING webhooks_delivery d, old WHERE d.event_id = old.id AND a.delivery_id = d.id
+ended AS MATERIALIZED (
+    SELECT d.id FROM webhooks_delivery d JOIN old ON d.event_id = old.id
+    WHERE d.status <> 'pending' FOR UPDATE OF d SKIP LOCKED
 ),
-deliveries AS (DELETE FROM webhooks_delivery d USING old WHERE d.event_id = old.id AND d.status <> 'pending')
-DELETE FROM webhooks_event e USING old WHERE e.id = old.id
+attempts AS (DELETE FROM webhooks_attempt a USING ended WHERE a.delivery_id = ended.id),
+deliveries AS (DELETE FROM webhooks_delivery d USING ended WHERE d.id = ended.id)
+DELETE FROM webhooks_event e USING old WHERE e.id = old.id AND NOT EXISTS (
+    SELECT FROM webhooks_delivery d WHERE d.event_id = e.id AND d.id NOT IN (SELECT id FROM ended))
 """

@@ -1,11 +1,14 @@
 """Subscriptions and events for the tests of the queue, without a receiver."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import connection, transaction
 
 from config.lib import clock
 from payments.models import Merchant
 from webhooks import delivery, outbox
-from webhooks.models import Delivery, EventType, SigningSecret, Subscription
+from webhooks.models import Delivery, Event, EventType, SigningSecret, Subscription
 
 
 def subscribe(name: str = "Acme", url: str = "https://shop.example.com/hooks") -> Subscription:
@@ -39,3 +42,23 @@ def record(
     delivery.record(
         [delivery.Result(claimed.delivery_id, claimed.lease_token, http_status, error, ms, "text")]
     )
+
+
+def aged(due: Delivery, days: float, *, status: str = "delivered") -> Delivery:
+    """Let it have happened, and ended, so many days ago."""
+    ago = clock.now() - timedelta(days=days)
+    ended_at = None if status == "pending" else ago
+    Delivery.objects.filter(pk=due.pk).update(
+        status=status, ended_at=ended_at, next_attempt_at=None if ended_at else ago
+    )
+    Event.objects.filter(pk=due.event_id).update(created_at=ago)
+    return due
+
+
+def renamed(event_id: UUID, at: datetime) -> None:
+    """Give an event an id that was made at another time."""
+    new = UUID(int=clock.first_id(at).int | event_id.int & (1 << 80) - 1)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+        cursor.execute("UPDATE webhooks_event SET id = %s WHERE id = %s", [new, event_id])
+        cursor.execute("UPDATE webhooks_delivery SET event_id = %s WHERE event_id = %s", [new, event_id])

@@ -19,7 +19,7 @@ from config.lib import clock
 from payments.models import Merchant
 from tests.webhooks.endpoint import Receiver
 from webhooks import delivery, loop, outbox, signing, transport
-from webhooks.models import Attempt, Delivery, EventType, SigningSecret, Subscription
+from webhooks.models import Attempt, Delivery, Event, EventType, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -201,6 +201,17 @@ class TestSending:
         assert within(3, lambda: Attempt.objects.filter(delivery=unsigned, ended_at__isnull=False).exists())
         assert unsigned.attempts.get().error_message == "the request could not be sent"
         assert len(receiver.requests) == 1
+
+    def test_a_body_that_has_been_removed_is_not_sent(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        receiver = receiving()
+        due = emit(subscribe(receiver.url), EventType.OPTED_IN)
+        Event.objects.update(body=b"", purged_at=clock.now())
+        sender.wake()
+        assert within(3, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
+        assert due.attempts.get().error_message == "its personal data has been removed"
+        assert receiver.requests == []
 
     def test_an_internal_address_is_never_connected_to(self, receiving: Callable[..., Receiver]) -> None:
         canary = receiving()

@@ -1,14 +1,12 @@
 """What is removed in time, and what never is."""
 
-from datetime import datetime, timedelta
-from uuid import UUID
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
-from django.db import connection
 
 from config.lib import batches, clock
-from tests.webhooks.story import claim_one, emit, record, subscribe
+from tests.webhooks.story import aged, claim_one, emit, record, renamed, subscribe
 from webhooks import headers, outbox, retention
 from webhooks.models import Attempt, Delivery, Event, EventType, Subscription, plain
 
@@ -26,26 +24,6 @@ def opt_in(subscription: Subscription) -> Delivery:
     payload = {"customer": {"email": EMAIL}}
     event = outbox.emit(subscription.merchant, EventType.OPTED_IN, payload, at=clock.now())
     return event.deliveries.get()
-
-
-def aged(due: Delivery, days: float, *, status: str = "delivered") -> Delivery:
-    """Let it have happened, and ended, so many days ago."""
-    ago = clock.now() - timedelta(days=days)
-    ended_at = None if status == "pending" else ago
-    Delivery.objects.filter(pk=due.pk).update(
-        status=status, ended_at=ended_at, next_attempt_at=None if ended_at else ago
-    )
-    Event.objects.filter(pk=due.event_id).update(created_at=ago)
-    return due
-
-
-def renamed(event_id: UUID, at: datetime) -> None:
-    """Give an event an id that was made at another time."""
-    new = UUID(int=clock.first_id(at).int | event_id.int & (1 << 80) - 1)
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-        cursor.execute("UPDATE webhooks_event SET id = %s WHERE id = %s", [new, event_id])
-        cursor.execute("UPDATE webhooks_delivery SET event_id = %s WHERE event_id = %s", [new, event_id])
 
 
 class TestPersonalBodies:
