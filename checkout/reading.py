@@ -1,7 +1,7 @@
 """Reading what is true at this moment: a passed deadline is found first."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
@@ -33,6 +33,11 @@ def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
         deadlines.keep_of(checkout_uuid)
         return rows.get(checkout_uuid, *more)
     return cast("Checkout", checkout)
+
+
+def read_at(checkout: Any) -> datetime:
+    """Return the database's time at which a checkout of a query `at_once` was read."""
+    return cast("datetime", checkout.read_at)
 
 
 def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:

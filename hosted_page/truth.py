@@ -47,6 +47,8 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> Truth | None:
 
     Card details are for the lead alone: anybody may hold the link.
     """
+    if checkout.status == Status.CAPTURED:  # whatever is open on it is no news for the payer
+        return _confirmed(checkout, now, is_lead)
     operation = operations.open_operation(checkout.pk)
     if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
         return _with_the_bank(operation, now, is_lead)
@@ -55,8 +57,6 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> Truth | None:
             return None
         case Status.AUTHORIZED:
             return _held(checkout, now, is_lead) if operation is None else _in_doubt(checkout, is_lead)
-        case Status.CAPTURED:
-            return _confirmed(checkout, now, is_lead)
         case Status.VOIDED:
             return _voided(checkout, is_lead)
         case Status.EXPIRED:

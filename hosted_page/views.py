@@ -9,12 +9,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
-from checkout import sharing, splitting
+from checkout import reading, sharing, splitting
 from checkout.models import Checkout, PaymentRequest
 from checkout.sharing import ShareNotOpen
 from checkout.states import Status
 from checkout.transitions import NotPayable, OperationInProgress
-from config.lib import address, clock
+from config.lib import address
 from hosted_page import box, brand, invitations, links, pages, payer, sign_in, steps, texts, truth
 from hosted_page.forms import SplitForm
 from hosted_page.visit import Visit
@@ -38,7 +38,7 @@ def _page(
     checkout = visit.checkout
     customer_uuid = payer.customer_of(request, checkout.pk)
     is_lead = customer_uuid is not None and customer_uuid == checkout.lead_id
-    found = truth.tell(checkout, now=clock.now(), is_lead=is_lead)
+    found = truth.tell(checkout, now=reading.read_at(checkout), is_lead=is_lead)
     if found is not None and steps.SIGN_IN in request.GET and visit.may_sign_in and not is_lead:
         return steps.show(request, visit)
     if found is not None:
