@@ -17,6 +17,7 @@ from django.db import DatabaseError, connection
 
 from config.lib import clock
 from payments.models import Merchant
+from tests.config.living import within
 from tests.webhooks.endpoint import Receiver
 from webhooks import delivery, loop, outbox, signing, transport
 from webhooks.models import Attempt, Delivery, Event, EventType, SigningSecret, Subscription
@@ -88,15 +89,6 @@ def subscribe(url: str, secret: str | None = None) -> Subscription:
 def emit(subscription: Subscription, event_type: EventType = EventType.VOIDED) -> Delivery:
     event = outbox.emit(subscription.merchant, event_type, {"amount": 100}, at=clock.now())
     return event.deliveries.get()
-
-
-def within(seconds: float, holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def has_status(due: Delivery, status: str) -> Callable[[], bool]:
