@@ -80,6 +80,13 @@ class AccountAdapter(DefaultAccountAdapter):
         """Logging in is a proof too, for as long as any other."""
         return not access.is_fresh(context.request)
 
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        """Return how somebody may prove anew who they are, the first way first."""
+        methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        if methods and access.proves_by_code(user):
+            return [method for method in methods if method["id"] != "reauthenticate"]
+        return methods
+
     def post_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, **facts)
         audit.record_of_person(request, user, "logged_in", browser=sessions.browser(_user_agent(request)))

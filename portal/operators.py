@@ -4,21 +4,38 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from allauth.account.adapter import get_adapter
 from allauth.account.decorators import secure_admin_login
+from allauth.account.internal.flows import reauthentication
+from allauth.core.internal.httpkit import serialize_request
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib.admin import AdminSite
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.http import urlencode
+
+from portal import access
 
 Page = TypeVar("Page", bound=Callable[..., HttpResponseBase])
+LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Site(AdminSite):
-    """Django's admin behind the one login. Who is no operator gets 403."""
+    """Django's admin behind the one login. Who is no operator gets 403.
+
+    Whatever changes something there, an action or a form, wants a proof of the last five minutes of who asks for
+    it: a code of their second factor, or the password of an operator who has none. Logging out wants none.
+    """
 
     login = method_decorator(secure_admin_login)(AdminSite.login)
+
+    def __init__(self, name: str = "admin") -> None:
+        super().__init__(name)
+        self.disable_action("delete_selected")  # what may be deleted at all is looked at first, one by one
 
     def admin_view(self, view: Page, cacheable: bool = False) -> Page:
         """Wrap a page of the admin: an operator without a required second factor sets it up first."""
@@ -26,8 +43,12 @@ class Site(AdminSite):
 
         @wraps(shown)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            if self.has_permission(request) and wants_second_factor(request):
+            if not self.has_permission(request):
+                return shown(request, *args, **kwargs)
+            if wants_second_factor(request):
                 return redirect("mfa_activate_totp")
+            if _changes_something(request) and not access.is_fresh(request):
+                return _asked_for_proof(request)
             return shown(request, *args, **kwargs)
 
         return cast(Page, guarded)
@@ -35,6 +56,19 @@ class Site(AdminSite):
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Passwords are changed in one place."""
         return redirect("account_change_password")
+
+
+def _changes_something(request: HttpRequest) -> bool:
+    return request.method not in LOOKING and request.path != reverse("admin:logout")
+
+
+def _asked_for_proof(request: HttpRequest) -> HttpResponseBase:
+    """Ask the operator who they are; what was posted then goes on, with the filters of the list it came from."""
+    methods = get_adapter().get_reauthentication_methods(request.user)
+    if not methods:
+        raise PermissionDenied
+    request.session[reauthentication.STATE_SESSION_KEY] = {"request": serialize_request(request)}
+    return redirect(f"{methods[0]['url']}?{urlencode({'next': request.path})}")
 
 
 def wants_second_factor(request: HttpRequest) -> bool:

@@ -101,6 +101,7 @@ class OperatorAdmin(admin.ModelAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
         row = kwargs.get("obj")
+        kwargs["form_url"] = request.get_full_path()  # also where it is shown again after a proof of who asks
         if row is not None:
             context.update(self._around(request, row))
         return super().render_change_form(request, context, *args, **kwargs)
@@ -113,9 +114,7 @@ class OperatorAdmin(admin.ModelAdmin):
             "panels": [panels.panel(registered[label], request, path, row) for label, path in drawn],
             "elsewhere": panels.elsewhere(list(registered.values()), request, row, set(drawn)),
             "row_actions": [
-                (name, words)
-                for name, (_, _, words) in actions.items()
-                if name != "delete_selected" and self.offers(name, row)
+                (name, words) for name, (_, _, words) in actions.items() if self.offers(name, row)
             ],
         }
 

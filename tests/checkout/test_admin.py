@@ -11,6 +11,7 @@ from payments.models import Merchant, Operation
 from portal.models import User
 from tests import factories
 from tests.factories import make_late
+from tests.portal import people
 from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +25,7 @@ def operator() -> User:
 
 @pytest.fixture
 def admin(client: Client, operator: User) -> Client:
-    client.force_login(operator)
+    people.operate(client, operator)
     return client
 
 

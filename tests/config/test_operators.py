@@ -26,6 +26,7 @@ from portal import notices
 from portal.models import User
 from tests import factories
 from tests.factories import CAUSE, make_late
+from tests.portal import people
 from tests.refusals import nothing_moves
 from tests.webhooks.story import emit, subscribe
 from webhooks.models import Delivery, Endpoint, EventType
@@ -38,7 +39,7 @@ LONG_AGO = timedelta(hours=30)
 
 @pytest.fixture
 def operator(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("operator@example.com"))
+    people.operate(client)
     return client
 
 
@@ -106,7 +107,7 @@ class TestPage:
     ) -> None:
         person = User.objects.create_user("x@example.com", is_staff=True, is_superuser=is_superuser)
         person.user_permissions.set(Permission.objects.filter(codename__endswith="_operation"))
-        client.force_login(person)
+        people.operate(client, person)
         client.get(PAGE)  # a session's first request also writes when it began
         with CaptureQueriesContext(connection) as asked:
             assert client.get(PAGE).status_code == 200
@@ -242,9 +243,9 @@ class TestRunningAPump:
             person = User.objects.create_user("looker@example.com", is_staff=True)
             person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
             strict = Client(enforce_csrf_checks=True)
-            strict.force_login(User.objects.get(email="operator@example.com"))
+            people.operate(strict, User.objects.get(email="operator@example.com"))
             assert strict.post(RUN, {"pump": "checkout.tasks.keep_deadlines"}).status_code == 403
-            client.force_login(person)
+            people.operate(client, person)
             assert client.post(RUN, {"pump": "checkout.tasks.keep_deadlines"}).status_code == 403
 
 

@@ -13,6 +13,7 @@ from payments.models import Discrepancy, Merchant, Switch
 from portal.models import User
 from tests import factories
 from tests.conftest import Api
+from tests.portal import people
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +25,7 @@ Act = Callable[..., str]
 @pytest.fixture
 def act(client: Client) -> Act:
     """Choose rows of a list and an action, as an operator does; `words` confirm it. Returns the page that follows."""
-    client.force_login(User.objects.create_superuser("operator@example.com"))
+    people.operate(client)
 
     def acted(address: str, action: str, *rows: Any, words: str | None = None, **more: str) -> str:
         form = {"action": action, "_selected_action": [str(row.pk) for row in rows]} | more
@@ -47,7 +48,7 @@ def looker(*permissions: str) -> Client:
     person = User.objects.create_user("looker@example.com", is_staff=True)
     person.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client = Client()
-    client.force_login(person)
+    people.operate(client, person)
     return client
 
 

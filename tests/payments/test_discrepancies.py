@@ -6,7 +6,7 @@ from django.test import Client
 
 from payments import discrepancies
 from payments.models import Discrepancy
-from portal.models import User
+from tests.portal import people
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/payments/discrepancy/"
@@ -15,7 +15,7 @@ LIST = "/admin/payments/discrepancy/"
 @pytest.fixture
 def operator() -> Client:
     client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com"))
+    people.operate(client)
     return client
 
 

@@ -17,6 +17,7 @@ from payments.models import Merchant, Operation, Switch
 from payments.providers.sandbox import misbehaving
 from tests import factories
 from tests.conftest import Api
+from tests.portal import people
 from tests.refusals import nothing_moves, refused
 
 pytestmark = pytest.mark.django_db
@@ -151,7 +152,7 @@ class TestTheAdmin:
     def operator(self) -> Client:
         person = get_user_model().objects.create_superuser(email="operator@example.com", password="x" * 20)
         client = Client()
-        client.force_login(person)
+        people.operate(client, person)
         return client
 
     def test_keeps_who_changed_a_switch_and_what(self, operator: Client, api: Api, acme: Merchant) -> None:

@@ -4,6 +4,7 @@ import re
 import time
 from typing import Any
 
+from allauth.account.internal.flows import login
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal import auth as totp
@@ -41,6 +42,22 @@ def code(secret: str, *, later: int = 0) -> str:
         time.sleep(2)
     counter = int(time.time()) // 30 + later
     return str(totp.format_hotp_value(totp.hotp_value(secret, counter)))
+
+
+def prove(client: Client, user: User, method: str = "password", *, ago: float = 0) -> None:
+    """Let a browser in which the person is signed in have seen a proof of who they are, some seconds ago."""
+    session = client.session
+    session[login._AUTHENTICATION_METHODS_USER_SESSION_KEY] = str(user.pk)
+    session[login.AUTHENTICATION_METHODS_SESSION_KEY] = [{"method": method, "at": time.time() - ago}]
+    session.save()
+
+
+def operate(client: Client, user: User | None = None) -> User:
+    """Let an operator be signed in who has just proven who they are; by default one who may do everything."""
+    operator = user or User.objects.create_superuser("operator@example.com")
+    client.force_login(operator)
+    prove(client, operator)
+    return operator
 
 
 def recovery_codes(user: User) -> list[str]:

@@ -1,9 +1,7 @@
 """A merchant with people of every role, an order, an endpoint, a key: what the portal's tests act on."""
 
-import time
 from typing import Any
 
-from allauth.account.internal.flows import login
 from django.test import Client
 from django.utils import timezone
 
@@ -17,6 +15,7 @@ from portal import keys, team
 from portal.models import ApiClient, Invitation, Membership, Role, User
 from tests import factories
 from tests.factories import CAUSE, CustomerFactory
+from tests.portal import people
 from webhooks import delivery, outbox, subscriptions
 from webhooks.models import Delivery, EventType
 
@@ -33,11 +32,8 @@ def browser(membership: Membership, *, is_fresh: bool = True) -> Client:
     """A browser in which the person is signed in; `is_fresh`: they have just proven who they are."""
     client = Client(enforce_csrf_checks=False)
     client.force_login(membership.user, backend="allauth.account.auth_backends.AuthenticationBackend")
+    people.prove(client, membership.user, ago=0 if is_fresh else 600)
     session = client.session
-    session[login._AUTHENTICATION_METHODS_USER_SESSION_KEY] = str(membership.user_id)
-    session[login.AUTHENTICATION_METHODS_SESSION_KEY] = [
-        {"method": "password", "at": time.time() - (0 if is_fresh else 600)}
-    ]
     session["merchant"] = str(membership.merchant_id)
     session.save()
     return client

@@ -27,6 +27,7 @@ from portal.models import AuditEntry, DeliveryHour, Invitation, Membership, Paym
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
+from tests.portal import people
 from webhooks import subscriptions
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
@@ -39,7 +40,7 @@ ODD = ("a%00b", "%27%25-1", "x" * 5000, "0" * 32)
 @pytest.fixture
 def operator(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
     monkeypatch.setattr(admin.site, "enable_nav_sidebar", False)  # the same on each of hundreds of pages
-    client.force_login(User.objects.create_superuser("operator@example.com"))
+    people.operate(client)
     return client
 
 
@@ -168,7 +169,7 @@ class TestEveryPage:
     def test_of_those_who_may_only_look_opens_too(self, client: Client, world: Merchant) -> None:
         person = User.objects.create_user("looker@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
-        client.force_login(person)
+        people.operate(client, person)
         for address, shown in lists_of():
             opened(client, address)
             opened(

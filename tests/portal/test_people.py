@@ -12,6 +12,7 @@ from checkout.models import Checkout
 from config.lib.admin import ReadOnlyAdmin
 from payments.models import Merchant
 from portal.models import AuditEntry, Membership, User
+from tests.portal import people
 
 pytestmark = pytest.mark.django_db
 OURS = ("payments", "bank", "webhooks", "checkout", "hosted_page", "portal")
@@ -110,7 +111,7 @@ class TestAdmin:
 
     def test_opens_every_list_and_row(self, captured: Checkout) -> None:
         client = Client()
-        client.force_login(User.objects.create_superuser("operator@example.com"))
+        people.operate(client)
         for model in admin.site._registry:
             base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
             assert client.get(base).status_code == 200, base
@@ -120,7 +121,7 @@ class TestAdmin:
 
     def test_never_shows_a_secret(self, captured: Checkout) -> None:
         client = Client()
-        client.force_login(User.objects.create_superuser("operator@example.com"))
+        people.operate(client)
         assert captured.payment is not None and captured.lead is not None
         shown = client.get(f"/admin/payments/payment/{captured.payment.pk}/change/").content.decode()
         assert captured.payment.card_token not in shown

@@ -5,6 +5,7 @@ from django.test import Client
 
 from config.lib import clock
 from portal.models import User
+from tests.portal import people
 from tests.webhooks.story import claim_one, emit, subscribe
 from webhooks import subscriptions
 from webhooks.models import Delivery, Endpoint, EventType, Subscription
@@ -22,7 +23,7 @@ def operator() -> User:
 
 @pytest.fixture
 def admin(client: Client, operator: User) -> Client:
-    client.force_login(operator)
+    people.operate(client, operator)
     return client
 
 
@@ -74,7 +75,7 @@ class TestSendingAgain:
 
     def test_is_not_for_those_who_only_look(self, client: Client, operator: User, acme: Subscription) -> None:
         User.objects.filter(pk=operator.pk).update(is_superuser=False)
-        client.force_login(User.objects.get(pk=operator.pk))
+        people.operate(client, User.objects.get(pk=operator.pk))
         due = parked(acme)
         client.post(DELIVERIES, {"action": "resend", "_selected_action": [str(due.pk)]})
         due.refresh_from_db()
