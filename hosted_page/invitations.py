@@ -1,6 +1,5 @@
 """Texts to mates with the links of their shares: an invitation, then at most one reminder a day (INTERFACE.md 5)."""
 
-import re
 from datetime import timedelta
 from uuid import UUID
 
@@ -12,10 +11,10 @@ from django.utils.translation import gettext as _
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import clock, wakeup
-from hosted_page import sms, texts
+from hosted_page import naming, sms, texts
 from hosted_page.models import Text
 from hosted_page.texts import TooManyTexts
-from hosted_page.visit import Visit, asker
+from hosted_page.visit import Visit
 from payments import money
 
 log = structlog.get_logger("hosted_page.invitations")
@@ -24,8 +23,6 @@ SEND_TEXTS = "hosted_page.tasks.send_texts"
 BETWEEN = timedelta(days=1)
 LEASE = timedelta(seconds=30)
 PAUSES = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=10))  # then it is given up
-MOST_LETTERS = 30
-_NOT_OF_A_NAME = re.compile(r"[^\w\s'’-]|[\d_]")
 
 
 class NotNow(Exception):
@@ -104,13 +101,8 @@ def words(share: PaymentRequest) -> str:
     """Return what a mate is told: who asks for how much, for which shop, and the link."""
     checkout = share.checkout
     return _("{name} asks you for {amount}, your share at {shop}: {link}").format(
-        name=_plain(asker(checkout)) or _("Your mate"),
+        name=naming.lead(checkout),
         amount=money.display(share.amount, checkout.currency),
-        shop=checkout.merchant.name[:MOST_LETTERS],
+        shop=naming.shop(checkout.merchant),
         link=Visit(checkout, share).absolute(),
     )
-
-
-def _plain(name: str) -> str:
-    """A name as a stranger's phone may show it: no address, no number to call."""
-    return " ".join(_NOT_OF_A_NAME.sub("", name).split())[:MOST_LETTERS].strip()

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from checkout.models import Checkout, Customer
 from config.lib import clock, crypto
 from config.lib.prepared import Prepared
-from hosted_page import sms, texts
+from hosted_page import naming, sms, texts
 from hosted_page.models import SignInCode, Text
 from hosted_page.texts import NotSent, TooManyTexts
 from hosted_page.visit import Visit
@@ -116,7 +116,7 @@ def send_code(visit: Visit, phone: str, browser: str, address: str) -> Sent:
         return Sent(code, "")
     sender = sms.current()
     words = _("{code} is your code for {shop}. Tell it to nobody.")
-    shop = visit.checkout.merchant.name
+    shop = naming.shop(visit.checkout.merchant)
     try:
         sender.send(phone, words.format(code=plain, shop=shop), key=str(counted.pk))
     except Exception as error:  # whatever the network does: the payer can ask again

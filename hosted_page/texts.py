@@ -9,6 +9,7 @@ from django.db import connection
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from config.lib import address as network
 from config.lib import batches, clock, crypto
 from hosted_page.models import SignInCode, Text
 
@@ -38,7 +39,7 @@ def count(kind: str, phone: str, *, subject: UUID, checkout_uuid: UUID, address:
     number_range = phone[:-RANGE_DIGITS]
     with connection.cursor() as cursor:  # two requests for numbers of one range count one after the other
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"text:{number_range}"])
-    address_digest = crypto.keyed_digest("address", address)
+    address_digest = crypto.keyed_digest("address", network.network(address))
     _check_number(kind, phone, now)
     period, most = PER_ADDRESS
     if Text.objects.filter(address_digest=address_digest, created_at__gt=now - period).count() >= most:

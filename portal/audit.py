@@ -58,6 +58,10 @@ SENSITIVE = frozenset(
 )
 
 
+# Of the settings: how such a change reads.
+SENSITIVE_SETTINGS = {"name": "Changed the name that customers see"}
+
+
 def record(request: HttpRequest, membership: Membership, action: str, **facts: Any) -> AuditEntry:
     """Write what somebody did, and tell the owners by mail where it is sensitive.
 
@@ -71,12 +75,19 @@ def record(request: HttpRequest, membership: Membership, action: str, **facts: A
         address=address.of(request) or None,
         request_id=request_id.current(),
     )
-    if action in SENSITIVE:
-        what = ACTIONS[action]
+    what = _sensitive(action, facts)
+    if what:
         notices.tell(
             membership.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what
         )
     return entry
+
+
+def _sensitive(action: str, facts: dict[str, Any]) -> str:
+    """Return what the owners are told of an action, "" where they are told nothing."""
+    if action == "settings_changed":
+        return next((SENSITIVE_SETTINGS[name] for name in facts["fields"] if name in SENSITIVE_SETTINGS), "")
+    return ACTIONS[action] if action in SENSITIVE else ""
 
 
 def record_of_person(request: HttpRequest, user: User, action: str, **facts: Any) -> None:

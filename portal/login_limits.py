@@ -1,12 +1,12 @@
 """How often somebody may guess, or have mails sent, before they are in (INTERFACE.md 8). Counted in PostgreSQL."""
 
-import ipaddress
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from config.lib import address as network
 from config.lib import batches, clock, crypto
 from portal.models import AuditEntry, LoginAttempt
 
@@ -54,7 +54,7 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
     attempt = LoginAttempt(
         kind=kind,
         account_digest=crypto.keyed_digest("login account", account.strip().lower()),
-        address_digest=crypto.keyed_digest("login address", _network(address)),
+        address_digest=crypto.keyed_digest("login address", network.network(address)),
     )
     with transaction.atomic():
         _lock(attempt)
@@ -118,16 +118,3 @@ def _lock(attempt: LoginAttempt) -> None:
     with connection.cursor() as cursor:
         for digest in (attempt.account_digest, attempt.address_digest):
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"login:{digest}"])
-
-
-def _network(address: str) -> str:
-    """Whoever has one IPv6 address has 2⁶⁴ of them: those count as one."""
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(ip, ipaddress.IPv6Address):
-        return (
-            str(ipaddress.ip_network((ip, 64), strict=False)) if not ip.ipv4_mapped else str(ip.ipv4_mapped)
-        )
-    return str(ip)

@@ -97,7 +97,7 @@ def token(request: HttpRequest) -> HttpResponse:
 
 def _limited(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
     """Issue, unless this client has failed too often from this address."""
-    pair = (parameters.get("client_id", ""), address.of(request))
+    pair = (parameters.get("client_id", ""), address.network(address.of(request)))
     if not limits.has_left("token_failures", *pair):
         return _answer({"error": "rate_limited"}, 429, {"Retry-After": "60"})
     response = _issue(request, parameters)

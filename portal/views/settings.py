@@ -5,6 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import phonenumbers
+from allauth.core.exceptions import ReauthenticationRequired
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -17,7 +18,7 @@ from config.lib import clock
 from hosted_page import opt_in
 from hosted_page.models import OptInText
 from payments.models import Merchant
-from portal import audit, pages
+from portal import access, audit, pages
 from portal.access import page
 from portal.models import Membership
 
@@ -102,7 +103,7 @@ def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @page("change_settings", form_of="portal_settings")
 def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Write the settings."""
+    """Write the settings. Those that make customers believe whom they pay want a fresh proof, as keys do."""
     form = SettingsForm(request.POST)
     if not form.is_valid():
         errors = {name: found[0] for name, found in form.errors.items()}
@@ -110,6 +111,8 @@ def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
     with transaction.atomic():
         merchant = Merchant.objects.select_for_update(no_key=True).get(pk=membership.merchant_id)
         different = [name for name, value in form.cleaned_data.items() if getattr(merchant, name) != value]
+        if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(different) and not access.is_fresh(request):
+            raise ReauthenticationRequired
         if "brand_colour" in different:
             merchant.brand_version += 1  # the old colour's sheet is cached for good
         for name in different:

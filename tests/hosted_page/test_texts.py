@@ -10,6 +10,7 @@ from checkout.models import Checkout, PaymentRequest
 from hosted_page import invitations, sign_in, sms, tasks, texts
 from hosted_page.models import SignInCode, Text
 from hosted_page.visit import Visit
+from payments.models import Merchant
 from tests import factories
 from tests.factories import CAUSE
 from tests.hosted_page.test_pages import Payer, words
@@ -138,6 +139,20 @@ class TestAnInvitation:
         assert refused.status_code == 422 and "too many texts" in words(refused)
 
 
+class TestAMerchantsName:
+    NAME = "Your bank 0800 123: log in at evil.co/x or lose your money"
+
+    def test_writes_no_text(self, lea: Payer, finns: PaymentRequest, network: Network) -> None:
+        Merchant.objects.update(name=self.NAME)
+        ask(lea, finns)
+        Payer(factories.checkout(lea.checkout.merchant)).post("/phone", phone="07700 900999")
+        tasks.send_texts()
+        told = [text for _, text in network.sent.values()]
+        assert len(told) == 2
+        assert all("Your bank log in at evilcox or" in text for text in told)
+        assert not any("evil.co" in text or "0800" in text or "lose" in text for text in told)
+
+
 class TestAReminder:
     def test_goes_to_the_same_number_a_day_later(
         self, lea: Payer, finns: PaymentRequest, network: Network
@@ -203,6 +218,14 @@ class TestLimits:
         self.count("+447700900459", address="192.0.2.2")
         Text.objects.update(created_at=timezone.now() - timedelta(hours=1))
         self.count("+447700900458")
+
+    def test_of_a_network_of_ipv6(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(texts, "PER_ADDRESS", (timedelta(hours=1), 3))
+        for number in range(3):
+            self.count(f"+44770090045{number}", address=f"2001:db8::{number}:1")
+        with pytest.raises(texts.TooManyTexts, match="network"):
+            self.count("+447700900459", address="2001:db8::ffff:9")
+        self.count("+447700900459", address="2001:db8:0:1::9")
 
     def test_of_a_range_of_numbers(self, settings: Settings) -> None:
         settings.SMS_RANGE_BUDGET = 3

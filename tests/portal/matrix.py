@@ -69,6 +69,7 @@ ROWS: dict[str, Row] = {
     "portal_settings_save": Row(
         "POST",
         MANAGERS,
+        is_sensitive=True,
         form={"name": "Other", "brand_colour": "#112233", "country": "FR", "time_zone": "Europe/Paris"},
     ),
     "portal_opt_in": Row(

@@ -2,6 +2,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.test import Client
 
 from checkout import refunds
@@ -10,7 +11,7 @@ from config.lib import clock
 from hosted_page import opt_in
 from hosted_page.models import OptInText
 from payments.models import Merchant
-from portal import checklist
+from portal import checklist, notices
 from portal.models import AuditEntry, Role
 from tests import factories, mates
 from tests.conftest import Api
@@ -47,6 +48,22 @@ class TestSettings:
         acme.refresh_from_db()
         assert (acme.name, acme.brand_colour, acme.brand_version) == ("Acme Shows", "#A61C59", 2)
         assert set(AuditEntry.objects.get().facts["fields"]) == {"name", "brand_colour", "support_url"}
+
+    def test_the_name_wants_a_fresh_proof_and_is_mailed_to_the_owners(self, acme: Merchant) -> None:
+        stage.person(acme, Role.OWNER, "lea@acme.example")
+        tired = stage.browser(stage.person(acme, Role.ADMIN), is_fresh=False)
+        asked = save(tired, name="Your bank")
+        assert asked.status_code == 302 and "reauthenticate" in asked["Location"]
+        acme.refresh_from_db()
+        assert acme.name == "Acme Tickets" and not AuditEntry.objects.exists()
+        assert save(tired, country="FR")["Location"] == "/portal/settings", "the others want none"
+        notices.send_due()
+        assert mail.outbox == []
+        save(stage.browser(stage.person(acme, Role.ADMIN, "amy@acme.example")), name="Acme Shows")
+        notices.send_due()
+        (told,) = mail.outbox
+        assert told.to == ["lea@acme.example"] and "amy@acme.example" in told.body
+        assert told.subject == "TEST · Acme Shows: changed the name that customers see"
 
     def test_that_are_the_same_write_nothing(self, client: Client, acme: Merchant) -> None:
         save(client)
