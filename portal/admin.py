@@ -4,9 +4,9 @@ from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.http import HttpRequest
-from oauth2_provider.models import AccessToken, Grant, IDToken, RefreshToken
+from oauth2_provider.models import AccessToken
 
 from config.lib.admin import OperatorAdmin, ReadOnlyAdmin
 from payments.columns import MoneyAdmin
@@ -22,9 +22,51 @@ from portal.models import (
     User,
 )
 
+RIGHTS = ("is_superuser", "is_staff", "groups", "user_permissions")
+
+
+def may_touch(request: HttpRequest, person: User | None) -> bool:
+    """Return whether somebody may change a person: operators are changed by those alone who may do everything."""
+    is_operator = person is not None and (person.is_staff or person.is_superuser)
+    return _may_do_everything(request) or not is_operator
+
+
+def _may_do_everything(request: HttpRequest) -> bool:
+    return bool(getattr(request.user, "is_superuser", False))
+
+
+class PermissionsAdmin(OperatorAdmin):
+    """Permissions are chosen from two lists."""
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.related_model is Permission:
+            kwargs["queryset"] = Permission.objects.select_related("content_type")
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+
+@admin.register(Group)
+class GroupAdmin(PermissionsAdmin):
+    """Rights that operators have together. Whoever changes them gives them to whom they like."""
+
+    is_small = True
+    list_display = ("name",)
+    search_fields = ("name",)
+    filter_horizontal = ("permissions",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return _may_do_everything(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return _may_do_everything(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return _may_do_everything(request)
+
 
 @admin.register(User)
-class UserAdmin(OperatorAdmin):
+class UserAdmin(PermissionsAdmin):
+    """Rights are given, and other operators changed, by those alone who may do everything."""
+
     is_small = True
     list_display = ("email", "is_staff", "is_active", "date_joined", "last_login")
     list_filter = ("is_staff", "is_active")
@@ -34,10 +76,14 @@ class UserAdmin(OperatorAdmin):
     filter_horizontal = ("groups", "user_permissions")
     panels = (("portal.membership", "user"),)
 
-    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        if db_field.name == "user_permissions":
-            kwargs["queryset"] = Permission.objects.select_related("content_type")
-        return super().formfield_for_manytomany(db_field, request, **kwargs)
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.readonly_fields if _may_do_everything(request) else (*self.readonly_fields, *RIGHTS)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and may_touch(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and may_touch(request, obj)
 
 
 @admin.register(Membership)
@@ -104,6 +150,7 @@ class LoginAttemptAdmin(ReadOnlyAdmin):
     search_fields = ("id",)
 
 
+@admin.register(ApiClient)
 class ApiClientAdmin(ReadOnlyAdmin):
     is_small = True
     list_display = ("name", "client_id", "merchant", "last_used_at", "revoked_at")
@@ -111,12 +158,14 @@ class ApiClientAdmin(ReadOnlyAdmin):
     secret = ("client_secret", "previous_secret")
 
 
+@admin.register(AccessToken)
 class AccessTokenAdmin(ReadOnlyAdmin):
     list_display = ("id", "application", "scope", "created", "expires")
     search_fields = ("id",)
     secret = ("token", "token_checksum")
 
 
+@admin.register(Authenticator)
 class AuthenticatorAdmin(ReadOnlyAdmin):
     is_small = True
     list_display = ("user", "type", "created_at", "last_used_at")
@@ -125,25 +174,12 @@ class AuthenticatorAdmin(ReadOnlyAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Somebody who has lost phone and recovery codes is let in anew by an operator."""
-        return admin.ModelAdmin.has_delete_permission(self, request, obj)
+        may = admin.ModelAdmin.has_delete_permission(self, request, obj)
+        return may and may_touch(request, obj.user if obj else None)
 
 
+@admin.register(UserSession)
 class UserSessionAdmin(ReadOnlyAdmin):
     list_display = ("user", "created_at", "last_seen_at", "ip", "user_agent")
     search_fields = ("user",)
     secret = ("session_key", "data")
-
-
-# The libraries register their models as writable, and show what is secret. Grants of people and refresh tokens
-# do not exist here.
-for unused in (Grant, IDToken, RefreshToken):
-    admin.site.unregister(unused)
-for model, shown in (
-    (ApiClient, ApiClientAdmin),
-    (AccessToken, AccessTokenAdmin),
-    (Authenticator, AuthenticatorAdmin),
-    (UserSession, UserSessionAdmin),
-):
-    if admin.site.is_registered(model):
-        admin.site.unregister(model)
-    admin.site.register(model, shown)

@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 
+from config.lib.admin import OperatorAdmin
 from portal import access
 
 Page = TypeVar("Page", bound=Callable[..., HttpResponseBase])
@@ -36,6 +37,11 @@ class Site(AdminSite):
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
         self.disable_action("delete_selected")  # what may be deleted at all is looked at first, one by one
+
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Show our own pages alone: libraries register theirs as writable, and open to guessing what is secret."""
+        if admin_class is not None and issubclass(admin_class, OperatorAdmin):
+            super().register(model_or_iterable, admin_class, **options)
 
     def admin_view(self, view: Page, cacheable: bool = False) -> Page:
         """Wrap a page of the admin: an operator without a required second factor sets it up first."""

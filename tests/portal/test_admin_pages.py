@@ -160,7 +160,6 @@ class TestEveryPage:
     def test_has_rows_to_show(self, operator: Client, world: Merchant) -> None:
         empty = {shown.opts.label for _, shown in lists_of() if not shown.model._default_manager.exists()}
         assert empty <= {
-            "account.EmailAddress",
             "bank.CardSession",
             "mfa.Authenticator",
             "usersessions.UserSession",

@@ -106,7 +106,6 @@ class TestAdmin:
             "UserAdmin",
             "MembershipAdmin",
             "GroupAdmin",
-            "EmailAddressAdmin",
         }
 
     def test_opens_every_list_and_row(self, captured: Checkout) -> None:
