@@ -1,6 +1,5 @@
 """The documentation page: the API's document, made readable (GET /api/docs)."""
 
-import functools
 import re
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from config import errors
+from config.lib.once import Once
 from config.openapi import page_fields, page_text, schema
 from config.openapi.errors import ANY, WITH_BODY
 from config.openapi.page_fields import Row
@@ -84,7 +84,7 @@ def page(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@functools.cache
+@Once
 def _context() -> dict[str, Any]:
     document = schema.document()
     groups = [_group(document, tag) for tag in document["tags"]]

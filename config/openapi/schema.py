@@ -1,6 +1,5 @@
 """The API's document, OpenAPI 3.1: made by drf-spectacular from the views, serializers and tables."""
 
-import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ import webhooks.api.endpoints
 from checkout.api.answers import ALWAYS, SOMETIMES
 from checkout.api.calls import RecordedView
 from config.lib.endpoint import Answer, Endpoint
+from config.lib.once import Once
 from config.openapi import errors, examples, guide, parts, words
 
 Schema = dict[str, Any]
@@ -178,9 +178,9 @@ def _parameters(result: Schema) -> Iterator[Schema]:
             yield from (found for found in operation["parameters"] if "name" in found)
 
 
-@functools.cache
+@Once
 def document() -> Schema:
-    """Return the document, made once per process."""
+    """Return the document. Its generator can't make two at once."""
     made: Schema = SchemaGenerator().get_schema(request=None, public=True)
     made["info"]["description"] = guide.text(made)
     made["tags"] = [{"name": name, "description": guide.of_tag(name)} for name in _used_tags(made)]
@@ -192,11 +192,16 @@ def _used_tags(made: Schema) -> list[str]:
     return list(dict.fromkeys(tag for methods in paths for call in methods.values() for tag in call["tags"]))
 
 
+@Once
+def _written() -> bytes:
+    return orjson.dumps(document(), option=orjson.OPT_INDENT_2)
+
+
 @require_safe
 def api_schema(request: HttpRequest) -> HttpResponse:
     """GET /api/schema."""
     return HttpResponse(
-        orjson.dumps(document(), option=orjson.OPT_INDENT_2),
+        _written(),
         content_type="application/json",
         headers={"Cache-Control": "public, max-age=300"},
     )

@@ -1,11 +1,13 @@
 """The API's document against the API: addresses, codes, examples, and what calls really answer."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.test import Client
 from django.urls import get_resolver
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.validation import validate_schema
@@ -15,7 +17,7 @@ from checkout.api import answers
 from checkout.models import Checkout
 from checkout.states import Status
 from config import errors
-from config.openapi import examples, schema
+from config.openapi import examples, page, schema
 from tests.config import described, story
 from tests.conftest import Api
 from tests.factories import make_late, order
@@ -40,6 +42,24 @@ class TestDocument:
         schema.document.cache_clear()
         schema.document()
         assert not GENERATOR_STATS
+
+    def test_is_made_once_however_many_ask_first(self) -> None:
+        for made in (schema.document, schema._written, page._context):
+            made.cache_clear()
+        paths, statuses = ["/api/schema", "/api/docs"] * 12, []
+        together = threading.Barrier(len(paths))
+
+        def ask(path: str) -> None:
+            client = Client(raise_request_exception=False)
+            together.wait()
+            statuses.append(client.get(path).status_code)
+
+        threads = [threading.Thread(target=ask, args=[path]) for path in paths]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert statuses == [200] * len(paths)
 
     def test_has_every_address_of_the_api_and_no_other(self, document: dict[str, Any]) -> None:
         told = {(path, method) for path, method, _ in described.operations(document)}

@@ -1,0 +1,25 @@
+"""What is made once per process, however many threads ask for it first."""
+
+import functools
+from collections.abc import Callable
+from threading import Lock
+from typing import Generic, TypeVar
+
+Made = TypeVar("Made")
+
+
+class Once(Generic[Made]):
+    """A function without arguments whose first caller makes the value, while the others wait for it."""
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        functools.update_wrapper(self, make)
+        self._making = Lock()
+        self._kept = functools.cache(make)
+
+    def __call__(self) -> Made:
+        with self._making:
+            return self._kept()
+
+    def cache_clear(self) -> None:
+        """Make it anew for the next caller."""
+        self._kept.cache_clear()
