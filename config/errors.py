@@ -16,7 +16,7 @@ from checkout import pricing, refunds, sharing, transitions
 from checkout.api import calls
 from checkout.models import Checkout
 from config import merchant_api
-from config.lib import cursor, locks, request_id
+from config.lib import cursor, locks, request_id, strict_json
 from hosted_page import opt_in, sandbox_api
 from payments import switches
 from payments.provider import ProviderUnreachable
@@ -105,7 +105,7 @@ CODES: list[tuple[type[Exception], str]] = [
     (RequestDataTooBig, "payload_too_large"),
     (UnreadablePostError, "invalid_json"),
     (drf.ValidationError, "validation_failed"),
-    (drf.ParseError, "invalid_json"),
+    (strict_json.InvalidJson, "invalid_json"),
     (drf.UnsupportedMediaType, "unsupported_media_type"),
     (drf.MethodNotAllowed, "method_not_allowed"),
     (drf.Throttled, "rate_limited"),
@@ -131,17 +131,18 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
         code = "service_unavailable"  # no card operation of a checkout
     row, details = ERRORS[code], _details(exc)
     param = details[0].get("param") if details else None
-    return Response(envelope(code, details=details, param=param), status=row.status, headers=headers(code))
+    body = envelope(code, message=_message(exc, details), details=details, param=param)
+    return Response(body, status=row.status, headers=headers(code))
 
 
 def envelope(
-    code: str, *, details: list[dict[str, Any]] | None = None, param: str | None = None
+    code: str, *, message: str = "", details: list[dict[str, Any]] | None = None, param: str | None = None
 ) -> dict[str, Any]:
-    """Return the error body."""
+    """Return the error body, with the row's message unless there is one that says more."""
     return {
         "error": {
             "code": code,
-            "message": ERRORS[code].message,
+            "message": message or ERRORS[code].message,
             "param": param,
             "details": details or [],
             "request_id": request_id.current(),
@@ -159,6 +160,18 @@ def headers(code: str) -> dict[str, str]:
     if row.retry_after is not None:
         extra["Retry-After"] = str(row.retry_after)
     return extra
+
+
+def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
+    """Say where a text stops being JSON, or which field is wrong first: a log may keep nothing but messages."""
+    match exc:
+        case strict_json.InvalidJson():
+            return f"The body is not valid JSON: {exc}. Send one UTF-8 JSON object."
+        case drf.ValidationError():
+            first, *more = details
+            named = f"{first['param']}: " if first["param"] else ""
+            return f"{named}{first['message']}" + (f" {len(more)} more in details." if more else "")
+    return ""
 
 
 def _details(exc: Exception) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from uuid import UUID
 import orjson
 from django.db import connection
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import ParseError, UnsupportedMediaType
+from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
@@ -118,10 +118,7 @@ class StrictJSONParser(BaseParser):
         request: Request = parser_context["request"]
         if request.headers.get("Content-Encoding", "identity") != "identity":
             raise UnsupportedMediaType(str(request.headers["Content-Encoding"]))
-        try:
-            return strict_json.parse(request.body)  # unlike the stream, refused when it is too large
-        except strict_json.InvalidJson:
-            raise ParseError from None
+        return strict_json.parse(request.body)  # unlike the stream, refused when it is too large
 
 
 class DataRenderer(BaseRenderer):

@@ -140,8 +140,8 @@ def _body(request: HttpRequest) -> dict[str, str]:
             return {}
     except (RequestDataTooBig, TooManyFieldsSent):
         raise InvalidRequest("The body is too large.") from None
-    except strict_json.InvalidJson:
-        raise InvalidRequest("The body is not valid JSON.") from None
+    except strict_json.InvalidJson as invalid:
+        raise InvalidRequest(f"The body is not valid JSON: {invalid}.") from None
     raise InvalidRequest("Send a JSON or form body.")
 
 

@@ -68,6 +68,11 @@ class TestBody:
             for path in paths:
                 refused(send(api, path, body), 400, "invalid_json")
 
+    def test_is_told_where_it_stops_being_json(self, api: Api, paths: list[str]) -> None:
+        for path in paths:
+            error = refused(send(api, path, b'{"a": 1,\n "b" 2}'), 400, "invalid_json")
+            assert "expected ':' after key, at line 2, column 6." in error["message"]
+
     @pytest.mark.parametrize("body", [b"[]", b'"x"', b"null", b"5", b"true", b"[{}]", b"1.5"])
     def test_that_is_no_object_is_refused(self, api: Api, paths: list[str], body: bytes) -> None:
         with nothing_moves():

@@ -137,6 +137,11 @@ class TestTokenEndpoint:
         status = 401 if error == "invalid_client" else 400
         refused_token(asker.send(body, content_type), status, error)
 
+    def test_says_where_a_body_stops_being_json(self, asker: Asker) -> None:
+        answer = asker.send(b'{"grant_type": "client_credentials",}')
+        refused_token(answer, 400, "invalid_request")
+        assert "trailing comma is not allowed, at line 1, column 36." in answer.json()["error_description"]
+
     @pytest.mark.parametrize("header", ["Basic", "Basic !", "Basic gA==", "Basic bm9jb2xvbg=="])
     def test_refuses_a_malformed_basic_header(self, asker: Asker, header: str) -> None:
         answer = asker.send(json.dumps({"grant_type": "client_credentials"}), authorization=header)
