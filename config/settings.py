@@ -84,6 +84,7 @@ SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # texts a day to 10,000
 # A mate's share goes back to the lead's card that much later: a mate's card may yet be disputed.
 REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
+SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
 PROVIDER_SEATS = env.integer("PROVIDER_SEATS", 4)  # half of a process's threads
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 100)
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))

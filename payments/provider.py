@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
 from typing import Any, Protocol
@@ -38,7 +38,12 @@ class Card:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A provider's answer about one operation. An `amount` that is given must be the operation's own."""
+    """A provider's answer about one operation.
+
+    An `amount` that is given is what was moved or held: less than was asked for is a partial hold, and no
+    other may differ. `is_vouched` goes with NOT_FOUND: whoever looked knows all that there is of the payment,
+    so that the operation may be begun anew under another key; without it, nobody knows.
+    """
 
     verdict: Verdict
     reference: str = ""
@@ -46,6 +51,7 @@ class Outcome:
     action_url: str = ""
     card: Card | None = None
     amount: int | None = None
+    is_vouched: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,14 @@ class ProviderUnreachable(Exception):
 
 
 class Provider(Protocol):
-    """Every call is idempotent under the operation's id and returns or raises within `patience` seconds."""
+    """Every call is idempotent under the operation's id and returns or raises within `patience` seconds.
+
+    Any of them may be accepted now and confirmed later: PENDING, until a look-up says what became of it.
+    """
+
+    @property
+    def key_life(self) -> timedelta:
+        """How long a call under the same id is known for a repeated one; later it would be done anew."""
 
     def minimum_charge(self, currency: str) -> int:
         """Return the least that a card can be charged, in minor units. Asks nobody."""
@@ -119,10 +132,13 @@ class Provider(Protocol):
         """Release what is held; FAILED with reason `already_captured` when there is nothing to release."""
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
-        """Give back what was taken; PENDING, as no other call may be, until it is settled."""
+        """Give back what was taken; PENDING until it is settled."""
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
-        """Say what became of an earlier call under the operation's id; NOT_FOUND if it never arrived."""
+        """Say what became of the operation, however old; NOT_FOUND if it never arrived.
+
+        A capture that was refused since the money had been taken before is SUCCEEDED, with the amount taken.
+        """
 
     def parse_notification(self, request: HttpRequest) -> Notification:
         """Verify and read a message of the provider. Raises ForgedNotification."""

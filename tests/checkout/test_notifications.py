@@ -19,7 +19,7 @@ from config.lib import clock, http
 from payments import ledger
 from payments.models import Discrepancy, Merchant, Operation
 from payments.provider import Record, Verdict
-from payments.providers.sandbox import bank, misbehaving, notices
+from payments.providers.sandbox import journal, misbehaving, notices
 from payments.providers.sandbox.models import Call, Notice
 from tests.checkout.test_doubtful_payments import pass_time, pump
 from tests.factories import CAUSE
@@ -238,7 +238,7 @@ class TestTheBank:
             return http.Answer(status, b"")
 
         monkeypatch.setattr(http, "post", post)
-        notice = bank.tell(Call.objects.get())
+        notice = journal.tell(Call.objects.get())
         gaps = []
         for _ in range(6):
             Notice.objects.filter(due_at__isnull=False).update(due_at=clock.now())

@@ -12,7 +12,7 @@ from config.lib import clock
 from payments import due, ledger
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from payments.provider import Verdict
-from payments.providers.sandbox import bank, misbehaving
+from payments.providers.sandbox import misbehaving, settling
 from payments.providers.sandbox.models import Charge
 from tests import factories, mates
 from tests.factories import CAUSE, CustomerFactory, make_late
@@ -324,7 +324,7 @@ class TestRefund:
         assert not Operation.objects.filter(refund_uuid=refund.pk).exists()
         payments = list(Payment.objects.filter(checkout_uuid=order.pk).values_list("pk", flat=True))
         settings.SANDBOX_REFUND_SECONDS = 0
-        bank.hasten(payments=payments, seconds=3600)
+        settling.hasten(payments=payments, seconds=3600)
         mates.pump(order.pk)
         legs = Operation.objects.filter(refund_uuid=refund.pk).values_list("amount", "account")
         expected = (

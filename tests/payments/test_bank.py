@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import orjson
@@ -14,10 +14,11 @@ from config.lib import clock, http
 from payments import provider
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
-from payments.providers.sandbox import bank, line, misbehaving, views
-from payments.providers.sandbox.models import Call, Charge, Fault
+from payments.providers.sandbox import bank, journal, line, misbehaving, settling, views
+from payments.providers.sandbox.models import Call, Charge, Fault, Notice
 
 PATIENCE = 5.0
+DAWN = datetime(2020, 1, 1, tzinfo=UTC)
 VISA, ASKING = "4242424242424242", "4000002500003155"
 ACTS = ["authorize", "capture", "void", "refund"]
 
@@ -43,6 +44,15 @@ class Teller:
             return peer.authorize(operation, CardUse(self.token, "https://pay.example/back"), patience)
         act: Callable[[Operation, float], Outcome] = getattr(peer, kind)
         return act(operation, patience)
+
+    def look_up(self, kind: str, key: UUID) -> Outcome:
+        return provider.current().look_up(self.operation(kind, key), PATIENCE)
+
+    def in_dashboard(self, kind: str, amount: int = 9000) -> None:
+        line.ask("act_in_dashboard", kind=kind, payment=self.payment.pk, amount=amount)
+
+    def later(self, seconds: int) -> None:
+        line.ask("hasten", payments=[self.payment.pk], seconds=seconds)
 
     def before(self, kind: str) -> None:
         """Bring the money to where an act of this kind is due."""
@@ -85,8 +95,10 @@ class TestTheContract:
     def test_a_look_up_repeats_the_answer_or_knows_of_none(self) -> None:
         teller, key = Teller(), uuid7()
         held = teller.ask("authorize", key)
-        assert teller.ask("look_up", key) == held
-        assert teller.ask("look_up", uuid7()).verdict == Verdict.NOT_FOUND
+        assert teller.look_up("authorize", key) == held
+        for stranger in (teller, Teller()):
+            missing = stranger.look_up("capture", uuid7())
+            assert (missing.verdict, missing.is_vouched) == (Verdict.NOT_FOUND, True)
 
     def test_what_is_released_is_not_taken_nor_the_reverse(self) -> None:
         released, taken = Teller(), Teller()
@@ -111,7 +123,7 @@ class TestTheContract:
         teller.before("refund")
         assert teller.ask("refund", amount=9001).reason == "nothing_to_refund"
         assert teller.ask("refund", key).verdict == Verdict.PENDING
-        assert teller.ask("look_up", key).verdict == Verdict.SUCCEEDED
+        assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
         again = teller.ask("refund", amount=1)
         assert (again.verdict, again.reason) == (Verdict.FAILED, "nothing_to_refund")
         assert teller.charge().refunded_amount == 9000
@@ -125,8 +137,9 @@ class TestTheContract:
             refused = teller.ask("refund", amount=4001)
             assert (refused.verdict, refused.reason) == (Verdict.FAILED, "nothing_to_refund")
             assert teller.ask("refund", amount=4000).verdict == Verdict.PENDING
-        line.ask("hasten", payments=[first.payment.pk, second.payment.pk], seconds=1)
-        bank.settle_due()
+        for teller in (first, second):
+            teller.later(1)
+        settling.settle_due()
         assert first.charge().refunded_amount == second.charge().refunded_amount == 9000
 
     def test_a_card_token_is_good_once_and_for_its_subject_alone(self) -> None:
@@ -146,7 +159,7 @@ class TestTheContract:
         assert (asked.verdict, asked.action_url) == (Verdict.NEEDS_ACTION, f"{base}/bank/challenge/{key}")
         for answer in (confirms, not confirms):
             line.ask("answer_challenge", key=key, is_confirmed=answer)
-        assert teller.ask("look_up", key).verdict == verdict
+        assert teller.look_up("authorize", key).verdict == verdict
         assert teller.charge().state == ("held" if confirms else "declined")
 
     def test_its_books_list_every_act(self) -> None:
@@ -173,7 +186,7 @@ class TestFaults:
         line.ask("set_fault", verb="capture", mode="down", times=2)
         assert Fault.objects.values_list("verb", "mode", "times").get() == ("capture", "down", 2)
 
-    @pytest.mark.parametrize("mode", [mode for mode in Fault.Mode if not mode.startswith("notify")])
+    @pytest.mark.parametrize("mode", sorted((misbehaving.UNDONE | misbehaving.DONE) - misbehaving.REPLAYED))
     def test_give_no_answer_and_the_look_up_knows_whether_it_was_done(self, mode: str) -> None:
         is_done = mode.startswith("done") or mode == "nonsense"
         for kind in ACTS:
@@ -184,7 +197,173 @@ class TestFaults:
             with pytest.raises((misbehaving.Broken, http.NoAnswer, orjson.JSONDecodeError)):
                 teller.ask(kind, key, patience=0.2)
             assert time.monotonic() - began < 2, kind
-            assert (teller.ask("look_up", key).verdict == Verdict.NOT_FOUND) == (not is_done), kind
+            assert (teller.look_up(kind, key).verdict == Verdict.NOT_FOUND) == (not is_done), kind
             assert teller.ask(kind, key).verdict in (Verdict.SUCCEEDED, Verdict.PENDING), kind
             assert Call.objects.filter(key=key).count() == 1
             assert Call.objects.filter(charge=teller.charge(), kind=kind).count() == 1
+
+    def test_an_error_may_be_repeated_under_its_key_for_ever(self) -> None:
+        """Only a look-up says what became of it, and only another key brings it about."""
+        for kind in ACTS:
+            for mode, is_done in (("replayed_500", False), ("done_replayed_500", True)):
+                teller, key = Teller(), uuid7()
+                teller.before(kind)
+                misbehaving.set_fault(verb=kind, mode=mode, times=1)
+                for _ in range(3):
+                    with pytest.raises((misbehaving.Broken, http.NoAnswer)):
+                        teller.ask(kind, key, patience=0.2)
+                found = teller.look_up(kind, key)
+                assert (found.verdict == Verdict.NOT_FOUND) == (not is_done) == found.is_vouched
+                if not is_done:
+                    assert teller.ask(kind).verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
+
+    @pytest.mark.parametrize("kind", ["capture", "void"])
+    @pytest.mark.parametrize(
+        ("mode", "seconds", "verdict", "reason"),
+        [
+            ("pending", 3, Verdict.SUCCEEDED, ""),
+            ("pending_then_failed", 3, Verdict.FAILED, "refused_later"),
+            ("pending_for_ever", 864_000, Verdict.PENDING, ""),
+        ],
+    )
+    def test_an_act_may_be_accepted_and_end_later(
+        self, kind: str, mode: str, seconds: int, verdict: Verdict, reason: str
+    ) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before(kind)
+        misbehaving.set_fault(verb=kind, mode=mode, times=1)
+        assert [teller.ask(kind, key).verdict for _ in range(2)] == [Verdict.PENDING] * 2
+        assert teller.look_up(kind, key).verdict == Verdict.PENDING
+        assert (teller.charge().state, Notice.objects.count()) == ("held", 0)
+        for other in ("capture", "void"):
+            assert teller.ask(other).reason == f"{kind}_pending"
+        teller.later(seconds)
+        settling.settle_due()
+        found = teller.look_up(kind, key)
+        assert (found.verdict, found.reason) == (verdict, reason)
+        done = {"capture": "captured", "void": "voided"}[kind] if verdict == Verdict.SUCCEEDED else "held"
+        assert teller.charge().state == done
+        assert list(Notice.objects.values_list("verdict", flat=True)) == [verdict] * (seconds == 3)
+
+    def test_what_was_taken_in_the_dashboard_is_refused_and_the_look_up_says_that_it_was_taken(self) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before("capture")
+        misbehaving.set_fault(verb="capture", mode="already_captured", times=1)
+        refused = teller.ask("capture", key)
+        assert (refused.verdict, refused.reason) == (Verdict.FAILED, "already_captured")
+        found = teller.look_up("capture", key)
+        assert (found.verdict, found.amount) == (Verdict.SUCCEEDED, 9000)
+        assert teller.charge().state == "captured"
+
+    @pytest.mark.parametrize("kind", ["capture", "refund"])
+    def test_a_forgotten_key_is_a_new_one_and_the_look_up_forgets_nothing(self, kind: str) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before(kind)
+        first = teller.ask(kind, key, amount=4000)
+        misbehaving.set_fault(verb=kind, mode="forgets_keys", times=1)
+        again = teller.ask(kind, key, amount=4000)
+        if kind == "refund":
+            assert again.verdict == Verdict.PENDING and again.reference != first.reference
+            settling.settle_due()
+            assert teller.charge().refunded_amount == 8000, "given back twice"
+        else:
+            assert again.reason == "already_captured"
+        assert teller.look_up(kind, key).verdict == Verdict.SUCCEEDED
+        assert [row.key for row in provider.current().records(DAWN) if row.kind == kind] == [key, key]
+
+    def test_a_key_is_forgotten_when_its_life_is_over(self, settings: Settings) -> None:
+        settings.SANDBOX_KEY_SECONDS = 3600
+        assert provider.current().key_life == timedelta(hours=1)
+        teller, key = Teller(), uuid7()
+        teller.before("refund")
+        teller.ask("refund", key, amount=4000)
+        Call.objects.update(created_at=clock.now() - timedelta(minutes=59))
+        teller.ask("refund", key, amount=4000)
+        assert Call.objects.filter(kind="refund").count() == 1
+        Call.objects.update(created_at=clock.now() - timedelta(minutes=61))
+        teller.ask("refund", key, amount=4000)
+        assert Call.objects.filter(kind="refund", reference=key).count() == 2
+
+    def test_a_look_up_by_the_key_alone_proves_nothing(self) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before("refund")
+        teller.ask("refund", key)
+        journal.forget(key)
+        misbehaving.set_fault(verb="look_up", mode="not_vouched", times=1)
+        missing = teller.look_up("refund", key)
+        assert (missing.verdict, missing.is_vouched) == (Verdict.NOT_FOUND, False)
+        assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
+
+    def test_half_may_be_held(self) -> None:
+        teller = Teller()
+        misbehaving.set_fault(verb="authorize", mode="partial_hold", times=1)
+        held = teller.ask("authorize")
+        assert (held.verdict, held.amount, teller.charge().amount) == (Verdict.SUCCEEDED, 4500, 4500)
+        assert teller.ask("void").verdict == Verdict.SUCCEEDED
+
+    @pytest.mark.parametrize(
+        ("kind", "mode", "reason"),
+        [
+            ("void", "void_refused_once", "try_again_later"),
+            ("void", "void_refused", "not_permitted"),
+            ("refund", "refund_card_closed", "card_account_closed"),
+        ],
+    )
+    def test_a_refusal_stays_with_its_key_and_another_key_is_asked_anew(
+        self, kind: str, mode: str, reason: str
+    ) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before(kind)
+        misbehaving.set_fault(verb=kind, mode=mode, times=1)
+        refused = [teller.ask(kind, key) for _ in range(2)]
+        assert [(outcome.verdict, outcome.reason) for outcome in refused] == [(Verdict.FAILED, reason)] * 2
+        assert teller.look_up(kind, key) == refused[0]
+        assert teller.ask(kind).verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
+
+
+class TestTheDashboard:
+    def test_what_is_done_there_is_told_and_listed_under_a_key_that_nobody_gave(self) -> None:
+        teller, other = Teller(), Teller()
+        for each in (teller, other):
+            each.ask("authorize")
+        teller.in_dashboard("capture")
+        teller.in_dashboard("refund", amount=1000)
+        other.in_dashboard("void")
+        settling.settle_due()
+        assert (teller.charge().state, teller.charge().refunded_amount) == ("captured", 1000)
+        assert other.charge().state == "voided"
+        strangers = {row.key: row for row in provider.current().records(DAWN) if row.kind != "authorize"}
+        assert sorted((row.kind, row.amount) for row in strangers.values()) == [
+            ("capture", 9000),
+            ("refund", 1000),
+            ("void", 9000),
+        ]
+        assert set(Notice.objects.values_list("call", flat=True)) == set(strangers)
+        assert other.look_up("void", uuid7()).verdict == Verdict.SUCCEEDED
+
+
+class TestTheCardsThatEndLater:
+    def test_0077_confirms_its_capture_three_seconds_later(self) -> None:
+        teller, key = Teller("4000000000000077"), uuid7()
+        teller.ask("authorize")
+        assert teller.ask("capture", key).verdict == Verdict.PENDING
+        assert teller.look_up("capture", key).verdict == Verdict.PENDING
+        assert Call.objects.filter(settles_at__gt=clock.now() + timedelta(seconds=2)).count() == 1
+        teller.later(3)
+        assert teller.look_up("capture", key).verdict == Verdict.SUCCEEDED
+        assert (teller.charge().state, Notice.objects.get().verdict) == ("captured", "succeeded")
+
+    def test_7726_takes_a_settled_refund_back(self) -> None:
+        teller, key = Teller("4000000000007726"), uuid7()
+        teller.before("refund")
+        teller.ask("refund", key)
+        assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
+        assert teller.charge().refunded_amount == 9000
+        teller.later(2)
+        settling.settle_due()
+        found = teller.look_up("refund", key)
+        assert (found.verdict, found.reason) == (Verdict.FAILED, "card_account_closed")
+        assert teller.charge().refunded_amount == 0
+        told = Notice.objects.order_by("id").values_list("verdict", flat=True)
+        assert list(told) == ["succeeded", "failed"]
+        assert teller.ask("refund").verdict == Verdict.PENDING, "it can be sent again"

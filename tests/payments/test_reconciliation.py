@@ -19,7 +19,7 @@ from payments import provider, reconciliation
 from payments import tasks as payment_tasks
 from payments.models import Discrepancy, Merchant, Operation
 from payments.provider import CardUse, ProviderUnreachable, Record, Verdict
-from payments.providers.sandbox import bank, line
+from payments.providers.sandbox import bank, journal, line
 from payments.providers.sandbox.models import Call
 from tests import factories, refusals
 from tests.factories import CAUSE, CustomerFactory
@@ -56,7 +56,7 @@ def capture_of(captured: Checkout) -> Operation:
 @pytest.fixture
 def says(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the provider's list say something else of one operation."""
-    listed = bank.records
+    listed = journal.records
 
     def says(operation: Operation, **changes: Any) -> None:
         def records(**arguments: Any) -> list[Record]:
@@ -166,7 +166,7 @@ class TestADifference:
 
     def test_is_what_they_have_and_we_do_not(self, capture_of: Operation) -> None:
         call = Call.objects.get(pk=capture_of.pk)
-        call.pk = uuid7()
+        call.pk, call.reference = uuid7(), None
         call.save(force_insert=True)
         assert kinds() == kinds() == [("missing_here", call.pk)]
         left = Discrepancy.objects.get()

@@ -16,7 +16,7 @@ from config import errors
 from config.lib import clock
 from payments.models import Operation, Payment
 from payments.provider import CardUse
-from payments.providers.sandbox import bank
+from payments.providers.sandbox import bank, journal
 from payments.providers.sandbox.models import Call, Charge
 from tests.factories import CAUSE, CustomerFactory
 from webhooks.models import Event
@@ -68,7 +68,7 @@ def notify(checkout: Checkout) -> None:
     """The bank tells how all its calls stand, and the pump that this wakes runs."""
     payments = Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True)
     for call in Call.objects.filter(charge__payment__in=list(payments)).select_related("charge"):
-        notifications.hear(bank.record(call))
+        notifications.hear(journal.record(call))
     tasks.finish_operations_of(checkout.pk)
 
 

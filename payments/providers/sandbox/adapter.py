@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -14,6 +14,10 @@ from payments.providers.sandbox import line, notices
 
 class SandboxProvider:
     """Fulfils payments.provider.Provider in local and sandbox."""
+
+    @property
+    def key_life(self) -> timedelta:
+        return timedelta(seconds=settings.SANDBOX_KEY_SECONDS)
 
     def minimum_charge(self, currency: str) -> int:
         return 1
@@ -57,7 +61,14 @@ class SandboxProvider:
         )
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
-        return _with_address(line.money("look_up", patience=patience, key=operation.pk))
+        found = line.money(
+            "look_up",
+            patience=patience,
+            key=operation.pk,
+            payment=operation.payment_id,
+            kind=operation.kind,
+        )
+        return _with_address(found)
 
     def parse_notification(self, request: HttpRequest) -> Notification:
         return notices.read(request.headers.get(notices.HEADER, ""), request.body)

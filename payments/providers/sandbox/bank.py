@@ -1,19 +1,23 @@
-"""The sandbox bank's books: money that does not exist is held, taken, released, given back. Idempotent by key."""
+"""The sandbox bank's acts: money that does not exist is held, taken, released, given back. Idempotent by key."""
 
 import secrets
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Sum
+from uuid_utils.compat import uuid7
 
 from config.lib import clock, crypto
-from payments.provider import Card, Outcome, Record, Verdict
+from payments.provider import Outcome, Verdict
+from payments.providers.sandbox import journal, settling
 from payments.providers.sandbox.cards import CARDS
-from payments.providers.sandbox.models import Call, CardSession, CardToken, Charge, Notice
+from payments.providers.sandbox.models import Call, CardSession, CardToken, Charge
+from payments.providers.sandbox.settling import CARRIED_OUT, Later
+
+UNKNOWN_PAYMENT = Outcome(Verdict.FAILED, reason="unknown_payment")
 
 
 class UnknownCard(Exception):
@@ -49,8 +53,9 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
     with transaction.atomic():
         tokens = CardToken.objects.select_for_update().filter(digest=crypto.digest(card_token))
         token = tokens.filter(subject=subject).first()
-        repeated = _answered(key)  # after the lock: the same call may be here twice at the same time
-        if repeated:
+        made = Charge.objects.filter(payment=charge["payment"]).select_related("token").first()
+        repeated = journal.answered(journal.lines(made), key) if made else None
+        if repeated:  # looked for after the lock: the same call may be here twice at the same time
             return repeated
         if token is None or token.used_at is not None:
             return Outcome(Verdict.DECLINED, reason="invalid_token")
@@ -58,7 +63,7 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
         token.save(update_fields=["used_at"])
         state, verdict = _first_state(token)
         made = Charge.objects.create(token=token, state=state, **charge)
-        return _answer(key, "authorize", made, verdict, reason=token.card.decline_reason)
+        return journal.write(made, "authorize", key, verdict, reason=token.card.decline_reason)
 
 
 def _first_state(token: CardToken) -> tuple[Charge.State, Verdict]:
@@ -86,161 +91,116 @@ def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
         call.verdict = Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED
         call.reason = "" if is_confirmed else "challenge_failed"
         call.save(update_fields=["verdict", "reason"])
-        tell(call)
+        journal.tell(call)
         return charge
 
 
-def capture(*, key: UUID, payment: UUID) -> Outcome:
-    """Take what is held."""
-    return _act(key, "capture", payment, _take)
+def capture(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
+    """Take what is held, at once or `later`."""
+    return _act(key, "capture", payment, later)
 
 
-def void(*, key: UUID, payment: UUID) -> Outcome:
-    """Release what is held, or no longer wait for the payer's confirmation."""
-    return _act(key, "void", payment, _release)
+def void(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
+    """Release what is held, at once or `later`, or no longer wait for the payer's confirmation."""
+    return _act(key, "void", payment, later)
+
+
+def _act(key: UUID, kind: str, payment: UUID, later: Later | None) -> Outcome:
+    with transaction.atomic():
+        charge = settling.locked(payment=payment)
+        if charge is None:
+            return UNKNOWN_PAYMENT
+        lines = journal.lines(charge)
+        settling.settle(lines)
+        repeated = journal.answered(lines, key)
+        if repeated:
+            return repeated
+        reason = _why_not(kind, charge, lines)
+        if reason:
+            return journal.write(charge, kind, key, Verdict.FAILED, reason=reason)
+        later = later or _later_by_card(kind, charge)
+        if later:
+            facts = {"settles_at": later.starts(clock.now()), "fails_with": later.reason}
+            return journal.write(charge, kind, key, Verdict.PENDING, **facts)
+        charge.state = CARRIED_OUT[kind]
+        charge.save(update_fields=["state"])
+        return journal.write(charge, kind, key, Verdict.SUCCEEDED)
+
+
+def _why_not(kind: str, charge: Charge, lines: Sequence[Call]) -> str:
+    """Return what speaks against taking or releasing a charge's money, "" if nothing does."""
+    pending = [line.kind for line in lines if line.verdict == Verdict.PENDING]
+    if charge.state == Charge.State.CAPTURED or (kind == "capture" and charge.state != Charge.State.HELD):
+        return f"already_{charge.state}"
+    return f"{pending[0]}_pending" if pending else ""
+
+
+def _later_by_card(kind: str, charge: Charge) -> Later | None:
+    seconds = charge.token.card.capture_settles_in
+    return Later(seconds) if kind == "capture" and seconds else None
 
 
 def refund(*, key: UUID, payment: UUID, amount: int) -> Outcome:
     """Accept to give back `amount`; settled or failed after SANDBOX_REFUND_SECONDS."""
     with transaction.atomic():
-        charge = Charge.objects.select_for_update().filter(payment=payment).first()
+        charge = settling.locked(payment=payment)
         if charge is None:
-            return Outcome(Verdict.FAILED, reason="unknown_payment")
-        repeated = _answered(key)
+            return UNKNOWN_PAYMENT
+        lines = journal.lines(charge)
+        repeated = journal.answered(lines, key)
         if repeated:
             return repeated
-        promised = Call.objects.filter(charge=charge, verdict=Verdict.PENDING).aggregate(sum=Sum("amount"))
-        given_back = charge.refunded_amount + (promised["sum"] or 0)
-        if charge.state != Charge.State.CAPTURED or given_back + amount > charge.amount:
-            return _answer(key, "refund", charge, Verdict.FAILED, reason="nothing_to_refund", amount=amount)
-        settles_at = clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)
-        return _answer(key, "refund", charge, Verdict.PENDING, amount=amount, settles_at=settles_at)
+        promised = sum(line.amount for line in lines if line.verdict == Verdict.PENDING)
+        if (
+            charge.state != Charge.State.CAPTURED
+            or charge.refunded_amount + promised + amount > charge.amount
+        ):
+            facts: dict[str, Any] = {"reason": "nothing_to_refund", "amount": amount}
+            return journal.write(charge, "refund", key, Verdict.FAILED, **facts)
+        facts = {"settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)}
+        facts["fails_with"] = settling.CLOSED if charge.token.card.refund_fails else ""
+        return journal.write(charge, "refund", key, Verdict.PENDING, amount=amount, **facts)
 
 
-def look_up(*, key: UUID) -> Outcome:
-    """Return the answer that the call under `key` got, settling a refund that is due."""
+def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> Outcome:
+    """Say what became of an act, settling what is due: by the payment, of which the bank knows everything.
+
+    Whatever was done under the caller's key is found by it, remembered or not; and money that was taken or
+    released in the dashboard is taken or released. Not `is_vouched`: by the key alone, while it is remembered.
+    """
     with transaction.atomic():
-        call = Call.objects.select_for_update(of=("self",)).filter(key=key).first()
-        if call is None:
-            return Outcome(Verdict.NOT_FOUND)
-        if _is_due(call, clock.now()):
-            _settle(call)
-        return _outcome(call)
-
-
-def settle_due() -> None:
-    """Settle the refunds whose time has come, and tell."""
-    for key in Call.objects.filter(verdict=Verdict.PENDING, settles_at__lte=clock.now()).values_list(
-        "pk", flat=True
-    ):
-        with transaction.atomic():
-            call = Call.objects.select_for_update(of=("self",)).get(pk=key)
-            if _is_due(call, clock.now()):
-                _settle(call)
-
-
-def hasten(*, payments: Sequence[UUID], seconds: int) -> None:
-    """Bring the pending refunds of these payments `seconds` nearer."""
-    pending = Call.objects.filter(charge__payment__in=payments, verdict=Verdict.PENDING)
-    pending.update(settles_at=F("settles_at") - timedelta(seconds=seconds))
-
-
-def records(*, since: datetime) -> list[Record]:
-    """Return the journal from `since` on, as it stands."""
-    calls = Call.objects.filter(created_at__gte=since).select_related("charge").order_by("created_at")
-    return [record(call) for call in calls]
-
-
-def record(call: Call) -> Record:
-    """Return a line of the journal as the caller may see it."""
-    return Record(
-        key=call.key,
-        kind=call.kind,
-        verdict=Verdict(call.verdict),
-        payment=call.charge.payment,
-        account=call.charge.account,
-        amount=call.amount,
-        currency=call.charge.currency,
-    )
-
-
-def tell(call: Call) -> Notice:
-    """Leave a notice of how the call stands, to be sent."""
-    return Notice.objects.create(call=call, verdict=call.verdict, due_at=clock.now())
-
-
-def _act(key: UUID, kind: str, payment: UUID, change: Callable[[Charge], tuple[Verdict, str]]) -> Outcome:
-    with transaction.atomic():
-        rows = Charge.objects.select_for_update(of=("self",)).select_related("token")
-        charge = rows.filter(payment=payment).first()
+        charge = settling.locked(payment=payment)
         if charge is None:
-            return Outcome(Verdict.FAILED, reason="unknown_payment")
-        repeated = _answered(key)
-        if repeated:
-            return repeated
-        verdict, reason = change(charge)
-        charge.save(update_fields=["state"])
-        return _answer(key, kind, charge, verdict, reason=reason)
+            return Outcome(Verdict.NOT_FOUND, is_vouched=is_vouched)
+        lines = journal.lines(charge)
+        settling.settle(lines)
+        found = journal.by_reference(lines, key, is_by_key=not is_vouched)
+        if is_vouched and (found is None or found.verdict == Verdict.FAILED):
+            done = [line for line in lines if line.kind == kind and line.verdict == Verdict.SUCCEEDED]
+            if done and kind in CARRIED_OUT:
+                return journal.outcome(done[-1])
+        return found or Outcome(Verdict.NOT_FOUND, is_vouched=is_vouched)
 
 
-def _take(charge: Charge) -> tuple[Verdict, str]:
-    if charge.state != Charge.State.HELD:
-        return Verdict.FAILED, f"already_{charge.state}"
-    charge.state = Charge.State.CAPTURED
-    return Verdict.SUCCEEDED, ""
+def refuse(*, key: UUID, payment: UUID, kind: str, reason: str, amount: int | None = None) -> Outcome:
+    """Answer a call with a refusal, which its key then keeps."""
+    with transaction.atomic():
+        charge = settling.locked(payment=payment)
+        if charge is None:
+            return UNKNOWN_PAYMENT
+        repeated = journal.answered(journal.lines(charge), key)
+        facts = {"reason": reason, "amount": amount or charge.amount}
+        return repeated or journal.write(charge, kind, key, Verdict.FAILED, **facts)
 
 
-def _release(charge: Charge) -> tuple[Verdict, str]:
-    if charge.state == Charge.State.CAPTURED:
-        return Verdict.FAILED, "already_captured"
-    charge.state = Charge.State.VOIDED
-    return Verdict.SUCCEEDED, ""
-
-
-def _is_due(call: Call, now: datetime) -> bool:
-    return call.verdict == Verdict.PENDING and call.settles_at is not None and call.settles_at <= now
-
-
-def _settle(call: Call) -> None:
-    if call.charge.token.card.refund_fails:
-        call.verdict, call.reason = Verdict.FAILED, "card_account_closed"
+def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0) -> None:
+    """Capture, void or refund as somebody who is signed in at the bank itself would, and tell."""
+    key = uuid7()
+    if kind == "refund":
+        refund(key=key, payment=payment, amount=amount)
     else:
-        call.verdict = Verdict.SUCCEEDED
-        Charge.objects.filter(pk=call.charge_id).update(refunded_amount=F("refunded_amount") + call.amount)
-    call.save(update_fields=["verdict", "reason"])
-    tell(call)
-
-
-def _answered(key: UUID) -> Outcome | None:
-    call = Call.objects.select_related("charge__token").filter(key=key).first()
-    return _outcome(call) if call else None
-
-
-def _answer(
-    key: UUID,
-    kind: str,
-    charge: Charge,
-    verdict: Verdict,
-    *,
-    reason: str = "",
-    amount: int | None = None,
-    settles_at: datetime | None = None,
-) -> Outcome:
-    call = Call(key=key, kind=kind, charge=charge, verdict=verdict, reason=reason, settles_at=settles_at)
-    call.amount = charge.amount if amount is None else amount
-    call.save(force_insert=True)
-    return _outcome(call)
-
-
-def _outcome(call: Call) -> Outcome:
-    token = call.charge.token
-    card = Card(token.brand, token.last4, token.fingerprint)
-    asks = call.verdict == Verdict.NEEDS_ACTION
-    return Outcome(
-        Verdict(call.verdict),
-        reference=str(call.key),
-        reason=call.reason,
-        action_url=f"/bank/challenge/{call.key}" if asks else "",
-        card=card,
-        amount=call.amount,
-    )
+        _act(key, kind, payment, None)
+    line = Call.objects.get(pk=key)
+    line.reference = None
+    line.save(update_fields=["reference"])
+    journal.tell(line)

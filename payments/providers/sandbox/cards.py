@@ -18,6 +18,8 @@ class TestCard(NamedTuple):
     loses_capture_answer: bool = False
     gets_no_capture: bool = False
     void_failures: int = 0
+    capture_settles_in: float = 0  # seconds from its acceptance
+    refund_returns_in: float = 0  # seconds from its settlement
 
     @property
     def last4(self) -> str:
@@ -74,6 +76,18 @@ _TABLE = (
         "Visa",
         gettext_noop("approved, but its release fails ten times first"),
         void_failures=10,
+    ),
+    TestCard(
+        "4000000000000077",
+        "Visa",
+        gettext_noop("the capture is accepted, and confirmed 3 s later"),
+        capture_settles_in=3,
+    ),
+    TestCard(
+        "4000000000007726",
+        "Visa",
+        gettext_noop("a refund is settled, and fails 2 s afterwards"),
+        refund_returns_in=2,
     ),
 )
 CARDS = {card.number: card for card in _TABLE}

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from config.lib import crypto, http
 from payments.provider import Card, Outcome, ProviderUnreachable, Verdict
-from payments.providers.sandbox import bank, misbehaving, notices
+from payments.providers.sandbox import bank, journal, misbehaving, notices, settling
 from payments.providers.sandbox.models import Fault
 
 SECONDS = 5.0
@@ -22,8 +22,9 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "open_session": bank.open_session,
     "tokenise": bank.tokenise,
     "answer_challenge": bank.answer_challenge,
-    "hasten": bank.hasten,
-    "records": bank.records,
+    "act_in_dashboard": bank.act_in_dashboard,
+    "hasten": settling.hasten,
+    "records": journal.records,
     "set_fault": misbehaving.set_fault,
 }
 _UUIDS = ("key", "payment", "account", "subject")

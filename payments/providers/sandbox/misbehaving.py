@@ -10,13 +10,32 @@ from django.db import transaction
 
 from config.lib import clock, crypto
 from payments.provider import Outcome
-from payments.providers.sandbox import bank, notices
+from payments.providers.sandbox import bank, journal, notices, settling
 from payments.providers.sandbox.cards import TestCard
-from payments.providers.sandbox.models import Call, CardToken, Charge, Fault
+from payments.providers.sandbox.models import BrokenKey, Call, CardToken, Charge, Fault
+from payments.providers.sandbox.settling import Later
 
 Mode = Fault.Mode
 SILENCE = timedelta(seconds=2)  # after a capture whose answer is lost, nothing else is answered for so long
-UNDONE = {Mode.DOWN, Mode.ERROR, Mode.HANG}
+UNDONE = {Mode.DOWN, Mode.ERROR, Mode.HANG, Mode.REPLAYED_500}
+DONE = {
+    Mode.DONE_THEN_HANG,
+    Mode.DONE_THEN_RESET,
+    Mode.DONE_THEN_ERROR,
+    Mode.NONSENSE,
+    Mode.DONE_REPLAYED_500,
+}
+REPLAYED = {Mode.REPLAYED_500, Mode.DONE_REPLAYED_500}
+PENDING = {
+    Mode.PENDING: Later(3),
+    Mode.PENDING_FOR_EVER: Later(None),
+    Mode.PENDING_THEN_FAILED: Later(3, "refused_later"),
+}
+REFUSALS = {
+    Mode.REFUND_CARD_CLOSED: settling.CLOSED,
+    Mode.VOID_REFUSED_ONCE: "try_again_later",
+    Mode.VOID_REFUSED: "not_permitted",
+}
 
 
 class Broken(Exception):
@@ -31,18 +50,40 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     """Let the bank do what it is asked, unless it shall go wrong. Raises Broken."""
     charge = _charge_of(arguments)
     _as_the_card_does(verb, arguments, charge)
+    if verb != "look_up" and BrokenKey.objects.filter(pk=arguments["key"]).exists():
+        raise Broken(Mode.ERROR)
     fault = _next_fault(verb)
+    if fault in REPLAYED:
+        BrokenKey.objects.get_or_create(pk=arguments["key"])
     if fault in UNDONE:
         raise Broken(fault)
-    act: Callable[..., Outcome] = getattr(bank, verb)
-    outcome = act(**arguments)
+    outcome = _act(verb, arguments, fault)
     if fault in (Mode.NOTIFY_FIRST, Mode.NOTIFY_TWICE):
         _tell(arguments["key"], fault)
-    elif fault is not None:
+    elif fault in DONE:
         raise Broken(fault)
     if verb == "capture" and charge is not None and charge.token.card.loses_capture_answer:
         _lose_first_answer(charge)
     return outcome
+
+
+def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
+    """Do it as the fault says, for those faults that still give an answer."""
+    act: Callable[..., Outcome] = getattr(bank, verb)
+    key, changed = arguments["key"], dict(arguments)
+    if fault in REFUSALS:
+        return bank.refuse(**arguments, kind=verb, reason=REFUSALS[fault])
+    if fault in PENDING:
+        changed["later"] = PENDING[fault]
+    elif fault == Mode.ALREADY_CAPTURED:
+        bank.act_in_dashboard(kind="capture", payment=arguments["payment"])
+    elif fault == Mode.FORGETS_KEYS:
+        journal.forget(key)
+    elif fault == Mode.NOT_VOUCHED:
+        changed["is_vouched"] = False
+    elif fault == Mode.PARTIAL_HOLD:
+        changed["charge"] = arguments["charge"] | {"amount": arguments["charge"]["amount"] // 2 or 1}
+    return act(**changed)
 
 
 def set_fault(*, verb: str, mode: str, times: int) -> None:
@@ -53,11 +94,8 @@ def set_fault(*, verb: str, mode: str, times: int) -> None:
 
 
 def _charge_of(arguments: dict[str, Any]) -> Charge | None:
-    rows = Charge.objects.select_related("token")
-    if "payment" in arguments:
-        return rows.filter(payment=arguments["payment"]).first()
-    found = Call.objects.filter(key=arguments["key"]).values_list("charge", flat=True).first()
-    return rows.filter(pk=found).first() if found else None
+    payment = arguments["payment"] if "payment" in arguments else arguments["charge"]["payment"]
+    return Charge.objects.select_related("token").filter(payment=payment).first()
 
 
 def _as_the_card_does(verb: str, arguments: dict[str, Any], charge: Charge | None) -> None:
@@ -96,11 +134,11 @@ def _next_fault(verb: str) -> Mode | None:
 
 def _tell(key: UUID, fault: Mode) -> None:
     told = Call.objects.get(key=key)
-    first = bank.tell(told)
+    first = journal.tell(told)
     if fault == Mode.NOTIFY_FIRST:
         notices.send(first)
     else:
-        bank.tell(told)
+        journal.tell(told)
 
 
 def _lose_first_answer(charge: Charge) -> None:

@@ -79,20 +79,32 @@ class Charge(models.Model):
 
 
 class Call(models.Model):
-    """The journal: one row per idempotency key, with the answer that it gets for ever."""
+    """A line of the journal: an act under a key, with the answer that the key gets while it is remembered."""
 
-    key = models.UUIDField(primary_key=True)
+    key = models.UUIDField(primary_key=True, help_text="The line's own; that of the call, if it was new.")
+    reference = models.UUIDField(
+        null=True, blank=True, help_text="The key of the caller, known for ever; none in the dashboard."
+    )
+    is_remembered = models.BooleanField(default=True, help_text="Whether the key still gets this answer.")
     kind = models.CharField(max_length=10)
     charge = models.ForeignKey(Charge, on_delete=models.PROTECT)
     amount = models.BigIntegerField()
     verdict = models.CharField(max_length=12)
     reason = models.CharField(max_length=40, blank=True)
-    settles_at = models.DateTimeField(null=True, blank=True)
+    settles_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it is carried out; none while pending: never."
+    )
+    fails_with = models.CharField(max_length=40, blank=True, help_text="Why it fails when it settles.")
+    returns_at = models.DateTimeField(
+        null=True, blank=True, help_text="When a refund that was settled comes back."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         indexes: ClassVar = [
-            models.Index("settles_at", name="bank_call_settles", condition=Q(verdict="pending"))
+            models.Index("settles_at", name="bank_call_settles", condition=Q(verdict="pending")),
+            models.Index("returns_at", name="bank_call_returns", condition=Q(returns_at__isnull=False)),
+            models.Index("reference", name="bank_call_reference"),
         ]
 
     def __str__(self) -> str:
@@ -117,6 +129,15 @@ class Notice(models.Model):
         return f"{self.call}: {self.verdict}"
 
 
+class BrokenKey(models.Model):
+    """An idempotency key whose every call is answered with the same error 500."""
+
+    key = models.UUIDField(primary_key=True)
+
+    def __str__(self) -> str:
+        return str(self.key)
+
+
 class Fault(models.Model):
     """A switch for tests: the next `times` calls of `verb` go wrong in this way."""
 
@@ -130,6 +151,18 @@ class Fault(models.Model):
         NONSENSE = "nonsense", "it is done, the answer makes no sense"
         NOTIFY_TWICE = "notify_twice", "it is done and told twice"
         NOTIFY_FIRST = "notify_first", "it is told before it is answered"
+        REPLAYED_500 = "replayed_500", "nothing is done, and its key is answered 500 for ever"
+        DONE_REPLAYED_500 = "done_replayed_500", "it is done, and its key is answered 500 for ever"
+        ALREADY_CAPTURED = "already_captured", "it was captured in the bank's dashboard just before"
+        PENDING = "pending", "it is accepted, and done 3 s later"
+        PENDING_FOR_EVER = "pending_for_ever", "it is accepted, and never done"
+        PENDING_THEN_FAILED = "pending_then_failed", "it is accepted, and refused 3 s later"
+        FORGETS_KEYS = "forgets_keys", "its key is forgotten: it is done anew, or known by the payment alone"
+        NOT_VOUCHED = "not_vouched", "looked up by its key alone: not found proves nothing"
+        PARTIAL_HOLD = "partial_hold", "half of the amount is held"
+        REFUND_CARD_CLOSED = "refund_card_closed", "refused: the card's account is closed"
+        VOID_REFUSED_ONCE = "void_refused_once", "refused for a passing reason"
+        VOID_REFUSED = "void_refused", "refused for good"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     verb = models.CharField(max_length=10, help_text="authorize, capture, void, refund or look_up")

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from config.lib import clock, crypto, http
 from payments.provider import ForgedNotification, Notification, Record, Verdict
-from payments.providers.sandbox import bank
+from payments.providers.sandbox import journal, settling
 from payments.providers.sandbox.models import Notice
 
 log = structlog.get_logger("bank.notices")
@@ -26,7 +26,7 @@ LEASE = timedelta(seconds=10)
 
 def send_due() -> None:
     """Settle what is due and send every notice whose time has come."""
-    bank.settle_due()
+    settling.settle_due()
     while notice := _claim():
         send(notice)
 
@@ -43,7 +43,9 @@ def _claim() -> Notice | None:
 
 def send(notice: Notice) -> None:
     """Send it once; what is not taken is due again, ever later."""
-    body = orjson.dumps({"id": str(notice.pk), "verdict": notice.verdict, "record": bank.record(notice.call)})
+    body = orjson.dumps(
+        {"id": str(notice.pk), "verdict": notice.verdict, "record": journal.record(notice.call)}
+    )
     try:
         headers = {"Content-Type": "application/json", HEADER: sign(body, int(time.time()))}
         answer = http.post(f"{settings.BASE_URL}/provider/notifications", body, headers, seconds=SECONDS)

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from uuid import UUID
@@ -85,6 +85,10 @@ class ScriptedProvider:
         self.on_the_way: list[Callable[[], Call]] = []
         self.heard: list[Verdict] = []  # what callers were told since they began to listen
 
+    @property
+    def key_life(self) -> timedelta:
+        return timedelta(hours=24)
+
     def minimum_charge(self, currency: str) -> int:
         return 1
 
@@ -113,7 +117,8 @@ class ScriptedProvider:
         elif happens not in (Happens.ANSWERED, Happens.REFUSED, Happens.ASKED):
             raise Silence
         call = self.calls.get(operation.pk)
-        return self._told(self._outcome(operation.pk, call) if call else Outcome(Verdict.NOT_FOUND))
+        missing = Outcome(Verdict.NOT_FOUND, is_vouched=not self.on_the_way)
+        return self._told(self._outcome(operation.pk, call) if call else missing)
 
     def parse_notification(self, request: HttpRequest) -> Notification:
         raise ForgedNotification

@@ -1,0 +1,91 @@
+"""The bank's journal: a line for each act, the answer that its key gets, and what is told of it."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from uuid_utils.compat import uuid7
+
+from config.lib import clock
+from payments.provider import Card, Outcome, Record, Verdict
+from payments.providers.sandbox.models import Call, Charge, Notice
+
+
+def lines(charge: Charge) -> Sequence[Call]:
+    """Return what the journal has of a charge, in its order."""
+    found = list(Call.objects.filter(charge=charge).order_by("created_at"))
+    for line in found:
+        line.charge = charge
+    return found
+
+
+def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
+    """Return the answer that a key has got among these lines, None if it is new, or old enough to be forgotten."""
+    for line in reversed(known):
+        if line.reference == key and line.is_remembered:
+            life = timedelta(seconds=settings.SANDBOX_KEY_SECONDS)
+            return outcome(line) if clock.now() - line.created_at < life else None
+    return None
+
+
+def by_reference(known: Sequence[Call], reference: UUID, *, is_by_key: bool) -> Outcome | None:
+    """Return the newest line that the caller's reference stands on; `is_by_key`: while its key is remembered."""
+    if is_by_key:
+        return answered(known, reference)
+    return next((outcome(line) for line in reversed(known) if line.reference == reference), None)
+
+
+def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:
+    """Add a line and return it as an answer. A key that was forgotten gets a line of its own again."""
+    is_new = not Call.objects.filter(pk=key).exists()
+    line = Call(key=key if is_new else uuid7(), reference=key, kind=kind, charge=charge, verdict=verdict)
+    line.amount = charge.amount
+    for name, value in facts.items():
+        setattr(line, name, value)
+    line.save(force_insert=True)
+    return outcome(line)
+
+
+def forget(key: UUID) -> None:
+    """Let the next call under this key be a new one."""
+    Call.objects.filter(reference=key).update(is_remembered=False)
+
+
+def tell(call: Call) -> Notice:
+    """Leave a notice of how the call stands, to be sent."""
+    return Notice.objects.create(call=call, verdict=call.verdict, due_at=clock.now())
+
+
+def records(*, since: datetime) -> list[Record]:
+    """Return the journal from `since` on, as it stands."""
+    calls = Call.objects.filter(created_at__gte=since).select_related("charge").order_by("created_at")
+    return [record(call) for call in calls]
+
+
+def record(call: Call) -> Record:
+    """Return a line of the journal as the caller may see it, by the caller's own id where it has one."""
+    return Record(
+        key=call.reference or call.key,
+        kind=call.kind,
+        verdict=Verdict(call.verdict),
+        payment=call.charge.payment,
+        account=call.charge.account,
+        amount=call.amount,
+        currency=call.charge.currency,
+    )
+
+
+def outcome(call: Call) -> Outcome:
+    """Return a line of the journal as the answer to who asked for it."""
+    token = call.charge.token
+    asks = call.verdict == Verdict.NEEDS_ACTION
+    return Outcome(
+        Verdict(call.verdict),
+        reference=str(call.key),
+        reason=call.reason,
+        action_url=f"/bank/challenge/{call.key}" if asks else "",
+        card=Card(token.brand, token.last4, token.fingerprint),
+        amount=call.amount,
+    )

@@ -1,0 +1,89 @@
+"""What the bank does later: what it has accepted is carried out or fails, and what was settled may come back."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from config.lib import clock
+from payments.provider import Verdict
+from payments.providers.sandbox import journal
+from payments.providers.sandbox.models import Call, Charge
+
+CLOSED = "card_account_closed"
+CARRIED_OUT = {"capture": Charge.State.CAPTURED, "void": Charge.State.VOIDED}
+
+
+class Later(NamedTuple):
+    """An act that is accepted now: in how many seconds it is carried out (None: never), and why it fails then."""
+
+    seconds: float | None
+    reason: str = ""
+
+    def starts(self, now: datetime) -> datetime | None:
+        return None if self.seconds is None else now + timedelta(seconds=self.seconds)
+
+
+def settle_due() -> None:
+    """Settle what is due on any charge, and tell."""
+    now = clock.now()
+    due = Q(verdict=Verdict.PENDING, settles_at__lte=now) | Q(returns_at__lte=now)
+    for charge_uuid in set(Call.objects.filter(due).values_list("charge", flat=True)):
+        with transaction.atomic():
+            charge = locked(pk=charge_uuid)
+            if charge is not None:
+                settle(journal.lines(charge))
+
+
+def locked(**of: UUID) -> Charge | None:
+    """Return a charge locked, with its card. Whoever reads or writes its lines holds this lock."""
+    return Charge.objects.select_for_update(of=("self",)).select_related("token").filter(**of).first()
+
+
+def settle(lines: Iterable[Call]) -> None:
+    """Carry out what is due among the lines of a locked charge, and tell."""
+    waiting = [line for line in lines if line.verdict == Verdict.PENDING or line.returns_at]
+    if not waiting:
+        return
+    now = clock.now()
+    for line in waiting:
+        if line.verdict == Verdict.PENDING and line.settles_at and line.settles_at <= now:
+            _carry_out(line, line.settles_at)
+        if line.returns_at and line.returns_at <= now:
+            _come_back(line)
+
+
+def hasten(*, payments: Sequence[UUID], seconds: int) -> None:
+    """Bring what is to come of these payments `seconds` nearer."""
+    sooner = timedelta(seconds=seconds)
+    waiting = Call.objects.filter(charge__payment__in=payments)
+    waiting.filter(verdict=Verdict.PENDING).update(settles_at=F("settles_at") - sooner)
+    waiting.filter(returns_at__isnull=False).update(returns_at=F("returns_at") - sooner)
+
+
+def _carry_out(line: Call, at: datetime) -> None:
+    charge = line.charge
+    line.verdict = Verdict.FAILED if line.fails_with else Verdict.SUCCEEDED
+    line.reason = line.fails_with
+    if line.verdict == Verdict.SUCCEEDED:
+        if line.kind == "refund":
+            charge.refunded_amount += line.amount
+            if charge.token.card.refund_returns_in:
+                line.returns_at = at + timedelta(seconds=charge.token.card.refund_returns_in)
+        else:
+            charge.state = CARRIED_OUT[line.kind]
+        charge.save(update_fields=["state", "refunded_amount"])
+    line.save(update_fields=["verdict", "reason", "returns_at"])
+    journal.tell(line)
+
+
+def _come_back(line: Call) -> None:
+    charge = line.charge
+    charge.refunded_amount -= line.amount
+    charge.save(update_fields=["refunded_amount"])
+    line.verdict, line.reason, line.returns_at = Verdict.FAILED, CLOSED, None
+    line.save(update_fields=["verdict", "reason", "returns_at"])
+    journal.tell(line)
