@@ -9,11 +9,10 @@ from checkout import deadlines, settlement
 from checkout.deadlines import CHALLENGE
 from checkout.models import Checkout
 from config.lib import clock
-from payments import due, operations
+from payments import bulkheads, due, operations
 from payments.cause import PUMP
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
-from payments.seats import Seat
 
 Kind, State = Operation.Kind, Operation.State
 
@@ -34,8 +33,8 @@ def finish(operation: Operation) -> None:
 def finish_now(subject: UUID) -> None:
     """Ask the provider at once about the open operation of a checkout or share: the payer is back from their bank."""
     found = operations.open_operation(subject)
-    with Seat() as seat:
-        if found is None or not seat.is_taken():
+    with bulkheads.PAYERS.slot() as slot:
+        if found is None or not slot.is_taken():
             return
         due.at_once(found)
         for operation in due.claim(checkout_uuid=found.payment.checkout_uuid):

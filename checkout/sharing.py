@@ -13,11 +13,11 @@ from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import ShareStatus, Status
 from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import clock, crypto
-from payments import operations, provider, switches
+from config.lib.bulkhead import Slot
+from payments import bulkheads, operations, provider, switches
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import CardUse, Verdict
-from payments.seats import Seat
 
 TOKEN_BYTES = 16
 
@@ -121,20 +121,25 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
 
     A card in whose stead this one comes is given up, as in `transitions.authorize`. Raises
     PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
-    switches.AllStopped, seats.ProviderBusy.
+    switches.AllStopped, bulkhead.Busy.
     """
-    with Seat() as seat:
+
+    def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
             share, checkout = _locked(share_uuid)
             now = clock.now()
             status = _payable(share, checkout, card, mate, now)
             if status == ShareStatus.OPEN:
-                seat.take()
+                slot.take()
                 payment = _payment(share, checkout, card)
                 operation = operations.begin(payment, Operation.Kind.AUTHORIZE, now=now, cause=cause)
                 share.move(ShareStatus.PAYING, mate=mate)
         if status != ShareStatus.OPEN:
             raise ShareNotOpen(status)
+        return operation
+
+    with bulkheads.PAYERS.slot() as slot:
+        operation = slot.begin(begin)
         outcome = operations.perform(operation)
         settled = settlement.settle(operation, outcome).operation
     if settled.state == Operation.State.SUCCEEDED:

@@ -1,7 +1,7 @@
 """The checkout's pumps: take due rows, give each to its verb, in a transaction of its own."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache
 from typing import TypeVar
@@ -17,10 +17,10 @@ from checkout.api.calls import KEPT
 from checkout.models import ApiCall, Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, wakeup
+from config.lib.bulkhead import Bulkhead
 from config.lib.prepared import Prepared
-from payments import due, operations
+from payments import bulkheads, due, operations
 from payments.models import Operation
-from payments.seats import Seat
 
 log = structlog.get_logger("checkout.tasks")
 BATCH = 500
@@ -72,13 +72,20 @@ def end_links() -> None:
 def finish_operations() -> None:
     """Bring what is due at the provider nearer its end, one by one.
 
-    With each the next run is woken, so that a provider that is slow about one holds up no other; at most half
-    of the process's threads are at it.
+    With each the next run is woken, so that a provider that is slow about one holds up no other.
     """
-    with Seat() as seat:
-        while seat.is_taken() and (claimed := due.claim(limit=1)):
+    while any(_finish_one(kinds, bulkhead) for kinds, bulkhead in bulkheads.PUMPS.items()):
+        pass
+
+
+def _finish_one(kinds: Sequence[Operation.Kind], bulkhead: Bulkhead) -> bool:
+    """Finish the operation of these kinds that has been due longest; return whether there was one, and a slot."""
+    with bulkhead.slot() as slot:
+        claimed = due.claim(limit=1, kinds=kinds) if slot.is_taken() else []
+        if claimed:
             wakeup.after_commit(shares.FINISH_OPERATIONS)
             _alone(finishing.finish, claimed[0])
+    return bool(claimed)
 
 
 @shared_task

@@ -12,15 +12,16 @@ from django.db import transaction
 from checkout import deadlines, settlement, states
 from checkout.models import Checkout, Customer
 from checkout.states import Status
-from config.lib import clock
+from config.lib import clock, idle
+from config.lib.bulkhead import Slot
 from config.lib.deadline import Deadline
-from payments import due, operations, switches
+from payments import bulkheads, due, operations, switches
 from payments.cause import Cause
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
-from payments.seats import Seat
 
 CAPTURE_SECONDS = 8.0  # the whole call, whatever the provider does: a merchant makes it in a 15 s webhook
+LOCK_SECONDS = 3.0  # lock_timeout, after which who waits for a row gives up
 SETTLE_SECONDS = 3.2  # of them, kept for the wait for the second lock (lock_timeout) and the recording
 JOIN_SECONDS = 2.0
 Kind: TypeAlias = Operation.Kind
@@ -82,21 +83,26 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
 
     A card in whose stead this one comes is given up: one whose challenge is open, or one that the bank has
     been silent about for a minute. Raises NotPayable, OperationInProgress, switches.MerchantSuspended,
-    switches.AllStopped, seats.ProviderBusy. SPEC.md 3, INTERFACE.md 10.
+    switches.AllStopped, bulkhead.Busy. SPEC.md 3, INTERFACE.md 10.
     """
-    with Seat() as seat:
+
+    def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
             checkout = Checkout.objects.locked(checkout_uuid)
             now = clock.now()
             payable = _check_payable(checkout, card.token, now)
             if payable:
-                seat.take()
+                slot.take()
                 payment = _new_payment(checkout, card)
                 operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
                 checkout.lead = lead
                 checkout.save(update_fields=["lead", "updated_at"])
         if not payable:
             raise NotPayable(checkout.status)
+        return operation
+
+    with bulkheads.PAYERS.slot() as slot:
+        operation = slot.begin(begin)
         outcome = operations.perform(operation)
         settled = settlement.settle(operation, outcome).operation
     if settled.state == State.SUCCEEDED:
@@ -156,13 +162,18 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     The deadline is judged by the database's clock under the row's lock. A capture that finds another one
     open waits two seconds for it. All of it ends within eight seconds. Raises Checkout.DoesNotExist,
     NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused, OutcomeUnknown,
-    switches.MerchantSuspended, switches.AllStopped, seats.ProviderBusy. SPEC.md 3, 4.
+    switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy. SPEC.md 3, 4.
     """
     deadline = Deadline.after(CAPTURE_SECONDS)
-    with Seat() as seat:
+
+    def begin(slot: Slot) -> tuple[Checkout, Operation | None]:
+        return _begin_capture(merchant, checkout_uuid, amount, cause, slot)
+
+    with bulkheads.CAPTURES.slot() as slot:
         while True:
             try:
-                checkout, operation = _begin_capture(merchant, checkout_uuid, amount, cause, seat)
+                # After the wait for a slot both locks may take their time, and all is said within the deadline.
+                checkout, operation = slot.begin(begin, deadline.sooner(2 * LOCK_SECONDS))
                 break
             except _CaptureOpen as joined:
                 _wait_for(joined.operation_uuid, deadline.sooner(CAPTURE_SECONDS - JOIN_SECONDS))
@@ -192,7 +203,7 @@ class _CaptureOpen(Exception):
 
 
 def _begin_capture(
-    merchant: Merchant, checkout_uuid: UUID, amount: int | None, cause: Cause, seat: Seat
+    merchant: Merchant, checkout_uuid: UUID, amount: int | None, cause: Cause, slot: Slot
 ) -> tuple[Checkout, Operation | None]:
     """Commit the intent. Returns no operation when the checkout is captured already."""
     with transaction.atomic(durable=True):
@@ -210,15 +221,16 @@ def _begin_capture(
         deadlines.keep(checkout, now)
         if checkout.status == Status.AUTHORIZED and live is not None:
             switches.check(merchant)
-            seat.take()
+            slot.take()
             return checkout, operations.begin(live.payment, Kind.CAPTURE, now=now, cause=cause)
     raise NotCapturable(checkout.status)
 
 
 def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
-    """Return when the operation has ended. Who waits for a provider takes a seat, else comes back later."""
-    with Seat(is_joining=True) as seat:
-        while patience.left() and seat.is_taken():
+    """Return when the operation has ended; one call of the process waits for it, others come back later."""
+    with bulkheads.joining(operation_uuid) as is_ours:
+        while is_ours and patience.left():
+            idle.begin()
             time.sleep(0.1)
             if not Operation.objects.filter(pk=operation_uuid, ended_at=None).exists():
                 return

@@ -17,10 +17,10 @@ from checkout.api import calls
 from checkout.models import Checkout
 from config import merchant_api
 from config.lib import cursor, locks, request_id, strict_json
+from config.lib.bulkhead import Busy
 from hosted_page import opt_in, sandbox_api
 from payments import switches
 from payments.provider import ProviderUnreachable
-from payments.seats import ProviderBusy
 from webhooks import subscriptions
 
 log = structlog.get_logger("config.errors")
@@ -86,7 +86,7 @@ CODES: list[tuple[type[Exception], str]] = [
     (transitions.OperationInProgress, "operation_in_progress"),
     (switches.MerchantSuspended, "merchant_suspended"),
     (switches.AllStopped, "service_unavailable"),
-    (ProviderBusy, "service_unavailable"),
+    (Busy, "service_unavailable"),
     (ProviderUnreachable, "service_unavailable"),
     (transitions.ProviderRefused, "provider_error"),
     (transitions.OutcomeUnknown, "outcome_unknown"),

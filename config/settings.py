@@ -85,7 +85,11 @@ SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # texts a day to 10,000
 REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
-PROVIDER_SEATS = env.integer("PROVIDER_SEATS", 4)  # half of a process's threads
+# Threads of a web process that may wait for the provider, for payers and, apart from them, for captures; and
+# those of a worker, for each of three kinds of operations. README has the formulas.
+PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)
+CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)
+PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 100)
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
 

@@ -18,14 +18,14 @@ from checkout import finishing, sharing, transitions
 from checkout.models import Checkout, Customer
 from checkout.sharing import OwnShare, ShareNotOpen
 from checkout.transitions import NotPayable, OperationInProgress, Paid
-from config.lib import clock, request_id
+from config.lib import clock, idle, request_id
+from config.lib.bulkhead import Busy
 from hosted_page import language, pages, payer, summary
 from hosted_page.visit import Visit
-from payments import money, provider
+from payments import bulkheads, money, provider
 from payments.cause import Cause
 from payments.models import Payment
 from payments.provider import CardUse, ProviderUnreachable, Verdict
-from payments.seats import ProviderBusy, Seat
 from payments.switches import AllStopped, MerchantSuspended
 
 # What a bank's refusal means for the person at the page.
@@ -69,10 +69,11 @@ def open_form(request: HttpRequest, visit: Visit) -> HttpResponse:
         page=_card_page(visit),
     )
     try:
-        with Seat() as seat:
-            seat.take()
+        with bulkheads.PAYERS.slot() as slot:
+            slot.wait()
+            idle.begin()
             response = HttpResponseRedirect(provider.current().open_card_form(form))
-    except (ProviderBusy, ProviderUnreachable):
+    except (Busy, ProviderUnreachable):
         return busy(request, visit)
     payer.remember(response, visit.subject, customer_uuid)
     return response
@@ -153,7 +154,7 @@ def take_token(request: HttpRequest, visit: Visit) -> HttpResponse:
     except (MerchantSuspended, AllStopped):
         context = {"heading": _("This shop takes no payments now"), "paragraphs": [_("You paid nothing.")]}
         return pages.show(request, visit, "message", context)
-    except ProviderBusy:
+    except Busy:
         return busy(request, visit)
     except (NotPayable, ShareNotOpen, OwnShare, OperationInProgress):
         return visit.go()  # the page tells what is true

@@ -59,18 +59,26 @@ def oldest(now: datetime) -> datetime | None:
     return rows.values_list("next_attempt_at", flat=True).first()
 
 
-def claim(limit: int = 20, *, checkout_uuid: UUID | None = None) -> Sequence[Operation]:
+def claim(
+    limit: int = 20, *, checkout_uuid: UUID | None = None, kinds: Sequence[Kind] = tuple(Kind)
+) -> Sequence[Operation]:
     """Lease the operations that are due, in a short transaction of its own, and return them.
 
     Planned ones become in flight, one per payment at a time, those that are due in their order; those in
-    flight are here because their sender's lease ran out. With `checkout_uuid`, only that checkout's.
+    flight are here because their sender's lease ran out. With `checkout_uuid`, only that checkout's; with
+    `kinds`, only those.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             only = "AND p.checkout_uuid = %(checkout)s" if checkout_uuid else ""
             cursor.execute(
                 _CLAIM.format(only=only),
-                {"limit": limit, "checkout": checkout_uuid, "lease": LEASE.total_seconds()},
+                {
+                    "limit": limit,
+                    "checkout": checkout_uuid,
+                    "kinds": [kind.value for kind in kinds],
+                    "lease": LEASE.total_seconds(),
+                },
             )
             claimed = [row[0] for row in cursor.fetchall()]
     except IntegrityError:
@@ -83,7 +91,7 @@ _CLAIM = """
 WITH due AS MATERIALIZED (
     SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
     WHERE d.state IN ('planned', 'in_flight', 'needs_action', 'pending', 'unknown')
-      AND d.next_attempt_at <= clock_timestamp() {only}
+      AND d.next_attempt_at <= clock_timestamp() AND d.kind = ANY(%(kinds)s) {only}
       AND (d.state <> 'planned' OR NOT EXISTS (
           SELECT 1 FROM payments_operation other
           WHERE other.payment_id = d.payment_id AND other.ended_at IS NULL

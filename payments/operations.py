@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import CharField, F, FilteredRelation, Func, OuterRef, Q, QuerySet, Sum
 from uuid_utils.compat import uuid7
 
-from config.lib import failpoint
+from config.lib import failpoint, idle
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
 from payments import discrepancies, due, ledger, provider
@@ -154,6 +154,7 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome]) -> Outc
     if wait <= 0:
         return Outcome(Verdict.UNKNOWN)
     failpoint.reach("before_call", operation.kind, operation.payment.checkout_uuid)
+    idle.begin()
     try:
         outcome = ask()
     except Exception as error:

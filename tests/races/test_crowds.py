@@ -20,7 +20,7 @@ CARD = "4242424242424242"
 MANY = 100
 LOCK_SECONDS = 3.0  # after which who waits for a row gives up (DESIGN.md 9)
 HELD_SECONDS = 6.5
-SEATS = 4  # as many may wait for the provider in one process, which may get them all
+SLOTS = 16  # as many may wait for the provider in one process, which may get them all
 MARGIN = 3.0  # for a machine that is busy
 BUSY = (409, "operation_in_progress")
 HOLD = """
@@ -123,7 +123,7 @@ class TestALockedCheckout:
         locked, *others = [merchant.held() for _ in range(21)]
         began = time.monotonic()
         service.command("shell", "--command", HOLD.format(checkout=locked, seconds=HELD_SECONDS))
-        with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(SEATS) as several:
+        with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(SLOTS) as several:
             waiting = pool.submit(verb(merchant, locked, "capture"))
             answers = list(several.map(lambda other: verb(merchant, other, "capture")(), others))
             assert time.monotonic() - began < HELD_SECONDS, "the lock was over"

@@ -11,7 +11,7 @@ from uuid import UUID
 import orjson
 from django.conf import settings
 
-from config.lib import crypto, http
+from config.lib import crypto, http, idle
 from payments.provider import Card, Outcome, ProviderUnreachable, Verdict
 from payments.providers.sandbox import bank, journal, misbehaving, notices, settling
 from payments.providers.sandbox.models import Fault
@@ -38,6 +38,7 @@ def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
         return misbehaving.call(verb, arguments)
     except misbehaving.Broken as broken:
         if broken.mode in (Fault.Mode.HANG, Fault.Mode.DONE_THEN_HANG):
+            idle.begin()
             time.sleep(patience)
         raise
 

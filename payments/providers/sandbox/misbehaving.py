@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from config.lib import clock, crypto
+from config.lib import clock, crypto, idle
 from payments.provider import Outcome
 from payments.providers.sandbox import bank, journal, notices, settling
 from payments.providers.sandbox.cards import TestCard
@@ -101,6 +101,7 @@ def _charge_of(arguments: dict[str, Any]) -> Charge | None:
 def _as_the_card_does(verb: str, arguments: dict[str, Any], charge: Charge | None) -> None:
     card = charge.token.card if charge else _card_of(arguments)
     if card is not None and card.seconds_a_call:
+        idle.begin()
         time.sleep(card.seconds_a_call)
     if charge is None:
         return

@@ -1,0 +1,112 @@
+"""Bulkheads: so many threads of a process may wait for one thing outside, so many more wait for their turn."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import TypeVar
+
+from config.lib import idle
+from config.lib.deadline import Deadline
+
+WAIT_SECONDS = 2.0  # for a free slot
+Begun = TypeVar("Begun")
+
+
+class Busy(Exception):
+    """Too many are waiting for the same thing. Nothing was begun."""
+
+
+class Bulkhead:
+    """`slots` that threads take for as long as they wait for something outside; `queue` may wait for one."""
+
+    def __init__(self, slots: int, *, queue: int = 0) -> None:
+        self.slots = self._free = slots
+        self._queue = queue
+        self._lock = threading.Lock()
+        self._waiting: deque[threading.Event] = deque()
+
+    def slot(self) -> "Slot":
+        """Return a slot that is not taken yet."""
+        return Slot(self)
+
+    def enter(self) -> bool:
+        """Take a place if there is one, without waiting; return whether there was."""
+        with self._lock:
+            if not self._free:
+                return False
+            self._free -= 1
+            return True
+
+    def wait(self, patience: float) -> bool:
+        """Take a place, or wait so many seconds in the order of arrival for one; return whether it is ours."""
+        if self.enter():
+            return True
+        turn = threading.Event()
+        with self._lock:
+            if len(self._waiting) >= self._queue:
+                return False
+            self._waiting.append(turn)
+        idle.begin()
+        if turn.wait(patience):
+            return True
+        with self._lock:
+            if turn.is_set():
+                return True  # it was handed over just now
+            self._waiting.remove(turn)
+            return False
+
+    def leave(self) -> None:
+        """Hand the place over to who has waited longest."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._free += 1
+
+
+class Slot:
+    """One place behind a bulkhead, given back at the end of the `with` block."""
+
+    def __init__(self, bulkhead: Bulkhead) -> None:
+        self._bulkhead = bulkhead
+        self._is_ours = False
+
+    def is_taken(self) -> bool:
+        """Take the slot if there is one, without waiting; return whether it is ours."""
+        self._is_ours = self._is_ours or self._bulkhead.enter()
+        return self._is_ours
+
+    def take(self) -> None:
+        """Take the slot without waiting. Raises Busy."""
+        if not self.is_taken():
+            raise Busy
+
+    def wait(self, deadline: Deadline | None = None) -> None:
+        """Take the slot, or wait for one: two seconds, or until the deadline if that is sooner. Raises Busy."""
+        patience = (deadline or Deadline.after(WAIT_SECONDS)).left(WAIT_SECONDS)
+        self._is_ours = self._is_ours or self._bulkhead.wait(patience)
+        if not self._is_ours:
+            raise Busy
+
+    def begin(self, begin: Callable[["Slot"], Begun], deadline: Deadline | None = None) -> Begun:
+        """Return what `begin` returns, which takes the slot in its transaction once it knows that it needs it.
+
+        Where none is free, that transaction is rolled back, so that nobody waits for a slot with a lock in
+        hand; then `begin` runs again. Raises Busy.
+        """
+        try:
+            return begin(self)
+        except Busy:
+            self.wait(deadline)
+            return begin(self)
+
+    def __enter__(self) -> "Slot":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_ours:
+            self._is_ours = False
+            self._bulkhead.leave()

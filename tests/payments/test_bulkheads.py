@@ -1,0 +1,428 @@
+"""Who waits for the provider holds a slot: captures have their own, and nobody waits with a lock in hand."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from checkout import finishing, sharing, tasks, transitions
+from checkout.models import Checkout
+from config.lib import bulkhead
+from config.lib.bulkhead import Bulkhead, Busy
+from config.lib.deadline import Deadline
+from config.local import environment, run
+from payments import bulkheads
+from payments.models import Operation
+from payments.provider import CardUse, Outcome, Verdict
+from payments.providers.sandbox import bank, line, misbehaving
+from tests import mates
+from tests.conftest import Api
+from tests.factories import CAUSE, CustomerFactory
+from tests.refusals import nothing_moves, refused
+
+EVERY = (bulkheads.PAYERS, bulkheads.CAPTURES, *bulkheads.PUMPS.values())
+
+
+def free_slots(one: Bulkhead) -> int:
+    with ExitStack() as taken:
+        count = 0
+        while taken.enter_context(one.slot()).is_taken():
+            count += 1
+        return count
+
+
+@pytest.fixture
+def fill() -> Iterator[Callable[..., ExitStack]]:
+    """Let others take every slot of some bulkheads, until the stack is closed. All are free again in the end."""
+    with ExitStack() as all_of_them:
+
+        def filled(*some: Bulkhead) -> ExitStack:
+            others = all_of_them.enter_context(ExitStack())
+            for one in some:
+                for _ in range(one.slots):
+                    others.enter_context(one.slot()).take()
+            return others
+
+        yield filled
+    assert [free_slots(one) for one in EVERY] == [one.slots for one in EVERY], "a slot was lost"
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """For how long each caller would wait for a slot; nobody has one to give in that time."""
+    seconds: list[float] = []
+
+    def heard(one: Bulkhead, patience: float) -> bool:
+        seconds.append(patience)
+        assert not has_lock_in_hand()
+        return one.enter()
+
+    monkeypatch.setattr(Bulkhead, "wait", heard)
+    return seconds
+
+
+def has_lock_in_hand() -> bool:
+    """Whether a transaction is open besides the test's own."""
+    return len(connection.savepoint_ids) > 0
+
+
+class TestBulkhead:
+    def test_is_full_when_all_are_taken_and_free_again(self) -> None:
+        one = Bulkhead(2)
+        with one.slot() as first, one.slot() as second:
+            first.take()
+            second.take()
+            with one.slot() as third, pytest.raises(Busy):
+                third.take()
+            assert free_slots(one) == 0
+        assert free_slots(one) == 2
+
+    def test_a_slot_is_taken_once_however_often_it_is_asked_for(self) -> None:
+        one = Bulkhead(3)
+        with one.slot() as slot:
+            assert slot.is_taken() and slot.is_taken()
+            slot.take()
+            slot.wait()
+            assert free_slots(one) == 2
+        assert free_slots(one) == 3
+
+    @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+    def test_a_slot_is_given_back_whatever_happens(self, error: type[BaseException]) -> None:
+        one = Bulkhead(1)
+        for _ in range(2):
+            with pytest.raises(error), one.slot() as slot:
+                slot.take()
+                raise error
+        assert free_slots(one) == 1
+
+    def test_a_slot_is_never_anothers_though_many_ask_at_once(self) -> None:
+        one, got = Bulkhead(4), list[bool]()
+        start, enough = threading.Barrier(20), threading.Barrier(20)
+
+        def ask() -> None:
+            with one.slot() as slot:
+                start.wait(5)
+                got.append(slot.is_taken())
+                enough.wait(5)
+
+        threads = [threading.Thread(target=ask) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(5)
+        assert sum(got) == 4 and len(got) == 20
+        assert free_slots(one) == 4
+
+    def test_those_who_wait_get_their_turn_in_the_order_of_their_arrival(self, db: None) -> None:
+        one, served = Bulkhead(1, queue=3), list[int]()
+
+        def wait(number: int) -> None:
+            assert one.wait(10)
+            served.append(number)
+            one.leave()
+
+        threads = [threading.Thread(target=wait, args=(number,)) for number in range(3)]
+        with one.slot() as first:
+            first.take()
+            for place, thread in enumerate(threads, start=1):
+                thread.start()
+                while len(one._waiting) < place:
+                    time.sleep(0.001)
+        for thread in threads:
+            thread.join(10)
+        assert served == [0, 1, 2] and free_slots(one) == 1
+
+    def test_who_waits_in_vain_leaves_nothing_behind(self, db: None) -> None:
+        one = Bulkhead(1, queue=1)
+        with one.slot() as first:
+            first.take()
+            assert not one.wait(0.01) and not one.wait(0.01)
+            assert not one._waiting
+        assert free_slots(one) == 1
+
+    def test_no_more_wait_than_there_is_room_for(self, db: None) -> None:
+        one = Bulkhead(1, queue=1)
+        with one.slot() as first:
+            first.take()
+            waiting = threading.Thread(target=one.wait, args=(10,))
+            waiting.start()
+            while not one._waiting:
+                time.sleep(0.001)
+            assert not one.wait(10), "refused at once, or the test takes ten seconds and hands over no slot"
+        waiting.join(10)
+        one.leave()
+        assert free_slots(one) == 1
+
+
+class TestEnough:
+    def test_slots_are_there_for_ten_orders_a_second_at_a_slow_provider(self, settings: Settings) -> None:
+        orders, seconds, peak = 10, 0.8, 1.5
+        assert 2 * orders * seconds * peak == settings.PROVIDER_SLOTS  # the card page, and the card
+        assert orders * seconds * peak <= settings.CAPTURE_SLOTS
+
+    def test_threads_are_there_for_all_who_wait_and_forty_more(self, settings: Settings) -> None:
+        services = run.plan(environment.FOLDER, "8000").services
+        web, worker = list(services["web"]), list(services["worker"])
+        threads = int(web[web.index("--threads") + 1])
+        assert threads == 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40
+        assert bulkheads.QUEUE == 2 and bulkheads.MAX_JOINING < 40
+        concurrency = int(worker[worker.index("--concurrency") + 1])
+        assert concurrency == (len(bulkheads.PUMPS) + 1) * settings.PUMP_SLOTS
+
+    def test_readme_starts_as_many(self) -> None:
+        words = (environment.FOLDER.parent / "README.md").read_text()
+        assert "gthread --threads 160`" in words and "threads --concurrency 16`" in words
+
+
+@pytest.mark.django_db
+class TestPayersAndCaptures:
+    """The case that was seen: ten payers at a slow bank, and six captures of healthy holds were all 503."""
+
+    def test_a_capture_needs_no_slot_of_the_payers(
+        self, api: Api, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]
+    ) -> None:
+        fill(bulkheads.PAYERS, *bulkheads.PUMPS.values())
+        answer = api.post(f"checkouts/{held.pk}/capture")
+        assert (answer.status_code, answer.json()["data"]["status"], waits) == (200, "captured", [])
+
+    def test_a_payer_needs_no_slot_of_the_captures(
+        self, unpaid: Checkout, fill: Callable[..., ExitStack], waits: list[float]
+    ) -> None:
+        fill(bulkheads.CAPTURES, *bulkheads.PUMPS.values())
+        card = CardUse(bank.tokenise(subject=unpaid.pk, number="4242424242424242"))
+        paid = transitions.authorize(unpaid.pk, card=card, lead=CustomerFactory.create(), cause=CAUSE)
+        assert (paid.verdict, waits) == (Verdict.SUCCEEDED, [])
+
+
+@pytest.mark.django_db
+class TestWithoutASlot:
+    def test_a_capture_waits_two_seconds_is_a_503_and_works_when_repeated(
+        self, api: Api, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]
+    ) -> None:
+        others = fill(bulkheads.CAPTURES)
+        with nothing_moves():
+            answer = api.post(f"checkouts/{held.pk}/capture")
+        refused(answer, 503, "service_unavailable")
+        assert answer["Retry-After"] == "1"
+        assert waits == [pytest.approx(bulkhead.WAIT_SECONDS, abs=0.5)]
+        others.close()
+        again = api.post(f"checkouts/{held.pk}/capture")
+        assert (again.status_code, again.json()["data"]["status"]) == (200, "captured")
+
+    def test_a_capture_gets_the_slot_that_is_free_in_time(
+        self,
+        api: Api,
+        held: Checkout,
+        fill: Callable[..., ExitStack],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        others = fill(bulkheads.CAPTURES)
+
+        def free_now(one: Bulkhead, patience: float) -> bool:
+            others.close()
+            return one.enter()
+
+        monkeypatch.setattr(Bulkhead, "wait", free_now)
+        answer = api.post(f"checkouts/{held.pk}/capture")
+        assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
+
+    def test_a_payment_waits_and_the_card_can_be_used_when_repeated(
+        self, unpaid: Checkout, fill: Callable[..., ExitStack], waits: list[float]
+    ) -> None:
+        others = fill(bulkheads.PAYERS)
+        card = CardUse(bank.tokenise(subject=unpaid.pk, number="4242424242424242"))
+        lead = CustomerFactory.create()
+        with nothing_moves(), pytest.raises(Busy):
+            transitions.authorize(unpaid.pk, card=card, lead=lead, cause=CAUSE)
+        assert waits == [pytest.approx(bulkhead.WAIT_SECONDS, abs=0.5)]
+        others.close()
+        transitions.authorize(unpaid.pk, card=card, lead=lead, cause=CAUSE)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "authorized"
+
+    def test_a_share_waits_and_can_be_paid_when_repeated(
+        self,
+        unpaid: Checkout,
+        pay: Callable[..., Checkout],
+        fill: Callable[..., ExitStack],
+        waits: list[float],
+    ) -> None:
+        (share,) = mates.split(unpaid, 2000)
+        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        others = fill(bulkheads.PAYERS)
+        card = CardUse(bank.tokenise(subject=share.pk, number="5555555555554444"))
+        mate = CustomerFactory.create()
+        with nothing_moves(), pytest.raises(Busy):
+            sharing.pay(share.pk, card=card, mate=mate, cause=CAUSE)
+        assert len(waits) == 1
+        others.close()
+        assert sharing.pay(share.pk, card=card, mate=mate, cause=CAUSE).verdict == Verdict.SUCCEEDED
+
+    def test_reads_cancels_and_refusals_wait_for_nothing(
+        self, api: Api, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]
+    ) -> None:
+        fill(*EVERY)
+        assert api.get(f"checkouts/{held.pk}").status_code == 200
+        partial = api.post(f"checkouts/{held.pk}/capture", {"amount": 1})
+        refused(partial, 422, "partial_capture_not_supported")
+        assert api.post(f"checkouts/{held.pk}/cancel").status_code == 200
+        refused(api.post(f"checkouts/{held.pk}/capture"), 409, "not_capturable")
+        assert waits == []
+
+    def test_what_is_captured_already_needs_none(
+        self, api: Api, captured: Checkout, fill: Callable[..., ExitStack], waits: list[float]
+    ) -> None:
+        fill(*EVERY)
+        with nothing_moves():
+            answer = api.post(f"checkouts/{captured.pk}/capture")
+        assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
+        refund = api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r-1"})
+        assert (refund.status_code, waits) == (204, [])
+
+    def test_the_pump_leaves_everything_due(
+        self, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]
+    ) -> None:
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        others = fill(*EVERY)
+        with nothing_moves():
+            tasks.finish_operations()
+            finishing.finish_now(held.pk)
+        others.close()
+        tasks.finish_operations()
+        assert Operation.objects.get(kind="void").state == "succeeded" and waits == []
+
+
+@pytest.mark.django_db
+class TestThePump:
+    def test_of_voids_does_not_stand_behind_slow_authorizations(
+        self, held: Checkout, fill: Callable[..., ExitStack]
+    ) -> None:
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        fill(*(one for kinds, one in bulkheads.PUMPS.items() if Operation.Kind.VOID not in kinds))
+        fill(bulkheads.PAYERS, bulkheads.CAPTURES)
+        tasks.finish_operations()
+        assert Operation.objects.get(kind="void").state == "succeeded"
+
+    def test_of_authorizations_and_refunds_each_goes_on_while_the_others_are_slow(
+        self, captured: Checkout, api: Api, fill: Callable[..., ExitStack]
+    ) -> None:
+        api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r-1"})
+        fill(*(one for kinds, one in bulkheads.PUMPS.items() if Operation.Kind.REFUND not in kinds))
+        tasks.finish_operations()
+        assert Operation.objects.get(kind="refund").state == "pending"
+
+    def test_has_a_place_for_every_kind(self) -> None:
+        kinds = [kind for some in bulkheads.PUMPS for kind in some]
+        assert sorted(kinds) == sorted(Operation.Kind)
+
+
+class TestTheConnection:
+    @pytest.mark.django_db(transaction=True)
+    def test_is_anothers_while_the_provider_is_asked(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[object] = []
+
+        def capture(self: object, operation: Operation, patience: float) -> Outcome:
+            seen.append(connection.connection)
+            return Outcome(Verdict.SUCCEEDED)
+
+        monkeypatch.setattr("payments.providers.sandbox.adapter.SandboxProvider.capture", capture)
+        transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        assert seen == [None]
+
+    @pytest.mark.django_db(transaction=True)
+    def test_is_anothers_while_a_slot_is_waited_for(self, held: Checkout) -> None:
+        one = Bulkhead(1, queue=1)
+        with one.slot() as first, one.slot() as second:
+            first.take()
+            Checkout.objects.get(pk=held.pk)
+            with pytest.raises(Busy):
+                second.wait(Deadline.after(0.01))
+            assert connection.connection is None
+
+
+@pytest.mark.django_db
+class TestJoining:
+    @pytest.fixture
+    def doubtful(self, held: Checkout) -> Checkout:
+        """A capture that got no answer is open."""
+        misbehaving.set_fault(verb="capture", mode="down", times=1)
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        return held
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """What the provider is asked."""
+        verbs: list[str] = []
+        money = line.money
+
+        def heard(verb: str, **rest: Any) -> Outcome:
+            verbs.append(verb)
+            return money(verb, **rest)
+
+        monkeypatch.setattr(line, "money", heard)
+        return verbs
+
+    def test_waits_without_a_slot_and_is_told_to_come_again(
+        self,
+        api: Api,
+        doubtful: Checkout,
+        asked: list[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        free: list[int] = []
+        monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.15)
+        sleep = SimpleNamespace(sleep=lambda _: free.append(free_slots(bulkheads.CAPTURES)))
+        monkeypatch.setattr(transitions, "time", sleep)
+        with nothing_moves():
+            answer = api.post(f"checkouts/{doubtful.pk}/capture")
+        refused(answer, 409, "operation_in_progress")
+        assert (answer["Retry-After"], asked) == ("1", [])
+        assert set(free) == {bulkheads.CAPTURES.slots}
+
+    def test_gets_the_answer_when_it_comes_though_no_slot_is_free(
+        self,
+        api: Api,
+        doubtful: Checkout,
+        asked: list[str],
+        fill: Callable[..., ExitStack],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        fill(bulkheads.PAYERS, bulkheads.CAPTURES)
+
+        def pump(_: float) -> None:
+            Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
+            tasks.finish_operations()
+
+        monkeypatch.setattr(transitions, "time", SimpleNamespace(sleep=pump))
+        answer = api.post(f"checkouts/{doubtful.pk}/capture")
+        assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
+        assert asked == ["capture"] and Operation.objects.filter(kind="capture").count() == 1
+
+    def test_a_second_one_of_the_process_is_told_at_once(
+        self, api: Api, doubtful: Checkout, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        slept: list[float] = []
+        monkeypatch.setattr(transitions, "time", SimpleNamespace(sleep=slept.append))
+        (operation,) = Operation.objects.filter(kind="capture")
+        with bulkheads.joining(operation.pk) as is_first, nothing_moves():
+            assert is_first
+            answer = api.post(f"checkouts/{doubtful.pk}/capture")
+        refused(answer, 409, "operation_in_progress")
+        assert (answer["Retry-After"], asked, slept) == ("1", [], [])
+        with bulkheads.joining(operation.pk) as is_free_again:
+            assert is_free_again
+
+    def test_few_wait_so_however_many_captures_are_open(self, doubtful: Checkout) -> None:
+        with ExitStack() as stack:
+            ours = [stack.enter_context(bulkheads.joining(uuid4())) for _ in range(bulkheads.MAX_JOINING + 1)]
+        assert ours == [True] * bulkheads.MAX_JOINING + [False]
