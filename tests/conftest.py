@@ -1,10 +1,12 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from pytest_django.fixtures import Settings
+from whitenoise.middleware import WhiteNoiseMiddleware
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -31,6 +33,41 @@ class Spread(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Spread:
     return Spread(config, log)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """The tests' database is the one that has been migrated already, in an engine of this process alone."""
+    connection.settings_dict["TEST"]["NAME"] = connection.settings_dict["NAME"]
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """It is kept: its engine ends with the tests."""
+    return True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_files_looked_for_once() -> Iterator[None]:
+    """Each client of the tests has middleware of its own, which would look for all static files again."""
+    look = WhiteNoiseMiddleware.add_files_from_finders
+    found: dict[str, Any] = {}
+
+    def add(middleware: WhiteNoiseMiddleware) -> None:
+        if not found:
+            look(middleware)
+            found.update(middleware.files)
+        middleware.files.update(found)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", add)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _passwords_cost_little(settings: Settings) -> None:
+    """A password's real hash costs a quarter of a second of CPU, by intention."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", *settings.PASSWORD_HASHERS]
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """A pytest plugin: PostgreSQL and Valkey are up before Django reads its settings, and gone at the end.
 
-Each process of a run that is spread over several has engines of its own.
+Each process of a run that is spread over several has engines of its own; the one that spreads it tests nothing
+and has none.
 """
 
 import atexit
@@ -10,28 +11,38 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from cryptography.fernet import Fernet
 
-from config.local import engines
+from config.local import engines, environment
+from tests import template
 
 _stack = contextlib.ExitStack()
-
-
-def start() -> None:
-    """Start the engines in a folder of their own."""
-    os.environ.setdefault("ENVIRONMENT", "local")
-    os.environ.setdefault("SECRET_KEY", "for-tests-alone-for-tests-alone-for-tests-alone-for-tests")
-    os.environ.setdefault("FIELD_KEYS", Fernet.generate_key().decode())
-    os.environ.setdefault("SANDBOX_REFUND_SECONDS", "0")
-    folder = Path(_stack.enter_context(tempfile.TemporaryDirectory(prefix="checkout-tests-")))
-    started = _stack.enter_context(engines.running(folder, durable=False))
-    atexit.register(_stack.close)  # also when pytest gives up before its last hook
-    os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = started.database_url, started.redis_url
+NOWHERE = {
+    "DATABASE_URL": "postgresql://checkout@/checkout?host=/nowhere",
+    "REDIS_URL": "unix:///nowhere/valkey.sock",
+}
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests() -> None:
-    start()
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    os.environ.setdefault("ENVIRONMENT", "local")
+    os.environ.setdefault("SANDBOX_REFUND_SECONDS", "0")
+    folder = Path(_stack.enter_context(tempfile.TemporaryDirectory(prefix="checkout-tests-")))
+    atexit.register(_stack.close)  # also when pytest gives up before its last hook
+    os.environ |= NOWHERE if spreads(early_config) else start(folder)
+    os.environ |= environment.keys(folder)
+
+
+def spreads(config: pytest.Config) -> bool:
+    """Whether this process leaves the tests to others."""
+    is_one_of_several = "PYTEST_XDIST_WORKER" in os.environ
+    return bool(config.known_args_namespace.numprocesses) and not is_one_of_several
+
+
+def start(folder: Path) -> dict[str, str]:
+    """Start the engines in the folder, on a copy of the migrated database; return their addresses."""
+    template.copy_to(folder)
+    started = _stack.enter_context(engines.running(folder, durable=False))
+    return {"DATABASE_URL": started.database_url, "REDIS_URL": started.redis_url}
 
 
 def pytest_unconfigure() -> None:

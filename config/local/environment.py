@@ -33,7 +33,7 @@ def of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
     shop_port = _port("SHOP_PORT", given.get("SHOP_PORT") or str(port + 1))
     if port == shop_port:
         raise CannotStart(f"PORT and SHOP_PORT are both {port}: give the shop a port of its own.")
-    own = {"BASE_URL": f"http://127.0.0.1:{port}", **_secrets(folder)}
+    own = {"BASE_URL": f"http://127.0.0.1:{port}", **keys(folder)}
     return {
         **own,
         **{name: value for name, value in given.items() if value or name not in NAMES},
@@ -50,7 +50,7 @@ def _port(name: str, value: str) -> int:
     return int(value)
 
 
-def _secrets(folder: Path) -> dict[str, str]:
+def keys(folder: Path) -> dict[str, str]:
     """Return the keys that this folder's database was written with, made at the first run."""
     kept = folder / SECRETS
     if not kept.exists():

@@ -4,8 +4,6 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -13,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from config.local import engines, environment, servers
+from tests import template
 from tests.chaos.world import COMMIT_FIRST, World
 from tests.journeys import polling, service
 from tests.journeys.deployment import Part
@@ -39,9 +38,8 @@ class Fleet(World):
         self.parts = {"beat": beat, "second beat": Part(second, beat.variables)}
         self._worker = worker
 
-    def migrate(self) -> None:
-        command = (sys.executable, "manage.py", "migrate", "--verbosity", "0")
-        subprocess.run(command, env=self.variables, cwd=ROOT, check=True)
+    def fill(self) -> None:
+        """It needs no merchants before its tests make them."""
         self.rows(COMMIT_FIRST)
 
     def make_whole(self) -> None:
@@ -104,7 +102,6 @@ class Fleet(World):
 @contextlib.contextmanager
 def _postgres(folder: Path) -> Iterator[tuple[servers.Server, str]]:
     """A PostgreSQL and its address."""
-    folder.mkdir(mode=0o700)
     with tempfile.TemporaryDirectory(prefix="checkout-") as sockets, (folder / "lock").open("w") as lock:
         server = servers.postgres(servers.Place(folder, Path(sockets), lock.fileno(), durable=False))
         server.start()
@@ -117,18 +114,19 @@ def _postgres(folder: Path) -> Iterator[tuple[servers.Server, str]]:
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Fleet]:
     """Run a fleet without a worker until the block ends."""
+    template.copy_to(folder / "engine")
     port, shop_port = service.free_ports()
     points = folder / "points"
     points.mkdir()
     given = service.bare_environment(PORT=port, SHOP_PORT=shop_port, FAIL_POINTS=str(points))
-    variables = environment.of_run(given, folder)
+    variables = environment.of_run(given, folder / "engine")
     with (
         _postgres(folder / "engine") as (postgres, database_url),
         engines.running(folder, durable=False, database_url=database_url) as own,
     ):
         variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
         fleet = Fleet(folder, own, variables, postgres)
-        fleet.migrate()
+        fleet.fill()
         try:
             yield fleet
         finally:

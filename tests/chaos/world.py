@@ -4,7 +4,6 @@ of its own with a journal of its own. Whoever dies is started again, as any supe
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -17,9 +16,10 @@ import psycopg
 
 from config.lib import failpoint
 from config.local import engines, environment
+from tests import template
 from tests.journeys import service
 from tests.journeys.deployment import Deployment, Part
-from tests.journeys.service import ROOT, Service
+from tests.journeys.service import Service
 
 LOOK_SECONDS = 0.1
 BACK_WITHIN = 60.0
@@ -50,12 +50,8 @@ class World(Deployment):
         self._stopped: set[str] = set()
         self._supervisor = threading.Thread(target=self._supervise, daemon=True)
 
-    def migrate(self) -> None:
-        """Make the tables of both databases at once."""
-        command = (sys.executable, "manage.py", "migrate", "--verbosity", "0")
-        with subprocess.Popen(command, env=dict(self.parts["bank"].variables), cwd=ROOT) as books:
-            super().migrate()
-            assert books.wait() == 0
+    def fill(self) -> None:
+        super().fill()
         self.rows(COMMIT_FIRST)
         self.rows(COMMIT_FIRST, of_bank=True)
 
@@ -160,6 +156,8 @@ class World(Deployment):
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[World, Service]]:
     """Run the world, and a clerk beside it, until the block ends."""
+    template.copy_to(folder)
+    template.copy_to(folder / "bank")
     port, bank_port = service.free_ports()
     shop_port, _ = service.free_ports()
     points = folder / "points"
@@ -173,7 +171,7 @@ def running(folder: Path) -> Iterator[tuple[World, Service]]:
     ):
         variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
         world = World(folder, own, variables, books)
-        world.migrate()
+        world.fill()
         try:
             world.make_whole()
             with service.clerk(variables) as helper:

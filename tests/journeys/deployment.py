@@ -14,6 +14,7 @@ import redis
 import requests
 
 from config.local import children, engines, environment, run
+from tests import template
 from tests.journeys import polling, service
 from tests.journeys.service import ROOT, Service
 
@@ -41,7 +42,8 @@ class Deployment:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._is_redis_whole = True
 
-    def migrate(self) -> None:
+    def fill(self) -> None:
+        """Bring the database up to date and make its first merchants."""
         subprocess.run(self.seed, env=self.variables, cwd=ROOT, check=True, capture_output=True)
 
     def start(self, part: str) -> None:
@@ -121,12 +123,13 @@ class Deployment:
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
     """Run a deployment, and a clerk beside it, until the block ends."""
+    template.copy_to(folder)
     port, shop_port = service.free_ports()
     variables = environment.of_run(service.bare_environment(PORT=port, SHOP_PORT=shop_port), folder)
     with engines.running(folder, durable=False) as own:
         variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
         deployment = Deployment(folder, own, variables)
-        deployment.migrate()
+        deployment.fill()
         try:
             deployment.make_whole()
             with service.clerk(variables) as helper:

@@ -15,6 +15,7 @@ from uuid import uuid4
 import pytest
 
 from config.local import children, environment, run
+from tests import template
 from tests.config import living
 from tests.journeys import polling
 from tests.journeys.merchant import Credentials, Merchant
@@ -84,6 +85,7 @@ def clerk(variables: Mapping[str, str]) -> Iterator["subprocess.Popen[str]"]:
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Service]:
     """Run the program of `make run` with its files in the folder until the block ends; it must end whole."""
+    template.copy_to(folder)
     port, shop_port = free_ports()
     with open(folder / "run.log", "wb") as log:
         process = subprocess.Popen(

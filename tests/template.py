@@ -1,0 +1,70 @@
+"""A migrated database that is made once: the PostgreSQL of each run of the tests starts as a copy of its files.
+
+It is kept under `.local` until something that makes it changes. Beside it lie the keys that it was written with;
+they are copied with it.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from config.local import engines, environment
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = environment.FOLDER / "tests"
+CLUSTER = "postgres"
+# Our migrations and what runs them; the lock names the versions of the engine and of the libraries that have
+# migrations of their own.
+MAKERS = ("*/migrations/*.py", "*/providers/*/migrations/*.py", "config/**/*.py", "requirements.lock")
+SHELL = ("PATH", "HOME", "TMPDIR", "LANG")
+
+
+def copy_to(folder: Path) -> None:
+    """Put a migrated cluster and its keys into a folder that has none.
+
+    Whoever comes first makes the template, and others wait: also those of another run.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        template = FOLDER / digest(ROOT)
+        if not template.exists():
+            _make(template)
+        shutil.copytree(template / CLUSTER, folder / CLUSTER)
+        shutil.copy2(template / environment.SECRETS, folder)
+
+
+def digest(root: Path) -> str:
+    """Return what changes whenever the project there would make another database."""
+    found = hashlib.sha256()
+    for path in sorted(path for pattern in MAKERS for path in root.glob(pattern)):
+        content = path.read_bytes()
+        found.update(f"{path.relative_to(root)}\n{len(content)}\n".encode() + content)
+    return found.hexdigest()[:16]
+
+
+def _make(template: Path) -> None:
+    """Make it under another name, so that half a template is never taken for one; remove earlier ones."""
+    for earlier in FOLDER.glob("*/"):
+        shutil.rmtree(earlier)
+    fresh = template.with_suffix(".tmp")
+    _migrate(fresh)
+    fresh.rename(template)
+
+
+def _migrate(folder: Path) -> None:
+    """Make a cluster with a migrated database in the folder."""
+    variables = {name: os.environ[name] for name in SHELL if name in os.environ}
+    variables = environment.of_run(variables, folder) | {"REDIS_URL": "redis://127.0.0.1:1/0"}
+    with engines.running(folder, durable=False, redis_url=variables["REDIS_URL"]) as own:
+        subprocess.run(
+            (sys.executable, "manage.py", "migrate", "--verbosity", "0"),
+            env=variables | {"DATABASE_URL": own.database_url},
+            cwd=ROOT,
+            check=True,
+        )
