@@ -129,6 +129,7 @@ WSGI_APPLICATION = "config.wsgi.application"
 APPEND_SLASH = False
 MIDDLEWARE = [
     "config.lib.request_id.RequestIdMiddleware",
+    "config.headers.HeadersMiddleware",
     "config.health.HealthMiddleware",
     "config.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -137,6 +138,7 @@ MIDDLEWARE = [
     "hosted_page.language.LanguageMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "config.headers.NullOriginMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -399,6 +401,8 @@ structlog.configure(
     logger_factory=structlog.stdlib.LoggerFactory(),
     cache_logger_on_first_use=True,
 )
+# What brings a way out of its own would pass by `redact`.
+OTHERS_LOGGERS = ("django", "django.server", "gunicorn.access", "gunicorn.error")
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -419,6 +423,7 @@ LOGGING: dict[str, Any] = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "lines"}},
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {
+        **{name: {"handlers": [], "propagate": True} for name in OTHERS_LOGGERS},
         "celery.app.trace": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.beat": {"level": "WARNING"},

@@ -113,6 +113,9 @@ class Provider(Protocol):
     def key_life(self) -> timedelta:
         """How long a call under the same id is known for a repeated one; later it would be done anew."""
 
+    payment_origins: tuple[str, ...]
+    """Whose parts of our pages may ask the browser for a payment, beside ourselves."""
+
     def minimum_charge(self, currency: str) -> int:
         """Return the least that a card can be charged, in minor units. Asks nobody."""
 

@@ -1,26 +1,77 @@
-"""The last step before a log line is written: what must never be read there is blanked."""
+"""The last step before a log line is written: what must never be read there is blanked, whoever wrote it.
+
+Every expression here is linear: a log line may hold what a stranger has sent.
+"""
 
 import re
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+|(?i:bearer)\s+\S+")
+# Addresses that are secrets by themselves: whoever has one may pay, join, set a password. A part that looks random
+# is blanked behind any other path too.
+SECRET_PATHS = (
+    "pay/share",
+    "pay/offers",
+    "join",
+    "accounts/password/reset/key",
+    "bank/card",
+    "bank/challenge",
+)
+_SLASH = r"(?:/|%2[Ff])"
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![\w-])"
+_KNOWN = "|".join(path.replace("/", _SLASH) for path in SECRET_PATHS)
+_KNOWN_PATH = re.compile(rf"((?:(?<![\w-])|(?<=%2[Ff]))(?:{_KNOWN}){_SLASH})[^/\s?#&%'\"<>)\]]+")
+_RANDOM_PART = re.compile(
+    rf"((?:/|%2[Ff]))(?!{_UUID})(?=[A-Za-z_:=-]*[0-9])(?=[0-9_:=-]*[A-Za-z])[A-Za-z0-9_:=-]{{20,}}(?![\w.])"
+)
+_QUERY = re.compile(r"(?<=[\w/-])\?(?=[\w.%-]+=)[^\s'\"<>]+")
+_NAMED = re.compile(
+    r"(\b\w{0,40}(?:token|secret|password|cookie|authorization|sessionid)\w{0,40}['\"]?\s?[:=]\s?['\"]?)"
+    r"[^\s'\",;&}]+",
+    re.IGNORECASE,
+)
+_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+|(?i:bearer)\s\S+")
 _CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _PHONE = re.compile(r"\+\d{8,15}\b")
 
 
 def redact(_logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Return the line with secrets, tokens, card numbers and phone numbers blanked."""
+    """Return the line with secrets, secret addresses, tokens, card numbers and phone numbers blanked."""
     for key, value in line.items():
-        if isinstance(value, str):
-            line[key] = blank(value)
+        line[key] = _cleaned(value)
     return line
 
 
 def blank(text: str) -> str:
+    """Return a text without what must not be read in a log."""
     text = _SECRET.sub("[secret]", text)
+    text = _NAMED.sub(r"\1[secret]", text)
+    text = _QUERY.sub("?[query]", _blank_paths(text))
     text = _CARD.sub(lambda found: "[card]" if _passes_luhn(found.group()) else found.group(), text)
     return _PHONE.sub("[phone]", text)
+
+
+def is_secret(path: str) -> bool:
+    """Return whether a path is a secret by itself: whoever reads it may act by it."""
+    return _blank_paths(path) != path
+
+
+def _blank_paths(text: str) -> str:
+    return _RANDOM_PART.sub(r"\1[secret]", _KNOWN_PATH.sub(r"\1[secret]", text))
+
+
+def _cleaned(value: Any) -> Any:
+    match value:
+        case bool() | int() | float() | None:
+            return value
+        case str():
+            return blank(value)
+        case Mapping():
+            return {key: _cleaned(kept) for key, kept in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_cleaned(kept) for kept in value]
+        case _:
+            return blank(str(value))
 
 
 def _passes_luhn(text: str) -> bool:

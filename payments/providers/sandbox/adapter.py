@@ -15,6 +15,8 @@ from payments.providers.sandbox import line, notices
 class SandboxProvider:
     """Fulfils payments.provider.Provider in local and sandbox."""
 
+    payment_origins: tuple[str, ...] = ()
+
     @property
     def key_life(self) -> timedelta:
         return timedelta(seconds=settings.SANDBOX_KEY_SECONDS)

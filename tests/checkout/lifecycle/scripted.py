@@ -74,6 +74,8 @@ class Call:
 class ScriptedProvider:
     """Fulfils payments.provider.Provider: idempotent by the operation's id, misbehaves as the script says."""
 
+    payment_origins: tuple[str, ...] = ()
+
     def __init__(self, meanwhile: Callable[[], None]) -> None:
         self.meanwhile = meanwhile  # what goes on while a slow call is waited for
         self.forget()

@@ -1,0 +1,91 @@
+"""What every answer tells the browser: no device, no referrer of a secret; and forms from there are taken."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from checkout.models import Checkout
+from payments import provider
+from tests.conftest import Api
+
+pytestmark = pytest.mark.django_db
+SECRETS = (
+    "/pay/share/kX3vWq_9-ZtR2mLb7Ay5Hw",
+    "/pay/share/kX3vWq_9-ZtR2mLb7Ay5Hw/qr.svg",
+    "/pay/offers/eyJhIjoxfQ:1tY2Zx:kX3vWq_9",
+    "/join/kX3vWq_9-ZtR2mLb7Ay5Hw",
+    "/accounts/password/reset/key/3f-set-password/",
+    "/bank/card/0193c0de-1111-7000-8000-00000000beef",
+    "/bank/challenge/0193c0de-1111-7000-8000-00000000beef",
+)
+OTHERS = (
+    "/pay?id=x",
+    "/portal",
+    "/admin/",
+    "/api/docs",
+    "/api/nothing",
+    "/livez",
+    "/readyz",
+    "/nothing",
+    "/static/x",
+)
+
+
+class TestPermissions:
+    @pytest.mark.parametrize("address", [*SECRETS, *OTHERS])
+    def test_are_of_no_device_on_every_answer(self, client: Client, address: str) -> None:
+        given = client.get(address)["Permissions-Policy"]
+        for feature in ("camera", "microphone", "geolocation", "usb", "display-capture"):
+            assert f"{feature}=()" in given
+        assert given.endswith("payment=(self)")
+
+    def test_stand_on_the_apis_answers(self, api: Api, unpaid: Checkout) -> None:
+        assert "camera=()" in api.get(f"checkouts/{unpaid.pk}")["Permissions-Policy"]
+
+    def test_let_whom_the_provider_names_ask_for_a_payment(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        origins = ("https://js.provider.example", "https://wallet.example")
+        monkeypatch.setattr(provider.current(), "payment_origins", origins)
+        wanted = 'payment=(self "https://js.provider.example" "https://wallet.example")'
+        assert client.get("/livez")["Permissions-Policy"].endswith(wanted)
+
+
+class TestReferrer:
+    @pytest.mark.parametrize("address", SECRETS)
+    def test_is_never_an_address_that_is_a_secret(self, client: Client, address: str) -> None:
+        assert client.get(address)["Referrer-Policy"] == "no-referrer"
+
+    @pytest.mark.parametrize("address", ["/pay?id=x", "/accounts/login/", "/api/docs"])
+    def test_of_others_stays_with_us(self, client: Client, address: str) -> None:
+        assert client.get(address)["Referrer-Policy"] == "same-origin"
+
+
+class TestFormOfNoOrigin:
+    """A browser calls the origin of a form `null` where the page is no referrer."""
+
+    def test_is_taken_with_its_token(self, at: Callable[[str], Checkout]) -> None:
+        share = at("shared").payment_requests.get(status="open")
+        for address, target in (
+            (f"/pay/share/{share.token}", f"/pay/share/{share.token}/phone"),
+            (f"/pay/share/{share.token}", "/pay/language"),
+        ):
+            browser = Client(enforce_csrf_checks=True)
+            form = {"csrfmiddlewaretoken": token_of(browser, address), "phone": "07700 900456"}
+            assert browser.post(target, form, headers={"origin": "null"}).status_code != 403
+            del form["csrfmiddlewaretoken"]
+            assert browser.post(target, form, headers={"origin": "null"}).status_code == 403
+            assert browser.post(target, form, headers={"origin": "https://evil.example"}).status_code == 403
+
+    def test_is_refused_everywhere_else(self) -> None:
+        browser = Client(enforce_csrf_checks=True)
+        form = {"csrfmiddlewaretoken": token_of(browser, "/accounts/login/"), "login": "x"}
+        assert browser.post("/accounts/login/", form, headers={"origin": "null"}).status_code == 403
+
+
+def token_of(browser: Client, address: str) -> str:
+    found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', browser.get(address).content.decode())
+    assert found
+    return found.group(1)

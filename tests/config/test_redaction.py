@@ -1,0 +1,228 @@
+"""No address that is a secret stands in a log, whoever writes it."""
+
+import io
+import logging
+import logging.config
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+from django.conf import settings
+from django.core import mail
+from django.http import HttpRequest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+from pytest_django.fixtures import Settings
+
+from config.lib import redaction
+
+pytestmark = pytest.mark.django_db
+TOKEN = "kX3vWq_9-ZtR2mLb7Ay5Hw"
+SIGNED = f"eyJhIjoxfQ:1tY2Zx:{TOKEN}"
+SESSION = "0193c0de-1111-7000-8000-00000000beef"
+ADDRESSES = {
+    "pay link": (f"/pay/share/{TOKEN}", TOKEN),
+    "pay link, a step": (f"/pay/share/{TOKEN}/decline", TOKEN),
+    "opt-in link": (f"/pay/offers/{SIGNED}", TOKEN),
+    "invitation": (f"/join/{TOKEN}", TOKEN),
+    "short invitation": ("/join/abcdefgh", "abcdefgh"),
+    "new password": (f"/accounts/password/reset/key/3f-{TOKEN}/", TOKEN),
+    "card page": (f"/bank/card/{SESSION}", SESSION),
+    "challenge": (f"/bank/challenge/{SESSION}", SESSION),
+    "what a link of the future may be": (f"/pay/group/{TOKEN}", TOKEN),
+    "after the login": (f"/accounts/login/?next=/join/{TOKEN}", TOKEN),
+    "after the login, encoded": (f"/accounts/login/?next=%2Fjoin%2F{TOKEN}", TOKEN),
+    "back from the card page": (f"/pay/paid?id={SESSION}&card_token={TOKEN}", TOKEN),
+}
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What the service's handler writes, once a process has set up its logging."""
+    stream = io.StringIO()
+    console = {"class": "logging.StreamHandler", "formatter": "lines", "stream": stream}
+    gunicorn = Logger(Config())  # as the server does before it loads the service
+    logging.config.dictConfig(settings.LOGGING | {"handlers": {"console": console}})
+    stream.gunicorn = gunicorn  # type: ignore[attr-defined]
+    yield stream
+    logging.config.dictConfig(settings.LOGGING)
+
+
+class Breaking:
+    """Lets every page fail with its own address in the words."""
+
+    def __init__(self, get_response: Callable[..., Any]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> Any:
+        raise RuntimeError(f"cannot show {request.get_full_path()}")
+
+
+def _by_a_forged_form(address: str, _: io.StringIO) -> None:
+    Client(enforce_csrf_checks=True).post(address, {"a": "b"})
+
+
+def _by_a_broken_page(address: str, _: io.StringIO) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(settings, "MIDDLEWARE", [*settings.MIDDLEWARE, f"{__name__}.Breaking"])
+        assert Client(raise_request_exception=False).post(address).status_code == 500
+
+
+def _by_gunicorn(address: str, stream: Any) -> None:
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "RAW_URI": address,
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "HTTP_REFERER": f"https://checkout.example{address}",
+    }
+    answer = SimpleNamespace(status="200 OK", sent=1, headers=[])
+    stream.gunicorn.cfg.set("accesslog", "-")
+    took = SimpleNamespace(seconds=0, microseconds=9, total_seconds=lambda: 0.0)
+    stream.gunicorn.access(answer, SimpleNamespace(headers=[]), environ, took)
+    try:
+        raise OSError(address)
+    except OSError:
+        stream.gunicorn.exception("Error handling request %s", address)
+
+
+def _by_libraries(address: str, _: io.StringIO) -> None:
+    for name in ("aiohttp.access", "aiohttp.client", "allauth", "asyncio", "whitenoise", "py.warnings"):
+        logging.getLogger(name).warning('"GET %s HTTP/1.1" 200', address)
+    logging.getLogger("django.server").error("Bad request: GET http://127.0.0.1%s", address)
+    facts = {"name": "a.task", "args": repr((address,)), "exc": repr(ValueError(address))}
+    logging.getLogger("celery.app.trace").error("%(name)s(%(args)s) raised %(exc)s", facts)
+
+
+def _by_ourselves(address: str, _: io.StringIO) -> None:
+    log = structlog.get_logger("anything")
+    log.warning("seen", path=address, nested={"args": [address, (address,)]}, thing=ValueError(address))
+    try:
+        raise KeyError({"next": address})
+    except KeyError:
+        log.exception("failed")
+
+
+WRITERS = {
+    "csrf": _by_a_forged_form,
+    "5xx": _by_a_broken_page,
+    "gunicorn": _by_gunicorn,
+    "libraries": _by_libraries,
+    "ours": _by_ourselves,
+}
+
+
+class TestSecretAddress:
+    @pytest.mark.parametrize("writer", WRITERS)
+    @pytest.mark.parametrize("kind", ADDRESSES)
+    def test_is_in_no_log(
+        self, written: io.StringIO, capfd: pytest.CaptureFixture[str], kind: str, writer: str
+    ) -> None:
+        address, secret = ADDRESSES[kind]
+        capfd.readouterr()
+        WRITERS[writer](address, written)
+        lines = written.getvalue()
+        assert lines, "somebody wrote"
+        assert secret not in lines
+        beside = capfd.readouterr()
+        assert secret not in beside.out + beside.err, "another way out"
+
+    def test_is_mailed_to_nobody_when_a_page_breaks(self, written: io.StringIO, settings: Settings) -> None:
+        settings.ADMINS = [("Olga", "olga@operators.example")]
+        _by_a_broken_page(ADDRESSES["pay link"][0], written)
+        assert mail.outbox == []
+
+    def test_leaves_what_the_line_is_about(self, written: io.StringIO) -> None:
+        _by_a_forged_form(ADDRESSES["pay link, a step"][0], written)
+        assert "/pay/share/[secret]/decline" in written.getvalue()
+
+    def test_is_told_from_one_that_is_none(self) -> None:
+        for path in (
+            f"/api/merchant/v1/checkouts/{SESSION}/capture",
+            "/portal/checkouts",
+            "/work/lib/python3.11/site-packages/django/core/handlers/exception_reporting_3.py",
+            "/pay/share",
+        ):
+            assert not redaction.is_secret(path) and redaction.blank(path) == path
+
+    def test_has_a_rule_whatever_route_it_is_of(self) -> None:
+        """A part of an address that is no uuid, number or known word is blanked."""
+        shown = {
+            "admin/",  # rows' keys, to operators
+            "api/merchant/v1/",  # uuids, whatever they look like
+            "api/sandbox/v1/",
+            "mail/",  # files, in local
+        }
+        free = [route for route in routes(get_resolver().url_patterns) if "<str:" in route or "(?P<" in route]
+        unruled = [
+            route
+            for route in free
+            if not route.startswith(tuple(shown)) and not route.startswith(redaction.SECRET_PATHS)
+        ]
+        assert unruled == []
+        assert len(free) > 10
+
+
+def routes(patterns: list[Any], before: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        route = before + str(pattern.pattern).removeprefix("^")
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        elif isinstance(pattern, URLPattern):
+            yield route
+
+
+class TestBlanking:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            f"reverse for 'share' with {{'token': '{TOKEN}'}}",
+            f"Cookie: sessionid={TOKEN}; b=1",
+            f"Authorization: Bearer {TOKEN}",
+            f"signing_secret=whsec_{TOKEN}",
+            f'{{"client_secret": "{TOKEN}"}}',
+            f"password={TOKEN}",
+        ],
+    )
+    def test_knows_a_secret_by_its_name(self, text: str) -> None:
+        assert TOKEN not in redaction.blank(text)
+
+    def test_keeps_numbers_and_knows_them_in_texts(self) -> None:
+        line = redaction.redact(
+            None, "", {"amount": 4242424242424242, "said": "4242424242424242 +447700900123"}
+        )
+        assert line == {"amount": 4242424242424242, "said": "[card] [phone]"}
+
+    @pytest.mark.parametrize(
+        "shape",
+        [
+            "/",
+            "/a1",
+            "?a",
+            "?a=",
+            "pay/share/",
+            "%2F",
+            "token",
+            "token=",
+            "bearer ",
+            "1 ",
+            "+1",
+            "'",
+            "a",
+            "/0-",
+        ],
+    )
+    def test_costs_time_that_grows_with_the_text_alone(self, shape: str) -> None:
+        once = [cost(shape * (20_000 // len(shape))) for _ in range(5)]
+        twice = [cost(shape * (40_000 // len(shape))) for _ in range(5)]
+        assert min(twice) <= 2.5 * min(once) + 1e-3
+
+
+def cost(text: str) -> float:
+    began = time.process_time()
+    redaction.blank(text)
+    return time.process_time() - began
