@@ -29,7 +29,7 @@ test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
 	@$(BIN)/python -m pytest $(ARGS)
 
 chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
-	@$(BIN)/python -m pytest tests/chaos/test_chaos.py -m "not long" -s $(ARGS)
+	@$(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -m "not long" -s $(ARGS)
 
 bench: $(INSTALLED) ## Measure the API against a bare view (ARGS="requests lag"; SCALE=0.1 to try it)
 	@$(BIN)/python -m tests.bench.api $(ARGS)

@@ -228,7 +228,7 @@ def _begin_capture(
 
 def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
     """Return when the operation has ended; one call of the process waits for it, others come back later."""
-    with bulkheads.joining(operation_uuid) as is_ours:
+    with bulkheads.JOINING.place(operation_uuid) as is_ours:
         while is_ours and patience.left():
             idle.begin()
             time.sleep(0.1)

@@ -22,6 +22,7 @@ from hosted_page import opt_in, sandbox_api
 from payments import switches
 from payments.provider import ProviderUnreachable
 from webhooks import subscriptions
+from webhooks.checks import TooManyChecks
 
 log = structlog.get_logger("config.errors")
 
@@ -98,6 +99,7 @@ CODES: list[tuple[type[Exception], str]] = [
     (sandbox_api.CardDeclined, "card_declined"),
     (sharing.ShareNotOpen, "share_not_open"),
     (opt_in.TooManyTicks, "rate_limited"),
+    (TooManyChecks, "rate_limited"),
     (cursor.InvalidCursor, "invalid_cursor"),
     (merchant_api.MissingToken, "missing_token"),
     (merchant_api.InvalidToken, "invalid_token"),
@@ -132,7 +134,8 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
     row, details = ERRORS[code], _details(exc)
     param = details[0].get("param") if details else None
     body = envelope(code, message=_message(exc, details), details=details, param=param)
-    return Response(body, status=row.status, headers=headers(code))
+    later = {"Retry-After": str(exc.retry_after)} if isinstance(exc, TooManyChecks) else {}
+    return Response(body, status=row.status, headers=headers(code) | later)
 
 
 def envelope(

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.conf import settings
 from django.db import transaction
 
 from config.lib import clock
 from payments.models import Merchant
-from webhooks import signing, targets
+from webhooks import checks, signing
+from webhooks.checks import CheckedUrl
 from webhooks.models import Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 GRACE = timedelta(hours=2)  # SPEC.md 5.7
@@ -35,8 +35,15 @@ class Rotated(NamedTuple):
 
 
 def register(merchant: Merchant, *, url: str, event_types: Sequence[str]) -> Registered:
-    """Register where events go, or change it; the secret stays. Raises targets.TargetRefused. SPEC.md 2.5."""
-    url = targets.vet(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
+    """Check where events shall go, and let them go there.
+
+    Raises targets.TargetRefused, checks.TooManyChecks, bulkhead.Busy. SPEC.md 2.5.
+    """
+    return keep(merchant, url=checks.checked(merchant, url), event_types=event_types)
+
+
+def keep(merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str]) -> Registered:
+    """Keep where events go, or change it; the secret stays."""
     wanted = list(dict.fromkeys(event_types))
     with transaction.atomic():
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)

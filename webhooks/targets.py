@@ -164,10 +164,18 @@ class GuardedResolver(AbstractResolver):
 def vet(url: str, *, allow_loopback: bool) -> str:
     """`check_url`, and its name resolves, within 3 s, to allowed addresses only. Raises TargetRefused."""
     normal = check_url(url, allow_loopback=allow_loopback)
-    host = yarl.URL(normal).host or ""
-    if not is_loopback(host):
-        asyncio.run(_vet_name(host, allow_loopback=allow_loopback))
+    if asks_names(normal):
+        asyncio.run(_vet_name(_host(normal), allow_loopback=allow_loopback))
     return normal
+
+
+def asks_names(url: str) -> bool:
+    """Whether name servers must be asked where a URL leads that `check_url` has returned."""
+    return not is_loopback(_host(url))
+
+
+def _host(url: str) -> str:
+    return yarl.URL(url).host or ""
 
 
 async def _vet_name(host: str, *, allow_loopback: bool) -> None:

@@ -2,7 +2,8 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TypeVar
 
@@ -110,3 +111,26 @@ class Slot:
         if self._is_ours:
             self._is_ours = False
             self._bulkhead.leave()
+
+
+class OneEach:
+    """Places for so many threads, one for each key: nobody's calls take them all, and nobody waits for one."""
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+        self._lock = threading.Lock()
+        self._taken: set[Hashable] = set()
+
+    @contextmanager
+    def place(self, key: Hashable) -> Iterator[bool]:
+        """Take a place for the length of the block if there is one; whether there was."""
+        with self._lock:
+            is_ours = key not in self._taken and len(self._taken) < self.places
+            if is_ours:
+                self._taken.add(key)
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                with self._lock:
+                    self._taken.discard(key)

@@ -11,10 +11,12 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 
+from config.lib.bulkhead import Busy
 from portal import audit, charts, finding, log, pages
 from portal.access import page
 from portal.models import Membership
-from webhooks import health, signing, subscriptions, testing
+from webhooks import checks, health, signing, subscriptions, testing
+from webhooks.checks import TooManyChecks
 from webhooks.models import Delivery, EventType, Subscription
 from webhooks.targets import TargetRefused
 
@@ -23,6 +25,10 @@ EXPLAINED: dict[str, str] = {
     EventType.AUTHORIZED: "A customer has paid and the money is held. Capture within 2 minutes.",
     EventType.VOIDED: "A hold was released, by you or by time.",
     EventType.OPTED_IN: "A customer ticked your opt-in box. Carries personal data.",
+}
+REFUSALS: dict[type[Exception], str] = {
+    TooManyChecks: "Too many addresses in a minute. Try again in a minute.",
+    Busy: "We are checking other addresses just now. Save again in a moment.",
 }
 RECEIVERS = (("python", "Python"), ("node", "Node"), ("php", "PHP"))
 
@@ -101,14 +107,15 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
         problems["types_error"] = "Choose at least one event."
     if not problems:
         try:
-            with transaction.atomic():
-                registered = subscriptions.register(membership.merchant, url=url, event_types=_types(chosen))
-                audit.record(request, membership, "subscription_saved", url=url, event_types=_types(chosen))
-        except TargetRefused as refused:
-            problems["url_error"] = str(refused)
+            checked = checks.checked(membership.merchant, url)
+        except (TargetRefused, TooManyChecks, Busy) as refused:
+            problems["url_error"] = REFUSALS.get(type(refused)) or str(refused)
     if problems:
         types = [{"name": name, "words": words, "is_on": name in chosen} for name, words in EXPLAINED.items()]
         return _show(request, membership, url=url, types=types, **problems)
+    with transaction.atomic():
+        registered = subscriptions.keep(membership.merchant, url=checked, event_types=_types(chosen))
+        audit.record(request, membership, "subscription_saved", url=url, event_types=_types(chosen))
     if registered.signing_secret:
         pages.hand_over(request, "signing", registered.signing_secret)
         return redirect("portal_webhooks")

@@ -123,6 +123,13 @@ class World(Deployment):
             return True
         return False
 
+    def restart(self, part: str, **more: str) -> None:
+        """Start a part anew with further variables, or without those that it was given so before."""
+        self.hold_down(part)
+        command, _ = self.parts[part]
+        self.parts[part] = Part(command, self.variables | more)
+        self.let_up(part)
+
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
         """Return the rows of a statement, for what no API tells, however often PostgreSQL crashes meanwhile."""
         url = self.books.database_url if of_bank else self.engines.database_url

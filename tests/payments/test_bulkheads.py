@@ -24,7 +24,7 @@ from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank, line, misbehaving
 from tests import mates
 from tests.conftest import Api
-from tests.factories import CAUSE, CustomerFactory
+from tests.factories import CAUSE, CustomerFactory, checkout
 from tests.refusals import nothing_moves, refused
 
 EVERY = (bulkheads.PAYERS, bulkheads.CAPTURES, *bulkheads.PUMPS.values())
@@ -172,7 +172,7 @@ class TestEnough:
         web, worker = list(services["web"]), list(services["worker"])
         threads = int(web[web.index("--threads") + 1])
         assert threads == 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40
-        assert bulkheads.QUEUE == 2 and bulkheads.MAX_JOINING < 40
+        assert bulkheads.QUEUE == 2 and bulkheads.JOINING.places < 40
         concurrency = int(worker[worker.index("--concurrency") + 1])
         assert concurrency == (len(bulkheads.PUMPS) + 1) * settings.PUMP_SLOTS
 
@@ -302,13 +302,17 @@ class TestWithoutASlot:
 @pytest.mark.django_db
 class TestThePump:
     def test_of_voids_does_not_stand_behind_slow_authorizations(
-        self, held: Checkout, fill: Callable[..., ExitStack]
+        self, held: Checkout, pay: Callable[..., Checkout], fill: Callable[..., ExitStack]
     ) -> None:
         transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        misbehaving.set_fault(verb="authorize", mode="down", times=1)
+        rows = Operation.objects.filter(payment__checkout_uuid=pay(checkout(held.merchant)).pk)
+        rows.update(next_attempt_at="2020-01-01T00:00Z")
         fill(*(one for kinds, one in bulkheads.PUMPS.items() if Operation.Kind.VOID not in kinds))
         fill(bulkheads.PAYERS, bulkheads.CAPTURES)
         tasks.finish_operations()
         assert Operation.objects.get(kind="void").state == "succeeded"
+        assert rows.get().attempts == 1, "the authorization waits for a slot of its own kind"
 
     def test_of_authorizations_and_refunds_each_goes_on_while_the_others_are_slow(
         self, captured: Checkout, api: Api, fill: Callable[..., ExitStack]
@@ -414,15 +418,18 @@ class TestJoining:
         slept: list[float] = []
         monkeypatch.setattr(transitions, "time", SimpleNamespace(sleep=slept.append))
         (operation,) = Operation.objects.filter(kind="capture")
-        with bulkheads.joining(operation.pk) as is_first, nothing_moves():
+        with bulkheads.JOINING.place(operation.pk) as is_first, nothing_moves():
             assert is_first
             answer = api.post(f"checkouts/{doubtful.pk}/capture")
         refused(answer, 409, "operation_in_progress")
         assert (answer["Retry-After"], asked, slept) == ("1", [], [])
-        with bulkheads.joining(operation.pk) as is_free_again:
+        with bulkheads.JOINING.place(operation.pk) as is_free_again:
             assert is_free_again
 
     def test_few_wait_so_however_many_captures_are_open(self, doubtful: Checkout) -> None:
         with ExitStack() as stack:
-            ours = [stack.enter_context(bulkheads.joining(uuid4())) for _ in range(bulkheads.MAX_JOINING + 1)]
-        assert ours == [True] * bulkheads.MAX_JOINING + [False]
+            ours = [
+                stack.enter_context(bulkheads.JOINING.place(uuid4()))
+                for _ in range(bulkheads.JOINING.places + 1)
+            ]
+        assert ours == [True] * bulkheads.JOINING.places + [False]

@@ -1,0 +1,114 @@
+"""Peers that are slow: who waits for them costs their own alone."""
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+
+from tests.chaos.world import World
+from tests.journeys import polling
+from tests.journeys.merchant import Json, Merchant, refusal
+from tests.journeys.service import ROOT, Service
+
+pytestmark = pytest.mark.journey
+SLOW_CARD = "4000000000000341"  # each call takes two seconds
+PAYERS, CAPTURES, MANY = 10, 6, 16
+CAPTURE_SECONDS = 8.0
+MANY_NAMES, PROCESSES, NAME_SECONDS = 48, 2, 3.0
+BUSY, LIMITED = (503, "service_unavailable"), (429, "rate_limited")
+BEGUN = """
+SELECT count(*) FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
+WHERE o.kind = 'authorize' AND p.checkout_uuid = ANY(%s::uuid[])
+"""
+
+
+@pytest.fixture
+def peers(whole: tuple[World, Service]) -> Iterator[tuple[World, Merchant]]:
+    """The world and a merchant of this test alone; the bank answers again in the end."""
+    world, service = whole
+    polling.until(world.is_ready, within=60, what="the web")
+    yield world, service.new_merchant()
+    world.end_faults("authorize")
+    service.prove_ledger()
+
+
+@pytest.fixture
+def silent_names(peers: tuple[World, Merchant]) -> Iterator[Merchant]:
+    """A merchant at a web whose name servers hear every question and never answer."""
+    world, merchant = peers
+    with contextlib.closing(socket.socket(type=socket.SOCK_DGRAM)) as server:
+        server.bind(("127.0.0.1", 0))
+        silent = f"127.0.0.1:{server.getsockname()[1]}"
+        world.restart("web", PYTHONPATH=f"{ROOT / 'tests/chaos/silent_names'}:{ROOT}", SILENT_NAMES=silent)
+        polling.until(world.is_ready, within=60, what="the web without names")
+        yield merchant
+    world.restart("web")
+    polling.until(world.is_ready, within=60, what="the web")
+
+
+def posted(merchant: Merchant, path: str, body: Json) -> Callable[[], requests.Response]:
+    """Return a call on a connection of its own."""
+    url = f"{merchant.base_url}/api/{path}"
+    return lambda: requests.post(url, json=body, headers=merchant.headers, timeout=60)
+
+
+def capture(merchant: Merchant, checkout_uuid: str) -> Callable[[], requests.Response]:
+    return posted(merchant, f"merchant/v1/checkouts/{checkout_uuid}/capture", {})
+
+
+class TestCaptures:
+    def test_are_all_made_while_payers_wait_for_a_bank_that_hangs(
+        self, peers: tuple[World, Merchant]
+    ) -> None:
+        world, merchant = peers
+        held = [merchant.held() for _ in range(CAPTURES)]
+        unpaid = [merchant.create() for _ in range(PAYERS)]
+        world.set_fault("authorize", "hang", 100 * PAYERS)
+        with ThreadPoolExecutor(PAYERS + CAPTURES) as pool:
+            pay = [posted(merchant, f"sandbox/v1/checkouts/{one}/pay", {}) for one in unpaid]
+            payers = [pool.submit(one) for one in pay]
+            polling.until(
+                lambda: world.rows(BEGUN, unpaid)[0][0] == PAYERS, within=5, what="all payers at the bank"
+            )
+            captures = [pool.submit(capture(merchant, one)) for one in held]
+            answers = [one.result() for one in captures]
+            assert not any(one.done() for one in payers), "the payers were not waiting any more"
+        assert [answer.status_code for answer in answers] == [200] * CAPTURES
+        world.end_faults("authorize")
+        for one in unpaid:
+            merchant.at_rest(one, within=20)
+
+    def test_that_come_at_once_are_all_made_by_a_slow_bank(self, peers: tuple[World, Merchant]) -> None:
+        _, merchant = peers
+        with ThreadPoolExecutor(MANY) as pool:
+            held = list(pool.map(lambda _: merchant.held(SLOW_CARD), range(MANY)))
+            began = time.monotonic()
+            answers = list(pool.map(lambda one: capture(merchant, one)(), held))
+        assert [refusal(one) for one in answers if one.status_code != 200] == []
+        assert time.monotonic() - began < CAPTURE_SECONDS
+
+
+class TestAMerchantsSlowNames:
+    def test_are_waited_for_by_one_request_of_a_process_and_hold_up_nobody_else(
+        self, silent_names: Merchant
+    ) -> None:
+        merchant = silent_names
+        held = [merchant.held() for _ in range(CAPTURES)]
+        asked: Json = {"url": "https://hooks.slow.example/", "event_types": ["*"]}
+        register = posted(merchant, "merchant/v1/webhooks/subscription", asked)
+        with ThreadPoolExecutor(MANY_NAMES) as pool:
+            began = time.monotonic()
+            waiting = [pool.submit(register) for _ in range(MANY_NAMES)]
+            alive = [requests.get(f"{merchant.base_url}/livez", timeout=60) for _ in range(10)]
+            captured = [capture(merchant, one)() for one in held]
+            assert time.monotonic() - began < NAME_SECONDS, "the name servers were not waited for any more"
+            answers = [one.result() for one in waiting]
+        assert [one.status_code for one in alive + captured] == [200] * (len(alive) + CAPTURES)
+        refusals = [refusal(one) for one in answers]
+        assert 1 <= refusals.count((422, "validation_failed")) <= PROCESSES
+        assert set(refusals) <= {(422, "validation_failed"), BUSY, LIMITED} and BUSY in refusals
+        assert {one.headers["Retry-After"] for one in answers if one.status_code == 503} == {"1"}

@@ -1,0 +1,36 @@
+"""The check of the address that a merchant names asks their name servers: bounded, and at nobody else's cost."""
+
+from typing import NewType
+
+from django.conf import settings
+
+from config.lib import idle, limits
+from config.lib.bulkhead import Busy, OneEach
+from payments.models import Merchant
+from webhooks import targets
+
+CheckedUrl = NewType("CheckedUrl", str)
+PLACES = OneEach(2)  # of a process; a merchant has one of them
+
+
+class TooManyChecks(Exception):
+    """The merchant has named many addresses in a minute."""
+
+    retry_after = 60
+
+
+def checked(merchant: Merchant, url: str) -> CheckedUrl:
+    """Return the address as it may be stored, once its name leads to the internet; takes up to three seconds.
+
+    Not in a transaction. Raises targets.TargetRefused, TooManyChecks, bulkhead.Busy.
+    """
+    normal = targets.check_url(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
+    if not targets.asks_names(normal):
+        return CheckedUrl(normal)
+    if not limits.spend("url_checks", str(merchant.pk)):
+        raise TooManyChecks
+    with PLACES.place(merchant.pk) as is_free:
+        if not is_free:
+            raise Busy
+        idle.begin()
+        return CheckedUrl(targets.vet(normal, allow_loopback=settings.WEBHOOK_LOOPBACK))
