@@ -16,7 +16,7 @@ from checkout import pricing, refunds, sharing, transitions
 from checkout.api import calls
 from checkout.models import Checkout
 from config import merchant_api
-from config.lib import cursor, locks, request_id, strict_json
+from config.lib import clock, cursor, locks, request_id, strict_json
 from config.lib.bulkhead import Busy
 from hosted_page import opt_in, sandbox_api
 from payments import switches
@@ -57,6 +57,9 @@ ERRORS: dict[str, Error] = {
     "not_refundable": Error(409, "Only a captured checkout can be refunded, once. Cancel a held one."),
     "refund_ref_conflict": Error(409, "This merchant_refund_ref belongs to another checkout. Use a new one."),
     "operation_in_progress": Error(409, "A card operation is open on this checkout. Try again.", 1),
+    "rotation_in_progress": Error(
+        409, "Three secrets sign already. Wait until one of those in details ends, or send revoke_previous."
+    ),
     "idempotency_in_progress": Error(409, "The first call with this key is not answered yet. Try again.", 1),
     "share_not_open": Error(409, "No mate can pay a share of this checkout now. Read where its shares are."),
     "not_payable": Error(409, "This checkout is paid, expired or cancelled. Create a new one."),
@@ -96,6 +99,7 @@ CODES: list[tuple[type[Exception], str]] = [
     (calls.IdempotencyKeyReused, "idempotency_key_reused"),
     (calls.IdempotencyInProgress, "idempotency_in_progress"),
     (subscriptions.SubscriptionNotFound, "subscription_not_found"),
+    (subscriptions.RotationInProgress, "rotation_in_progress"),
     (sandbox_api.CardDeclined, "card_declined"),
     (sharing.ShareNotOpen, "share_not_open"),
     (opt_in.TooManyTicks, "rate_limited"),
@@ -187,6 +191,8 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
             return [{"param": "total_amount", **facts}]
         case transitions.PartialCaptureNotSupported() | refunds.PartialRefundNotSupported():
             return [{"param": "amount", "expected": exc.amount}]
+        case subscriptions.RotationInProgress():
+            return [{"previous_secret_expires_at": clock.iso(at)} for at in exc.until]
         case sandbox_api.CardDeclined():
             return [{"reason": exc.reason}]
         case drf.ValidationError():

@@ -38,10 +38,15 @@ class HeadersMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self._get_response(request)
-        response["Permissions-Policy"] = _policy(provider.current().payment_origins)
+        response["Permissions-Policy"] = _policy(_asking_for_cards(request))
         if redaction.is_secret(request.path):
             response["Referrer-Policy"] = "no-referrer"
         return response
+
+
+def _asking_for_cards(request: HttpRequest) -> tuple[str, ...]:
+    """Return who asks for a card on a page, beside ourselves."""
+    return provider.current().payment_origins if request.path.startswith(PAYERS) else ()
 
 
 def _policy(payment_origins: tuple[str, ...]) -> str:

@@ -279,6 +279,7 @@ SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
 # --- API -------------------------------------------------------------------------------------------------
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
+KEYS_RECORDED_BY = "portal.audit.record_of_key"  # what a key changes that the owners should know
 SCOPES = {
     "checkouts:read": "Read and list checkouts",
     "checkouts:write": "Create, capture and cancel checkouts",

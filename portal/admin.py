@@ -108,7 +108,7 @@ class InvitationAdmin(ReadOnlyAdmin):
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnlyAdmin):
-    list_display = ("id", "merchant", "user", "action", "request_id", "created_at")
+    list_display = ("id", "merchant", "user", "client", "action", "request_id", "created_at")
     search_fields = ("id",)
     merchants_order = ("-created_at", "-pk")
 

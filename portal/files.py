@@ -10,7 +10,7 @@ from django.http import StreamingHttpResponse
 
 BATCH = 1000
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
+DANGEROUS = tuple("=+-@|%\t\r\n＝＋－＠")
 
 
 class _Echo:
@@ -22,7 +22,7 @@ class _Echo:
 
 def answer(name: str, heading: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
     """Return rows as a file of that name, written while it is read."""
-    writer = csv.writer(_Echo())
+    writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)  # some spreadsheets divide at a semicolon too
 
     def lines() -> Iterator[str]:
         yield "\ufeff" + writer.writerow(heading)  # so that spreadsheets read it as UTF-8
@@ -39,7 +39,11 @@ def cell(value: Any) -> Any:
     """Return what stands in a cell: a text that a spreadsheet would run as a formula is quoted."""
     if value is None:
         return ""
-    if isinstance(value, str) and value.startswith(DANGEROUS) and not NUMBER.fullmatch(value):
+    if (
+        isinstance(value, str)
+        and value.lstrip(" \0\ufeff").startswith(DANGEROUS)
+        and not NUMBER.fullmatch(value)
+    ):
         return f"'{value}"
     return value
 

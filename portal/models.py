@@ -133,11 +133,12 @@ class ApiClient(AbstractApplication):
 
 
 class AuditEntry(models.Model):
-    """Who did what for a merchant in the portal. Append-only."""
+    """Who did what for a merchant: a person in the portal, or a key. Append-only."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
     user = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True)
+    client = models.ForeignKey(ApiClient, on_delete=models.PROTECT, null=True, blank=True)
     action = models.CharField(max_length=60)
     facts = models.JSONField(default=dict)
     address = models.GenericIPAddressField(null=True, blank=True)
@@ -150,6 +151,13 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return self.action
+
+    @property
+    def who(self) -> str:
+        """The person's e-mail, or the key's name."""
+        if self.client:
+            return f"Key “{self.client}”"
+        return self.user.email if self.user else ""
 
 
 class Notice(models.Model):

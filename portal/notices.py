@@ -108,7 +108,7 @@ def _recipients(notice: Notice) -> list[str]:
 
 def _context(notice: Notice) -> dict[str, Any] | None:
     if notice.kind == "sensitive_change":
-        entry = AuditEntry.objects.select_related("user").get(pk=notice.facts["entry"])
+        entry = AuditEntry.objects.select_related("user", "client").get(pk=notice.facts["entry"])
         return {"entry": entry, "what": notice.facts["what"].lower(), "words": notice.facts["what"]}
     if notice.kind == "invitation":
         invitation = Invitation.objects.select_related("invited_by").get(pk=notice.key)

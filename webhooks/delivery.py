@@ -16,7 +16,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from psycopg.types.datetime import TimestamptzLoader
 
 from config.lib import failpoint
-from webhooks import health, retries, statements
+from webhooks import health, retries, statements, subscriptions
 from webhooks.models import PERSONAL, URGENT, Delivery
 
 log = structlog.get_logger("webhooks.delivery")
@@ -107,6 +107,7 @@ def claim(*, slots: int, general_slots: int) -> list[Claimed]:
     """
     parameters: dict[str, Any] = {
         "claiming": CLAIMING,
+        "signing": subscriptions.MOST_SIGNING,
         "per_endpoint": PER_ENDPOINT,
         "per_endpoint_urgent": PER_ENDPOINT_URGENT,
         "hung": HUNG_IN_A_ROW,

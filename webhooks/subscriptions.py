@@ -13,6 +13,7 @@ from webhooks.checks import CheckedUrl
 from webhooks.models import Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 GRACE = timedelta(hours=2)  # SPEC.md 5.7
+MOST_SIGNING = 3  # the newest and two before it: a rotation may be repeated whose answer was lost
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
 
 
@@ -20,11 +21,20 @@ class SubscriptionNotFound(Exception):
     """The merchant has no subscription."""
 
 
+class RotationInProgress(Exception):
+    """As many secrets sign as may; `until` says when each of the previous ones ends, the newest first."""
+
+    def __init__(self, until: list[datetime]) -> None:
+        super().__init__()
+        self.until = until
+
+
 class Registered(NamedTuple):
-    """A subscription, and its secret if it was just made: it is shown once."""
+    """A subscription, its secret if it was just made (it is shown once), and whether anything is other than before."""
 
     subscription: Subscription
     signing_secret: str | None
+    is_changed: bool = True
 
 
 class Rotated(NamedTuple):
@@ -49,11 +59,12 @@ def keep(merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str]) -> 
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
         subscription = Subscription.objects.filter(merchant=merchant, ended_at=None).first()
         if subscription is not None:
+            was = (subscription.url, subscription.event_types)
             if subscription.url != url:  # how the old one behaved tells nothing about the new one
                 Endpoint.objects.filter(subscription=subscription).delete()
             subscription.url, subscription.event_types = url, wanted
             subscription.save(update_fields=["url", "event_types", "updated_at"])
-            return Registered(subscription, None)
+            return Registered(subscription, None, is_changed=was != (url, wanted))
         subscription = Subscription.objects.create(merchant=merchant, url=url, event_types=wanted)
         return Registered(subscription, _new_secret(subscription))
 
@@ -80,32 +91,40 @@ def end(merchant: Merchant) -> None:
 
 
 def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
-    """Make a new secret; the previous one signs too for two hours, unless it is revoked at once. SPEC.md 5.7.
+    """Make a new secret; each previous one signs until its own two hours are over, unless all are revoked at once.
 
-    Of several rotations within the grace, the newest two sign. Raises SubscriptionNotFound.
+    Raises SubscriptionNotFound, and RotationInProgress while as many sign as may.
     """
     with transaction.atomic():
         subscription = _locked(merchant)
         now = clock.now()
+        until = _previous(subscription, now)
+        if revoke_previous:
+            subscription.secrets.filter(expires_at__gt=now).update(expires_at=now)
+        elif len(until) + 1 >= MOST_SIGNING:
+            raise RotationInProgress(until)
         expires_at = now if revoke_previous else now + GRACE
-        subscription.secrets.filter(expires_at__gt=now).update(expires_at=now)
         subscription.secrets.filter(expires_at=None).update(expires_at=expires_at)
         secret = _new_secret(subscription)
     return Rotated(secret, None if revoke_previous else expires_at)
 
 
 def revoke_previous(merchant: Merchant) -> bool:
-    """Let the old secret sign no more, from now on; return whether there was one. Raises SubscriptionNotFound."""
+    """Let no previous secret sign any more, from now on; return whether one did. Raises SubscriptionNotFound."""
     with transaction.atomic():
         subscription = _locked(merchant)
         now = clock.now()
         return bool(subscription.secrets.filter(expires_at__gt=now).update(expires_at=now))
 
 
-def both_sign_until(subscription: Subscription) -> datetime | None:
-    """Return until when the old secret signs too, None when one secret signs alone."""
-    previous = subscription.secrets.filter(expires_at__gt=clock.now()).order_by("-expires_at")
-    return previous.values_list("expires_at", flat=True).first()
+def previous_sign_until(subscription: Subscription) -> list[datetime]:
+    """Return until when each previous secret signs too, the newest first; none when one secret signs alone."""
+    return _previous(subscription, clock.now())
+
+
+def _previous(subscription: Subscription, now: datetime) -> list[datetime]:
+    kept = subscription.secrets.filter(expires_at__gt=now).order_by("-expires_at")
+    return [expires_at for expires_at in kept.values_list("expires_at", flat=True) if expires_at]
 
 
 def _locked(merchant: Merchant) -> Subscription:

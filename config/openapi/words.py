@@ -67,7 +67,7 @@ WORDS = {
     "updated_at": "When it last changed.",
     "signing_secret": "What deliveries are signed with: `whsec_` and base64 of 32 bytes. Shown this once; keep "
     "it on your server.",
-    "revoke_previous": "`true` stops the previous secret at once.",
+    "revoke_previous": "`true` stops all previous secrets at once.",
     "previous_secret_expires_at": "Until when the previous secret signs too; null when it was revoked.",
     "event_id": "The event, the same in all its attempts.",
     "event_type": "What happened.",

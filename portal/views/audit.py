@@ -1,6 +1,7 @@
 """The audit log: who did what, when, from where, in which request."""
 
 from django import forms
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
@@ -32,11 +33,12 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     merchant = membership.merchant
     form = Filters(request.GET or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
-    rows = AuditEntry.objects.filter(merchant=merchant).select_related("user")
+    rows = AuditEntry.objects.filter(merchant=merchant).select_related("user", "client")
     if asked.get("action"):
         rows = rows.filter(action=asked["action"])
     if asked.get("person"):
-        rows = rows.filter(user__email__icontains=asked["person"])
+        name = asked["person"]
+        rows = rows.filter(Q(user__email__icontains=name) | Q(client__name__icontains=name))
     if asked.get("q"):
         rows = rows.filter(request_id=asked["q"])
     since, until = finding.span(merchant, asked)

@@ -47,6 +47,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
     receiver = receiver if receiver in dict(RECEIVERS) else "python"
     wanted = set(subscription.event_types) if subscription else {"*"}
     found = health.read(subscription) if subscription else None
+    until = subscriptions.previous_sign_until(subscription) if subscription else []
     context: dict[str, Any] = {
         "subscription": subscription,
         "url": subscription.url if subscription else "",
@@ -57,7 +58,8 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "health": found,
         "success": charts.percent(found.success_rate) if found else "",
         "new_secret": pages.handed_over(request, "signing"),
-        "both_until": subscriptions.both_sign_until(subscription) if subscription else None,
+        "until": until,
+        "may_rotate": len(until) + 1 < subscriptions.MOST_SIGNING,
         "receivers": RECEIVERS,
         "receiver": receiver,
         "code": render_to_string(f"portal/receivers/{receiver}.txt"),
@@ -115,7 +117,8 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
         return _show(request, membership, url=url, types=types, **problems)
     with transaction.atomic():
         registered = subscriptions.keep(membership.merchant, url=checked, event_types=_types(chosen))
-        audit.record(request, membership, "subscription_saved", url=url, event_types=_types(chosen))
+        if registered.is_changed:
+            audit.record(request, membership, "subscription_saved", url=url, event_types=_types(chosen))
     if registered.signing_secret:
         pages.hand_over(request, "signing", registered.signing_secret)
         return redirect("portal_webhooks")
@@ -144,14 +147,14 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @page("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Make a new secret; the page shows it once. While two sign, a third would end the one that is in use."""
+    """Make a new secret; the page shows it once. Those before it sign on, each for its own two hours."""
     try:
-        if subscriptions.both_sign_until(subscriptions.read(membership.merchant)):
-            pages.refuse(request, "Two secrets sign already. Stop the old one first.")
-            return redirect("portal_webhooks")
         with transaction.atomic():
             rotated = subscriptions.rotate(membership.merchant)
             audit.record(request, membership, "secret_rotated")
+    except subscriptions.RotationInProgress:
+        pages.refuse(request, "Three secrets sign already. Wait until one ends, or stop the old ones first.")
+        return redirect("portal_webhooks")
     except subscriptions.SubscriptionNotFound:
         return redirect("portal_webhooks")
     pages.hand_over(request, "signing", rotated.signing_secret)
@@ -160,12 +163,12 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @page("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Let the old secret sign no more."""
+    """Let no old secret sign any more."""
     try:
         with transaction.atomic():
             if subscriptions.revoke_previous(membership.merchant):
                 audit.record(request, membership, "secret_revoked")
-                messages.success(request, "The old secret signs no more.")
+                messages.success(request, "Only the new secret signs now.")
     except subscriptions.SubscriptionNotFound:
         pass
     return redirect("portal_webhooks")

@@ -50,7 +50,8 @@ class TestPermissions:
         origins = ("https://js.provider.example", "https://wallet.example")
         monkeypatch.setattr(provider.current(), "payment_origins", origins)
         wanted = 'payment=(self "https://js.provider.example" "https://wallet.example")'
-        assert client.get("/livez")["Permissions-Policy"].endswith(wanted)
+        assert client.get("/pay?id=x")["Permissions-Policy"].endswith(wanted)
+        assert client.get("/portal")["Permissions-Policy"].endswith("payment=(self)")
 
 
 class TestReferrer:

@@ -174,3 +174,20 @@ class TestFile:
         checkout = factories.checkout(acme)
         Checkout.objects.filter(pk=checkout.pk).update(merchant_order_id=f"{start}cmd|calc")
         assert self.read(client)[0]["order_id"] == f"'{start}cmd|calc"
+
+
+class TestCell:
+    @pytest.mark.parametrize(
+        "text", ["=1+1", " =1+1", "+1", "-x", "@a", "\t=1", "\r=1", "\n=1", "＝1", "|a", "%0"]
+    )
+    def test_that_a_spreadsheet_would_run_is_text(self, text: str) -> None:
+        assert files.cell(text) == f"'{text}"
+
+    @pytest.mark.parametrize("value", ["-90.00", "12", 5, "x;=1+1", "a=b", ""])
+    def test_of_numbers_and_words_stays(self, value: str | int) -> None:
+        assert files.cell(value) == value
+
+    def test_is_always_quoted(self) -> None:
+        answer = files.answer("a.csv", ["A;B"], [["x;=1+1", 5, 'say "hi"', None]])
+        written = b"".join(answer.streaming_content).decode("utf-8-sig")  # type: ignore[arg-type]
+        assert written == '"A;B"\r\n"x;=1+1","5","say ""hi""",""\r\n'

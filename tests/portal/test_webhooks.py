@@ -91,9 +91,9 @@ class TestSecret:
         subscription = saved(acme)
         page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
         assert "Both secrets sign for" in page and "shown once" in page and "data-countdown" in page
-        assert subscriptions.both_sign_until(subscription)
+        assert len(subscriptions.previous_sign_until(subscription)) == 1
         client.post("/portal/webhooks/revoke")
-        assert subscriptions.both_sign_until(subscription) is None
+        assert subscriptions.previous_sign_until(subscription) == []
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         (claimed,) = delivery.claim(slots=1, general_slots=1)
         assert len(claimed.sealed_secrets) == 1
@@ -101,13 +101,21 @@ class TestSecret:
         actions = AuditEntry.objects.values_list("action", flat=True)
         assert set(actions) == {"secret_rotated", "secret_revoked"}
 
-    def test_is_not_rotated_again_while_two_sign(self, client: Client, acme: Merchant) -> None:
+    def test_is_rotated_again_until_three_sign(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         client.post("/portal/webhooks/rotate")
-        before = list(SigningSecret.objects.values("pk", "expires_at"))
+        client.get("/portal/webhooks")
+        assert "Rotate the secret again" in client.get("/portal/webhooks").content.decode()
         page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
-        assert "Two secrets sign already" in page
+        assert "Three secrets sign for" in page and "shown once" in page
+        before = list(SigningSecret.objects.values("pk", "expires_at"))
+        page = client.get("/portal/webhooks").content.decode()
+        assert "Rotate the secret" not in page and "Stop the old secrets now" in page
+        page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
+        assert "Three secrets sign already" in page
         assert list(SigningSecret.objects.values("pk", "expires_at")) == before
+        client.post("/portal/webhooks/revoke")
+        assert "secrets sign for" not in client.get("/portal/webhooks").content.decode()
 
     def test_stands_in_no_audit_and_no_mail(self, client: Client, acme: Merchant) -> None:
         saved(acme)

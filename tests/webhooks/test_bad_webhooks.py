@@ -272,11 +272,14 @@ class TestRotate:
         assert rotated["signing_secret"] != first
         assert (rotated["previous_secret_expires_at"] is None) == revokes
 
-    def test_ten_times_leaves_the_newest_two(self, api: Api) -> None:
-        subscribe(api)
-        made = [api.post(self.ROTATE).json()["data"]["signing_secret"] for _ in range(10)]
+    def test_ten_times_leaves_the_first_three(self, api: Api) -> None:
+        first = subscribe(api).json()["data"]["signing_secret"]
+        answers = [api.post(self.ROTATE) for _ in range(10)]
+        made = [answer.json()["data"]["signing_secret"] for answer in answers[:2]]
+        for answer in answers[2:]:
+            refused(answer, 409, "rotation_in_progress")
         live = SigningSecret.objects.exclude(expires_at__lte=timezone.now()).order_by("created_at")
-        assert [row.secret for row in live] == made[-2:]
+        assert [row.secret for row in live] == [first, *made]
 
 
 def log_attempts(merchant: Merchant, count: int) -> list[Attempt]:

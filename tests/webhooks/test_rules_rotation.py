@@ -9,6 +9,7 @@ from django.db.models import F
 from config.lib import clock
 from payments.models import Merchant
 from tests.conftest import Api
+from tests.refusals import refused
 from tests.webhooks.story import claim_one, record
 from webhooks import headers, outbox, signing, subscriptions
 from webhooks.models import Delivery, Event, EventType, SigningSecret, plain
@@ -77,13 +78,51 @@ class TestRotation:
         second = subscriptions.rotate(acme, revoke_previous=True).signing_secret
         assert signatures() == by(second)
 
-    def test_within_the_grace_leaves_the_newest_two(self, acme: Merchant, first: str) -> None:
+    def test_that_is_repeated_ends_nobodys_secret_early(self, acme: Merchant, first: str) -> None:
         wait(acme)
         second = subscriptions.rotate(acme).signing_secret
+        pass_time(timedelta(hours=1))
         third = subscriptions.rotate(acme)
+        assert signatures() == by(third.signing_secret, second, first)
+        pass_time(timedelta(hours=1))
+        assert signatures() == by(third.signing_secret, second), "the first had its two hours"
+        pass_time(timedelta(minutes=59))
         assert signatures() == by(third.signing_secret, second)
-        pass_time(GRACE)
+        pass_time(timedelta(minutes=1))
         assert signatures() == by(third.signing_secret)
+
+    def test_signs_the_standards_header_with_all_of_them_too(self, acme: Merchant, first: str) -> None:
+        event = wait(acme)
+        second, third = (subscriptions.rotate(acme).signing_secret for _ in range(2))
+        claimed = claim_one()
+        sent = headers.signed(claimed, event.plain_body)
+        at = int(claimed.claimed_at.timestamp())
+        wanted = signing.standard_headers(
+            [third, second, first], event.plain_body, at, event_id=str(event.pk)
+        )
+        assert sent["webhook-signature"] == wanted["webhook-signature"]
+        assert sent["webhook-signature"].count("v1,") == 3
+
+    def test_waits_while_three_sign_and_says_for_how_long(self, api: Api, acme: Merchant, first: str) -> None:
+        wait(acme)
+        told = [api.post("webhooks/secret/rotate").json()["data"] for _ in range(2)]
+        before = signatures()
+        refused_ = refused(api.post("webhooks/secret/rotate"), 409, "rotation_in_progress")
+        until = [answer["previous_secret_expires_at"] for answer in reversed(told)]
+        assert refused_["details"] == [{"previous_secret_expires_at": at} for at in until]
+        assert len(before) == len(signatures()) == 3 and SigningSecret.objects.count() == 3
+        SigningSecret.objects.filter(expires_at=SigningSecret.objects.earliest("pk").expires_at).update(
+            expires_at=clock.now()
+        )
+        assert api.post("webhooks/secret/rotate").status_code == 200
+
+    def test_that_revokes_goes_through_while_three_sign(self, api: Api, acme: Merchant, first: str) -> None:
+        wait(acme)
+        for _ in range(2):
+            api.post("webhooks/secret/rotate")
+        fourth = api.post("webhooks/secret/rotate", {"revoke_previous": True}).json()["data"]
+        assert fourth["previous_secret_expires_at"] is None
+        assert signatures() == by(fourth["signing_secret"])
 
     def test_within_the_grace_gives_the_previous_one_two_hours_of_its_own(
         self, acme: Merchant, first: str

@@ -31,13 +31,14 @@ END = Endpoint(
 ROTATE = Endpoint(
     "rotate_signing_secret",
     "Rotate the signing secret",
-    "For the next two hours every delivery is signed with the new secret and the previous one. With "
-    "`revoke_previous` the previous one stops at once, and deliveries may fail until your server has the new "
-    "one. The flag goes in the body or in the query.",
+    "For the next two hours every delivery is signed with the new secret and the previous one. A rotation whose "
+    "answer was lost may be repeated: each previous secret signs until its own two hours are over, up to three at "
+    "once, newest first. With `revoke_previous` all previous ones stop at once, and deliveries may fail until your "
+    "server has the new one. The flag goes in the body or in the query.",
     {200: Answer("The new secret, shown this once.", answers.RotatedSecretOut)},
     takes=serializers.RotateIn,
     query=serializers.RotateQuery,
-    codes=("subscription_not_found",),
+    codes=("subscription_not_found", "rotation_in_progress"),
 )
 DELIVERIES = Endpoint(
     "list_delivery_attempts",

@@ -3,7 +3,10 @@
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.module_loading import import_string
 from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,7 +15,7 @@ from rest_framework.views import APIView
 from config.lib import clock, cursor
 from payments.cause import caller_of
 from payments.models import Merchant
-from webhooks import delivery, subscriptions
+from webhooks import checks, delivery, subscriptions
 from webhooks.api import serializers
 from webhooks.models import Attempt, Subscription
 from webhooks.targets import TargetRefused
@@ -47,9 +50,7 @@ class OneSubscription(APIView):
         fields.is_valid(raise_exception=True)
         asked = fields.validated_data
         try:
-            registered = subscriptions.register(
-                caller_of(request).merchant, url=asked["url"], event_types=asked["event_types"]
-            )
+            registered = _registered(request, asked["url"], asked["event_types"])
         except TargetRefused as refused:
             raise drf.ValidationError({"url": [str(refused)]}) from None
         shown = _shown(registered.subscription)
@@ -58,7 +59,9 @@ class OneSubscription(APIView):
         return Response({"data": shown | {"signing_secret": registered.signing_secret}}, status=201)
 
     def delete(self, request: Request) -> Response:
-        subscriptions.end(caller_of(request).merchant)
+        with transaction.atomic():
+            subscriptions.end(caller_of(request).merchant)
+            _record(request, "subscription_ended")
         return Response(status=204)
 
 
@@ -68,7 +71,10 @@ class RotateSecret(APIView):
     scopes = {"POST": "webhooks:write"}
 
     def post(self, request: Request) -> Response:
-        rotated = subscriptions.rotate(caller_of(request).merchant, revoke_previous=_revoke_previous(request))
+        revoke_previous = _revoke_previous(request)
+        with transaction.atomic():
+            rotated = subscriptions.rotate(caller_of(request).merchant, revoke_previous=revoke_previous)
+            _record(request, "secret_rotated", revoke_previous=revoke_previous)
         return Response(
             {
                 "data": {
@@ -77,6 +83,23 @@ class RotateSecret(APIView):
                 }
             }
         )
+
+
+def _registered(request: Request, url: str, event_types: list[str]) -> subscriptions.Registered:
+    merchant = caller_of(request).merchant
+    checked = checks.checked(merchant, url)
+    with transaction.atomic():
+        registered = subscriptions.keep(merchant, url=checked, event_types=event_types)
+        if registered.is_changed:
+            subscription = registered.subscription
+            _record(request, "subscription_saved", url=subscription.url, event_types=subscription.event_types)
+    return registered
+
+
+def _record(request: Request, action: str, **facts: Any) -> None:
+    """Let the floor that keeps the merchant's audit log write what a key did, in the transaction of what was done."""
+    record = import_string(settings.KEYS_RECORDED_BY)
+    record(request, caller_of(request), action, **facts)
 
 
 def _revoke_previous(request: Request) -> bool:
