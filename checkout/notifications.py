@@ -1,14 +1,15 @@
 """The provider's messages. None is believed: one that fits makes its operation due, and the pump asks."""
 
 import structlog
+from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from checkout.shares import FINISH_OPERATIONS
 from config.lib import wakeup
-from payments import discrepancies, due, provider
+from payments import answers, discrepancies, due, provider
 from payments.models import Operation
 from payments.provider import ForgedNotification, Record, Verdict
 
@@ -22,10 +23,16 @@ ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Ve
 def take(request: HttpRequest) -> HttpResponse:
     """Take a message: 204, also for one that is known already; 400 for one that the provider has not signed."""
     try:
-        told = provider.current().parse_notification(request)
+        told = answers.notification(provider.current().parse_notification(request))
     except ForgedNotification:
         discrepancies.report("forged_notification", None)
         return HttpResponse("The signature does not fit.", status=400, content_type="text/plain")
+    except (RequestDataTooBig, UnreadablePostError):
+        raise
+    except Exception as error:  # whatever came, no 500: the provider sends it again, and a person looks
+        log.warning("unreadable notification", error=type(error).__name__)
+        discrepancies.report("unreadable_notification", None)
+        return HttpResponse("This cannot be read.", status=400, content_type="text/plain")
     log.info("notification", id=told.id, operation=str(told.record.key), verdict=told.record.verdict)
     hear(told.record)
     return HttpResponse(status=204)

@@ -22,7 +22,7 @@ from config.lib import clock, idle, request_id
 from config.lib.bulkhead import Busy
 from hosted_page import language, pages, payer, summary
 from hosted_page.visit import Visit
-from payments import bulkheads, money, provider
+from payments import answers, bulkheads, money, provider
 from payments.cause import Cause
 from payments.models import Payment
 from payments.provider import CardUse, ProviderUnreachable, Verdict
@@ -72,7 +72,7 @@ def open_form(request: HttpRequest, visit: Visit) -> HttpResponse:
         with bulkheads.PAYERS.slot() as slot:
             slot.wait()
             idle.begin()
-            response = HttpResponseRedirect(provider.current().open_card_form(form))
+            response = HttpResponseRedirect(answers.card_page(form))
     except (Busy, ProviderUnreachable):
         return busy(request, visit)
     payer.remember(response, visit.subject, customer_uuid)

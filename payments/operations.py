@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from config.lib import failpoint, idle
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
-from payments import discrepancies, due, ledger, provider
+from payments import answers, discrepancies, due, ledger, provider
 from payments.cause import Cause
 from payments.models import Operation, Payment, Posting
 from payments.provider import CardUse, Outcome, Verdict
@@ -156,7 +156,7 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome]) -> Outc
     failpoint.reach("before_call", operation.kind, operation.payment.checkout_uuid)
     idle.begin()
     try:
-        outcome = ask()
+        outcome = answers.outcome(operation, ask())
     except Exception as error:
         log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
         outcome = Outcome(Verdict.UNKNOWN)

@@ -10,7 +10,7 @@ import structlog
 from django.db.models import Q, QuerySet
 
 from config.lib import clock
-from payments import discrepancies, due, operations, provider
+from payments import answers, discrepancies, due, operations, provider
 from payments.models import Merchant, Operation
 from payments.provider import Record
 
@@ -54,7 +54,7 @@ def compare(since: datetime) -> Comparison:
     ours = Operation.objects.filter(pk__gte=clock.first_id(since), created_at__gte=since).filter(KNOWN_THERE)
     told = set(ours.filter(ended_at=None).values_list("pk", flat=True))
     found: list[Difference] = []
-    for records in _chunks(provider.current().records(since - SKEW)):
+    for records in _chunks(answers.records(provider.current().records(since - SKEW))):
         seen.update(record.key for record in records)
         theirs += len(records)
         found += _differences(records, asked_at)

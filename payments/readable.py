@@ -1,0 +1,125 @@
+"""Each field of what a provider says, as it may be kept: the value itself where it is as expected."""
+
+import hashlib
+import re
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from payments.models import Operation
+from payments.provider import Card, Verdict
+
+OTHER = "other"  # a reason that we have no words for, a brand that is no name, a kind that we do not know
+NOBODY = UUID(int=0)
+MAX_AMOUNT = 2**63 - 1
+# With these we say ourselves how an operation ended, and act on it: no provider says them for us.
+OURS = frozenset(
+    (
+        *("another_card", "challenge_expired", "given_up", "held_for_less"),
+        *("never_arrived", "order_ended", "same_card", "withdrawn"),
+    )
+)
+_REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+_LAST4 = re.compile(r"[0-9]{4}")
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_ADDRESS = re.compile(r"[\x21-\x7e]{1,2048}")
+_CARD_NUMBER = re.compile(r"\d(?:[ -]?\d){11,18}")
+
+
+def without_card_numbers(text: str) -> str:
+    """Return the text without what may be the number of a card."""
+    return _CARD_NUMBER.sub("[digits]", text)
+
+
+def verdict(said: Any) -> Verdict | None:
+    try:
+        return Verdict(said) if isinstance(said, str) else None
+    except ValueError:
+        return None
+
+
+def verdict_of_record(said: Any) -> Verdict:
+    return verdict(said) or Verdict.UNKNOWN
+
+
+def reference(said: Any) -> str:
+    """Whole or not at all: a part of it would name something else."""
+    return str(said) if _is_text(said, 255) else ""
+
+
+def reason(said: Any) -> str:
+    if not isinstance(said, str) or (said and not _REASON.fullmatch(said)):
+        return OTHER if said else ""
+    return OTHER if said in OURS or _CARD_NUMBER.search(said) else said
+
+
+def address(said: Any) -> str:
+    """Return an absolute http(s) address, "" for anything else: nobody could follow it."""
+    if not isinstance(said, str) or not _ADDRESS.fullmatch(said):
+        return ""
+    try:
+        parts = urlsplit(said)
+        leads = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return ""
+    return said if leads else ""
+
+
+def card(said: Any) -> Card | None:
+    if not isinstance(said, Card):
+        return None
+    return Card(_brand(said.brand), _last4(said.last4), _fingerprint(said.fingerprint))
+
+
+def amount(said: Any) -> int | None:
+    return said if type(said) is int and abs(said) <= MAX_AMOUNT else None
+
+
+def amount_of_record(said: Any) -> int:
+    """No operation is of nothing, so that nought equals none."""
+    return amount(said) or 0
+
+
+def is_vouched(said: Any) -> bool:
+    return said is True
+
+
+def uuid(said: Any) -> UUID:
+    return said if isinstance(said, UUID) else NOBODY
+
+
+def kind(said: Any) -> str:
+    return said if isinstance(said, str) and said in Operation.Kind.values else OTHER
+
+
+def currency(said: Any) -> str:
+    return said if isinstance(said, str) and _CURRENCY.fullmatch(said) else ""
+
+
+def message_id(said: Any) -> str:
+    return without_card_numbers(said[:64]) if _is_text(said, 5000) else ""
+
+
+def _brand(said: Any) -> str:
+    """A name has no digits: what has them may be the number of the card."""
+    if not isinstance(said, str) or not (said.isprintable() or not said) or any(map(str.isdigit, said)):
+        return OTHER if said else ""
+    return said[:20]
+
+
+def _last4(said: Any) -> str:
+    return said if isinstance(said, str) and _LAST4.fullmatch(said) else ""
+
+
+def _fingerprint(said: Any) -> str:
+    """Equal cards stay equal, and others others, also where it can't be kept as it is."""
+    if not isinstance(said, str):
+        return ""
+    if _is_text(said, 64) and not _CARD_NUMBER.fullmatch(said):
+        return said
+    return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
+
+
+def _is_text(said: Any, length: int) -> bool:
+    """Whether it is a text of at most that length, without control characters and halves of surrogate pairs."""
+    return isinstance(said, str) and len(said) <= length and (said.isprintable() or not said)

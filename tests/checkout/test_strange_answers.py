@@ -1,0 +1,235 @@
+"""Whatever the provider says beside what matters, the money is recorded; nonsense is doubt, and ends in the truth."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from checkout import proof, refunds, transitions
+from checkout.models import Checkout
+from config.lib import clock
+from hosted_page import card as card_page
+from payments import provider, reconciliation
+from payments.models import Discrepancy, Operation
+from payments.provider import Card, Notification, Outcome, Record, Verdict
+from payments.providers.sandbox import misbehaving
+from tests.checkout.test_doubtful_payments import pump
+from tests.factories import CAUSE
+
+pytestmark = pytest.mark.django_db
+LONG, ODD, WRONG = "x" * 5000, "a\x00b\ud800\x1b", {"a": [1]}
+STRANGE: list[Any] = [LONG, ODD, WRONG, None, 7, True, b"\xff"]
+
+
+def named(value: Any) -> str:
+    """Return what a test's name says of the value."""
+    return ascii(value)[:20]
+
+
+State = Operation.State
+KINDS = ["authorize", "capture", "void", "refund", "look_up"]
+Change = Callable[[Outcome], Any]
+SaidOf = Callable[..., None]
+
+
+class Mouth:
+    """The provider as it is, but for the words of its next answers to one kind of call."""
+
+    def __init__(self, kind: str, change: Change, times: int) -> None:
+        self._peer, self._kind, self._change, self._left = provider.current(), kind, change, times
+
+    def __getattr__(self, name: str) -> Any:
+        act = getattr(self._peer, name)
+        if name != self._kind or self._left == 0:
+            return act
+        self._left -= 1
+        return lambda *arguments: self._change(act(*arguments))
+
+
+@pytest.fixture
+def says(monkeypatch: pytest.MonkeyPatch) -> SaidOf:
+    """Let the provider's next answers to a kind of call be changed before we hear them."""
+
+    def changed(kind: str, change: Change, times: int = 1) -> None:
+        mouth = Mouth(kind, change, times)
+        monkeypatch.setattr(provider, "current", lambda: mouth)
+
+    return changed
+
+
+def decorated(value: Any) -> Change:
+    """Say the value wherever it does not matter to the money."""
+
+    def change(outcome: Outcome) -> Outcome:
+        words = replace(
+            outcome, reference=value, reason=value, is_vouched=value, card=Card(value, value, value)
+        )
+        return words if outcome.verdict == Verdict.NEEDS_ACTION else replace(words, action_url=value)
+
+    return change
+
+
+@pytest.fixture
+def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Operation]:
+    """Let Acme's checkout come through an operation of the kind; `look_up` is a capture whose answer is lost."""
+
+    def done(kind: str) -> Operation:
+        checkout = pay(unpaid)
+        if kind == "look_up":
+            misbehaving.set_fault(verb="capture", mode="done_then_reset", times=1)
+        if kind in ("capture", "refund", "look_up"):
+            with suppress(transitions.OutcomeUnknown):
+                transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+        if kind == "refund":
+            refunds.accept(checkout.merchant, checkout.pk, ref="r-1", cause=CAUSE)
+        if kind == "void":
+            transitions.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
+        for _ in range(3):
+            pump()
+        return Operation.objects.select_related("payment").get(kind="capture" if kind == "look_up" else kind)
+
+    return done
+
+
+@pytest.fixture
+def _proven() -> Iterator[None]:
+    """In the end, money and states agree."""
+    yield
+    assert proof.breaches() == []
+
+
+@pytest.mark.usefixtures("_proven")
+@pytest.mark.parametrize("kind", KINDS)
+class TestSuccess:
+    @pytest.mark.parametrize("value", STRANGE, ids=named)
+    def test_is_recorded_whatever_is_said_beside_it(
+        self, says: SaidOf, ended: Callable[[str], Operation], kind: str, value: Any
+    ) -> None:
+        says(kind, decorated(value), times=9)
+        operation = ended(kind)
+        assert (operation.state, operation.payment.amount) == ("succeeded", 9000)
+        assert not Discrepancy.objects.exists()
+
+    @pytest.mark.parametrize("field", ["verdict", "amount"])
+    @pytest.mark.parametrize("value", [LONG, ODD, WRONG, "9000", True], ids=named)
+    def test_that_cannot_be_read_is_doubt_and_ends_in_the_truth(
+        self, says: SaidOf, ended: Callable[[str], Operation], kind: str, field: str, value: Any
+    ) -> None:
+        says(kind, lambda outcome: replace(outcome, **{field: value}))
+        assert ended(kind).state == "succeeded"
+        assert Discrepancy.objects.get().kind == "unreadable_answer"
+
+    @pytest.mark.parametrize("value", STRANGE, ids=named)
+    def test_that_is_no_answer_is_doubt_and_ends_in_the_truth(
+        self, says: SaidOf, ended: Callable[[str], Operation], kind: str, value: Any
+    ) -> None:
+        says(kind, lambda _: value)
+        assert ended(kind).state == "succeeded"
+        assert Discrepancy.objects.get().kind == "unreadable_answer"
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("kind", KINDS)
+class TestEveryVerdict:
+    @pytest.mark.parametrize("value", [LONG, ODD, WRONG], ids=named)
+    def test_is_recorded_whatever_is_said_beside_it(
+        self, says: SaidOf, ended: Callable[[str], Operation], kind: str, verdict: Verdict, value: Any
+    ) -> None:
+        says(kind, lambda outcome: decorated(value)(replace(outcome, verdict=verdict)))
+        with suppress(transitions.OutcomeUnknown, transitions.ProviderRefused, transitions.StateConflict):
+            ended(kind)
+        states = set(Operation.objects.values_list("state", flat=True))
+        assert states <= {*Operation.ENDED, State.NEEDS_ACTION, State.PENDING, State.UNKNOWN}
+
+
+class TestADecline:
+    @pytest.mark.parametrize("reason", [LONG, ODD, WRONG, 7, "4242424242424242"], ids=named)
+    def test_for_reasons_that_we_do_not_know_is_told_in_our_words(
+        self, says: SaidOf, unpaid: Checkout, pay: Callable[..., Checkout], reason: Any
+    ) -> None:
+        says("authorize", lambda outcome: replace(outcome, reason=reason))
+        pay(unpaid, "4000000000000002")
+        declined = Operation.objects.select_related("payment").get()
+        assert (declined.state, declined.reason, declined.payment.decline_reason) == (
+            "declined",
+            "other",
+            "other",
+        )
+        notice = card_page._decline_notice(unpaid.pk)
+        assert notice is not None and notice["title"] == "Your bank declined this card."
+
+    def test_in_the_words_that_we_keep_for_ourselves_ends_nothing_as_ours(
+        self, says: SaidOf, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        says("authorize", lambda outcome: replace(outcome, reason="another_card"))
+        pay(unpaid, "4000000000000002")
+        assert not Operation.objects.get().was_given_up
+
+
+class TestAQuestionToThePayer:
+    @pytest.mark.parametrize(
+        "address", ["", "javascript:alert(1)", "https://bank.example/" + "a" * 2048, None, 7]
+    )
+    def test_that_nobody_can_follow_is_doubt_and_asked_about_again(
+        self, says: SaidOf, unpaid: Checkout, pay: Callable[..., Checkout], address: Any
+    ) -> None:
+        says("authorize", lambda outcome: replace(outcome, action_url=address))
+        pay(unpaid, "4000002500003155")
+        operation = Operation.objects.get()
+        assert (operation.state, operation.action_url) == ("unknown", "")
+        assert Discrepancy.objects.get().kind == "unreadable_answer"
+        pump()
+        operation.refresh_from_db()
+        assert operation.state == "needs_action" and "/bank/challenge/" in operation.action_url
+
+
+class TestANotification:
+    PATH = "/provider/notifications"
+
+    def told(self, monkeypatch: pytest.MonkeyPatch, said: Any) -> int:
+        monkeypatch.setattr(type(provider.current()), "parse_notification", lambda *_: said)
+        status: int = Client().post(self.PATH, b"{}", content_type="application/json").status_code
+        return status
+
+    @pytest.mark.parametrize("field", ["key", "kind", "verdict", "payment", "account", "amount", "currency"])
+    @pytest.mark.parametrize("value", STRANGE, ids=named)
+    def test_with_anything_in_a_field_is_taken_and_changes_nothing(
+        self, monkeypatch: pytest.MonkeyPatch, held: Checkout, field: str, value: Any
+    ) -> None:
+        operation = Operation.objects.select_related("payment").get()
+        payment = operation.payment
+        facts = (operation.amount, payment.currency)
+        record = Record(operation.pk, "authorize", Verdict.SUCCEEDED, payment.pk, payment.merchant_id, *facts)
+        assert self.told(monkeypatch, Notification("n-1", replace(record, **{field: value}))) == 204
+        assert Operation.objects.get().state == "succeeded"
+        is_found = field in ("kind", "verdict")
+        assert Discrepancy.objects.exists() != is_found
+
+    @pytest.mark.parametrize("value", STRANGE, ids=named)
+    def test_that_is_none_is_taken(self, monkeypatch: pytest.MonkeyPatch, value: Any) -> None:
+        assert self.told(monkeypatch, value) == 204
+        assert self.told(monkeypatch, Notification(value, value)) == 204
+        assert Discrepancy.objects.get().kind == "notification_of_nothing"
+
+    def test_that_breaks_the_adapter_is_sent_again_and_seen_by_a_person(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(type(provider.current()), "parse_notification", lambda *_: [].pop())
+        assert Client().post(self.PATH, b"{}", content_type="application/json").status_code == 400
+        assert Discrepancy.objects.get().kind == "unreadable_notification"
+
+
+@pytest.mark.parametrize("value", STRANGE, ids=named)
+def test_books_with_anything_in_them_are_compared(
+    monkeypatch: pytest.MonkeyPatch, held: Checkout, value: Any
+) -> None:
+    strange = Record(uuid4(), value, value, value, value, value, value)
+    books = list(provider.current().records(clock.now() - timedelta(hours=1)))
+    monkeypatch.setattr(type(provider.current()), "records", lambda *_: iter([value, strange, *books]))
+    found = reconciliation.compare(clock.now() - timedelta(hours=1))
+    assert {difference.kind for difference in found.differences} == {"missing_here"}
