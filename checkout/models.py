@@ -413,7 +413,7 @@ class ApiCall(models.Model):
             )
         ]
         indexes: ClassVar = [
-            models.Index(fields=["merchant", "checkout_uuid"]),
+            models.Index(fields=["merchant", "checkout_uuid", "created_at"], name="apicall_of_checkout"),
             models.Index(fields=["merchant", "request_id"]),
             models.Index("created_at", name="apicall_keys", condition=Q(idempotency_key__isnull=False)),
         ]

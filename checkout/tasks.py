@@ -9,6 +9,7 @@ from uuid import UUID
 
 import structlog
 from celery import shared_task
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
@@ -93,6 +94,13 @@ def forget_idempotency_keys() -> None:
     """Free the keys that have been kept for their 24 hours, and the answers stored under them."""
     old = ApiCall.objects.filter(idempotency_key__isnull=False, created_at__lt=clock.now() - KEPT)
     batches.update(old, idempotency_key=None, body=None)
+
+
+@shared_task
+def remove_old_calls() -> None:
+    """Remove what was called so long ago that nobody asks about it any more."""
+    before = clock.first_id(clock.now() - settings.API_CALL_RETENTION)
+    batches.delete(ApiCall.objects.filter(pk__lt=before))
 
 
 @shared_task

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -16,6 +17,7 @@ from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Operation, Posting
 from portal.actors import Names
+from portal.window import Window
 from webhooks.delivery import in_words
 from webhooks.models import Attempt
 
@@ -167,15 +169,16 @@ def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
         )
 
 
-def of_bank(checkout: Checkout) -> Iterator[Entry]:
+def of_bank(checkout: Checkout, window: Window) -> Iterator[Entry]:
     """Yield what the bank was asked, with what was posted of it."""
-    operations = list(
-        Operation.objects.filter(payment__merchant=checkout.merchant_id, payment__checkout_uuid=checkout.pk)
-        .select_related("payment")
-        .order_by("pk")
+    rows = Operation.objects.filter(
+        payment__merchant=checkout.merchant_id, payment__checkout_uuid=checkout.pk
     )
+    timed = rows.select_related("payment").annotate(at=Coalesce("ended_at", "created_at"))
+    operations = window.of(timed, "at")
     posted: dict[UUID, list[Posting]] = defaultdict(list)
-    for posting in Posting.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk):
+    of_checkout = Posting.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
+    for posting in of_checkout.filter(transaction__in=[operation.pk for operation in operations]):
         posted[posting.transaction].append(posting)
     for operation in operations:
         yield _of_operation(checkout, operation, posted[operation.pk])

@@ -1,35 +1,44 @@
 """Why a hold was lost, in words: what was sent when, what came back, and whether a capture was tried."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from django.conf import settings
+from django.db.models import Count, Min
 
 from checkout.models import ApiCall, Checkout
 from checkout.states import VoidReason
 from config.lib import clock
-from portal.happenings import time_of, verb_of
+from portal.happenings import time_of
 from webhooks.models import Attempt, Delivery, EventType
 
+MAX_ATTEMPTS = 20  # of one event by itself: more than its schedule has
 
-def why(checkout: Checkout, attempts: Sequence[Attempt], calls: Sequence[ApiCall]) -> str:
-    """Return why nobody captured in time, "" where the hold did not lapse.
 
-    `attempts` and `calls` are the checkout's, oldest first.
-    """
+class Refused(NamedTuple):
+    """Captures that were answered alike before the hold ended, and how many there were."""
+
+    status: int | None
+    error_code: str
+    times: int
+
+
+def why(checkout: Checkout) -> str:
+    """Return why nobody captured in time, "" where the hold did not lapse."""
     if checkout.void_reason != VoidReason.AUTH_EXPIRED or checkout.voided_at is None:
         return ""
     ended = f"the hold ended at {time_of(checkout.voided_at)}"
-    told = [
-        attempt for attempt in attempts if attempt.event_type == EventType.AUTHORIZED and not attempt.actor
-    ]
-    captures = [call for call in calls if verb_of(call) == "capture"]
-    refused = [call for call in captures if call.created_at < checkout.voided_at]
-    late = next((call for call in captures if call.created_at >= checkout.voided_at), None)
+    told = _told(checkout)
+    captures = ApiCall.objects.filter(
+        merchant=checkout.merchant_id, checkout_uuid=checkout.pk, path__endswith="/capture"
+    )
+    alike = captures.filter(created_at__lt=checkout.voided_at).values("status", "error_code")
+    counted = alike.annotate(times=Count("pk"), first=Min("created_at")).order_by("first")
+    refused = [Refused(row["status"], row["error_code"], row["times"]) for row in counted]
+    late = captures.filter(created_at__gte=checkout.voided_at).order_by("created_at").first()
     if refused:
-        codes = ", ".join(
-            dict.fromkeys(f"{call.status or 'no answer'} {call.error_code}".strip() for call in refused)
-        )
-        tries = f"{_times(len(refused))} with {codes}"
+        codes = ", ".join(f"{one.status or 'no answer'} {one.error_code}".strip() for one in refused)
+        tries = f"{_times(sum(one.times for one in refused))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted, so {ended}."
     if not told and clock.now() - checkout.voided_at > settings.WEBHOOK_RETENTION:
         return f"No capture came, so {ended}. What was sent then is no longer kept."
@@ -49,6 +58,13 @@ def why(checkout: Checkout, attempts: Sequence[Attempt], calls: Sequence[ApiCall
         else "and no capture came, so"
     )
     return f"{sent} Your endpoint answered {_answers(told)} {came} {ended}."
+
+
+def _told(checkout: Checkout) -> Sequence[Attempt]:
+    """The attempts of the event by its schedule, oldest first."""
+    rows = Attempt.objects.filter(merchant=checkout.merchant_id, delivery__event__checkout_uuid=checkout.pk)
+    own = rows.filter(event_type=EventType.AUTHORIZED, actor="").order_by("started_at", "number")
+    return list(own[:MAX_ATTEMPTS])
 
 
 def _answers(told: Sequence[Attempt]) -> str:

@@ -13,6 +13,7 @@ from payments import money
 from payments.models import Merchant
 from portal import pills
 
+MAX_REFUNDS = 50  # the newest; the timeline has all of them
 _ONE = Prepared(
     lambda pk, merchant: reading.at_once(
         Checkout.objects.filter(pk=pk, merchant=merchant).select_related("merchant", "payment")
@@ -32,7 +33,7 @@ def read(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
 
 def shown(checkout: Checkout) -> dict[str, Any]:
     """Return what the page shows beside the timeline."""
-    refunds = list(Refund.objects.filter(checkout=checkout).order_by("-created_at"))
+    refunds = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),

@@ -5,52 +5,94 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.core import signing
+
 from checkout.models import ApiCall, Change, Checkout
 from config.lib import clock
 from portal import happenings, lost
 from portal.actors import Names
 from portal.happenings import Entry
+from portal.window import Window
 from webhooks.models import Attempt
+
+PER_PAGE = 500
 
 
 @dataclass(frozen=True)
 class Story:
-    """What happened, newest first, and why a hold was lost where one was."""
+    """A page of what happened, newest first, and why a hold was lost where one was.
+
+    `older` is the cursor of the next page, "" on the last one.
+    """
 
     entries: Sequence[Entry]
     why_voided: str
+    older: str
+    is_newest: bool
 
 
-def of(checkout: Checkout) -> Story:
-    """Return the story of a checkout read with its payment and merchant."""
+def of(checkout: Checkout, cursor: str = "") -> Story:
+    """Return the story of a checkout read with its payment and merchant, or an older page of it."""
     names = Names(checkout.merchant)
-    attempts = list(
-        Attempt.objects.filter(merchant=checkout.merchant_id, delivery__event__checkout_uuid=checkout.pk)
-        .select_related("delivery__event")
-        .order_by("started_at", "number")
+    before = _before(checkout, cursor)
+    found = sorted(
+        _found(checkout, names, before), key=lambda one: (one.at, one.kind != "state"), reverse=True
     )
-    of_checkout = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
-    calls = list(of_checkout.order_by("created_at", "pk"))
-    changes = list(Change.objects.filter(checkout=checkout))
+    shown = _cut(found)
+    names.fill()
+    return Story(
+        entries=[_placed(entry, checkout.authorized_at, names) for entry in shown],
+        why_voided=lost.why(checkout),
+        older=signing.dumps(shown[-1].at.isoformat(), salt=_salt(checkout))
+        if len(found) > len(shown)
+        else "",
+        is_newest=before is None,
+    )
+
+
+def _found(checkout: Checkout, names: Names, before: datetime | None) -> list[Entry]:
+    """Everything of a page, and of what follows it what shows that it goes on."""
+    window = Window(before, PER_PAGE + 1)
+    attempts = Attempt.objects.filter(
+        merchant=checkout.merchant_id, delivery__event__checkout_uuid=checkout.pk
+    )
+    calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
+    oldest = calls.order_by("created_at").first()
+    has_create = oldest is not None and happenings.verb_of(oldest) == "create"
+    changes = window.of(Change.objects.filter(checkout=checkout))
     entries = [
-        *happenings.of_states(
-            checkout, changes, names, has_create=any(happenings.verb_of(call) == "create" for call in calls)
-        ),
-        *happenings.of_calls(calls, names),
-        *happenings.of_attempts(attempts),
-        *happenings.of_bank(checkout),
+        *happenings.of_states(checkout, changes, names, has_create=has_create),
+        *happenings.of_calls(window.of(calls), names),
+        *happenings.of_attempts(window.of(attempts.select_related("delivery__event"), "started_at")),
+        *happenings.of_bank(checkout, window),
         *happenings.of_split(checkout),
     ]
-    names.fill()
-    held_at = checkout.authorized_at
-    placed = [_placed(entry, held_at, names) for entry in entries]
-    newest_first = sorted(placed, key=lambda entry: (entry.at, entry.kind != "state"), reverse=True)
-    return Story(newest_first, lost.why(checkout, attempts, calls))
+    return [entry for entry in entries if before is None or entry.at < before]
 
 
-def as_json(checkout: Checkout) -> dict[str, Any]:
-    """Return the story for programs and for support."""
-    story = of(checkout)
+def _cut(found: Sequence[Entry]) -> Sequence[Entry]:
+    """A page ends between two moments, so that the next one begins with what came before it."""
+    if len(found) <= PER_PAGE:
+        return found
+    next_at = found[PER_PAGE].at
+    return [entry for entry in found[:PER_PAGE] if entry.at != next_at] or found[:PER_PAGE]
+
+
+def _before(checkout: Checkout, cursor: str) -> datetime | None:
+    """Return where an older page begins; what is no cursor of this checkout begins with the newest."""
+    try:
+        return datetime.fromisoformat(signing.loads(cursor, salt=_salt(checkout)))
+    except (signing.BadSignature, ValueError, TypeError, UnicodeError):
+        return None
+
+
+def _salt(checkout: Checkout) -> str:
+    return f"timeline:{checkout.pk}"
+
+
+def as_json(checkout: Checkout, cursor: str = "") -> dict[str, Any]:
+    """Return a page of the story for programs and for support."""
+    story = of(checkout, cursor)
     return {
         "checkout_uuid": str(checkout.pk),
         "merchant_order_id": checkout.merchant_order_id,
@@ -69,6 +111,7 @@ def as_json(checkout: Checkout) -> dict[str, Any]:
             }
             for entry in story.entries
         ],
+        "older": story.older or None,
     }
 
 

@@ -77,7 +77,7 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
 def detail(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """One checkout: what it is, where the money is, and all that happened on one timeline."""
     checkout = order.read(membership.merchant, checkout_uuid)
-    context = order.shown(checkout) | {"story": timeline.of(checkout)}
+    context = order.shown(checkout) | {"story": timeline.of(checkout, request.GET.get("before", ""))}
     if pages.is_asked_for(request, "truth"):
         return pages.show(request, membership, "portal/_checkout.html", context, here="portal_checkouts")
     return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
@@ -87,7 +87,9 @@ def detail(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
 def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """The timeline as JSON, to be sent to a colleague or to support."""
     checkout = order.read(membership.merchant, checkout_uuid)
-    answer = JsonResponse(timeline.as_json(checkout), json_dumps_params={"indent": 2})
+    answer = JsonResponse(
+        timeline.as_json(checkout, request.GET.get("before", "")), json_dumps_params={"indent": 2}
+    )
     answer["Cache-Control"] = "no-store"
     return answer
 

@@ -523,3 +523,24 @@ def test_bodies_are_compact_utf_8_json(api: Api) -> None:
     answer = api.get(f"checkouts/{made['checkout_uuid']}")
     assert answer["Content-Type"] == "application/json" and "Größe 👟" in answer.content.decode()
     assert answer.content == json.dumps(answer.json(), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+class TestRefundsThatFailAgainAndAgain:
+    def test_are_read_as_the_newest_hundred(self, api: Api, captured: Checkout) -> None:
+        now = timezone.now()
+        Refund.objects.bulk_create(
+            Refund(
+                merchant=captured.merchant,
+                checkout=captured,
+                merchant_refund_ref=f"r-{number}",
+                amount=captured.amount,
+                status="failed",
+                failure_reason="card_account_closed",
+                created_at=now + timedelta(seconds=number),
+            )
+            for number in range(150)
+        )
+        told = api.get(f"checkouts/{captured.pk}").json()["data"]["refunds"]
+        assert [one["merchant_refund_ref"] for one in told] == [
+            f"r-{number}" for number in range(149, 49, -1)
+        ]
