@@ -80,6 +80,8 @@ if LOCAL:
 HOLD = timedelta(minutes=2)  # SPEC.md 8
 UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTES", 60))
 PAY_LINK_LIFETIME = timedelta(days=14)
+SMS_COUNTRIES = [country.upper() for country in env.words("SMS_COUNTRIES")]  # none: all
+SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # texts that a worker gives to the carrier at a time
 SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # texts a day to 10,000 neighbouring numbers
 # A mate's share goes back to the lead's card that much later: a mate's card may yet be disputed.
 REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))

@@ -13,7 +13,7 @@ class PhoneAdmin(ReadOnlyAdmin):
 
     @admin.display(description="phone")
     def number(self, row: Any) -> str:
-        return f"•••• {row.phone[-4:]}"
+        return f"•••• {row.phone[-4:]}" if row.phone else "removed"
 
 
 @admin.register(SignInCode)
@@ -25,11 +25,11 @@ class SignInCodeAdmin(PhoneAdmin):
 
 @admin.register(Text)
 class TextAdmin(PhoneAdmin):
-    list_display = ("id", "kind", "number", "checkout_uuid", "tries", "created_at", "next_try_at", "sent_at")
+    list_display = ("id", "kind", "merchant", "number", "checkout_uuid", "created_at", "sent_at", "ended_at")
     list_filter = ("kind",)
     search_fields = ("id", "checkout_uuid")
     references = {"checkout_uuid": "checkout.checkout"}
-    secret = ("phone", "number_range", "address_digest")
+    secret = ("phone", "body", "phone_digest", "range_digest", "address_digest")
 
 
 @admin.register(OptIn)

@@ -3,26 +3,20 @@
 from datetime import timedelta
 from uuid import UUID
 
-import structlog
 from django.db import transaction
-from django.utils import translation
 from django.utils.translation import gettext as _
 
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus, Status
-from config.lib import clock, wakeup
-from hosted_page import naming, sms, texts
+from config.lib import clock
+from hosted_page import naming, texts
 from hosted_page.models import Text
-from hosted_page.texts import TooManyTexts
+from hosted_page.texts import Asked, TooManyTexts
 from hosted_page.visit import Visit
-from payments import money
+from payments import money, switches
 
-log = structlog.get_logger("hosted_page.invitations")
-
-SEND_TEXTS = "hosted_page.tasks.send_texts"
 BETWEEN = timedelta(days=1)
-LEASE = timedelta(seconds=30)
-PAUSES = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=10))  # then it is given up
+LIFE = timedelta(hours=1)  # after which an invitation that was not sent is not sent any more
 
 
 class NotNow(Exception):
@@ -32,10 +26,12 @@ class NotNow(Exception):
 def text(share_uuid: UUID, *, phone: str, address: str) -> None:
     """Text a share's link to its mate; `phone` is E.164, "" for the number that the link went to before.
 
-    Raises NotNow, TooManyTexts.
+    Raises NotNow, TooManyTexts, switches.MerchantSuspended, switches.AllStopped.
     """
     with transaction.atomic(durable=True):
-        rows = PaymentRequest.objects.select_for_update(of=("self",)).select_related("checkout")
+        rows = PaymentRequest.objects.select_for_update(of=("self",)).select_related(
+            "checkout__merchant", "checkout__lead"
+        )
         share = rows.get(pk=share_uuid)
         now = clock.now()
         to = phone or share.phone
@@ -45,56 +41,30 @@ def text(share_uuid: UUID, *, phone: str, address: str) -> None:
         kind = Text.Kind.REMINDER if to == share.phone else Text.Kind.INVITATION
         if kind == Text.Kind.INVITATION and of_checkout.count() >= texts.INVITATIONS:
             raise TooManyTexts(_("We have texted all we can for this order. Send the link yourself."))
-        texts.count(kind, to, subject=share.pk, checkout_uuid=share.checkout_id, address=address)
+        switches.check(share.checkout.merchant)
+        visit, ends_at = Visit(share.checkout, share), min(now + LIFE, share.expires_at or now)
+        texts.put(Asked(kind, to, visit, words(share), ends_at, address))
         share.phone, share.next_reminder_at = to, now + BETWEEN
         share.save(update_fields=["phone", "next_reminder_at"])
-        wakeup.after_commit(SEND_TEXTS)
 
 
 def _is_open(share: PaymentRequest) -> bool:
     return share.status == ShareStatus.OPEN and share.checkout.status == Status.CAPTURED
 
 
-def send_due() -> None:
-    """Send what waits, one after the other, each at least once and under the same key when it is tried again."""
-    while (waiting := _claim()) is not None:
-        try:
-            is_sent = _send(waiting)
-        except Exception as error:  # whatever the network does: it is tried again
-            _try_later(waiting, error)
-        else:
-            Text.objects.filter(pk=waiting.pk).update(
-                sent_at=clock.now() if is_sent else None, next_try_at=None
-            )
+def is_wanted(asked: Text) -> bool:
+    """Whether the share of an invitation can still be paid."""
+    share = PaymentRequest.objects.select_related("checkout").filter(pk=asked.subject).first()
+    return share is not None and _is_open(share)
 
 
-def _claim() -> Text | None:
-    with transaction.atomic(durable=True):
-        now = clock.now()
-        due = Text.objects.select_for_update(skip_locked=True).filter(next_try_at__lte=now)
-        found = due.order_by("next_try_at").first()
-        if found is not None:
-            found.next_try_at, found.tries = now + LEASE, found.tries + 1
-            found.save(update_fields=["next_try_at", "tries"])
-    return found
-
-
-def _send(waiting: Text) -> bool:
-    """Return whether it was sent: nothing is, for a share that nobody can pay now."""
-    rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead")
-    share = rows.get(pk=waiting.subject)
-    if not _is_open(share):
-        return False
-    with translation.override(waiting.language):
-        sms.current().send(waiting.phone, words(share), key=str(waiting.pk))
-    return True
-
-
-def _try_later(waiting: Text, error: Exception) -> None:
-    is_last = waiting.tries > len(PAUSES)
-    log.warning("text not sent", text=str(waiting.pk), error=type(error).__name__, is_given_up=is_last)
-    later = None if is_last else clock.now() + PAUSES[waiting.tries - 1]
-    Text.objects.filter(pk=waiting.pk).update(next_try_at=later)
+def take_back(asked: Text) -> None:
+    """The text was not sent, as far as anybody knows: the lead's page does not say so, and lets them ask again."""
+    share = PaymentRequest.objects.filter(pk=asked.subject)
+    if asked.kind == Text.Kind.INVITATION:
+        share.update(phone="", next_reminder_at=None)
+    elif asked.kind == Text.Kind.REMINDER:
+        share.update(next_reminder_at=None)
 
 
 def words(share: PaymentRequest) -> str:

@@ -31,34 +31,45 @@ class SignInCode(models.Model):
 
 
 class Text(models.Model):
-    """A text message: counted for the limits, and, unless it is a code, sent by the pump. Its words are not kept."""
+    """A text message that waits, or was asked for: number and words are there until it has ended, then no more.
+
+    What stays is what the limits count. A code's text has the code's id.
+    """
 
     class Kind(models.TextChoices):
         CODE = "code"
+        RETURN = "return", "return: a code for a lead who comes back"
         INVITATION = "invitation"
         REMINDER = "reminder"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=10, choices=Kind)
-    phone = models.CharField(max_length=16)
-    language = models.CharField(max_length=8, help_text="Of whoever asked for it.")
-    number_range = models.CharField(max_length=16)
-    subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
     checkout_uuid = models.UUIDField()
+    subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
+    phone = EncryptedTextField(null=True, blank=True, editable=False)
+    body = EncryptedTextField(null=True, blank=True, editable=False)
+    phone_digest = models.CharField(max_length=64, blank=True, help_text="Empty: it goes to nobody.")
+    range_digest = models.CharField(max_length=64, blank=True)
     address_digest = models.CharField(max_length=64)
     created_at = models.DateTimeField()
-    next_try_at = models.DateTimeField(null=True, blank=True)
-    tries = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField(null=True, blank=True, help_text="Empty: nobody takes it any more.")
+    ends_at = models.DateTimeField(help_text="After which it is not sent.")
+    claimed_at = models.DateTimeField(
+        null=True, blank=True, help_text="From when on it may have been sent; nobody sends it again."
+    )
     sent_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         indexes: ClassVar = [
-            models.Index(fields=["phone", "created_at"]),
+            models.Index(fields=["phone_digest", "created_at"]),
             models.Index(fields=["address_digest", "created_at"]),
-            models.Index(fields=["number_range", "created_at"]),
+            models.Index(fields=["range_digest", "created_at"]),
             models.Index(fields=["checkout_uuid"]),
             models.Index(fields=["created_at"]),
-            models.Index("next_try_at", name="text_due", condition=models.Q(next_try_at__isnull=False)),
+            models.Index("due_at", name="text_due", condition=models.Q(due_at__isnull=False)),
+            models.Index("ends_at", name="text_open", condition=models.Q(ended_at=None)),
         ]
 
     def __str__(self) -> str:

@@ -6,26 +6,29 @@ from typing import NamedTuple
 from uuid import UUID
 
 import phonenumbers
-import structlog
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from checkout.models import Checkout, Customer
+from checkout import deadlines, sharing
+from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import clock, crypto
 from config.lib.prepared import Prepared
 from hosted_page import naming, sms, texts
 from hosted_page.models import SignInCode, Text
-from hosted_page.texts import NotSent, TooManyTexts
+from hosted_page.texts import Asked, TooManyTexts
 from hosted_page.visit import Visit
+from payments import switches
 from payments.models import Merchant
-
-log = structlog.get_logger("hosted_page.sign_in")
 
 CODE_LIFE = timedelta(minutes=10)
 MOST_TRIES = 5
 CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
+
+
+class NothingToSignInFor(Exception):
+    """Nobody can pay here any more, or come back to what they share: no code is sent."""
 
 
 class InvalidPhone(Exception):
@@ -85,24 +88,17 @@ def _can_get_texts(number: phonenumbers.PhoneNumber) -> bool:
 
 
 def send_code(visit: Visit, phone: str, browser: str, address: str) -> Sent:
-    """Text a new code; an older one for this browser ends. Raises NotSent.
+    """Have a new code texted; an older one for this browser ends. The request itself sends nothing.
 
-    Where only the lead has anything to do, no other number gets a text, and nobody is told so.
+    Where only the lead has anything to do, no other number gets a text, and nobody is told so. Raises
+    TooManyTexts, NothingToSignInFor, switches.MerchantSuspended, switches.AllStopped.
     """
     plain = f"{secrets.randbelow(10**6):06d}"
     with transaction.atomic():
-        Checkout.objects.select_for_update(of=("self",)).get(pk=visit.checkout.pk)
-        now = clock.now()
+        visit, now = _locked(visit)
+        switches.check(visit.checkout.merchant)
         _check_subject(visit, phone, now)
-        counted = texts.count(
-            Text.Kind.CODE,
-            phone,
-            subject=visit.subject,
-            checkout_uuid=visit.checkout.pk,
-            address=address,
-        )
-        mine = SignInCode.objects.filter(subject=visit.subject, browser_digest=crypto.digest(browser))
-        mine.filter(expires_at__gt=now).update(expires_at=now)
+        _end_earlier(visit, browser, now)
         code = SignInCode.objects.create(
             subject=visit.subject,
             phone=phone,
@@ -111,25 +107,55 @@ def send_code(visit: Visit, phone: str, browser: str, address: str) -> Sent:
             created_at=now,
             expires_at=now + CODE_LIFE,
         )
-    lead = visit.checkout.lead
-    if visit.is_of_lead_alone and (lead is None or lead.phone != phone):
-        return Sent(code, "")
-    sender = sms.current()
+        is_texted = _put(visit, code, plain, address)
+    return Sent(code, plain if is_texted and sms.current().shows_codes else "")
+
+
+def _locked(visit: Visit) -> tuple[Visit, datetime]:
+    """Return what is true under the lock, and the time. Raises NothingToSignInFor."""
+    checkout = Checkout.objects.locked(visit.checkout.pk)
+    share = PaymentRequest.objects.get(pk=visit.share.pk) if visit.share else None
+    now = clock.now()
+    deadlines.keep(checkout, now)
+    if share is not None:
+        share.checkout = checkout
+        sharing.end_late(share, now)
+    found = Visit(checkout, share)
+    if not found.may_sign_in:
+        raise NothingToSignInFor
+    return found, now
+
+
+def _end_earlier(visit: Visit, browser: str, now: datetime) -> None:
+    mine = SignInCode.objects.filter(subject=visit.subject, browser_digest=crypto.digest(browser))
+    earlier = list(mine.filter(expires_at__gt=now).values_list("pk", flat=True))
+    if earlier:
+        mine.filter(pk__in=earlier).update(expires_at=now)
+        texts.withdraw(earlier, now)
+
+
+def _put(visit: Visit, code: SignInCode, plain: str, address: str) -> bool:
+    """Let the code's text be sent; return whether it goes to this number."""
     words = _("{code} is your code for {shop}. Tell it to nobody.")
-    shop = naming.shop(visit.checkout.merchant)
-    try:
-        sender.send(phone, words.format(code=plain, shop=shop), key=str(counted.pk))
-    except Exception as error:  # whatever the network does: the payer can ask again
-        log.warning("code not sent", text=str(counted.pk), error=type(error).__name__)
-        raise NotSent(_("The text could not be sent. Ask for a new code in half a minute.")) from None
-    return Sent(code, plain if sender.shows_codes else "")
+    body = words.format(code=plain, shop=naming.shop(visit.checkout.merchant))
+    kind = Text.Kind.RETURN if visit.is_of_lead_alone else Text.Kind.CODE
+    asked = Asked(kind, code.phone, visit, body, code.expires_at, address)
+    if kind == Text.Kind.CODE:
+        texts.put(asked, key=code.pk)
+        return True
+    lead = visit.checkout.lead
+    is_lead = lead is not None and lead.phone == code.phone
+    texts.put_for_lead(asked, key=code.pk, is_lead=is_lead)
+    return is_lead
 
 
 def _check_subject(visit: Visit, phone: str, now: datetime) -> None:
     """Raise TooManyTexts when enough codes have been asked for. Nobody uses up what the lead needs to come back."""
     recent = SignInCode.objects.filter(subject=visit.subject, created_at__gt=now - CODES_WITHIN)
-    if visit.is_of_lead_alone:
-        recent = recent.filter(phone=phone)
+    if visit.is_of_lead_alone:  # what was asked for before told nobody apart from the lead
+        recent = recent.filter(phone=phone, created_at__gt=visit.checkout.captured_at)
+        if recent.filter(created_at__gt=now - texts.GAP).exists():
+            raise TooManyTexts(texts.just_sent())
     if recent.count() < CODES_PER_SUBJECT:
         return
     if visit.share is None and visit.is_payable:

@@ -8,12 +8,12 @@ from django.utils.module_loading import import_string
 
 
 class Sender(Protocol):
-    """Sends text messages."""
+    """Sends text messages. A thread waits for it, so it gives up by itself, within half a minute."""
 
     shows_codes: bool
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """Send `text` to an E.164 number; again under the same `key` is the same text. Raises what it likes."""
+        """Send `text` to an E.164 number. No `key` comes twice. Raises what it likes; nothing is sent again."""
 
 
 class PageSender:

@@ -14,6 +14,7 @@ from hosted_page import box, pages, payer, sign_in, summary, texts
 from hosted_page.models import SignInCode
 from hosted_page.visit import Visit, asker
 from payments.models import Merchant
+from payments.switches import AllStopped, MerchantSuspended
 
 SIGN_IN = "sign_in"  # a query: somebody who paid comes back
 
@@ -110,7 +111,11 @@ def _send_code(request: HttpRequest, visit: Visit, number: str, typed: str) -> H
         return visit.go()
     try:
         sent = sign_in.send_code(visit, number, browser, address.of(request))
-    except texts.NotSent as refused:
+    except sign_in.NothingToSignInFor:
+        return visit.go()  # the page tells what is true
+    except (MerchantSuspended, AllStopped):
+        return _stopped(request, visit)
+    except texts.TooManyTexts as refused:
         waiting = sign_in.waiting(visit.subject, browser)
         if waiting is not None and waiting.phone == number:
             return _show_code(request, visit, waiting, error=str(refused))
@@ -119,6 +124,12 @@ def _send_code(request: HttpRequest, visit: Visit, number: str, typed: str) -> H
     payer.keep_browser(response, browser)
     payer.show_code(response, sent.shown_code)
     return response
+
+
+def _stopped(request: HttpRequest, visit: Visit) -> HttpResponse:
+    words = [_("We have sent no code. Try again later.")]
+    context = {"heading": _("This shop takes no payments now"), "paragraphs": words}
+    return pages.show(request, visit, "message", context)
 
 
 def take_code(request: HttpRequest, visit: Visit) -> Customer | HttpResponse:

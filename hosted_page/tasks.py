@@ -1,17 +1,26 @@
 """The hosted page's pumps."""
 
-from celery import shared_task
+from typing import Any
 
-from hosted_page import invitations, texts
+from celery import shared_task, signals
+
+from hosted_page import sending, texts
+
+STOP_SECONDS = 3.0  # for what is being sent when the worker ends
 
 
 @shared_task
 def send_texts() -> None:
-    """Send the texts that are due."""
-    invitations.send_due()
+    """Have the texts sent that are due."""
+    sending.wake()
 
 
 @shared_task
 def forget_texts() -> None:
     """Remove what was kept of texts for the limits alone."""
     texts.forget_old()
+
+
+@signals.worker_shutdown.connect
+def _stop(**_: Any) -> None:
+    sending.stop(STOP_SECONDS)

@@ -1,80 +1,166 @@
-"""The text messages that we send: how many at most (INTERFACE.md 8), and those that wait to be sent."""
+"""The text messages that we send: rows that a pump sends, and how many there may be at most."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import phonenumbers
 import structlog
 from django.conf import settings
-from django.db import connection
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from config.lib import address as network
-from config.lib import batches, clock, crypto
+from config.lib import batches, clock, crypto, quota, wakeup
+from config.lib.quota import Limit
+from hosted_page import moments
 from hosted_page.models import SignInCode, Text
+from hosted_page.visit import Visit
 
 log = structlog.get_logger("hosted_page.texts")
 
+SEND_TEXTS = "hosted_page.tasks.send_texts"
 GAP = timedelta(seconds=30)  # between two codes to one number
-PER_NUMBER = ((timedelta(hours=1), 5), (timedelta(days=1), 10))
-PER_ADDRESS = (timedelta(hours=1), 300)
+PER_NUMBER = (Limit(5, timedelta(hours=1)), Limit(10, timedelta(days=1)))
+PER_ADDRESS = Limit(300, timedelta(hours=1))
 RANGE_DIGITS = 4  # a range is what has all but these in common: who is paid for texts owns numbers in blocks
+RANGE_PERIOD = timedelta(days=1)
 INVITATIONS = 20  # of one checkout, reminders not counted
+Kind = Text.Kind
 
 
-class NotSent(Exception):
+class TooManyTexts(Exception):
     """No text is on its way; the message says what to do."""
 
 
-class TooManyTexts(NotSent):
-    """A limit on sending texts is reached."""
+@dataclass(frozen=True)
+class Asked:
+    """A text that is asked for: what, to which E.164 number, about what, until when, from which address."""
+
+    kind: Text.Kind
+    phone: str
+    visit: Visit
+    body: str
+    ends_at: datetime
+    address: str
 
 
-def count(kind: str, phone: str, *, subject: UUID, checkout_uuid: UUID, address: str) -> Text:
-    """Count a text to an E.164 number, asked for from `address`; nothing is sent yet.
+def put(asked: Asked, *, key: UUID | None = None) -> None:
+    """Let a text be sent within a second, and count it. `key` becomes its id.
 
-    Belongs into the transaction of what it is about. Raises TooManyTexts.
+    Belongs into the transaction of what it is about. Raises TooManyTexts, and leaves nothing then.
     """
-    now = clock.now()
-    number_range = phone[:-RANGE_DIGITS]
-    with connection.cursor() as cursor:  # two requests for numbers of one range count one after the other
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"text:{number_range}"])
-    address_digest = crypto.keyed_digest("address", network.network(address))
-    _check_number(kind, phone, now)
-    period, most = PER_ADDRESS
-    if Text.objects.filter(address_digest=address_digest, created_at__gt=now - period).count() >= most:
-        raise TooManyTexts(_("Too many texts were asked for from your network. Try again in an hour."))
-    _check_range(number_range, now)
-    return Text.objects.create(
-        kind=kind,
-        phone=phone,
-        language=get_language() or settings.LANGUAGE_CODE,
-        number_range=number_range,
-        subject=subject,
-        checkout_uuid=checkout_uuid,
-        address_digest=address_digest,
-        created_at=now,
-        next_try_at=None if kind == Text.Kind.CODE else now,
+    row = _row(asked, key)
+    _check_country(asked.phone)
+    _lock(row)
+    row.created_at = row.due_at = now = clock.now()
+    _check_number(row, now)
+    _check_others(row, now)
+    row.save(force_insert=True)
+    wakeup.after_commit(SEND_TEXTS)
+
+
+def put_for_lead(asked: Asked, *, key: UUID, is_lead: bool) -> None:
+    """As `put`, for a code of somebody who comes back to a paid order: only the lead's number gets it.
+
+    Nobody learns which number that is: all are answered alike, what is full for the number included, and
+    whoever asks for others' numbers uses up nothing of theirs. Raises TooManyTexts.
+    """
+    row = _row(asked, key)
+    row.range_digest = ""  # the order is paid: it is nobody's scheme to be paid for texts
+    _lock(row)
+    row.created_at = row.due_at = now = clock.now()
+    is_full = _number_free_at(row, now) is not None
+    _check_address(row, now)
+    if is_full or not is_lead:
+        row.phone = row.body = row.due_at = None
+        row.phone_digest, row.ended_at = "", now
+    row.save(force_insert=True)
+    wakeup.after_commit(SEND_TEXTS)
+
+
+def _row(asked: Asked, key: UUID | None) -> Text:
+    row = Text(
+        kind=asked.kind,
+        merchant=asked.visit.checkout.merchant,
+        checkout_uuid=asked.visit.checkout.pk,
+        subject=asked.visit.subject,
+        phone=asked.phone,
+        body=asked.body,
+        phone_digest=digest(asked.phone),
+        range_digest=crypto.keyed_digest("text range", asked.phone[:-RANGE_DIGITS]),
+        address_digest=crypto.keyed_digest("address", network.network(asked.address)),
+        ends_at=asked.ends_at,
     )
+    row.pk = key or row.pk
+    return row
 
 
-def _check_number(kind: str, phone: str, now: datetime) -> None:
-    to_number = Text.objects.filter(phone=phone)
-    if kind == Text.Kind.CODE and to_number.filter(kind=kind, created_at__gt=now - GAP).exists():
-        raise TooManyTexts(_("We have just sent a code. Wait half a minute, then ask again."))
-    for period, most in PER_NUMBER:
-        if to_number.filter(created_at__gt=now - period).count() >= most:
-            raise TooManyTexts(
-                _("This number has had too many texts. Try again later, or use another number.")
-            )
+def digest(phone: str) -> str:
+    """Return by what a number's texts are counted."""
+    return crypto.keyed_digest("text", phone)
 
 
-def _check_range(number_range: str, now: datetime) -> None:
+def _lock(row: Text) -> None:
+    quota.lock(*(f"text:{part}" for part in (row.phone_digest, row.range_digest, row.address_digest)))
+
+
+def _check_country(phone: str) -> None:
+    """Raise TooManyTexts for a number of a country that we send no texts to."""
+    number = phonenumbers.parse(phone)
+    country = phonenumbers.region_code_for_number(number) or phonenumbers.region_code_for_country_code(
+        number.country_code or 0
+    )
+    if settings.SMS_COUNTRIES and country not in settings.SMS_COUNTRIES:
+        raise TooManyTexts(_("We send no texts to this country. Use a number of another one."))
+
+
+def _check_number(row: Text, now: datetime) -> None:
+    codes = Text.objects.filter(phone_digest=row.phone_digest, kind__in=[Kind.CODE, Kind.RETURN])
+    if row.kind == Kind.CODE and codes.filter(created_at__gt=now - GAP).exists():
+        raise TooManyTexts(just_sent())
+    free_at = _number_free_at(row, now)
+    if free_at is not None:
+        words = _("This number has had too many texts. Try again {when}, or use another number.")
+        raise TooManyTexts(words.format(when=moments.until(free_at, now)))
+
+
+def just_sent() -> str:
+    """Return what is said to who asks for two codes at once."""
+    return _("We have just sent a code. Wait half a minute, then ask again.")
+
+
+def _number_free_at(row: Text, now: datetime) -> datetime | None:
+    to_number = Text.objects.filter(phone_digest=row.phone_digest)
+    times = [quota.free_at(to_number, limit, now) for limit in PER_NUMBER]
+    return max((free_at for free_at in times if free_at is not None), default=None)
+
+
+def _check_others(row: Text, now: datetime) -> None:
+    _check_address(row, now)
+    _check_range(row, now)
+
+
+def _check_address(row: Text, now: datetime) -> None:
+    free_at = quota.free_at(Text.objects.filter(address_digest=row.address_digest), PER_ADDRESS, now)
+    if free_at is not None:
+        words = _("Too many texts were asked for from your network. Try again {when}.")
+        raise TooManyTexts(words.format(when=moments.until(free_at, now)))
+
+
+def _check_range(row: Text, now: datetime) -> None:
     """A breaker: a block of numbers that has used up its day's budget gets nothing more for now."""
-    of_range = Text.objects.filter(number_range=number_range, created_at__gt=now - timedelta(days=1))
-    if of_range.count() >= settings.SMS_RANGE_BUDGET:
-        log.error("no more texts to a range of numbers today", number_range=number_range)
-        raise TooManyTexts(_("We cannot text this number now. Use another number, or try again tomorrow."))
+    limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
+    free_at = quota.free_at(Text.objects.filter(range_digest=row.range_digest), limit, now)
+    if free_at is not None:
+        log.error("no more texts to a range of numbers today", number_range=row.range_digest[:12])
+        words = _("We cannot text this number now. Use another number, or try again {when}.")
+        raise TooManyTexts(words.format(when=moments.until(free_at, now)))
+
+
+def withdraw(keys: list[UUID], now: datetime) -> None:
+    """Let texts that wait under these ids never be sent."""
+    waiting = Text.objects.filter(pk__in=keys, due_at__isnull=False)
+    waiting.update(due_at=None, ended_at=now, phone=None, body=None)
 
 
 def forget_old() -> None:

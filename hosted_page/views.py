@@ -20,6 +20,7 @@ from hosted_page.forms import SplitForm
 from hosted_page.visit import Visit
 from payments import money
 from payments.models import Merchant
+from payments.switches import AllStopped, MerchantSuspended
 
 
 @never_cache
@@ -254,6 +255,8 @@ def text_share(request: HttpRequest) -> HttpResponse:
         error = steps.wrong_number(visit.checkout.merchant)
     except texts.TooManyTexts as refused:
         error = str(refused)
+    except (MerchantSuspended, AllStopped):
+        error = _("This shop takes no payments now. Text the link later, or send it yourself.")
     except invitations.NotNow:
         return visit.go()  # the page tells what is true
     else:

@@ -152,9 +152,9 @@ class Operation(models.Model):
     kind = models.CharField(max_length=10, choices=Kind)
     amount = models.BigIntegerField()
     state = models.CharField(max_length=12, choices=State)
-    reference = models.CharField(max_length=64, blank=True, help_text="The provider's own.")
+    reference = models.CharField(max_length=255, blank=True, help_text="The provider's own.")
     reason = models.CharField(max_length=40, blank=True, help_text="Why it was declined or failed.")
-    action_url = models.URLField(blank=True, max_length=500)
+    action_url = models.URLField(blank=True, max_length=2048)
     account = models.CharField(
         max_length=10,
         default="merchant",

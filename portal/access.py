@@ -99,11 +99,19 @@ def _logged_in(view: Guarded) -> Guarded:
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         htmx: HtmxDetails | None = getattr(request, "htmx", None)
         if htmx and not request.user.is_authenticated:
-            there = urlencode({"next": htmx.current_url_abs_path or reverse("portal_home")})
+            there = urlencode({"next": _page_around(htmx) or reverse("portal_home")})
             return HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
         return asking(request, *args, **kwargs)
 
     return guarded
+
+
+def _page_around(htmx: HtmxDetails) -> str | None:
+    """Return the path of the page that asks for a part; None of a header that says none of ours."""
+    try:
+        return htmx.current_url_abs_path
+    except ValueError:
+        return None
 
 
 def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:

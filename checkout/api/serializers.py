@@ -3,14 +3,13 @@
 import re
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 import orjson
 from rest_framework import serializers
 
 from checkout import pricing
 from checkout.states import Status
-from config.lib import clock, fields
+from config.lib import clock, fields, origins
 from payments import money
 
 MOST = 99_999_999
@@ -130,8 +129,8 @@ class CheckoutIn(serializers.Serializer[Any]):
 
     def _to_a_listed_host(self, url: str) -> str:
         """Where the merchant has said which hosts customers may be sent back to, any other is refused."""
-        listed, parts = self.context["merchant"].return_hosts, urlsplit(url)
-        if listed and not {parts.hostname, parts.netloc} & set(listed):
+        listed, origin = self.context["merchant"].return_hosts, origins.of(url)
+        if listed and not {origins.host_of(url), origin.partition("://")[2]} & set(listed):
             raise serializers.ValidationError(
                 "Its host is not on the merchant's list. Add it in the portal's settings."
             )

@@ -5,14 +5,33 @@ import ipaddress
 from django.conf import settings
 from django.http import HttpRequest
 
+_LONGEST = 64  # characters of an address with brackets, zone and port
+
 
 def of(request: HttpRequest) -> str:
-    """Return the caller's address: what the outermost of our TRUSTED_PROXY_COUNT proxies saw."""
+    """Return the caller's address: what the outermost of our TRUSTED_PROXY_COUNT proxies saw.
+
+    Where that proxy does not know it (`unknown`, or what is no address), it is the nearest proxy's.
+    """
     count: int = settings.TRUSTED_PROXY_COUNT
-    seen = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
-    if count and len(seen) >= count:
-        return seen[-count]
-    return str(request.META.get("REMOTE_ADDR", ""))
+    seen = [part for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
+    written = seen[-count] if count and len(seen) >= count else ""
+    return _parsed(written) or _parsed(str(request.META.get("REMOTE_ADDR", "")))
+
+
+def _parsed(written: str) -> str:
+    """Return the address alone of `ip`, `ip:port`, `[ipv6]:port` or `ipv6%zone`, "" of anything else."""
+    text = written.strip().strip('"')[:_LONGEST]
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        found = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return ""
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return str(mapped or found)
 
 
 def network(address: str) -> str:

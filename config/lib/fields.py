@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from rest_framework import serializers
 
+from config.lib import origins
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
@@ -95,17 +97,16 @@ class ReturnUrl(Text):
         url = super().to_internal_value(data)
         try:
             parts = urlsplit(url)
-            host, port = parts.hostname or "", parts.port
-            plain_host = host.encode("idna").decode().lower()
-        except (ValueError, UnicodeError):
+            port = parts.port
+        except ValueError:
             raise serializers.ValidationError("Must be a valid https address.") from None
-        if re.search(r"[\s\\]", url) or "@" in parts.netloc or port == 0 or not host:
+        if re.search(r"[\s\\]", url) or "@" in parts.netloc or port == 0 or not parts.hostname:
             raise serializers.ValidationError(
                 "Must be an https address without user name, space or backslash."
             )
-        if settings.LOCAL and host in _LOOPBACK and parts.scheme in {"http", "https"}:
+        if settings.LOCAL and parts.hostname in _LOOPBACK and parts.scheme in {"http", "https"}:
             return url
-        if parts.scheme != "https" or not _is_public(plain_host):
+        if parts.scheme != "https" or not _is_public(origins.host_of(url)):
             raise serializers.ValidationError("Must be an absolute https address that customers can reach.")
         return url
 

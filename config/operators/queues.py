@@ -87,7 +87,7 @@ TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Unpaid checkouts to end", KEEP, SOON, lambda now: deadlines.oldest(Status.CREATED)),
     ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),
     ("Other webhooks to send", DELIVER_DUE, PACED, lambda now: health.oldest_due(now, is_urgent=False)),
-    ("Texts to send", TEXTS, SOON, _oldest_of(Text, "next_try_at")),
+    ("Texts to send", TEXTS, SOON, _oldest_of(Text, "due_at")),
     ("Mails to merchants", MAILS, PACED, _oldest_of(Notice, "next_try_at")),
     ("Refunds to settle", FINISH, A_DAY, _oldest_refund),
     ("The bank's notices", BANK, SOON, _oldest_of(BankNotice, "due_at")),

@@ -178,11 +178,13 @@ class TestQueues:
         notices.tell(acme, "refund_failed", key="1")
         Text.objects.create(
             kind="reminder",
+            merchant=acme,
             phone="+447700900123",
             subject=unpaid.pk,
             checkout_uuid=unpaid.pk,
             created_at=clock.now(),
-            next_try_at=clock.now() - LONG_AGO,
+            due_at=clock.now() - LONG_AGO,
+            ends_at=clock.now() + LONG_AGO,
         )
         assert queue("Texts to send").verdict == "late" and queue("Mails to merchants").verdict == "fine"
 

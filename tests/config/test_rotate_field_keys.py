@@ -13,7 +13,9 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock, crypto
 from config.management.commands import rotate_field_keys
-from hosted_page.models import OptIn
+from hosted_page import texts
+from hosted_page.models import OptIn, Text
+from hosted_page.visit import Visit
 from payments.models import Merchant
 from portal import second_factor, team
 from portal.models import Membership, Notice, Role, User
@@ -64,12 +66,17 @@ class Kept:
             path, {"email": "lea@example.com"}, content_type="application/json", headers=api.headers({})
         )
         assert answer.status_code == 200, answer.content
+        about = texts.Asked(
+            Text.Kind.CODE, "+447700900123", Visit(captured), "123456 is your code", clock.now(), ""
+        )
+        texts.put(about)
         team.invite(Membership.objects.get(user=self.owner), "dora@acme.example", Role.VIEWER)
 
     def read(self) -> list[object]:
         return [
             *SigningSecret.objects.values_list("secret", flat=True),
             *PaymentRequest.objects.order_by("position").values_list("token", flat=True),
+            *Text.objects.values_list("phone", "body"),
             *OptIn.objects.values_list("email", flat=True),
             *(event.plain_body for event in Event.objects.filter(type=EventType.OPTED_IN).order_by("id")),
             *people.recovery_codes(self.owner),
@@ -110,7 +117,7 @@ def test_does_nothing_twice(kept: Kept, keys: Keys) -> None:
     keys.are(SECOND, FIRST)
     rotate()
     counts = [line.split(": ")[1] for line in rotate().splitlines()[:-1]]
-    assert len(counts) == 7 and set(counts) == {"0 encrypted anew"}
+    assert len(counts) == 9 and set(counts) == {"0 encrypted anew"}
 
 
 def test_says_which_row_none_of_the_keys_opens(kept: Kept, keys: Keys) -> None:

@@ -98,7 +98,7 @@ class TestThePage:
         lea.post("/phone", phone=PHONE)
         wrong = "000000" if lea.code() != "000000" else "111111"
         assert "Il vous reste 4 essais." in words(lea.post("/code", code=wrong))
-        assert Text.objects.get().language == "fr"
+        assert "est votre code pour Acme Tickets" in str(Text.objects.get().body)
 
     def test_says_in_it_that_there_is_nothing(self) -> None:
         assert "Rien à cette adresse" in words(Client(headers=FRENCH).get("/pay?id=x"))

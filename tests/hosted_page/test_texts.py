@@ -7,8 +7,10 @@ from pytest_django.fixtures import Settings
 
 from checkout import refunds, sharing, transitions
 from checkout.models import Checkout, PaymentRequest
-from hosted_page import invitations, sign_in, sms, tasks, texts
+from config.lib.quota import Limit
+from hosted_page import invitations, sending, sign_in, sms, tasks, texts
 from hosted_page.models import SignInCode, Text
+from hosted_page.texts import Asked
 from hosted_page.visit import Visit
 from payments.models import Merchant
 from tests import factories
@@ -16,7 +18,7 @@ from tests.factories import CAUSE
 from tests.hosted_page.test_pages import Payer, words
 
 pytestmark = pytest.mark.django_db
-FINN = "07700 900456"
+FINN, FINN_SENT = "07700 900456", "+447700900456"
 
 
 class Network:
@@ -59,6 +61,16 @@ def ask(lea: Payer, share: PaymentRequest, phone: str = FINN) -> Any:
     return lea.post("/text-share", share=str(share.pk), phone=phone)
 
 
+def put(phone: str, visit: Visit, *, kind: Text.Kind = Text.Kind.CODE, address: str = "192.0.2.1") -> None:
+    texts.put(Asked(kind, phone, visit, "words", timezone.now() + sign_in.CODE_LIFE, address))
+
+
+def send_all() -> None:
+    """Send what waits, as the threads of a worker do."""
+    while (text := sending.claim()) is not None:
+        sending.end(text, is_sent=sending.give_to_carrier(text))
+
+
 def a_day_later() -> None:
     sooner = timezone.now() - timedelta(days=1, minutes=1)
     PaymentRequest.objects.update(next_reminder_at=sooner)
@@ -71,7 +83,7 @@ class TestAnInvitation:
     ) -> None:
         network.sent.clear()
         assert ask(lea, finns).status_code == 303
-        tasks.send_texts()
+        send_all()
         [(phone, text)] = network.sent.values()
         assert phone == "+447700900456"
         link = f"{settings.CHECKOUT_PAGE_URL}/share/{finns.token}"
@@ -95,9 +107,9 @@ class TestAnInvitation:
         ask(lea, finns)
         network.sent.clear()
         sharing.cancel(finns.pk)
-        tasks.send_texts()
-        waiting = Text.objects.get(kind="invitation")
-        assert network.sent == {} and (waiting.sent_at, waiting.next_try_at) == (None, None)
+        send_all()
+        ended = Text.objects.get(kind="invitation")
+        assert network.sent == {} and ended.sent_at is None and ended.ended_at is not None
 
     def test_is_not_sent_while_the_order_is_given_back(
         self, lea: Payer, finns: PaymentRequest, network: Network
@@ -105,7 +117,7 @@ class TestAnInvitation:
         ask(lea, finns)
         network.sent.clear()
         refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="R-1", cause=CAUSE)
-        tasks.send_texts()
+        send_all()
         assert network.sent == {}
 
     @pytest.mark.parametrize("who", ["a stranger", "a mate"])
@@ -132,9 +144,8 @@ class TestAnInvitation:
         assert refused.status_code == 422 and "Send the link yourself" in words(refused)
 
     def test_counts_with_the_codes_of_its_number(self, lea: Payer, finns: PaymentRequest) -> None:
-        _, most = texts.PER_NUMBER[0]
-        for _ in range(most):
-            texts.count("reminder", "+447700900456", subject=finns.pk, checkout_uuid=finns.pk, address="")
+        for _ in range(texts.PER_NUMBER[0].most):
+            put("+447700900456", Visit(lea.checkout, finns), kind=Text.Kind.REMINDER)
         refused = ask(lea, finns)
         assert refused.status_code == 422 and "too many texts" in words(refused)
 
@@ -146,7 +157,7 @@ class TestAMerchantsName:
         Merchant.objects.update(name=self.NAME)
         ask(lea, finns)
         Payer(factories.checkout(lea.checkout.merchant)).post("/phone", phone="07700 900999")
-        tasks.send_texts()
+        send_all()
         told = [text for _, text in network.sent.values()]
         assert len(told) == 2
         assert all("Your bank log in at evilcox or" in text for text in told)
@@ -167,50 +178,49 @@ class TestAReminder:
             "invitation",
             "reminder",
         ]
-        tasks.send_texts()
+        send_all()
         assert [phone for phone, _ in network.sent.values()].count("+447700900456") == 2
 
 
-class TestSending:
-    def test_is_tried_again_under_the_same_key(
+class TestAnInvitationThatFails:
+    def test_is_not_sent_again_and_may_be_asked_for_again(
         self, lea: Payer, finns: PaymentRequest, network: Network
     ) -> None:
         ask(lea, finns)
         network.is_down = True
-        tasks.send_texts()
-        waiting = Text.objects.get(kind="invitation")
-        assert waiting.tries == 1 and waiting.sent_at is None and waiting.next_try_at is not None
+        send_all()
+        assert "Texted to" not in words(lea.get()) and ">Text</summary>" in words(lea.get())
         network.is_down = False
-        tasks.send_texts()
-        assert str(waiting.pk) not in network.sent, "not yet"
-        Text.objects.filter(pk=waiting.pk).update(next_try_at=timezone.now())
-        tasks.send_texts()
-        assert str(waiting.pk) in network.sent
-        waiting.refresh_from_db()
-        assert waiting.sent_at is not None and waiting.next_try_at is None
+        send_all()
+        assert FINN_SENT not in [phone for phone, _ in network.sent.values()]
+        assert ask(lea, finns).status_code == 303
+        send_all()
+        assert [phone for phone, _ in network.sent.values()].count(FINN_SENT) == 1
+        assert "Texted to" in words(lea.get())
 
-    def test_is_given_up_after_four_tries(self, lea: Payer, finns: PaymentRequest, network: Network) -> None:
+    def test_as_a_reminder_leaves_what_was_sent_before(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
         ask(lea, finns)
+        send_all()
+        a_day_later()
+        ask(lea, finns, "")
         network.is_down = True
-        for _ in range(6):
-            Text.objects.filter(next_try_at__isnull=False).update(next_try_at=timezone.now())
-            tasks.send_texts()
-        waiting = Text.objects.get(kind="invitation")
-        assert (waiting.tries, waiting.next_try_at, waiting.sent_at) == (4, None, None)
-
-    def test_of_a_code_that_fails_says_so(self, unpaid: Checkout, network: Network) -> None:
-        network.is_down = True
-        refused = Payer(unpaid).post("/phone", phone=FINN)
-        assert refused.status_code == 422 and "The text could not be sent" in words(refused)
+        send_all()
+        page = words(lea.get())
+        assert "Texted to" in page and "Remind</button>" in page
 
 
 class TestLimits:
-    def count(self, phone: str = "+447700900456", address: str = "192.0.2.1") -> Text:
-        uuid = SignInCode().pk
-        return texts.count("code", phone, subject=uuid, checkout_uuid=uuid, address=address)
+    @pytest.fixture(autouse=True)
+    def _of_a_checkout(self, unpaid: Checkout) -> None:
+        self.visit = Visit(unpaid)
+
+    def count(self, phone: str = FINN_SENT, address: str = "192.0.2.1") -> None:
+        put(phone, self.visit, address=address)
 
     def test_of_an_address(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(texts, "PER_ADDRESS", (timedelta(hours=1), 3))
+        monkeypatch.setattr(texts, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
         for number in range(3):
             self.count(f"+44770090045{number}")
         with pytest.raises(texts.TooManyTexts, match="network"):
@@ -220,7 +230,7 @@ class TestLimits:
         self.count("+447700900458")
 
     def test_of_a_network_of_ipv6(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(texts, "PER_ADDRESS", (timedelta(hours=1), 3))
+        monkeypatch.setattr(texts, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
         for number in range(3):
             self.count(f"+44770090045{number}", address=f"2001:db8::{number}:1")
         with pytest.raises(texts.TooManyTexts, match="network"):
@@ -235,13 +245,31 @@ class TestLimits:
             self.count("+447700909999")
         self.count("+447700910000")
 
-    def test_leave_no_number_longer_than_a_pay_link_lives(self, settings: Settings) -> None:
+    def test_say_when_to_try_again(self, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+        monkeypatch.setattr(texts, "PER_ADDRESS", Limit(1, timedelta(hours=1)))
+        self.count("+447700900451")
+        Text.objects.update(created_at=timezone.now() - timedelta(minutes=39, seconds=30))
+        with pytest.raises(texts.TooManyTexts, match="Try again in 21 minutes"):
+            self.count("+447700900452")
+        settings.SMS_RANGE_BUDGET = 1
+        with pytest.raises(texts.TooManyTexts, match="try again in 24 hours"):
+            self.count("+447700900453", address="192.0.2.9")
+
+    def test_of_countries(self, settings: Settings) -> None:
+        settings.SMS_COUNTRIES = ["FR", "GB"]
         self.count()
-        old = self.count("+447700900457")
+        self.count("+33612345678")
+        with pytest.raises(texts.TooManyTexts, match="no texts to this country"):
+            self.count("+12025550143")
+
+    def test_leave_no_number_longer_than_a_pay_link_lives(self, settings: Settings) -> None:
+        self.count("+447700900457")
+        old = Text.objects.get()
+        self.count()
         kept_for = settings.PAY_LINK_LIFETIME + timedelta(days=1, minutes=1)
         Text.objects.filter(pk=old.pk).update(created_at=timezone.now() - kept_for)
         tasks.forget_texts()
-        assert [text.phone for text in Text.objects.all()] == ["+447700900456"]
+        assert [text.phone for text in Text.objects.all()] == [FINN_SENT]
 
     def test_leave_no_code_longer_either(self, unpaid: Checkout, settings: Settings) -> None:
         sign_in.send_code(Visit(unpaid), "+447700900456", "a browser", "192.0.2.1")
@@ -257,12 +285,3 @@ def test_a_name_without_letters_is_nobodys(lea: Payer, finns: PaymentRequest) ->
     assert lead is not None
     lead.name = "+44 7700 900123"
     assert invitations.words(finns).startswith("Your mate asks")
-
-
-def test_a_code_is_sent_after_it_can_be_entered(
-    unpaid: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[int] = []
-    monkeypatch.setattr(network, "send", lambda *_, **__: seen.append(SignInCode.objects.count()))
-    sign_in.send_code(Visit(unpaid), "+447700900456", "a browser", "192.0.2.1")
-    assert seen == [1]

@@ -102,8 +102,11 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     SignInCode.objects.create(browser_digest="unspoken", code_digest="unspoken", expires_at=now, **about)
     Text.objects.create(
         kind="code",
-        language="en-gb",
-        number_range="+44",
+        merchant=acme,
+        body="unspoken",
+        phone_digest="unspoken",
+        range_digest="unspoken",
+        ends_at=now,
         checkout_uuid=shared.pk,
         address_digest="unspoken",
         **about,

@@ -83,3 +83,10 @@ def test_in_a_delivery(client: Client, attempt: str) -> None:
 
 def _quoted(text: str) -> str:
     return "".join(f"%{byte:02x}" for byte in text.encode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://[::1", "x" * 5000, "", "//", "http://testserver/portal"])
+def test_in_the_address_of_the_page_that_asks(url: str) -> None:
+    client = Client(raise_request_exception=False)
+    headers = {"hx-request": "true", "hx-current-url": url}
+    assert client.get("/portal", headers=headers).status_code == 200

@@ -1,0 +1,32 @@
+"""The origin of an address on the web, as headers write it: in ASCII, the host as DNS knows it."""
+
+from urllib.parse import urlsplit
+
+import yarl
+
+LONGEST_NAME, LONGEST_LABEL = 253, 63  # characters that DNS takes
+
+
+def of(url: str) -> str:
+    """Return `scheme://host:port`, the port where one is given; "" of what has no host that DNS could know."""
+    try:
+        parts = urlsplit(url)
+        host, port = host_of(url), parts.port
+    except ValueError:
+        return ""
+    named = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{named}{f':{port}' if port else ''}" if host else ""
+
+
+def host_of(url: str) -> str:
+    """Return the host in ASCII, such as `xn--bcher-kva.example`; "" of what has none that DNS could know."""
+    try:
+        written = urlsplit(url).hostname or ""
+        if not written or len(written) > LONGEST_NAME:
+            return ""
+        host = yarl.URL.build(scheme="https", host=written).raw_host or ""
+    except ValueError:
+        return ""
+    labels = host.removesuffix(".").split(".")
+    fits = len(host) <= LONGEST_NAME and all(0 < len(label) <= LONGEST_LABEL for label in labels)
+    return host if host.isascii() and fits else ""

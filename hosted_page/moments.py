@@ -1,0 +1,17 @@
+"""How long somebody is asked to wait, in words."""
+
+from datetime import datetime
+
+from django.utils.translation import ngettext
+
+MINUTE, HOUR = 60, 3600
+
+
+def until(then: datetime, now: datetime) -> str:
+    """Return how far off a moment is, rounded up: "in 20 minutes"."""
+    seconds = max(1, (then - now).total_seconds())
+    if seconds <= 90 * MINUTE:
+        minutes = -int(-seconds // MINUTE)
+        return ngettext("in {count} minute", "in {count} minutes", minutes).format(count=minutes)
+    hours = -int(-seconds // HOUR)
+    return ngettext("in {count} hour", "in {count} hours", hours).format(count=hours)
