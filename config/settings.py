@@ -134,6 +134,7 @@ WSGI_APPLICATION = "config.wsgi.application"
 APPEND_SLASH = False
 MIDDLEWARE = [
     "config.lib.request_id.RequestIdMiddleware",
+    "config.bodies.BodyMiddleware",
     "config.headers.HeadersMiddleware",
     "config.health.HealthMiddleware",
     "config.errors.ApiErrorMiddleware",
@@ -168,6 +169,7 @@ TEMPLATES: list[dict[str, Any]] = [
         },
     }
 ]
+FILE_UPLOAD_HANDLERS: list[str] = []  # nobody uploads files here
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # INTERFACE.md 4
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

@@ -3,9 +3,12 @@
 import gc
 import os
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
+from config.lib.bodies import CountedBodies
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-application = get_wsgi_application()
+application = CountedBodies(get_wsgi_application(), largest=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 gc.collect()
 gc.freeze()  # what is loaded lives as long as the process: the collector need not walk it again

@@ -121,6 +121,12 @@ def _answer(content: dict[str, str], status: int, headers: dict[str, str] | None
     return JsonResponse(content, status=status, headers={"Cache-Control": "no-store", **(headers or {})})
 
 
+def too_large() -> HttpResponse:
+    """The answer to a body that nobody reads."""
+    words = "The body is too large. Send grant_type, client_id and client_secret, and scope if you like."
+    return _answer({"error": "invalid_request", "error_description": words}, 413)
+
+
 def _parameters(request: HttpRequest) -> dict[str, str]:
     """Return the parameters of body and Basic header; raises InvalidRequest."""
     found = _body(request)

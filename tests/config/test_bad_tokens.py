@@ -90,7 +90,7 @@ class TestTokenEndpoint:
             ({"client_secret": "a\x00b"}, 400, "invalid_request"),
             ({"client_secret": ["x"]}, 400, "invalid_request"),
             ({"client_secret": "x" * 5_000}, 400, "invalid_request"),
-            ({"client_secret": "x" * 1_000_000}, 400, "invalid_request"),
+            ({"client_secret": "x" * 1_000_000}, 413, "invalid_request"),
             ({"scope": "everything"}, 400, "invalid_scope"),
             ({"scope": "checkouts:read admin"}, 400, "invalid_scope"),
         ],

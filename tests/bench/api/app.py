@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import psycopg
 from django.contrib.contenttypes.models import ContentType
-from django.core.handlers.wsgi import WSGIHandler
 from django.core.management import call_command
 from django.db import connections
 
+from config.lib.bodies import Application
 from config.wsgi import application
 from payments import switches
 from payments.models import Merchant
@@ -55,7 +55,7 @@ class Call(NamedTuple):
     token: str = ""
     cookie: str = ""
 
-    def made(self, handler: WSGIHandler = application) -> Answer:
+    def made(self, handler: Application = application) -> Answer:
         """Make it. Raises RuntimeError for another status: what is refused costs something else."""
         path, _, query = self.path.partition("?")
         environ = {

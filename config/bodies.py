@@ -1,0 +1,41 @@
+"""A body that is larger than we take is refused by its length, before anything is read or looked at."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from config import errors
+from portal import oauth
+
+TOO_LARGE = "This is more than 256 KiB. Go back and send less."
+
+
+class BodyMiddleware:
+    """Answers 413, and closes the connection, on which the rest would come."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if _length(request) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            return self._get_response(request)
+        response = _refusal(request.path_info)
+        response["Connection"] = "close"
+        return response
+
+
+def _length(request: HttpRequest) -> int:
+    """As Django reads it: what is no number is no body."""
+    try:
+        return int(request.META.get("CONTENT_LENGTH") or 0)
+    except ValueError:
+        return 0
+
+
+def _refusal(path: str) -> HttpResponse:
+    if path == "/oauth/token":
+        return oauth.too_large()
+    if errors.is_api(path):
+        return errors.json_answer("payload_too_large")
+    return HttpResponse(TOO_LARGE, status=413, content_type="text/plain; charset=utf-8")

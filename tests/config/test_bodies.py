@@ -1,0 +1,50 @@
+"""A body that is too large is refused by its length, wherever it is sent, before anybody looks at the request."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from config import bodies
+from tests.refusals import refused
+
+LARGE = str(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+
+
+class Unread:
+    """A body that nobody may touch."""
+
+    def read(self, *_: int) -> bytes:
+        raise AssertionError("Somebody reads it.")
+
+    readline = read
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("content_type", ["application/json", "multipart/form-data; boundary=x", "", "x"])
+@pytest.mark.parametrize(
+    "path",
+    ["/pay/phone", "/accounts/login/", "/livez", "/nothing", "/oauth/token", "/api/merchant/v1/checkouts"],
+)
+def test_is_refused_unread(path: str, content_type: str, method: str) -> None:
+    environ: dict[str, Any] = {
+        "CONTENT_LENGTH": LARGE,
+        "CONTENT_TYPE": content_type,
+        "wsgi.input": Unread(),
+    }
+    answer: Any = Client().generic(method, path, **environ)
+    assert (answer.status_code, answer["Connection"]) == (413, "close")
+    assert answer["X-Request-Id"]
+    if path.startswith("/api/"):
+        refused(answer, 413, "payload_too_large")
+    elif path.startswith("/oauth/"):
+        assert answer.json()["error"] == "invalid_request" and answer.json()["error_description"]
+    else:
+        assert answer.content.decode() == bodies.TOO_LARGE
+
+
+@pytest.mark.parametrize("length", ["", "x", "-1", "0", str(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)])
+def test_any_other_length_goes_on(length: str) -> None:
+    headers: dict[str, Any] = {"CONTENT_LENGTH": length}
+    assert Client().get("/livez", **headers).status_code == 200

@@ -1,0 +1,159 @@
+"""What strangers send to a running service: however large, slow or broken off, it costs next to nothing."""
+
+import itertools
+import json
+import socket
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from tests import factories
+from tests.journeys.merchant import PATIENCE, Merchant, refusal
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+MANY = 120_000_000
+LARGEST = 256 * 1024
+MULTIPART = "multipart/form-data; boundary=x"
+FILE = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n'
+# What takes a POST without a login: pages, forms, the API, what is only read, and what is not there at all.
+OPEN = [
+    *("/pay", "/pay/phone", "/pay/language", "/pay/share/x/phone", "/pay/offers/x", "/bank/card/x"),
+    *("/accounts/login/", "/accounts/password/reset/", "/join/x", "/portal", "/admin/login/", "/mail"),
+    *("/oauth/token", "/api/merchant/v1/checkouts", "/api/sandbox/v1/checkouts/x/pay", "/api/docs", "/api/schema"),
+    *("/provider/notifications", "/livez", "/readyz", "/static/css/tokens.css", "/nothing"),
+]  # fmt: skip
+
+
+@contextmanager
+def connected(service: Service) -> Iterator[socket.socket]:
+    parts = urlsplit(service.base_url)
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=15) as connection:
+        yield connection
+
+
+def head(service: Service, path: str, **headers: str) -> bytes:
+    names = {"Host": urlsplit(service.base_url).netloc} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
+    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in names.items())]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def answer_of(connection: socket.socket) -> str:
+    """Everything until the service closes the connection, which it must."""
+    with connection.makefile("rb") as file:
+        return file.read().decode()
+
+
+def refused(answer: str, status: int) -> None:
+    top, _, body = answer.partition("\r\n\r\n")
+    assert top.startswith(f"HTTP/1.1 {status} "), answer
+    assert "\r\nconnection: close" in top.lower() and body
+
+
+def send(connection: socket.socket, pieces: Iterable[bytes]) -> int:
+    """Send until the service takes no more; return how many bytes it took."""
+    sent = 0
+    connection.settimeout(3)
+    try:
+        for piece in pieces:
+            connection.sendall(piece)
+            sent += len(piece)
+    except OSError:
+        pass
+    return sent
+
+
+def kept() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("*.upload*"))
+
+
+class TestTooLarge:
+    @pytest.mark.parametrize("path", OPEN)
+    def test_is_refused_by_its_length(self, service: Service, path: str) -> None:
+        with connected(service) as connection:
+            connection.sendall(head(service, path, Content_Type=MULTIPART, Content_Length=str(MANY)))
+            refused(answer_of(connection), 413)
+
+    def test_is_neither_read_nor_kept(self, service: Service) -> None:
+        before = kept()
+        with connected(service) as connection:
+            connection.sendall(head(service, "/pay/phone", Content_Type=MULTIPART, Content_Length=str(MANY)))
+            pieces = itertools.chain([FILE], itertools.repeat(b"x" * 65_536, MANY // 65_536))
+            assert send(connection, pieces) < MANY / 4  # what the two kernels hold
+            assert kept() == before
+
+    @pytest.mark.parametrize("path", ["/pay/phone", "/oauth/token", "/api/merchant/v1/checkouts", "/nothing"])
+    def test_is_refused_when_it_comes_in_chunks(self, service: Service, path: str) -> None:
+        before = kept()
+        chunk = b"%x\r\n%s\r\n" % (16_384, b"x" * 16_384)
+        with connected(service) as connection:
+            connection.sendall(head(service, path, Content_Type=MULTIPART, Transfer_Encoding="chunked"))
+            connection.sendall(chunk * 17)
+            refused(answer_of(connection), 413)
+        with connected(service) as connection:
+            connection.sendall(head(service, path, Content_Type=MULTIPART, Transfer_Encoding="chunked"))
+            assert send(connection, itertools.repeat(chunk, MANY // 16_384)) < MANY / 4
+        assert kept() == before
+
+
+class TestSlow:
+    def test_is_given_up_after_ten_seconds_and_holds_up_nobody(self, service: Service) -> None:
+        began = time.monotonic()
+        with connected(service) as counted, connected(service) as chunked:
+            counted.sendall(head(service, "/pay/phone", Content_Length="1000"))
+            chunked.sendall(head(service, "/pay/phone", Transfer_Encoding="chunked"))
+            while time.monotonic() - began < 9:
+                counted.sendall(b"x")
+                chunked.sendall(b"1\r\nx\r\n")
+                time.sleep(0.3)
+            assert requests.get(f"{service.base_url}/livez", timeout=2).status_code == 200
+            refused(answer_of(counted), 408)
+            refused(answer_of(chunked), 408)
+        assert 9 < time.monotonic() - began < 15
+
+
+class TestChunks:
+    def send(self, merchant: Merchant, path: str, *pieces: bytes) -> requests.Response:
+        headers = merchant.headers | {"Content-Type": "application/json"}
+        url = f"{merchant.base_url}/api/merchant/v1/{path}"
+        return requests.post(url, data=iter(pieces), headers=headers, timeout=PATIENCE)
+
+    def test_are_read_as_one_body(self, merchant: Merchant) -> None:
+        whole = json.dumps(factories.order()).encode()
+        answer = self.send(merchant, "checkouts", whole[:7], whole[7:8], whole[8:])
+        assert answer.status_code == 201, answer.text
+        uuid = answer.json()["data"]["checkout_uuid"]
+        merchant.pay(uuid)
+        part = self.send(merchant, f"checkouts/{uuid}/capture", b'{"amount"', b": 1}")
+        assert refusal(part) == (422, "partial_capture_not_supported")
+        assert merchant.read(uuid)["status"] == "authorized"
+        assert self.send(merchant, f"checkouts/{uuid}/capture", b'{"amount": ', b"9000}").status_code == 200
+
+    def test_may_be_none_at_all(self, merchant: Merchant) -> None:
+        assert self.send(merchant, f"checkouts/{merchant.held()}/capture").status_code == 200
+
+    def test_are_counted_together(self, merchant: Merchant) -> None:
+        whole = json.dumps(factories.order()).encode()
+        blanks = b" " * (LARGEST - len(whole))
+        assert self.send(merchant, "checkouts", whole, blanks).status_code == 201
+        assert refusal(self.send(merchant, "checkouts", whole, blanks, b" ")) == (413, "payload_too_large")
+
+
+class TestBrokenOff:
+    @pytest.mark.parametrize("framing", [{"Content_Length": "30"}, {"Transfer_Encoding": "chunked"}])
+    def test_moves_nothing(self, service: Service, merchant: Merchant, framing: dict[str, str]) -> None:
+        uuid = merchant.held()
+        path = f"/api/merchant/v1/checkouts/{uuid}/capture"
+        with connected(service) as connection:
+            connection.sendall(head(service, path, **merchant.headers, **framing))
+            connection.shutdown(socket.SHUT_WR)
+            assert " 200 " not in answer_of(connection)
+        assert merchant.read(uuid)["status"] == "authorized"
