@@ -112,6 +112,8 @@ MODES = (
     "done_then_reset",
     "done_then_error",
     "nonsense",
+    "garbage",
+    "no_amount",
     "notify_twice",
     "notify_first",
 )

@@ -294,6 +294,24 @@ class TestFaults:
         assert (missing.verdict, missing.is_vouched) == (Verdict.NOT_FOUND, False)
         assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
 
+    @pytest.mark.parametrize("kind", ACTS)
+    def test_what_was_done_may_be_told_in_garbage(self, kind: str) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before(kind)
+        misbehaving.set_fault(verb=kind, mode="garbage", times=1)
+        told = teller.ask(kind, key)
+        assert told.reason == told.reference == misbehaving.GARBAGE and len(told.reason) > 4000
+        found = teller.look_up(kind, key)
+        assert (found.reference, found.reason) == (str(key), "")
+
+    @pytest.mark.parametrize("kind", ACTS)
+    def test_an_amount_may_be_no_number(self, kind: str) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before(kind)
+        misbehaving.set_fault(verb=kind, mode="no_amount", times=1)
+        assert str(teller.ask(kind, key).amount) == "a lot"
+        assert teller.look_up(kind, key).amount == 9000
+
     def test_half_may_be_held(self) -> None:
         teller = Teller()
         misbehaving.set_fault(verb="authorize", mode="partial_hold", times=1)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -9,7 +10,7 @@ from uuid import UUID
 from django.db import transaction
 
 from config.lib import clock, crypto, idle
-from payments.provider import Outcome
+from payments.provider import Card, Outcome
 from payments.providers.sandbox import bank, journal, notices, settling
 from payments.providers.sandbox.cards import TestCard
 from payments.providers.sandbox.models import BrokenKey, Call, CardToken, Charge, Fault
@@ -36,6 +37,8 @@ REFUSALS = {
     Mode.VOID_REFUSED_ONCE: "try_again_later",
     Mode.VOID_REFUSED: "not_permitted",
 }
+
+GARBAGE = "4242424242424242 \x00\x1b[31m\u202e" * 200
 
 
 class Broken(Exception):
@@ -83,7 +86,18 @@ def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
         changed["is_vouched"] = False
     elif fault == Mode.PARTIAL_HOLD:
         changed["charge"] = arguments["charge"] | {"amount": arguments["charge"]["amount"] // 2 or 1}
-    return act(**changed)
+    return _told(act(**changed), fault)
+
+
+def _told(outcome: Outcome, fault: Mode | None) -> Outcome:
+    """Say it as no caller expects it."""
+    if fault == Mode.NO_AMOUNT:
+        words: dict[str, Any] = {"amount": "a lot"}
+        return replace(outcome, **words)
+    if fault != Mode.GARBAGE:
+        return outcome
+    garbage = Card(GARBAGE, GARBAGE, GARBAGE)
+    return replace(outcome, reference=GARBAGE, reason=GARBAGE, card=garbage)
 
 
 def set_fault(*, verb: str, mode: str, times: int) -> None:

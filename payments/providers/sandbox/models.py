@@ -149,6 +149,8 @@ class Fault(models.Model):
         DONE_THEN_RESET = "done_then_reset", "it is done, and the connection breaks"
         DONE_THEN_ERROR = "done_then_error", "it is done, the answer is a 500"
         NONSENSE = "nonsense", "it is done, the answer makes no sense"
+        GARBAGE = "garbage", "it is done, and told with garbage wherever that does not matter"
+        NO_AMOUNT = "no_amount", "it is done, and told with an amount that is no number"
         NOTIFY_TWICE = "notify_twice", "it is done and told twice"
         NOTIFY_FIRST = "notify_first", "it is told before it is answered"
         REPLAYED_500 = "replayed_500", "nothing is done, and its key is answered 500 for ever"
