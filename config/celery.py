@@ -44,6 +44,7 @@ CALENDAR = {
     "checkout.tasks.end_links": crontab(),
     "portal.tasks.count_hours": crontab(),
     "portal.tasks.write_notices": crontab(),
+    "hosted_page.tasks.count_texts": 10.0,
     "portal.tasks.send_notices": 5.0,
     "payments.tasks.reconcile": crontab(hour=3, minute=20),
     "checkout.tasks.prove_changed": crontab(minute=10),

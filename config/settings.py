@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import phonenumbers
 import structlog
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
@@ -81,7 +82,11 @@ HOLD = timedelta(minutes=2)  # SPEC.md 8
 UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTES", 60))
 PAY_LINK_LIFETIME = timedelta(days=14)
 SMS_COUNTRIES = [country.upper() for country in env.words("SMS_COUNTRIES")]  # none: all
+if set(SMS_COUNTRIES) - phonenumbers.SUPPORTED_REGIONS:
+    _refuse("SMS_COUNTRIES holds countries' two letters, such as GB, comma-separated.")
 SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # texts that a worker gives to the carrier at a time
+SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # texts a day that led to no payment
+SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
 SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # texts a day to 10,000 neighbouring numbers
 # A mate's share goes back to the lead's card that much later: a mate's card may yet be disputed.
 REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))

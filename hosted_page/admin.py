@@ -3,7 +3,7 @@ from typing import Any
 from django.contrib import admin
 
 from config.lib.admin import ReadOnlyAdmin
-from hosted_page.models import OptIn, OptInText, SignInCode, Text
+from hosted_page.models import OptIn, OptInText, SignInCode, Text, TextDay
 
 
 class PhoneAdmin(ReadOnlyAdmin):
@@ -30,6 +30,13 @@ class TextAdmin(PhoneAdmin):
     search_fields = ("id", "checkout_uuid")
     references = {"checkout_uuid": "checkout.checkout"}
     secret = ("phone", "body", "phone_digest", "range_digest", "address_digest")
+
+
+@admin.register(TextDay)
+class TextDayAdmin(ReadOnlyAdmin):
+    is_small = True
+    list_display = ("day", "merchant", "count", "warned_at")
+    search_fields = ("merchant__name",)
 
 
 @admin.register(OptIn)

@@ -53,6 +53,10 @@ class Text(models.Model):
     range_digest = models.CharField(max_length=64, blank=True)
     address_digest = models.CharField(max_length=64)
     created_at = models.DateTimeField()
+    is_counted = models.BooleanField(
+        default=True,
+        help_text="Until what it was sent for is paid: against address, range and the day's budgets.",
+    )
     due_at = models.DateTimeField(null=True, blank=True, help_text="Empty: nobody takes it any more.")
     ends_at = models.DateTimeField(help_text="After which it is not sent.")
     claimed_at = models.DateTimeField(
@@ -64,8 +68,13 @@ class Text(models.Model):
     class Meta:
         indexes: ClassVar = [
             models.Index(fields=["phone_digest", "created_at"]),
-            models.Index(fields=["address_digest", "created_at"]),
-            models.Index(fields=["range_digest", "created_at"]),
+            models.Index(
+                "address_digest", "created_at", name="text_address", condition=models.Q(is_counted=True)
+            ),
+            models.Index(
+                "range_digest", "created_at", name="text_range", condition=models.Q(is_counted=True)
+            ),
+            models.Index("created_at", name="text_counted", condition=models.Q(is_counted=True)),
             models.Index(fields=["checkout_uuid"]),
             models.Index(fields=["created_at"]),
             models.Index("due_at", name="text_due", condition=models.Q(due_at__isnull=False)),
@@ -74,6 +83,28 @@ class Text(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} for {self.subject}"
+
+
+class TextDay(models.Model):
+    """How many texts of a day count, for a merchant or for all."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    day = models.DateField(help_text="In UTC.")
+    merchant = models.ForeignKey(
+        Merchant, on_delete=models.PROTECT, null=True, blank=True, help_text="Empty: all merchants."
+    )
+    count = models.PositiveIntegerField()
+    warned_at = models.DateTimeField(null=True, blank=True, help_text="When the operators were told.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "day", "merchant", nulls_distinct=False, name="a_days_texts_are_counted_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.count}"
 
 
 class OptInText(models.Model):

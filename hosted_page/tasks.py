@@ -4,7 +4,7 @@ from typing import Any
 
 from celery import shared_task, signals
 
-from hosted_page import sending, texts
+from hosted_page import budgets, sending, texts
 
 STOP_SECONDS = 3.0  # for what is being sent when the worker ends
 
@@ -13,6 +13,13 @@ STOP_SECONDS = 3.0  # for what is being sent when the worker ends
 def send_texts() -> None:
     """Have the texts sent that are due."""
     sending.wake()
+
+
+@shared_task
+def count_texts() -> None:
+    """Let the texts of what was paid count no more, and tell the operators of budgets that are nearly used up."""
+    budgets.give_back()
+    budgets.warn()
 
 
 @shared_task

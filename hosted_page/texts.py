@@ -7,12 +7,13 @@ from uuid import UUID
 import phonenumbers
 import structlog
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from config.lib import address as network
 from config.lib import batches, clock, crypto, quota, wakeup
 from config.lib.quota import Limit
-from hosted_page import moments
+from hosted_page import budgets, moments
 from hosted_page.models import SignInCode, Text
 from hosted_page.visit import Visit
 
@@ -54,7 +55,9 @@ def put(asked: Asked, *, key: UUID | None = None) -> None:
     _lock(row)
     row.created_at = row.due_at = now = clock.now()
     _check_number(row, now)
-    _check_others(row, now)
+    _check_address(row, now)
+    _check_range(row, now)
+    _spend_budgets(row, now)
     row.save(force_insert=True)
     wakeup.after_commit(SEND_TEXTS)
 
@@ -135,13 +138,9 @@ def _number_free_at(row: Text, now: datetime) -> datetime | None:
     return max((free_at for free_at in times if free_at is not None), default=None)
 
 
-def _check_others(row: Text, now: datetime) -> None:
-    _check_address(row, now)
-    _check_range(row, now)
-
-
 def _check_address(row: Text, now: datetime) -> None:
-    free_at = quota.free_at(Text.objects.filter(address_digest=row.address_digest), PER_ADDRESS, now)
+    from_address = Text.objects.filter(address_digest=row.address_digest)
+    free_at = _free_at(from_address, PER_ADDRESS, now)
     if free_at is not None:
         words = _("Too many texts were asked for from your network. Try again {when}.")
         raise TooManyTexts(words.format(when=moments.until(free_at, now)))
@@ -150,10 +149,27 @@ def _check_address(row: Text, now: datetime) -> None:
 def _check_range(row: Text, now: datetime) -> None:
     """A breaker: a block of numbers that has used up its day's budget gets nothing more for now."""
     limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
-    free_at = quota.free_at(Text.objects.filter(range_digest=row.range_digest), limit, now)
+    free_at = _free_at(Text.objects.filter(range_digest=row.range_digest), limit, now)
     if free_at is not None:
         log.error("no more texts to a range of numbers today", number_range=row.range_digest[:12])
         words = _("We cannot text this number now. Use another number, or try again {when}.")
+        raise TooManyTexts(words.format(when=moments.until(free_at, now)))
+
+
+def _free_at(rows: QuerySet[Text], limit: Limit, now: datetime) -> datetime | None:
+    """As `quota.free_at`, of what was not paid; what was paid just now is looked for when it matters."""
+    counted = rows.filter(is_counted=True)
+    return quota.free_at(counted, limit, now) and quota.free_at(budgets.unpaid(counted), limit, now)
+
+
+def _spend_budgets(row: Text, now: datetime) -> None:
+    free_at = budgets.spend_of_merchant(row.merchant, now)
+    words = _("This shop has had all the texts that it may send today. Try again {when}.")
+    if free_at is None:
+        free_at = budgets.spend_of_all(now)
+        words = _("We have sent all the texts that we may send today. Try again {when}.")
+    if free_at is not None:
+        log.error("no more texts today", merchant=str(row.merchant_id))
         raise TooManyTexts(words.format(when=moments.until(free_at, now)))
 
 
@@ -167,4 +183,5 @@ def forget_old() -> None:
     """Remove texts and codes, with their numbers, that no limit looks at any more and no pay link can need."""
     before = clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1)
     batches.delete(Text.objects.filter(created_at__lt=before))
+    budgets.forget_old()
     batches.delete(SignInCode.objects.filter(pk__lt=clock.first_id(before)))

@@ -28,6 +28,8 @@ WHAT_TO_DO = {
     "forged_notification": "Compare the provider's signing secret with ours. If they agree, somebody tries.",
     "notification_of_nothing": "The provider speaks of what we never asked for. Ask it whose it is.",
     "missing_here": "The provider has moved money that we know nothing of. Ask it who wanted that.",
+    "texts_of_merchant_nearly_used_up": "Most of its texts of today led to no payment. Suspend it if it is misused.",
+    "texts_of_all_nearly_used_up": "Most texts of today led to no payment. See whose they are, and who asks for them.",
     "missing_there": "The provider does not know what we hold for done. Ask it, before anything is fulfilled.",
 }
 

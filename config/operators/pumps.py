@@ -18,6 +18,7 @@ TITLES = {
     "checkout.tasks.prove_changed": "Prove what has changed",
     celery.DELIVER_DUE: "Send webhooks",
     "checkout.tasks.remove_old_calls": "Remove old calls",
+    "hosted_page.tasks.count_texts": "Count texts",
     "hosted_page.tasks.forget_texts": "Forget texts",
     "hosted_page.tasks.send_texts": "Send texts",
     "payments.providers.sandbox.tasks.send_notices": "Send the bank's notices",

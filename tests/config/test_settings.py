@@ -60,6 +60,7 @@ class TestTheEnvironmentTable:
             (PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example"}, "whose path is /pay"),
             (PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example/pay/"}, "whose path is /pay"),
             (PRODUCTION | {"CHECKOUT_PAGE_URL": "http://pay.example/pay"}, "whose path is /pay"),
+            (PRODUCTION | {"SMS_COUNTRIES": "GB,UK"}, "two letters"),
             ({"ENVIRONMENT": "staging"}, "must be one of"),
             ({"ENVIRONMENT": "local", "FIELD_KEYS": ","}, "FIELD_KEYS"),
             ({"ENVIRONMENT": "local", "UNPAID_CHECKOUT_MINUTES": "soon"}, "whole number"),

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from checkout import refunds, transitions
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock, columns, lists
-from hosted_page.models import SignInCode, Text
+from hosted_page.models import SignInCode, Text, TextDay
 from payments import discrepancies
 from payments.models import Merchant, Operation, Payment
 from payments.providers.sandbox import misbehaving
@@ -111,6 +111,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
         address_digest="unspoken",
         **about,
     )
+    TextDay.objects.create(day=now.date(), merchant=acme, count=1)
     Group.objects.create(name="Support")
 
 

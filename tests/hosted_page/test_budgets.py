@@ -1,0 +1,186 @@
+"""A day's texts: of a merchant, of all, of a range and of an address, those that led to a payment not counted."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.db import connection
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from checkout import transitions
+from checkout.models import Checkout
+from config.lib.quota import Limit
+from hosted_page import sign_in, tasks, texts
+from hosted_page.models import Text, TextDay
+from hosted_page.texts import TooManyTexts
+from hosted_page.visit import Visit
+from payments.models import Discrepancy, Merchant
+from payments.tasks import mail_discrepancies
+from tests import factories
+from tests.factories import CAUSE
+from tests.hosted_page.test_pages import Payer, words
+
+pytestmark = pytest.mark.django_db
+Set = Callable[[Settings, pytest.MonkeyPatch], None]
+
+
+def ask(merchant: Merchant, phone: str, address: str = "192.0.2.1") -> Checkout:
+    checkout = factories.checkout(merchant)
+    sign_in.send_code(Visit(checkout), phone, "a browser", address)
+    return checkout
+
+
+def paid(checkout: Checkout, pay: Callable[[Checkout], Checkout]) -> None:
+    transitions.capture(checkout.merchant, pay(checkout).pk, cause=CAUSE)
+
+
+def _of_merchant(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.SMS_MERCHANT_BUDGET = 3
+
+
+def _of_all(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.SMS_TOTAL_BUDGET = 3
+
+
+def _of_range(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.SMS_RANGE_BUDGET = 3
+
+
+def _of_address(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
+
+
+@pytest.mark.parametrize("limit", [_of_merchant, _of_all, _of_range, _of_address])
+class TestALimit:
+    @pytest.fixture(autouse=True)
+    def _limited(self, limit: Set, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+        limit(settings, monkeypatch)
+
+    def test_refuses_when_it_is_used_up_and_says_when_to_try_again(self, acme: Merchant) -> None:
+        for number in range(3):
+            ask(acme, f"+44770090012{number}")
+        with pytest.raises(TooManyTexts, match=r"ry again in \d+ (minute|hour)"):
+            ask(acme, "+447700900129")
+        assert Text.objects.count() == 3
+
+    def test_takes_back_the_place_of_what_was_paid(
+        self, acme: Merchant, pay: Callable[[Checkout], Checkout]
+    ) -> None:
+        asked = [ask(acme, f"+44770090012{number}") for number in range(3)]
+        paid(asked[1], pay)
+        tasks.count_texts()
+        ask(acme, "+447700900128")
+        with pytest.raises(TooManyTexts):
+            ask(acme, "+447700900129")
+        tasks.count_texts()
+        with pytest.raises(TooManyTexts):
+            ask(acme, "+447700900129")
+
+    def test_is_not_taken_back_by_a_hold_alone(
+        self, acme: Merchant, pay: Callable[[Checkout], Checkout]
+    ) -> None:
+        for number in range(3):
+            pay(ask(acme, f"+44770090012{number}"))
+        tasks.count_texts()
+        with pytest.raises(TooManyTexts):
+            ask(acme, "+447700900129")
+
+
+@pytest.mark.parametrize("limit", [_of_range, _of_address])
+def test_what_was_paid_just_now_counts_no_more_at_a_range_and_an_address(
+    limit: Set,
+    acme: Merchant,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    pay: Callable[[Checkout], Checkout],
+) -> None:
+    limit(settings, monkeypatch)
+    for number in range(3):
+        paid(ask(acme, f"+44770090012{number}"), pay)
+    ask(acme, "+447700900129")
+
+
+def test_the_page_says_when_and_who_is_signed_in_goes_on(acme: Merchant, settings: Settings) -> None:
+    settings.SMS_MERCHANT_BUDGET = 1
+    lea = Payer(factories.checkout(acme))
+    lea.sign_in()
+    refused = Payer(factories.checkout(acme)).post("/phone", phone="07700 900456")
+    assert refused.status_code == 422 and "This shop has had all the texts" in words(refused)
+    assert lea.post("/split", split="all").status_code == 303
+    assert "/bank/card/" in lea.get("/card")["Location"]
+
+
+def test_one_merchants_budget_is_not_anothers(acme: Merchant, rival: Merchant, settings: Settings) -> None:
+    settings.SMS_MERCHANT_BUDGET = 1
+    ask(acme, "+447700900120")
+    ask(rival, "+447700900121")
+    assert {day.count for day in TextDay.objects.exclude(merchant=None)} == {1}
+    assert TextDay.objects.get(merchant=None).count == 2
+
+
+def test_what_is_refused_is_counted_nowhere(acme: Merchant, settings: Settings) -> None:
+    settings.SMS_TOTAL_BUDGET = 0
+    with pytest.raises(TooManyTexts):
+        ask(acme, "+447700900120")
+    assert not TextDay.objects.exists() and not Text.objects.exists()
+
+
+def test_a_day_ends(acme: Merchant, settings: Settings) -> None:
+    settings.SMS_MERCHANT_BUDGET = 1
+    ask(acme, "+447700900120")
+    TextDay.objects.update(day=timezone.now().date() - timedelta(days=1))
+    ask(acme, "+447700900121")
+
+
+class TestTheOperators:
+    def test_get_one_mail_a_day_for_each_at_80_percent(self, acme: Merchant, settings: Settings) -> None:
+        settings.OPERATORS, settings.SMS_MERCHANT_BUDGET, settings.SMS_TOTAL_BUDGET = ["ops@x.example"], 5, 6
+        for number in range(3):
+            ask(acme, f"+44770090012{number}")
+        tasks.count_texts()
+        assert not Discrepancy.objects.exists()
+        ask(acme, "+447700900124")
+        tasks.count_texts()
+        mail_discrepancies()
+        (told,) = mail.outbox
+        assert "texts_of_merchant_nearly_used_up" in told.body and "Acme Tickets" in told.body
+        Discrepancy.objects.update(closed_at=timezone.now(), mailed_at=timezone.now() - timedelta(minutes=2))
+        ask(acme, "+447700900125")
+        tasks.count_texts()
+        mail_discrepancies()
+        assert len(mail.outbox) == 2 and "texts_of_all_nearly_used_up" in mail.outbox[1].body
+        assert "texts_of_merchant" not in mail.outbox[1].body
+        tasks.count_texts()
+        assert Discrepancy.objects.count() == 2
+
+    def test_get_none_for_a_sale_that_is_paid(
+        self, acme: Merchant, settings: Settings, pay: Callable[[Checkout], Checkout]
+    ) -> None:
+        settings.SMS_MERCHANT_BUDGET = 4
+        for number in range(4):
+            paid(ask(acme, f"+44770090012{number}"), pay)
+        tasks.count_texts()
+        assert not Discrepancy.objects.exists() and TextDay.objects.get(merchant=None).count == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_twenty_at_once_no_more_than_the_budget_are_sent(acme: Merchant, settings: Settings) -> None:
+    settings.SMS_MERCHANT_BUDGET = 5
+    checkouts = [factories.checkout(acme) for _ in range(20)]
+
+    def asked(number: int) -> bool:
+        visit, phone = Visit(checkouts[number]), f"+4477009{number:02}123"
+        try:
+            sign_in.send_code(visit, phone, "a browser", f"192.0.2.{number}")
+        except TooManyTexts:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(10) as pool:
+        assert sum(pool.map(asked, range(20))) == 5
+    assert TextDay.objects.get(merchant=acme).count == Text.objects.count() == 5
