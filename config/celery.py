@@ -36,6 +36,8 @@ HOURLY = (
     "portal.tasks.forget_ended_sessions",
     "portal.tasks.forget_expired_tokens",
     "portal.tasks.forget_login_attempts",
+    "portal.tasks.remove_old_notices",
+    "payments.providers.sandbox.tasks.remove_old_visits",
     "webhooks.tasks.purge_personal",
     "webhooks.tasks.remove_old_events",
 )

@@ -27,6 +27,8 @@ TITLES = {
     "portal.tasks.forget_ended_sessions": "Forget ended sessions",
     "portal.tasks.forget_expired_tokens": "Forget expired tokens",
     "portal.tasks.forget_login_attempts": "Forget tries to log in",
+    "payments.providers.sandbox.tasks.remove_old_visits": "Remove old visits to the bank",
+    "portal.tasks.remove_old_notices": "Remove old mails and invitations",
     "portal.tasks.send_notices": "Send mails to merchants",
     "portal.tasks.write_notices": "Look for news to mail",
     "webhooks.tasks.purge_personal": "Purge personal data",
