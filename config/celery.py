@@ -32,6 +32,7 @@ PUMPS = (
 HOURLY = (
     "checkout.tasks.forget_idempotency_keys",
     "checkout.tasks.remove_old_calls",
+    "hosted_page.tasks.forget_card_tries",
     "hosted_page.tasks.forget_texts",
     "portal.tasks.forget_ended_sessions",
     "portal.tasks.forget_expired_tokens",

@@ -19,6 +19,7 @@ TITLES = {
     celery.DELIVER_DUE: "Send webhooks",
     "checkout.tasks.remove_old_calls": "Remove old calls",
     "hosted_page.tasks.count_texts": "Count texts",
+    "hosted_page.tasks.forget_card_tries": "Forget tries of cards",
     "hosted_page.tasks.forget_texts": "Forget texts",
     "hosted_page.tasks.send_texts": "Send texts",
     "payments.providers.sandbox.tasks.send_notices": "Send the bank's notices",
