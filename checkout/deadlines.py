@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from checkout import events, shares, states
+from checkout import events, settlement, shares, states
 from checkout.models import Checkout, Own
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
@@ -30,7 +30,7 @@ def keep(checkout: Checkout, now: datetime) -> bool:
     if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
         return False
     found = operations.open_operation(checkout.pk)
-    if found is not None and not abandon(found, now):
+    if found is not None and not abandon(checkout, found, now):
         return False
     _end(checkout.status, [checkout], now)
     return True
@@ -108,21 +108,38 @@ def _release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None
     events.voided(checkouts)
 
 
-def abandon(operation: Operation, now: datetime) -> bool:
-    """Stop waiting for a bank that has been silent for a minute: a hold that is found later is voided."""
-    late = operation.state != State.NEEDS_ACTION or now - operation.created_at > CHALLENGE
-    if operation.kind != Kind.AUTHORIZE or not late or now - operation.created_at < due.PATIENT_FOR:
+def abandon(checkout: Checkout, operation: Operation, now: datetime) -> bool:
+    """Stop waiting for a bank that has been silent for a minute: a hold that is found later is voided.
+
+    Belongs under the checkout's lock, with both read there; returns whether nobody waits for it any more.
+    """
+    if operation.kind != Kind.AUTHORIZE or operation.ended_at is not None:
+        return False
+    age = now - operation.created_at
+    if age < (CHALLENGE if operation.state == State.NEEDS_ACTION else due.PATIENT_FOR):
         return False
     Payment.objects.filter(pk=operation.payment_id, abandoned_at=None).update(abandoned_at=now)
     if shares.is_of_share(operation.payment):
-        shares.free_of(operation.payment, now)
+        shares.free_of(checkout, operation.payment, now)
     return True
 
 
-def stop_waiting(operation: Operation) -> None:
-    """The bank has not heard of it within the payer's minute: they may pay again, and what arrives is released."""
+def stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
+    """The bank has not heard of an authorization within the payer's minute, or says nothing of it for an hour:
+    they may pay again, and what arrives is released."""
     with transaction.atomic(durable=True):
-        Checkout.objects.locked(operation.payment.checkout_uuid)
-        if abandon(operation, clock.now()):
+        checkout = Checkout.objects.locked(checkout_uuid)
+        operation = operations.current(operation_uuid)
+        if abandon(checkout, operation, clock.now()):
             rows = Payment.objects.filter(pk=operation.payment_id, decline_reason="")
             rows.update(decline_reason="never_arrived")
+            checkout.touch()
+
+
+def end_challenge(checkout_uuid: UUID, operation_uuid: UUID) -> None:
+    """The payer has not confirmed within ten minutes. What has ended meanwhile stays as it is."""
+    with transaction.atomic(durable=True):
+        checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
+        operation = operations.current(operation_uuid)
+        if operation.kind == Kind.AUTHORIZE and now - operation.created_at > CHALLENGE:
+            settlement.end_challenge(checkout, operation, "challenge_expired", now)

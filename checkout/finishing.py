@@ -1,4 +1,4 @@
-"""Finishing what was begun: each operation whose time has come is brought to the truth (INTERFACE.md 10)."""
+"""Finishing what was begun: each operation whose time has come is brought to its end."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -8,85 +8,185 @@ from django.db import transaction
 from checkout import deadlines, settlement
 from checkout.deadlines import CHALLENGE
 from checkout.models import Checkout
+from checkout.states import Status
 from config.lib import clock
-from payments import bulkheads, due, operations
+from config.lib.deadline import Deadline
+from payments import bulkheads, due, operations, provider
 from payments.cause import PUMP
 from payments.models import Operation
-from payments.provider import Outcome, Verdict
+from payments.provider import SERVER_ERROR, Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
+GIVEN_UP_AFTER = timedelta(hours=1)  # a mate's authorization that the provider says nothing clear of
+KEY_MARGIN = timedelta(hours=1)  # before a provider forgets a key it is not used any more
+ON_ITS_WAY = timedelta(minutes=1)  # longer than any call to a provider lasts
+REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
 
-def finish(operation: Operation) -> None:
-    """Bring one claimed operation nearer its end. Safe to repeat: the provider knows its id."""
+def finish(operation: Operation, deadline: Deadline | None = None) -> None:
+    """Bring one claimed operation nearer its end. Safe to repeat: the provider knows its id.
+
+    `deadline` was set before it was claimed: whoever slept past it sends nothing, since another has taken it over.
+    """
+    deadline = deadline or Deadline.after(operations.PATIENCE)
     match operation.kind:
         case Kind.AUTHORIZE:
-            _finish_authorization(operation)
+            _finish_authorization(operation, deadline)
         case Kind.CAPTURE:
-            _finish_capture(operation)
+            _finish_capture(operation, deadline)
         case Kind.VOID:
-            settlement.settle(operation, operations.perform(operation))
+            _finish_void(operation, deadline)
         case Kind.REFUND:
-            settlement.settle(operation, _ask_refund(operation))
+            _settle(operation, _sent_again(operation, deadline))
 
 
 def finish_now(subject: UUID) -> None:
     """Ask the provider at once about the open operation of a checkout or share: the payer is back from their bank."""
     found = operations.open_operation(subject)
     with bulkheads.PAYERS.slot() as slot:
-        if found is None or not slot.is_taken():
-            return
-        due.at_once(found)
-        for operation in due.claim(checkout_uuid=found.payment.checkout_uuid):
-            finish(operation)
+        if found is not None and slot.is_taken():
+            due.at_once(found)
+            finish_all_of(found.payment.checkout_uuid)
 
 
-def _finish_authorization(operation: Operation) -> None:
+def finish_all_of(checkout_uuid: UUID) -> None:
+    """Finish what is due on one checkout now, each claimed when its turn comes: a lease is as long as one call."""
+    for operation_uuid in due.on(checkout_uuid):
+        deadline = Deadline.after(operations.PATIENCE)
+        for operation in due.claim(operation_uuid=operation_uuid):
+            finish(operation, deadline)
+
+
+def _settle(operation: Operation, outcome: Outcome | None) -> None:
+    if outcome is not None:
+        checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
+        settlement.settle(checkout_uuid, operation.pk, outcome, lease=lease)
+
+
+def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
     """Look it up. A challenge that nobody answers ends after ten minutes."""
-    age = clock.now() - operation.created_at
-    outcome = _ask_authorization(operation, age)
+    age, checkout_uuid = clock.now() - operation.created_at, operation.payment.checkout_uuid
+    outcome = _ask_authorization(operation, age, deadline)
     if outcome.verdict == Verdict.NEEDS_ACTION and age > CHALLENGE:
-        with transaction.atomic(durable=True):
-            Checkout.objects.locked(operation.payment.checkout_uuid)
-            settlement.end_challenge(operation, "challenge_expired", clock.now())
+        deadlines.end_challenge(checkout_uuid, operation.pk)
         return
-    if outcome.verdict == Verdict.NOT_FOUND and age >= due.PATIENT_FOR:
-        deadlines.stop_waiting(operation)
-    settlement.settle(operation, outcome)
+    is_silent = outcome.verdict in (Verdict.UNKNOWN, Verdict.PENDING) and age >= GIVEN_UP_AFTER
+    if is_silent or (outcome.verdict == Verdict.NOT_FOUND and age >= due.PATIENT_FOR):
+        deadlines.stop_waiting(checkout_uuid, operation.pk)
+    _settle(operation, outcome)
 
 
-def _ask_authorization(operation: Operation, age: timedelta) -> Outcome:
+def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:
     """If it never arrived, it is sent again under the same id while the payer waits; later it may arrive yet."""
-    outcome = operations.look_up(operation)
+    outcome = operations.look_up(operation, deadline=deadline)
     if outcome.verdict != Verdict.NOT_FOUND:
         return outcome
     if age < due.PATIENT_FOR and operation.payment.abandoned_at is None:
-        return operations.perform(operation)
+        return operations.perform(operation, deadline=deadline)
     return outcome if age < due.IN_DOUBT_TOO_LONG else Outcome(Verdict.FAILED, reason="never_arrived")
 
 
-def _finish_capture(operation: Operation) -> None:
-    """Before the deadline it is sent again; after it, looked up, and fenced by a void if it never arrived."""
-    checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
-    if not checkout.has_lapsed(clock.now()):
-        settlement.settle(operation, operations.perform(operation))
+def _finish_capture(operation: Operation, deadline: Deadline) -> None:
+    """While it is wanted it is sent again; then it is looked up, and fenced by a void if it never arrived."""
+    if _is_wanted(Checkout.objects.get(pk=operation.payment.checkout_uuid), operation):
+        outcome = _sent_again(operation, deadline)
+        if outcome is not None and operations.is_captured_already(outcome):
+            outcome = operations.look_up_capture(operation, deadline=deadline)
+        _settle(operation, outcome)
         return
-    outcome = operations.look_up(operation)
-    if outcome.verdict != Verdict.NOT_FOUND:
-        settlement.settle(operation, outcome)
-        return
+    outcome = operations.look_up_capture(operation, deadline=deadline)
+    fence = _begin_fence(operation) if outcome.verdict == Verdict.NOT_FOUND else None
+    if fence is None:
+        _settle(operation, outcome)
+    else:
+        _finish_void(fence, deadline)
+
+
+def _is_wanted(checkout: Checkout, capture: Operation) -> bool:
+    """Whether the money may still be asked for: of a hold until its deadline, of a mate while the order stands."""
+    if capture.payment.subject == checkout.pk:
+        return checkout.status == Status.AUTHORIZED and not checkout.has_lapsed(clock.now())
+    return checkout.status == Status.CAPTURED
+
+
+def _begin_fence(capture: Operation) -> Operation | None:
+    """Take a capture for lost that never arrived, and begin the void that proves it.
+
+    None where another process has settled it meanwhile, or the provider has accepted it since.
+    """
     with transaction.atomic(durable=True):
-        Checkout.objects.locked(checkout.pk)
+        checkout = Checkout.objects.locked(capture.payment.checkout_uuid)
         now = clock.now()
-        ended = operations.record(operation, Outcome(Verdict.FAILED, reason="never_arrived"), now=now)
-        if ended is not operation:
-            return  # another pump was quicker
-        fence = operations.begin(ended.payment, Kind.VOID, now=now, cause=PUMP)
-    settlement.settle(fence, operations.perform(fence))
+        operation = operations.current(capture.pk)
+        if operation.state == State.PENDING or _is_wanted(checkout, operation):
+            return None
+        never = Outcome(Verdict.FAILED, reason="never_arrived")
+        if not operations.record(operation, never, now=now, lease=capture.lease_token):
+            return None
+        return operations.begin(operation.payment, Kind.VOID, now=now, cause=PUMP)
 
 
-def _ask_refund(operation: Operation) -> Outcome:
-    """What the provider has accepted is looked up; anything else is sent, again under the same id."""
+def _finish_void(operation: Operation, deadline: Deadline) -> None:
+    """Release what is held. The refusal of a fence is understood by what became of the capture."""
+    outcome = _sent_again(operation, deadline)
+    checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
+    if outcome is None or outcome.verdict not in REFUSED or not settlement.is_fence(checkout, operation):
+        _settle(operation, outcome)
+        return
+    captures = operation.payment.operations.filter(kind=Kind.CAPTURE).select_related("payment")
+    capture = captures.order_by("-created_at").first()
+    seen = operations.look_up_capture(capture, deadline=deadline) if capture else Outcome(Verdict.UNKNOWN)
+    was_captured = operations.is_captured_already(outcome)
+    if seen.verdict == Verdict.SUCCEEDED or (was_captured and seen.verdict == Verdict.NOT_FOUND):
+        _settle(operation, Outcome(Verdict.FAILED, reason="already_captured"))
+    elif was_captured:  # and whether it was our amount is not known yet
+        _settle(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
+    else:
+        is_proven = seen.verdict in REFUSED or _is_vouched(seen, capture)
+        settlement.renew_fence(checkout.pk, operation.pk, reason=outcome.reason, is_proven=is_proven)
+
+
+def _is_vouched(seen: Outcome, capture: Operation | None) -> bool:
+    """Whether the provider knows of no capture, and the last call that was on its way has arrived by now."""
+    if capture is None or capture.ended_at is None:
+        return False
+    is_old = clock.now() - capture.ended_at > ON_ITS_WAY
+    return is_old and seen.verdict == Verdict.NOT_FOUND and seen.is_vouched
+
+
+def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
+    """Send it under its key, or ask what became of it where it must not be sent again.
+
+    None where the provider vouches that it never arrived: it is sent anew soon, under a new key.
+    """
+    if _may_be_sent(operation):
+        return operations.perform(operation, deadline=deadline)
+    outcome = operations.look_up(operation, deadline=deadline)
+    if outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched and _renewed(operation):
+        return None
+    return outcome
+
+
+def _may_be_sent(operation: Operation) -> bool:
+    """Not what is accepted already, nor under a key that the provider may have forgotten by now, nor under one
+    for which it repeats an error of its own."""
     if operation.state == State.PENDING:
-        return operations.look_up(operation)
-    return operations.perform(operation)
+        return False
+    if operation.attempts <= 1:
+        return True
+    age = clock.now() - operation.created_at
+    is_repeated_error = operation.reason == SERVER_ERROR and operation.attempts > 2
+    return age < provider.current().key_life - KEY_MARGIN and not is_repeated_error
+
+
+def _renewed(asked: Operation) -> bool:
+    """Give it a new key, unless another process is at it by now."""
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(asked.payment.checkout_uuid)
+        operation = operations.current(asked.pk)
+        if operation.ended_at is not None or operation.lease_token != asked.lease_token:
+            return False
+        if operation.kind == Kind.CAPTURE and not _is_wanted(checkout, operation):
+            return False
+        operations.renew(operation, now=clock.now())
+    return True

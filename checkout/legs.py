@@ -18,6 +18,7 @@ from payments.models import Operation, Payment, Posting
 from payments.operations import Purpose
 
 RETRY_AFTER = timedelta(hours=1)
+TRIED_FOR = timedelta(days=3)  # then a person has to decide
 Account: TypeAlias = Posting.Account
 Kind, State = Operation.Kind, Operation.State
 BORNE = (ShareStatus.PAYING, ShareStatus.PAID, ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
@@ -39,38 +40,42 @@ def go_on(checkout: Checkout, now: datetime) -> None:
     refund = checkout.refunds.get(status=Refund.Status.PENDING)
     is_complete = not checkout.has_mates or _plan(checkout, refund.pk, now, PUMP)
     legs = _latest(refund.pk)
+    failed = [leg for leg in legs if leg.state in (State.FAILED, State.DECLINED)]
+    if any(leg.state == State.SUCCEEDED for leg in legs):  # it cannot be taken back: the rest must follow
+        _try_again(refund, failed, now)
     if not is_complete or any(leg.ended_at is None for leg in legs):
         return
-    failed = [leg for leg in legs if leg.state != State.SUCCEEDED]
     if not failed:
         _succeed(checkout, refund, now)
     elif len(failed) == len(legs):
         _fail(checkout, refund, failed[0].reason, now)
-    else:  # what is settled cannot be taken back: the rest must follow
-        _try_again(failed, now)
 
 
 def _plan(checkout: Checkout, refund_uuid: UUID, now: datetime, cause: Cause) -> bool:
     """Plan each leg that waits for nothing any more, once; return whether all are planned.
 
-    A share that is being paid, or is on its way to the lead, is waited for. One that the lead has not got goes
-    back to the mate from what is owed to the lead, and the lead's own leg stays whole.
+    A share that is on its way to the lead is waited for, and by its own leg one that is being paid. What the lead
+    has not got goes back to the mate from what is owed to the lead, and the lead's own leg stays whole: so that
+    leg need not wait for a mate's card.
     """
     accounts = dict(_legs(refund_uuid).values_list("payment_id", "account"))
-    returned, is_complete = 0, True
+    returned, is_complete, is_leads_known = 0, True, True
     for share in checkout.payment_requests.filter(status__in=BORNE).order_by("position"):
         account = accounts.get(share.payment_id) if share.payment_id else None
         if account is None:
             is_owed = share.status == ShareStatus.PAID
-            if share.payment_id is None or (is_owed and not operations.withdraw(share.pk, now=now)):
+            if share.payment_id is None:
                 is_complete = False
+                continue
+            if is_owed and not operations.withdraw(share.pk, now=now):
+                is_complete = is_leads_known = False
                 continue
             account = Account.LEAD if is_owed else Account.MERCHANT
             purpose = Purpose(account=account, refund_uuid=refund_uuid)
             operations.plan([share.payment_id], Kind.REFUND, now=now, cause=cause, purpose=purpose)
         returned += share.amount if account == Account.MERCHANT else 0
     left = checkout.amount - returned
-    if is_complete and left and checkout.payment_id is not None and checkout.payment_id not in accounts:
+    if is_leads_known and left and checkout.payment_id is not None and checkout.payment_id not in accounts:
         purpose = Purpose(amount=left, refund_uuid=refund_uuid)
         operations.plan([checkout.payment_id], Kind.REFUND, now=now, cause=cause, purpose=purpose)
     return is_complete
@@ -86,16 +91,12 @@ def _latest(refund_uuid: UUID) -> list[Operation]:
     return list({leg.payment_id: leg for leg in rows}.values())
 
 
-def _try_again(failed: list[Operation], now: datetime) -> None:
+def _try_again(refund: Refund, failed: list[Operation], now: datetime) -> None:
+    """Each hour for three days; one discrepancy tells of a card, for as long as it is open."""
     for leg in failed:
-        discrepancies.report_operation(leg, "refund_leg_failed", reason=leg.reason)
-        purpose = Purpose(
-            amount=leg.amount,
-            account=Account(leg.account),
-            refund_uuid=leg.refund_uuid,
-            at=now + RETRY_AFTER,
-        )
-        operations.plan([leg.payment_id], Kind.REFUND, now=now, cause=PUMP, purpose=purpose)
+        discrepancies.report_operation(leg, "refund_leg_failed", subject=leg.payment_id, reason=leg.reason)
+        if now - refund.created_at < TRIED_FOR:
+            operations.plan_again(leg, at=now + RETRY_AFTER, cause=PUMP)
 
 
 def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:

@@ -238,6 +238,10 @@ class Checkout(models.Model):
         """Whether it is unpaid and can no longer be paid."""
         return self.status == Status.CREATED and now >= self.payable_until
 
+    def touch(self) -> None:
+        """Say that what is read of it has changed, where no move does. Belongs under the row's lock."""
+        Checkout.objects.filter(pk=self.pk).update(updated_at=Now())
+
     def move(self, to: Status, cause: Cause, now: datetime, **facts: Any) -> None:
         """Move this one, as `CheckoutQuerySet.move`."""
         Checkout.objects.move([self], to, cause, now, **facts)

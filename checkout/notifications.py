@@ -1,5 +1,7 @@
 """The provider's messages. None is believed: one that fits makes its operation due, and the pump asks."""
 
+from typing import Any
+
 import structlog
 from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
@@ -48,7 +50,11 @@ def hear(record: Record) -> None:
         return
     contradiction = _contradiction(operation, record)
     if contradiction:
-        facts = {"verdict": record.verdict, "amount": record.amount, "currency": record.currency}
+        facts: dict[str, Any] = {
+            "verdict": record.verdict,
+            "amount": record.amount,
+            "currency": record.currency,
+        }
         discrepancies.report_operation(operation, contradiction, **facts)
     elif operation.ended_at is None:
         with transaction.atomic():

@@ -51,6 +51,22 @@ INVARIANTS = (
            OR (o.id IS NOT NULL AND o.amount <> c.amount)""",
     ),
     Invariant(
+        "a captured checkout has its payment, which can be refunded",
+        "ledger_payment_not_live",
+        """
+        SELECT c.id FROM checkout_checkout c LEFT JOIN payments_payment p ON p.id = c.payment_id
+        WHERE (c.status = 'captured' AND p.status IS DISTINCT FROM 'captured')
+           OR (c.status IN ('authorized', 'captured', 'refunding') AND p.abandoned_at IS NOT NULL)""",
+    ),
+    Invariant(
+        "a paid share has its payment, which can be refunded",
+        "ledger_share_not_live",
+        """
+        SELECT s.checkout_id FROM checkout_paymentrequest s JOIN payments_payment p ON p.id = s.payment_id
+        WHERE s.status IN ('paid', 'reimbursed') AND (p.status NOT IN ('captured', 'refunded')
+           OR p.abandoned_at IS NOT NULL)""",
+    ),
+    Invariant(
         "nobody pays twice: one capture for one subject",
         "ledger_two_captures",
         """

@@ -1,7 +1,8 @@
-"""The third beat: the checkout is locked again and what the provider said is recorded."""
+"""The third phase: the checkout is locked again and what the provider said is recorded."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -17,6 +18,10 @@ from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
 Kind, State = Operation.Kind, Operation.State
+AGAIN_AFTER = timedelta(seconds=10)  # a release that was refused, then ever later
+AGAIN_AT_LATEST = timedelta(hours=6)
+HOLDS_LAST = timedelta(days=8)  # banks let a hold go by themselves after a week
+TOLD_AFTER = 3  # refusals: one or two may be the provider's passing trouble
 
 
 class Settled(NamedTuple):
@@ -26,43 +31,65 @@ class Settled(NamedTuple):
     checkout: Checkout
 
 
-def settle(operation: Operation, outcome: Outcome) -> Settled:
-    """Lock the checkout again and record what the provider said of an operation."""
+def settle(checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, *, lease: UUID | None) -> Settled:
+    """Lock the checkout again, read the operation anew, and record what the provider said of it.
+
+    `lease` is the one under which the provider was asked. What another process has settled meanwhile stays.
+    """
     with transaction.atomic(durable=True):
-        checkout = Checkout.objects.locked(operation.payment.checkout_uuid)
+        checkout = Checkout.objects.locked(checkout_uuid)
         now = clock.now()
-        settled = operations.record(operation, _judged(checkout, operation, outcome), now=now)
-        match settled.kind:
-            case Kind.AUTHORIZE:
-                _settle_authorization(checkout, settled, now)
-            case Kind.CAPTURE:
-                _settle_capture(checkout, settled, now)
-            case Kind.VOID:
-                _settle_void(checkout, settled, now)
-            case Kind.REFUND:
-                _settle_refund(checkout, settled, now)
-        failpoint.reach("before_commit", settled.kind, checkout.pk)
-    failpoint.reach("after_commit", settled.kind, checkout.pk)
-    return Settled(settled, checkout)
+        operation = operations.current(operation_uuid)
+        before = (operation.state, checkout.status)
+        if operations.record(operation, _judged(checkout, operation, outcome), now=now, lease=lease):
+            _conclude(checkout, operation, now)
+            if operation.state != before[0] and checkout.status == before[1]:
+                checkout.touch()
+        failpoint.reach("before_commit", operation.kind, checkout.pk)
+    failpoint.reach("after_commit", operation.kind, checkout.pk)
+    return Settled(operation, checkout)
+
+
+def _conclude(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    """Let the order follow what has been recorded of one of its operations."""
+    match operation.kind:
+        case Kind.AUTHORIZE:
+            _settle_authorization(checkout, operation, now)
+        case Kind.CAPTURE:
+            _settle_capture(checkout, operation, now)
+        case Kind.VOID:
+            _settle_void(checkout, operation, now)
+        case Kind.REFUND:
+            _settle_refund(checkout, operation, now)
 
 
 def _judged(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
     """A fence proves something only by its success, or by `already_captured`; any other no leaves the doubt."""
-    is_fence = operation.kind == Kind.VOID and checkout.status == Status.AUTHORIZED
-    is_fence = is_fence and checkout.payment_id == operation.payment_id
     refused = outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason != "already_captured"
-    return Outcome(Verdict.UNKNOWN, reason=outcome.reason) if is_fence and refused else outcome
+    if refused and is_fence(checkout, operation):
+        return Outcome(Verdict.UNKNOWN, reason=outcome.reason)
+    return outcome
+
+
+def is_fence(checkout: Checkout, operation: Operation) -> bool:
+    """Whether it is the void of money that is still to be taken: it proves that no capture happened, or one did."""
+    if operation.kind != Kind.VOID:
+        return False
+    if shares.is_of_share(operation.payment):
+        return shares.is_fenced(operation.payment)
+    return checkout.payment_id == operation.payment_id and checkout.status == Status.AUTHORIZED
 
 
 def _settle_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    if operation.reason == operations.HELD_FOR_LESS:
+        shares.release(operation.payment, now)
     if shares.is_of_share(operation.payment):
         shares.settle_authorization(checkout, operation, now)
         return
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return
-    # read under the lock: the payer may have gone on with another card while the bank was asked
-    is_wanted = Payment.objects.filter(pk=operation.payment_id, abandoned_at=None).exists()
-    if checkout.status != Status.CREATED or not is_wanted:
+    # the payer may have gone on with another card while the bank was asked
+    if checkout.status != Status.CREATED or operation.payment.abandoned_at is not None:
         shares.release(operation.payment, now)
         return
     checkout.move(
@@ -99,23 +126,67 @@ def _take(checkout: Checkout, cause: Cause, now: datetime) -> None:
 
 
 def _settle_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """A void of a checkout that is still held is the fence: it proves that no capture happened, or one did."""
     was_captured = operation.state == State.FAILED and operation.reason == "already_captured"
-    if checkout.payment_id != operation.payment_id or checkout.status != Status.AUTHORIZED:
-        if was_captured:
-            discrepancies.report_operation(operation, "void_refused_as_captured", status=checkout.status)
-        elif operation.state == State.FAILED:
-            discrepancies.report_operation(operation, "void_refused", reason=operation.reason)
-        elif shares.is_of_share(operation.payment):
-            shares.settle_void(checkout, operation, now)
-    elif operation.state == State.SUCCEEDED:
-        at = checkout.capture_before or now
-        checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=VoidReason.AUTH_EXPIRED)
-        shares.end_drafts([checkout], now)
-        events.voided([checkout])
+    if was_captured and is_fence(checkout, operation):
+        _recover(checkout, operation.payment, now)
     elif was_captured:
-        operations.recover_capture(operation.payment, now=now)
+        discrepancies.report_operation(operation, "void_refused_as_captured", status=checkout.status)
+    elif operation.state == State.FAILED:
+        _release_again(operation, now)
+    elif shares.is_of_share(operation.payment):
+        shares.settle_void(checkout, operation, now)
+    elif operation.state == State.SUCCEEDED and is_fence(checkout, operation):
+        _lapse(checkout, now)
+
+
+def _recover(checkout: Checkout, payment: Payment, now: datetime) -> None:
+    """The capture that was taken for lost has happened."""
+    capture = operations.recover_capture(payment, now=now)
+    if shares.is_of_share(payment):
+        shares.settle_capture(checkout, capture, now)
+    else:
         _take(checkout, PUMP, now)
+
+
+def _lapse(checkout: Checkout, now: datetime) -> None:
+    """The hold was not taken in time."""
+    at = checkout.capture_before or now
+    checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=VoidReason.AUTH_EXPIRED)
+    shares.end_drafts([checkout], now)
+    events.voided([checkout])
+
+
+def _release_again(refused: Operation, now: datetime) -> None:
+    """A release that the provider refuses is tried again, ever later, until the hold has ended by itself."""
+    voids = refused.payment.operations.filter(kind=Kind.VOID)
+    if voids.filter(ended_at=None).exists() or now - refused.payment.created_at > HOLDS_LAST:
+        return
+    times = voids.count()
+    later = now + min(AGAIN_AFTER * 4 ** min(times - 1, 7), AGAIN_AT_LATEST)
+    operations.plan_again(refused, at=later, cause=PUMP)
+    if times >= TOLD_AFTER:
+        discrepancies.report_operation(
+            refused, "void_refused", subject=refused.payment_id, reason=refused.reason
+        )
+
+
+def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven: bool) -> None:
+    """A fence was refused, but not because the money was taken: another one is tried, under a key of its own.
+
+    With `is_proven`, the provider's word that no capture happened, the hold lapses at once all the same.
+    """
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(checkout_uuid)
+        now = clock.now()
+        fence = operations.current(fence_uuid)
+        if fence.ended_at is not None or not is_fence(checkout, fence):
+            return
+        times = fence.payment.operations.filter(kind=Kind.VOID).count()
+        if times >= TOLD_AFTER:
+            discrepancies.report_operation(fence, "void_refused", subject=fence.payment_id, reason=reason)
+        operations.renew(fence, now=now, at=now + min(AGAIN_AFTER * times, timedelta(minutes=1)))
+        if is_proven and not shares.is_of_share(fence.payment):
+            _lapse(checkout, now)
 
 
 def _settle_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:
@@ -125,16 +196,15 @@ def _settle_refund(checkout: Checkout, operation: Operation, now: datetime) -> N
         shares.settle_leg(checkout, operation, now)
 
 
-def end_challenge(operation: Operation, reason: str, now: datetime) -> None:
+def end_challenge(checkout: Checkout, operation: Operation, reason: str, now: datetime) -> None:
     """End an authorization that the payer has not confirmed; should they do so yet, the hold is released.
 
-    Belongs under the checkout's lock.
+    Belongs under the checkout's lock, with both read there.
     """
-    ended = operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now)
-    if ended is operation:  # nobody else has ended it since
-        shares.release(ended.payment, now)
-        if shares.is_of_share(ended.payment):
-            shares.free_of(ended.payment, now)
+    if operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):
+        shares.release(operation.payment, now)
+        if shares.is_of_share(operation.payment):
+            shares.free_of(checkout, operation.payment, now)
 
 
 def _cause(operation: Operation) -> Cause:

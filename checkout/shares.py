@@ -61,15 +61,20 @@ def settle_authorization(checkout: Checkout, operation: Operation, now: datetime
             wakeup.after_commit(FINISH_OPERATIONS)
 
 
+def is_fenced(payment: Payment) -> bool:
+    """Whether a mate's card is voided to prove that its capture, which was taken for lost, has not happened."""
+    lost = payment.operations.filter(kind=Kind.CAPTURE, state=State.FAILED, reason="never_arrived")
+    return _share(payment).status == ShareStatus.PAYING and lost.exists()
+
+
 def _is_decided(payment: Payment) -> bool:
     return payment.operations.filter(kind__in=[Kind.CAPTURE, Kind.VOID]).exists()
 
 
 def _unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
     """Return why the held money must not be taken, "" if it may be."""
-    # read under the lock: the mate may have gone on with another card while the bank was asked
-    given_up = Payment.objects.filter(pk=payment.pk, abandoned_at__isnull=False).exists()
-    if given_up or share.status != ShareStatus.PAYING:
+    # the mate may have gone on with another card while the bank was asked
+    if payment.abandoned_at is not None or share.status != ShareStatus.PAYING:
         return "given_up"
     if checkout.status != Status.CAPTURED:
         return "order_ended"
@@ -121,7 +126,7 @@ def _try_again(checkout: Checkout, share: PaymentRequest, failed: Operation, now
         return  # this answer has come before
     reimbursement.plan(checkout, share, at=now + reimbursement.RETRY_AFTER, now=now)
     if share.paid_at is not None and now - share.paid_at >= reimbursement.TOO_LONG:
-        discrepancies.report_operation(failed, "share_not_reimbursed", reason=failed.reason)
+        discrepancies.report_operation(failed, "share_not_reimbursed", subject=share.pk, reason=failed.reason)
 
 
 def settle_leg(checkout: Checkout, leg: Operation, now: datetime) -> None:
@@ -142,15 +147,14 @@ def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
         legs.go_on(checkout, now)
 
 
-def free_of(payment: Payment, now: datetime) -> None:
+def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
     """As `free`, for the share that a card was to pay: the card was given up."""
-    checkout = Checkout.objects.get(pk=payment.checkout_uuid)
     free(checkout, _share(payment), now)
 
 
 def release(payment: Payment, now: datetime) -> None:
     """Let go whatever a payment that nobody waits for any more may hold, once."""
-    if not payment.operations.filter(kind=Kind.VOID).exists():
+    if not payment.operations.filter(kind=Kind.VOID).exclude(state=State.FAILED).exists():
         operations.plan([payment.pk], Kind.VOID, now=now, cause=PUMP)
         wakeup.after_commit(FINISH_OPERATIONS)
 

@@ -14,10 +14,11 @@ from checkout.states import ShareStatus, Status
 from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import clock, crypto
 from config.lib.bulkhead import Slot
+from config.lib.deadline import Deadline
 from payments import bulkheads, operations, provider, switches
 from payments.cause import Cause
 from payments.models import Operation, Payment
-from payments.provider import CardUse, Verdict
+from payments.provider import CardUse
 
 TOKEN_BYTES = 16
 
@@ -123,6 +124,7 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
     PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
     switches.AllStopped, bulkhead.Busy.
     """
+    deadline = Deadline.after(operations.PATIENCE)
 
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
@@ -140,11 +142,10 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
 
     with bulkheads.PAYERS.slot() as slot:
         operation = slot.begin(begin)
-        outcome = operations.perform(operation)
-        settled = settlement.settle(operation, outcome).operation
-    if settled.state == Operation.State.SUCCEEDED:
-        return Paid(Verdict.SUCCEEDED)
-    return Paid(outcome.verdict, settled.reason, settled.action_url)
+        outcome = operations.perform(operation, deadline=deadline)
+        checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
+        settled = settlement.settle(checkout_uuid, operation.pk, outcome, lease=lease).operation
+    return transitions.paid(outcome, settled)
 
 
 def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Customer, now: datetime) -> str:
@@ -159,7 +160,7 @@ def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Cus
     switches.check(checkout.merchant)
     found = operations.open_operation(share.pk)
     if found is not None and found.payment.card_token != card.token:
-        transitions.give_up(found, now)
+        transitions.give_up(checkout, found, now)
         share.refresh_from_db()
     if share.status != ShareStatus.OPEN or operations.live_payment(share.pk) is not None:
         raise OperationInProgress

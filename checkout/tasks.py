@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache
-from typing import TypeVar
-from uuid import UUID
 
 import structlog
 from celery import shared_task
@@ -19,6 +17,7 @@ from checkout.models import ApiCall, Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, wakeup
 from config.lib.bulkhead import Bulkhead
+from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
 from payments import bulkheads, due, operations
 from payments.models import Operation
@@ -27,7 +26,6 @@ log = structlog.get_logger("checkout.tasks")
 BATCH = 500
 TICK_SECONDS = 0.8  # less than beat's, so that one run follows the other
 LOOK_AGAIN_SECONDS = 0.05
-Row = TypeVar("Row")
 
 
 @shared_task
@@ -82,10 +80,11 @@ def finish_operations() -> None:
 def _finish_one(kinds: Sequence[Operation.Kind], bulkhead: Bulkhead) -> bool:
     """Finish the operation of these kinds that has been due longest; return whether there was one, and a slot."""
     with bulkhead.slot() as slot:
+        deadline = Deadline.after(operations.PATIENCE)
         claimed = due.claim(limit=1, kinds=kinds) if slot.is_taken() else []
         if claimed:
             wakeup.after_commit(shares.FINISH_OPERATIONS)
-            _alone(finishing.finish, claimed[0])
+            _alone(finishing.finish, claimed[0], deadline)
     return bool(claimed)
 
 
@@ -115,16 +114,10 @@ def prove_all() -> None:
     proof.report()
 
 
-def finish_operations_of(checkout_uuid: UUID) -> None:
-    """As `finish_operations`, for one checkout."""
-    for operation in due.claim(checkout_uuid=checkout_uuid):
-        finishing.finish(operation)
-
-
-def _alone(verb: Callable[[Row], object], row: Row) -> bool:
+def _alone(verb: Callable[..., object], row: object, *more: object) -> bool:
     """One row that fails is logged and comes again; the others go on. Returns whether it went well."""
     try:
-        verb(row)
+        verb(row, *more)
     except Exception:
         log.exception("row failed", verb=verb.__name__, row=str(getattr(row, "pk", row)))
         return False

@@ -1,5 +1,5 @@
 """The moves of a checkout. Each verb locks, checks, changes and emits in one transaction; what needs the
-provider takes three beats: commit the intent, call with no transaction open, lock again and settle."""
+provider takes three phases: commit the intent, call with no transaction open, lock again and settle."""
 
 import time
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ CAPTURE_SECONDS = 8.0  # the whole call, whatever the provider does: a merchant 
 LOCK_SECONDS = 3.0  # lock_timeout, after which who waits for a row gives up
 SETTLE_SECONDS = 3.2  # of them, kept for the wait for the second lock (lock_timeout) and the recording
 JOIN_SECONDS = 2.0
+ASK_AGAIN_SECONDS = 0.3  # what the provider has accepted and not confirmed
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
@@ -49,6 +50,10 @@ class NotPayable(StateConflict):
     """It is paid, expired or cancelled already."""
 
 
+class NotTheLead(Exception):
+    """Somebody else has signed in since, and pays."""
+
+
 class OperationInProgress(Exception):
     """A card operation is open on the checkout."""
 
@@ -62,7 +67,11 @@ class PartialCaptureNotSupported(Exception):
 
 
 class ProviderRefused(Exception):
-    """The provider clearly said no; nothing has changed."""
+    """The provider clearly said no, for `reason` where it named one; nothing has changed."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class OutcomeUnknown(Exception):
@@ -82,15 +91,16 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
     """Hold the checkout's amount on the card: `created` becomes `authorized`.
 
     A card in whose stead this one comes is given up: one whose challenge is open, or one that the bank has
-    been silent about for a minute. Raises NotPayable, OperationInProgress, switches.MerchantSuspended,
+    been silent about for a minute. Raises NotPayable, NotTheLead, OperationInProgress, switches.MerchantSuspended,
     switches.AllStopped, bulkhead.Busy. SPEC.md 3, INTERFACE.md 10.
     """
+    deadline = Deadline.after(operations.PATIENCE)
 
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
             checkout = Checkout.objects.locked(checkout_uuid)
             now = clock.now()
-            payable = _check_payable(checkout, card.token, now)
+            payable = _check_payable(checkout, card.token, lead, now)
             if payable:
                 slot.take()
                 payment = _new_payment(checkout, card)
@@ -103,31 +113,45 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
 
     with bulkheads.PAYERS.slot() as slot:
         operation = slot.begin(begin)
-        outcome = operations.perform(operation)
-        settled = settlement.settle(operation, outcome).operation
+        outcome = operations.perform(operation, deadline=deadline)
+        settled = settlement.settle(
+            checkout_uuid, operation.pk, outcome, lease=operation.lease_token
+        ).operation
+    return paid(outcome, settled)
+
+
+def paid(outcome: Outcome, settled: Operation) -> Paid:
+    """Return what became of an attempt to pay, from the provider's answer and the operation as it then stood."""
     if settled.state == State.SUCCEEDED:
         return Paid(Verdict.SUCCEEDED)
+    if settled.state in (State.DECLINED, State.FAILED):
+        return Paid(Verdict.DECLINED, settled.reason)
     return Paid(outcome.verdict, settled.reason, settled.action_url)
 
 
-def _check_payable(checkout: Checkout, card_token: str, now: datetime) -> bool:
+def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
     """Whether it can be paid now. Finds a passed deadline first."""
     deadlines.keep(checkout, now)
     if checkout.status != Status.CREATED:
         return False
+    if checkout.lead_id is not None and (lead is None or checkout.lead_id != lead.pk):
+        raise NotTheLead
     switches.check(checkout.merchant)
     found = operations.open_operation(checkout.pk)
-    if found is not None and (found.payment.card_token == card_token or not give_up(found, now)):
+    if found is not None and (found.payment.card_token == card_token or not give_up(checkout, found, now)):
         raise OperationInProgress
     return True
 
 
-def give_up(operation: Operation, now: datetime) -> bool:
-    """Let a card go in whose stead another one comes, if that is due; whatever it may hold is released."""
+def give_up(checkout: Checkout, operation: Operation, now: datetime) -> bool:
+    """Let a card go in whose stead another one comes, if that is due; whatever it may hold is released.
+
+    Belongs under the checkout's lock, with both read there.
+    """
     if operation.state == State.NEEDS_ACTION:
-        settlement.end_challenge(operation, "another_card", now)
+        settlement.end_challenge(checkout, operation, "another_card", now)
         return True
-    return deadlines.abandon(operation, now)
+    return deadlines.abandon(checkout, operation, now)
 
 
 def may_use_another_card(operation: Operation, now: datetime) -> bool:
@@ -138,10 +162,10 @@ def may_use_another_card(operation: Operation, now: datetime) -> bool:
 def use_another_card(checkout_uuid: UUID, subject: UUID | None = None) -> None:
     """Let the card go that the bank is silent about, or asks about, if that is due; of a share, if that is named."""
     with transaction.atomic(durable=True):
-        Checkout.objects.locked(checkout_uuid)
+        checkout = Checkout.objects.locked(checkout_uuid)
         found = operations.open_operation(subject or checkout_uuid)
-        if found is not None and found.kind == Kind.AUTHORIZE:
-            give_up(found, clock.now())
+        if found is not None and found.kind == Kind.AUTHORIZE and give_up(checkout, found, clock.now()):
+            checkout.touch()
 
 
 def _new_payment(checkout: Checkout, card: CardUse) -> Payment:
@@ -179,20 +203,34 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
                 _wait_for(joined.operation_uuid, deadline.sooner(CAPTURE_SECONDS - JOIN_SECONDS))
         if operation is None:
             return checkout
-        settled = settlement.settle(operation, _ask_for_money(operation, deadline.sooner(SETTLE_SECONDS)))
-    if settled.operation.state == State.SUCCEEDED:
+        outcome = _ask_for_money(operation, deadline.sooner(SETTLE_SECONDS))
+        settled = settlement.settle(checkout.pk, operation.pk, outcome, lease=operation.lease_token)
+    if settled.checkout.status == Status.CAPTURED:
         return settled.checkout
     if settled.operation.state in (State.FAILED, State.DECLINED):
-        raise ProviderRefused
+        raise ProviderRefused(settled.operation.reason)
     raise OutcomeUnknown
 
 
 def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
-    """Capture; where the answer is lost, ask once what became of it, as far as the time goes."""
+    """Capture. Where the answer is lost, or speaks of a capture that is not this one, ask once what became of it;
+    where it is accepted and not confirmed, ask until it is, as far as the time goes."""
     outcome = operations.perform(operation, deadline=deadline)
+    if operations.is_captured_already(outcome):
+        outcome = Outcome(Verdict.UNKNOWN, reason=outcome.reason)
     if outcome.verdict == Verdict.UNKNOWN:
-        return operations.look_up(operation, deadline=deadline)
+        outcome = _looked_up(operation, outcome, deadline)
+    while outcome.verdict == Verdict.PENDING and deadline.left() > ASK_AGAIN_SECONDS:
+        time.sleep(ASK_AGAIN_SECONDS)
+        outcome = _looked_up(operation, outcome, deadline)
     return outcome
+
+
+def _looked_up(capture: Operation, said: Outcome, deadline: Deadline) -> Outcome:
+    """Return what a look-up says clearly, else what was said before."""
+    seen = operations.look_up_capture(capture, deadline=deadline)
+    is_clear = seen.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND)
+    return seen if is_clear else said
 
 
 class _CaptureOpen(Exception):

@@ -83,6 +83,7 @@ CODES: list[tuple[type[Exception], str]] = [
     (transitions.NotCapturable, "not_capturable"),
     (transitions.NotCancellable, "not_cancellable"),
     (transitions.NotPayable, "not_payable"),
+    (transitions.NotTheLead, "not_payable"),
     (refunds.NotRefundable, "not_refundable"),
     (refunds.RefundRefConflict, "refund_ref_conflict"),
     (refunds.PartialRefundNotSupported, "partial_refund_not_supported"),
@@ -193,7 +194,7 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
             return [{"param": "amount", "expected": exc.amount}]
         case subscriptions.RotationInProgress():
             return [{"previous_secret_expires_at": clock.iso(at)} for at in exc.until]
-        case sandbox_api.CardDeclined():
+        case sandbox_api.CardDeclined() | transitions.ProviderRefused() if exc.reason:
             return [{"reason": exc.reason}]
         case drf.ValidationError():
             return flatten(exc.detail)

@@ -1,6 +1,7 @@
 """The pay step: to the provider's card page, and back with a token."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -16,11 +17,10 @@ from django.views.decorators.http import require_POST, require_safe
 from checkout import finishing, sharing, transitions
 from checkout.models import Checkout, Customer
 from checkout.sharing import OwnShare, ShareNotOpen
-from checkout.transitions import NotPayable, OperationInProgress, Paid
-from config.lib import address, idle, request_id
+from checkout.transitions import NotPayable, NotTheLead, OperationInProgress, Paid
+from config.lib import clock, idle, request_id
 from config.lib.bulkhead import Busy
-from hosted_page import declines, language, moments, pages, payer, summary
-from hosted_page.declines import TooManyDeclines, TooManyOfOrder
+from hosted_page import language, pages, payer, summary
 from hosted_page.visit import Visit
 from payments import answers, bulkheads, money, provider
 from payments.cause import Cause
@@ -36,8 +36,14 @@ DECLINES = {
     "challenge_expired": gettext_lazy("Your bank did not hear from you in time."),
     "never_arrived": gettext_lazy("Your bank did not answer."),
     "same_card": gettext_lazy("This card has paid the whole order already."),
+    "held_for_less": gettext_lazy("Your bank would hold only a part of the amount."),
 }
 DECLINED = gettext_lazy("Your bank declined this card.")
+# Here the card itself may be good.
+SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
+# Nobody's refusal.
+UNTOLD = {"another_card", "given_up", "order_ended"}
+MOST_TRIES, TRIES_WITHIN = 5, timedelta(hours=1)  # that end with the bank's no
 _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 
 
@@ -54,15 +60,13 @@ def open_form(request: HttpRequest, visit: Visit) -> HttpResponse:
     customer_uuid = visit.payer_of(request)
     if customer_uuid is None:
         return visit.go()
-    try:
-        declines.check(visit, Customer.objects.get(pk=customer_uuid), address.of(request))
-    except TooManyDeclines as too_many:
-        return _enough(request, visit, too_many)
+    if _has_tried_enough(visit):
+        return _enough(request, visit)
     bound = signing.dumps([visit.subject.hex, str(customer_uuid)], salt="card")
-    back = visit.absolute("paid")
+    address = visit.absolute("paid")
     form = provider.CardForm(
         subject=visit.subject,
-        return_url=f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}",
+        return_url=f"{address}{'&' if '?' in address else '?'}{urlencode({'bound': bound})}",
         page=_card_page(visit),
     )
     try:
@@ -113,11 +117,11 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
 
 def _decline_notice(subject: UUID) -> dict[str, str] | None:
     last = Payment.objects.filter(subject=subject).order_by("-created_at").first()
-    if last is None or not last.decline_reason or last.decline_reason in declines.UNTOLD:
+    if last is None or not last.decline_reason or last.decline_reason in UNTOLD:
         return None
     what_next = (
         _("Try again, or use another card.")
-        if last.decline_reason in declines.SAME_CARD_MAY_DO
+        if last.decline_reason in SAME_CARD_MAY_DO
         else _("Try another card.")
     )
     title = DECLINES.get(last.decline_reason, DECLINED)
@@ -144,50 +148,44 @@ def take_token(request: HttpRequest, visit: Visit) -> HttpResponse:
     token = _card_token(request)
     if Payment.objects.filter(subject=visit.subject, card_token=token).exists():
         return visit.go()  # a reload: the token has been tried, and the page tells what came of it
-    use = CardUse(token, return_url=visit.absolute("confirmed"))
+    if _has_tried_enough(visit):
+        return _enough(request, visit)
     try:
-        paid = _try(visit, use, Customer.objects.get(pk=customer_uuid), address.of(request))
-    except TooManyDeclines as too_many:
-        return _enough(request, visit, too_many)
+        paid = _pay(visit, CardUse(token, return_url=visit.absolute("confirmed")), customer_uuid)
     except (MerchantSuspended, AllStopped):
         context = {"heading": _("This shop takes no payments now"), "paragraphs": [_("You paid nothing.")]}
         return pages.show(request, visit, "message", context)
     except Busy:
         return busy(request, visit)
-    except (NotPayable, ShareNotOpen, OwnShare, OperationInProgress):
+    except (NotPayable, NotTheLead, ShareNotOpen, OwnShare, OperationInProgress):
         return visit.go()  # the page tells what is true
     if paid.verdict == Verdict.NEEDS_ACTION:
         return HttpResponseRedirect(paid.action_url, status=303)
     return visit.go()
 
 
-def _enough(request: HttpRequest, visit: Visit, too_many: TooManyDeclines) -> HttpResponse:
-    when = moments.until(too_many.until, too_many.now)
-    words = _("No money was taken. Ask your bank what is wrong, or come back {when}.")
-    if visit.share is None and visit.checkout.payable_until <= too_many.until:
+def _has_tried_enough(visit: Visit) -> bool:
+    """Whether so many cards were declined in an hour that it looks like trying out stolen ones."""
+    declined = Payment.objects.filter(subject=visit.subject, created_at__gt=clock.now() - TRIES_WITHIN)
+    declined = declined.exclude(decline_reason__in=["", *UNTOLD, *SAME_CARD_MAY_DO])
+    return declined.count() >= MOST_TRIES
+
+
+def _enough(request: HttpRequest, visit: Visit) -> HttpResponse:
+    words = _("No money was taken. Ask your bank what is wrong, or come back in an hour.")
+    is_over_by_then = visit.checkout.payable_until <= clock.now() + TRIES_WITHIN
+    if visit.share is None and is_over_by_then:
         words = _("No money was taken. Ask your bank what is wrong, or order again at the shop.")
-        if not isinstance(too_many, TooManyOfOrder):
-            words = _("No money was taken. Ask your bank what is wrong. You can order again {when}.")
-    context = {"heading": _("Too many cards were declined"), "paragraphs": [words.format(when=when)]}
+    context = {"heading": _("Too many cards were declined"), "paragraphs": [words]}
     return pages.show(request, visit, "message", context, status=429)
 
 
-def _try(visit: Visit, use: CardUse, person: Customer, address: str) -> Paid:
-    made = declines.begin(visit, person, use.token, address)
-    try:
-        paid = _pay(visit, use, person)
-    except (NotPayable, ShareNotOpen, OwnShare, OperationInProgress, Busy, MerchantSuspended, AllStopped):
-        declines.take_back(made)
-        raise
-    declines.end(made, paid)
-    return paid
-
-
-def _pay(visit: Visit, use: CardUse, person: Customer) -> Paid:
-    cause = Cause(f"customer:{person.pk}", request_id.current())
+def _pay(visit: Visit, use: CardUse, customer_uuid: UUID) -> Paid:
+    cause = Cause(f"customer:{customer_uuid}", request_id.current())
+    customer = Customer.objects.get(pk=customer_uuid)
     if visit.share is None:
-        return transitions.authorize(visit.checkout.pk, card=use, lead=person, cause=cause)
-    return sharing.pay(visit.share.pk, card=use, mate=person, cause=cause)
+        return transitions.authorize(visit.checkout.pk, card=use, lead=customer, cause=cause)
+    return sharing.pay(visit.share.pk, card=use, mate=customer, cause=cause)
 
 
 def busy(request: HttpRequest, visit: Visit) -> HttpResponse:

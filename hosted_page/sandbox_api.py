@@ -1,6 +1,7 @@
 """The helper API (INTERFACE.md 7): what a customer and the time do, for tests without a browser."""
 
 import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -12,12 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from checkout import deadlines, finishing, sharing, splitting, tasks, transitions
+from checkout import deadlines, finishing, sharing, splitting, transitions
 from checkout.api import presentation
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.splitting import MOST_PEOPLE
 from checkout.states import SHARE_PAID, ShareStatus, Status
-from checkout.transitions import OperationInProgress, Paid
+from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import fields
 from config.lib.deadline import Deadline
 from hosted_page import opt_in, sign_in
@@ -98,8 +99,10 @@ class Pay(APIView):
         checkout = Checkout.objects.get(pk=checkout_uuid, merchant=merchant)
         lead = _customer(asked.validated_data["phone"], merchant)
         token = _token(checkout.pk, asked.validated_data["card"])
+        if checkout.lead_id is not None or "shares" in asked.validated_data:
+            _sign_in(checkout, lead)
         if "shares" in asked.validated_data:
-            _split(checkout, lead, asked.validated_data["shares"])
+            _split(checkout, asked.validated_data["shares"])
         paid = transitions.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause_of(request))
         if paid.verdict == Verdict.NEEDS_ACTION:
             is_confirmed = asked.validated_data["challenge"] == "pass"
@@ -117,10 +120,16 @@ def _token(subject: UUID, number: str) -> str:
     return token
 
 
-def _split(checkout: Checkout, lead: Customer, shares: list[dict[str, Any]]) -> None:
+def _sign_in(checkout: Checkout, lead: Customer) -> None:
+    """Whoever signs in last pays, as on the page; what cannot be paid any more says so when it is tried."""
+    if checkout.lead_id != lead.pk:
+        with suppress(NotPayable, OperationInProgress):
+            sharing.join(checkout.pk, lead)
+
+
+def _split(checkout: Checkout, shares: list[dict[str, Any]]) -> None:
     try:
         splitting.left_for_lead(checkout.amount, [share["amount"] for share in shares])
-        sharing.join(checkout.pk, lead)
         sharing.split(checkout.pk, [sharing.Share(**share) for share in shares])
     except splitting.DoesNotAddUp as wrong:
         words = f"The shares come to {wrong.excess} more than the amount. Lower one."
@@ -176,7 +185,7 @@ def _mate(checkout: Checkout) -> Customer:
 def _await_end(share: PaymentRequest) -> None:
     patience = Deadline.after(PATIENCE)
     while patience.left():
-        tasks.finish_operations_of(share.checkout_id)  # unless the pump is at it
+        finishing.finish_all_of(share.checkout_id)  # unless the pump is at it
         share.refresh_from_db()
         if share.status != ShareStatus.PAYING:
             return
@@ -254,12 +263,12 @@ class Advance(APIView):
         asked.is_valid(raise_exception=True)
         merchant = caller_of(request).merchant
         Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
-        tasks.finish_operations_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
+        finishing.finish_all_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
         _hasten(merchant, checkout_uuid, asked.validated_data["seconds"])
         deadlines.keep_of(checkout_uuid)
         for share in PaymentRequest.objects.filter(checkout=checkout_uuid, status=ShareStatus.OPEN):
             sharing.expire(share.pk)
-        tasks.finish_operations_of(checkout_uuid)
+        finishing.finish_all_of(checkout_uuid)
         return Response({"data": presentation.read(merchant, checkout_uuid)})
 
 

@@ -19,10 +19,17 @@ def report(
     _leave(kind, subject, {"merchant_id": merchant_uuid, "facts": facts})
 
 
-def report_operation(operation: Operation, kind: str, **facts: object) -> None:
-    """Leave a discrepancy about an operation, once while one of its kind is open."""
+def report_operation(
+    operation: Operation, kind: str, *, subject: UUID | None = None, **facts: object
+) -> None:
+    """Leave a discrepancy about an operation, once while one of its kind is open.
+
+    With `subject`, what is repeated under further operations is told once for all of them.
+    """
     merchant_uuid = operation.payment.merchant_id
-    _leave(kind, operation.pk, {"merchant_id": merchant_uuid, "operation": operation, "facts": facts})
+    _leave(
+        kind, subject or operation.pk, {"merchant_id": merchant_uuid, "operation": operation, "facts": facts}
+    )
 
 
 class AlreadyClosed(Exception):

@@ -13,10 +13,26 @@ from payments.models import Operation
 
 LEASE = timedelta(seconds=10)  # who takes longer is overtaken, which does no harm: the key is the same
 PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank until another card may be used
+PENDING_TOO_LONG = timedelta(minutes=10)  # for a capture that the provider has accepted
 IN_DOUBT_TOO_LONG = timedelta(hours=24)
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 _NOT_ENDED = (State.PLANNED, *Operation.OPEN, State.PENDING)  # those that the index of what is due holds
+
+
+def is_open(prefix: str = "") -> Q:
+    """Return the condition that an operation, or the one at the end of the prefix, holds up others of its payment."""
+    state, kind, ended_at = f"{prefix}state", f"{prefix}kind", f"{prefix}ended_at"
+    awaited = Q(**{state: State.PENDING, f"{kind}__in": Operation.AWAITED})
+    return (Q(**{f"{state}__in": Operation.OPEN}) | awaited) & Q(**{ended_at: None})
+
+
+def is_open_sql(alias: str) -> str:
+    """Return `is_open` as SQL, of the operation behind an alias."""
+    states = ", ".join(f"'{state}'" for state in Operation.OPEN)
+    kinds = ", ".join(f"'{kind}'" for kind in Operation.AWAITED)
+    awaited = f"({alias}.state = 'pending' AND {alias}.kind IN ({kinds}))"
+    return f"({alias}.ended_at IS NULL AND ({alias}.state IN ({states}) OR {awaited}))"
 
 
 def gap(operation: Operation, state: State, now: datetime) -> timedelta:
@@ -26,10 +42,17 @@ def gap(operation: Operation, state: State, now: datetime) -> timedelta:
         return timedelta(seconds=5)
     if operation.kind == Kind.AUTHORIZE and age < IN_DOUBT_TOO_LONG:
         return timedelta(seconds=2 if age < PATIENT_FOR else 10)
-    if state == State.PENDING or operation.kind == Kind.VOID:
-        return timedelta(seconds=min(2.0 ** (tries // 4), 600 if state == State.PENDING else 60))
-    most = 10 if operation.kind == Kind.CAPTURE else 60  # a hold must not outlive its deadline for long
-    return timedelta(seconds=min(2.0 ** min(tries - 1, 10), most))
+    if operation.kind == Kind.REFUND and state == State.PENDING:
+        return _doubling(tries // 4, 600)
+    if operation.kind == Kind.VOID:
+        return _doubling(tries // 4, 60)
+    # a hold must not outlive its deadline for long
+    return _doubling(tries - 1, 10 if operation.kind == Kind.CAPTURE else 60)
+
+
+def _doubling(times: int, longest: int) -> timedelta:
+    """Return a second, doubled so many times, `longest` seconds at most."""
+    return timedelta(seconds=min(2.0 ** min(max(times, 0), 10), longest))
 
 
 def at_once(operation: Operation) -> None:
@@ -52,30 +75,37 @@ def oldest(now: datetime) -> datetime | None:
     Those that stand behind another one of their payment wait for that, not for the pump.
     """
     ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
-        Q(state__in=Operation.OPEN) | Q(state=State.PLANNED, pk__lt=OuterRef("pk"), next_attempt_at__lte=now)
+        is_open() | Q(state=State.PLANNED, pk__lt=OuterRef("pk"), next_attempt_at__lte=now)
     )
     rows = Operation.objects.filter(state__in=_NOT_ENDED, next_attempt_at__lte=now)
     rows = rows.exclude(Exists(ahead), state=State.PLANNED).order_by("next_attempt_at")
     return rows.values_list("next_attempt_at", flat=True).first()
 
 
+def on(checkout_uuid: UUID) -> list[UUID]:
+    """Return the operations of a checkout that are due, the one that has waited longest first."""
+    rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, state__in=_NOT_ENDED)
+    late = rows.filter(next_attempt_at__lte=clock.now()).order_by("next_attempt_at", "pk")
+    return list(late.values_list("pk", flat=True))
+
+
 def claim(
-    limit: int = 20, *, checkout_uuid: UUID | None = None, kinds: Sequence[Kind] = tuple(Kind)
+    limit: int = 20, *, operation_uuid: UUID | None = None, kinds: Sequence[Kind] = tuple(Kind)
 ) -> Sequence[Operation]:
     """Lease the operations that are due, in a short transaction of its own, and return them.
 
     Planned ones become in flight, one per payment at a time, those that are due in their order; those in
-    flight are here because their sender's lease ran out. With `checkout_uuid`, only that checkout's; with
+    flight are here because their sender's lease ran out. With `operation_uuid`, that one alone; with
     `kinds`, only those.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            only = "AND p.checkout_uuid = %(checkout)s" if checkout_uuid else ""
+            only = "AND d.id = %(operation)s" if operation_uuid else ""
             cursor.execute(
-                _CLAIM.format(only=only),
+                _CLAIM.format(only=only, open=is_open_sql("other")),
                 {
                     "limit": limit,
-                    "checkout": checkout_uuid,
+                    "operation": operation_uuid,
                     "kinds": [kind.value for kind in kinds],
                     "lease": LEASE.total_seconds(),
                 },
@@ -95,7 +125,7 @@ WITH due AS MATERIALIZED (
       AND (d.state <> 'planned' OR NOT EXISTS (
           SELECT 1 FROM payments_operation other
           WHERE other.payment_id = d.payment_id AND other.ended_at IS NULL
-            AND (other.state IN ('in_flight', 'needs_action', 'unknown')
+            AND ({open}
                  OR (other.state = 'planned' AND other.id < d.id AND other.next_attempt_at <= clock_timestamp()))))
     ORDER BY d.next_attempt_at LIMIT %(limit)s
     FOR UPDATE OF d SKIP LOCKED

@@ -145,6 +145,8 @@ class Operation(models.Model):
         FAILED = "failed"
 
     OPEN = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN)
+    # Accepted and not confirmed, these hold up what comes after them; a refund settles beside the next one.
+    AWAITED = (Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID)
     ENDED = (State.SUCCEEDED, State.DECLINED, State.FAILED)
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -182,7 +184,8 @@ class Operation(models.Model):
             models.CheckConstraint(condition=Q(amount__gt=0), name="an_operation_is_of_something"),
             models.UniqueConstraint(
                 "payment",
-                condition=Q(state__in=["in_flight", "needs_action", "unknown"]),
+                condition=Q(state__in=["in_flight", "needs_action", "unknown"])
+                | Q(state="pending", kind__in=["authorize", "capture", "void"]),
                 name="one_open_operation_per_payment",
             ),
             models.UniqueConstraint(
@@ -214,7 +217,11 @@ class Operation(models.Model):
     @property
     def was_given_up(self) -> bool:
         """Whether we ended an authorization while the payer was asked: whatever it holds yet is released."""
-        return self.kind == self.Kind.AUTHORIZE and self.reason in ("challenge_expired", "another_card")
+        return self.kind == self.Kind.AUTHORIZE and self.reason in (
+            "challenge_expired",
+            "another_card",
+            "held_for_less",
+        )
 
 
 class Posting(models.Model):

@@ -1,7 +1,7 @@
 """Operations: the only callers of a provider. Begin commits the intent, perform calls, record keeps the answer."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
@@ -24,6 +24,7 @@ log = structlog.get_logger("payments.operations")
 PATIENCE = 8.0  # seconds that a sender has in all, where its caller sets no deadline
 CALL_SECONDS = {"authorize": 6.0, "capture": 3.0, "void": 5.0, "refund": 5.0}
 LOOK_UP_SECONDS = 2.0
+HELD_FOR_LESS = "held_for_less"  # the reason of an authorization that brought another amount than was asked
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 Status: TypeAlias = Payment.Status
@@ -117,6 +118,46 @@ JOIN payments_payment payment ON payment.id = planned.payment_id
 """
 
 
+def current(operation_uuid: UUID) -> Operation:
+    """Return the operation with its payment, as they stand now.
+
+    Belongs under the checkout's lock: whatever was read before may have been settled by another process.
+    """
+    return _CURRENT.get(operation_uuid)
+
+
+_CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("payment"), UUID)
+
+
+def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
+    """Let an operation that never reached the provider be sent anew, under a new key, from `at` on.
+
+    It takes the old one's place at once: nothing else may begin on its payment. Belongs under the checkout's lock.
+    """
+    Operation.objects.filter(pk=operation.pk, ended_at=None).update(
+        state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
+    )
+    copied = ("payment_id", "kind", "amount", "account", "refund_uuid", "share_uuid", "actor", "request_id")
+    Operation.objects.create(
+        **{name: getattr(operation, name) for name in copied},
+        state=State.IN_FLIGHT,
+        next_attempt_at=at or now,
+        created_at=now,
+    )
+
+
+def plan_again(operation: Operation, *, at: datetime, cause: Cause) -> None:
+    """Plan what an operation wanted, and did not reach, once more, from `at` on."""
+    purpose = Purpose(
+        amount=operation.amount,
+        account=Posting.Account(operation.account),
+        refund_uuid=operation.refund_uuid,
+        share_uuid=operation.share_uuid,
+        at=at,
+    )
+    plan([operation.payment_id], Kind(operation.kind), now=at, cause=cause, purpose=purpose)
+
+
 def withdraw(share_uuid: UUID, *, now: datetime) -> bool:
     """End what is planned for a share and was never sent; return whether nothing more is under way for it.
 
@@ -145,9 +186,20 @@ def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcom
 
 
 def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
-    """Ask the provider what became of an earlier call under the operation's id."""
+    """Ask the provider what became of an operation, whoever has carried it out. Whatever breaks is UNKNOWN."""
     wait = (deadline or Deadline.after(PATIENCE)).left(LOOK_UP_SECONDS)
     return _call(operation, wait, lambda: provider.current().look_up(operation, wait))
+
+
+def is_captured_already(outcome: Outcome) -> bool:
+    """Whether the provider refuses because the money was taken before: by this capture, or by somebody else."""
+    return outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason == "already_captured"
+
+
+def look_up_capture(capture: Operation, *, deadline: Deadline | None = None) -> Outcome:
+    """As `look_up`, where `already_captured` is no answer: it leaves open whether our amount was taken."""
+    outcome = look_up(capture, deadline=deadline)
+    return Outcome(Verdict.UNKNOWN) if is_captured_already(outcome) else outcome
 
 
 def _call(operation: Operation, wait: float, ask: Callable[[], Outcome]) -> Outcome:
@@ -161,9 +213,7 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome]) -> Outc
         log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
         outcome = Outcome(Verdict.UNKNOWN)
     failpoint.reach("after_call", operation.kind, operation.payment.checkout_uuid)
-    if outcome.amount not in (None, operation.amount):
-        discrepancies.report_operation(operation, "another_amount", amount=outcome.amount)
-        outcome = Outcome(Verdict.UNKNOWN)
+    outcome = _of_the_amount(operation, outcome)
     log.info(
         "provider",
         kind=operation.kind,
@@ -174,32 +224,49 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome]) -> Outc
     return outcome
 
 
-def record(operation: Operation, outcome: Outcome, *, now: datetime) -> Operation:
-    """Keep the provider's answer, the payment's new status and the postings; return the row as it stands.
+def _of_the_amount(operation: Operation, outcome: Outcome) -> Outcome:
+    """Another amount is no answer; a hold of another amount is no hold, and is to be released."""
+    is_all_of_it = operation.kind == Kind.VOID and operation.payment.decline_reason == HELD_FOR_LESS
+    if outcome.amount in (None, operation.amount) or is_all_of_it:
+        return outcome
+    is_held = operation.kind == Kind.AUTHORIZE and outcome.verdict == Verdict.SUCCEEDED
+    if not is_held or outcome.amount > operation.amount:
+        discrepancies.report_operation(operation, "another_amount", amount=outcome.amount)
+    if is_held:
+        return replace(outcome, verdict=Verdict.DECLINED, reason=HELD_FOR_LESS)
+    return Outcome(Verdict.UNKNOWN)
 
-    Belongs inside the verb's second transaction, after the checkout's lock. An operation that has ended
-    stays as it is: a late answer under the same key can only repeat it. No answer at all changes nothing
-    where another process has taken the lease over.
+
+def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None) -> bool:
+    """Keep the provider's answer, the payment's new status and the postings; return whether anything was kept.
+
+    Belongs under the checkout's lock, with the operation as `current` returns it there. One that has ended stays
+    as it is: a late answer under the same key can only repeat it. No answer at all changes nothing where another
+    process has taken over the lease under which the provider was asked.
     """
+    if operation.ended_at is not None:
+        return False
     facts = _facts_after(operation, outcome, now)
     with connection.cursor() as cursor:
-        cursor.execute(
-            _RECORD,
-            facts | {"state": facts["state"].value, "id": operation.pk, "held_lease": operation.lease_token},
-        )
-        is_kept = cursor.rowcount == 1
-    if not is_kept:
-        return Operation.objects.select_related("payment").get(pk=operation.pk)
+        asked = {"state": facts["state"].value, "id": operation.pk, "held_lease": lease}
+        cursor.execute(_RECORD, facts | asked)
+        if cursor.rowcount == 0:
+            return False
     for name, value in facts.items():
         setattr(operation, name, value)
     if operation.state in Operation.ENDED:
         _move_payment(operation, outcome)
-    elif (
-        operation.state in (State.UNKNOWN, State.PENDING)
-        and now - operation.created_at > due.IN_DOUBT_TOO_LONG
-    ):
+    else:
+        _tell_of_doubt(operation, now)
+    return True
+
+
+def _tell_of_doubt(operation: Operation, now: datetime) -> None:
+    age = now - operation.created_at
+    if operation.state == State.PENDING and operation.kind == Kind.CAPTURE and age > due.PENDING_TOO_LONG:
+        discrepancies.report_operation(operation, "capture_pending_too_long")
+    if operation.state in (State.UNKNOWN, State.PENDING) and age > due.IN_DOUBT_TOO_LONG:
         discrepancies.report_operation(operation, "in_doubt_for_a_day")
-    return operation
 
 
 # As SQL: the ORM would build it anew for each call of a provider.
@@ -215,21 +282,26 @@ WHERE id = %(id)s AND ended_at IS NULL
 
 def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[str, Any]:
     state = STATE_AFTER[outcome.verdict]
-    if state == State.PENDING and operation.kind != Kind.REFUND:
-        state = State.UNKNOWN  # only a refund settles later; anything else is in doubt until it is known
-    if state == State.UNKNOWN and operation.state in (State.NEEDS_ACTION, State.PENDING):
-        state = State(operation.state)  # silence takes nothing back of what the provider has said
+    if state == State.UNKNOWN and _stands(operation, outcome):
+        state = State(operation.state)
     ended = state in Operation.ENDED
     return {
         "state": state,
         "reference": outcome.reference or operation.reference,
-        "reason": outcome.reason,
+        "reason": outcome.reason or ("" if ended else operation.reason),
         "action_url": outcome.action_url or operation.action_url,
         "lease_until": None,
         "lease_token": None,
         "ended_at": now if ended else None,
         "next_attempt_at": None if ended else now + due.gap(operation, state, now),
     }
+
+
+def _stands(operation: Operation, outcome: Outcome) -> bool:
+    """Whether what the provider has said before still counts: silence takes nothing of it back."""
+    if operation.state == State.PENDING:
+        return not outcome.is_vouched
+    return operation.state == State.NEEDS_ACTION
 
 
 def _move_payment(operation: Operation, outcome: Outcome) -> None:
@@ -265,16 +337,16 @@ def _keeps_some(refund: Operation) -> bool:
     return given_back < refund.payment.amount
 
 
-def recover_capture(payment: Payment, *, now: datetime) -> None:
-    """Make the capture that we took for lost the truth: a void was refused because it had happened.
+def recover_capture(payment: Payment, *, now: datetime) -> Operation:
+    """Make the capture that we took for lost the truth, and return it: a void was refused because it had happened.
 
     Belongs under the checkout's lock, as `record`.
     """
-    capture = payment.operations.filter(kind=Kind.CAPTURE).order_by("-created_at").first()
-    if capture is not None:
-        capture.state, capture.reason, capture.ended_at = State.SUCCEEDED, "", now
-        capture.save(update_fields=["state", "reason", "ended_at"])
-        _move_payment(capture, Outcome(Verdict.SUCCEEDED))
+    capture = payment.operations.filter(kind=Kind.CAPTURE).select_related("payment").latest("created_at")
+    capture.state, capture.reason, capture.ended_at = State.SUCCEEDED, "", now
+    capture.save(update_fields=["state", "reason", "ended_at"])
+    _move_payment(capture, Outcome(Verdict.SUCCEEDED))
+    return capture
 
 
 def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
@@ -292,10 +364,9 @@ def open_on_any(subjects: Iterable[UUID]) -> QuerySet[Operation]:
 
 def _open(**of: Any) -> QuerySet[Operation]:
     return Operation.objects.filter(
+        due.is_open(),
         payment__status__in=Payment.LIVE,
         payment__abandoned_at=None,
-        state__in=Operation.OPEN,
-        ended_at=None,
         share_uuid=None,
         **of,
     )
@@ -304,14 +375,14 @@ def _open(**of: Any) -> QuerySet[Operation]:
 _OPEN_KIND = """(
     SELECT o.kind FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
     WHERE p.subject = {subject} AND p.status IN ({live}) AND p.abandoned_at IS NULL
-      AND o.state IN ({open}) AND o.ended_at IS NULL AND o.share_uuid IS NULL LIMIT 1)"""
+      AND {open} AND o.share_uuid IS NULL LIMIT 1)"""
 
 
 def open_kind_of(subject: str) -> Func:
     """The kind of what `open_on` finds for a column's subject, as SQL that needs no building for each query."""
     live = ", ".join(f"'{status}'" for status in Payment.LIVE)
-    states = ", ".join(f"'{state}'" for state in Operation.OPEN)
-    template = _OPEN_KIND.replace("{subject}", subject).replace("{live}", live).replace("{open}", states)
+    template = _OPEN_KIND.replace("{subject}", subject).replace("{live}", live)
+    template = template.replace("{open}", due.is_open_sql("o"))
     return Func(template=template, output_field=CharField())
 
 
@@ -330,7 +401,7 @@ def live_payment(subject: UUID) -> Live | None:
 
 
 def _live_payment(subject: UUID) -> QuerySet[Payment, Any]:
-    is_open = Q(operations__state__in=Operation.OPEN, operations__ended_at=None, operations__share_uuid=None)
+    is_open = due.is_open("operations__") & Q(operations__share_uuid=None)
     rows = Payment.objects.filter(subject=subject, status__in=Payment.LIVE, abandoned_at=None)
     with_open = rows.annotate(open=FilteredRelation("operations", condition=is_open))
     return with_open.annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))

@@ -14,6 +14,9 @@ from django.utils.module_loading import import_string
 
 from payments.models import Operation
 
+# The reason of an UNKNOWN that was an answer all the same: an error of the provider's own, HTTP 5xx.
+SERVER_ERROR = "server_error"
+
 
 class Verdict(StrEnum):
     """What a provider says of an operation. Silence is UNKNOWN, never FAILED."""

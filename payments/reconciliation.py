@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -140,7 +141,7 @@ def _missing_there(missing: Iterable[UUID]) -> Iterator[Difference]:
 
 
 def _leave(difference: Difference) -> None:
-    facts = {"ours": difference.ours, "theirs": difference.theirs}
+    facts: dict[str, Any] = {"ours": difference.ours, "theirs": difference.theirs}
     if difference.operation is None:
         discrepancies.report(difference.kind, difference.subject, merchant=difference.merchant, **facts)
     else:

@@ -7,13 +7,15 @@ from django.conf import settings
 from factory.declarations import Sequence
 from factory.django import DjangoModelFactory
 
-from checkout import creation
+from checkout import creation, settlement
 from checkout.creation import Order
 from checkout.models import Checkout, Customer
+from checkout.settlement import Settled
 from config.lib import clock
 from payments import switches
 from payments.cause import Cause
-from payments.models import Merchant, Switch
+from payments.models import Merchant, Operation, Switch
+from payments.provider import Outcome
 
 CAUSE = Cause("client:test", "req_test")
 
@@ -67,6 +69,12 @@ def stop(merchant: Merchant | None, *, is_stopped: bool = True) -> None:
     """Throw an operator's switch, effective at once in this process."""
     Switch.objects.update_or_create(merchant=merchant, defaults={"is_stopped": is_stopped, "reason": "Test"})
     switches.forget()
+
+
+def settle(operation: Operation, outcome: Outcome) -> Settled:
+    """Record an answer about an operation, as whoever has asked under its lease does."""
+    checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
+    return settlement.settle(checkout_uuid, operation.pk, outcome, lease=lease)
 
 
 def make_late(checkout: Checkout) -> None:

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from checkout import sharing, tasks, transitions
+from checkout import finishing, sharing, transitions
 from checkout.models import Checkout, Customer, PaymentRequest
 from payments.models import Operation
 from payments.provider import CardUse
@@ -31,7 +31,7 @@ def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
     for _ in range(rounds):
         of_checkout = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, ended_at=None)
         of_checkout.update(next_attempt_at=LONG_AGO)
-        tasks.finish_operations_of(checkout_uuid)
+        finishing.finish_all_of(checkout_uuid)
 
 
 def settled(share: PaymentRequest) -> str:

@@ -91,7 +91,7 @@ def whole(checkout: Any) -> dict[str, Any]:
         "expires_at": clock.iso(checkout.expires_at),
         "created_at": clock.iso(checkout.created_at),
         "items": [{name: part[name] for name in _ITEM} for part in checkout.item_parts],
-        "available_actions": states.actions(checkout.status),
+        "available_actions": _actions(checkout),
     }
     if checkout.status == Status.EXPIRED:
         shown["expired_at"] = clock.iso(checkout.expired_at)
@@ -108,6 +108,12 @@ def whole(checkout: Any) -> dict[str, Any]:
     if checkout.share_parts:
         shown["shares"] = _shares(checkout.share_parts)
     return shown
+
+
+def _actions(checkout: Any) -> list[str]:
+    """What the merchant may do. Past its deadline a hold is neither taken nor cancelled: what is open decides."""
+    has_lapsed = checkout.has_lapsed(checkout.read_at)
+    return [] if has_lapsed else states.actions(checkout.status)
 
 
 def _money(checkout: Any) -> dict[str, Any]:

@@ -51,7 +51,7 @@ _FILTERS = {
 def _page(merchant: Merchant, query: dict[str, Any]) -> tuple[list[Checkout], str | None]:
     """A page, in which whatever is late has lapsed first, and is left out if it no longer fits the filter."""
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
-    rows = presentation.with_parts(Checkout.objects.filter(merchant=merchant, **filters))
+    rows = reading.at_once(presentation.with_parts(Checkout.objects.filter(merchant=merchant, **filters)))
     found, next_cursor = cursor.page(
         rows, scope=f"checkouts:{merchant.pk}", limit=query["limit"], cursor=query.get("cursor")
     )

@@ -41,10 +41,11 @@ class Bulkhead:
 
     def wait(self, patience: float) -> bool:
         """Take a place, or wait so many seconds in the order of arrival for one; return whether it is ours."""
-        if self.enter():
-            return True
         turn = threading.Event()
         with self._lock:
+            if self._free:
+                self._free -= 1
+                return True
             if len(self._waiting) >= self._queue:
                 return False
             self._waiting.append(turn)

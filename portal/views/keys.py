@@ -16,7 +16,6 @@ from portal.keys import NewClient
 from portal.models import ApiClient, Membership
 
 MOST_KEYS = 50
-MAX_REVOKED = 50  # shown, those revoked last
 
 
 class KeyForm(forms.Form):
@@ -37,12 +36,12 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
-    rows = ApiClient.objects.filter(merchant=membership.merchant)
-    clients = list(rows.filter(revoked_at=None).order_by("created"))
+    rows = ApiClient.objects.filter(merchant=membership.merchant).order_by("revoked_at", "created")
+    clients = list(rows)
     context: dict[str, Any] = {
         "made": _handed_over(request, clients),
-        "clients": clients,
-        "revoked": rows.exclude(revoked_at=None).order_by("-revoked_at")[:MAX_REVOKED],
+        "clients": [client for client in clients if client.revoked_at is None],
+        "revoked": [client for client in clients if client.revoked_at is not None],
         "scopes": [{"name": name, "words": words, "is_on": True} for name, words in settings.SCOPES.items()],
         "base_url": settings.BASE_URL,
     }

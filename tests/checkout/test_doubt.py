@@ -13,10 +13,10 @@ from checkout import finishing, proof, refunds, tasks, transitions
 from checkout.models import Checkout
 from config.lib import clock
 from payments import ledger, operations
-from payments.models import Discrepancy, Operation
+from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import misbehaving
-from payments.providers.sandbox.models import Call, Fault
+from payments.providers.sandbox.models import Call, Charge, Fault
 from tests.checkout.test_doubtful_payments import InDoubt, break_down, events, overhear, pass_time, pump, seen
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
@@ -79,7 +79,8 @@ class TestSilence:
     @pytest.mark.parametrize("mode", UNDONE + DONE)
     def test_is_unknown_and_never_failed(self, in_doubt: InDoubt, kind: str, mode: str) -> None:
         operation = in_doubt(kind, mode)
-        assert (operation.state, operation.ended_at, operation.reason) == ("unknown", None, "")
+        assert (operation.state, operation.ended_at) == ("unknown", None)
+        assert operation.reason == ("server_error" if mode.endswith("error") else "")
         assert operation.payment.status not in ("declined", "refunded", "voided")
         assert Fault.objects.get(verb=kind).times == 0, "the bank has gone wrong indeed"
 
@@ -101,9 +102,10 @@ class TestSilence:
         operation.refresh_from_db()
         assert operation.state == "unknown"
 
-    def test_an_answer_with_another_amount_is_no_answer(
-        self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch, kind: str
-    ) -> None:
+
+class TestAnotherAmount:
+    @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
+    def test_is_no_answer(self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
         operation, answer = in_doubt(kind), misbehaving.call
         before = operation.payment.status
 
@@ -118,6 +120,18 @@ class TestSilence:
         assert (found.kind, found.operation, found.facts) == ("another_amount", operation, {"amount": 1})
         operation.refresh_from_db()
         assert (operation.state, operation.payment.status) == ("unknown", before)
+
+    def test_of_a_hold_is_a_refusal_and_what_is_held_is_released(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        break_down("authorize", "partial_hold")
+        assert pay(unpaid).status == "created"
+        payment = Payment.objects.get()
+        assert (payment.status, payment.decline_reason) == ("declined", "held_for_less")
+        assert (Charge.objects.get().amount, Charge.objects.get().state) == (4500, "held")
+        pump()
+        assert Charge.objects.get().state == "voided" and not Discrepancy.objects.exists()
+        assert pay(unpaid).status == "authorized"
 
 
 class TestCapture:
@@ -219,8 +233,8 @@ class TestCapture:
         unpaid.refresh_from_db()
         make_late(unpaid)
 
-        def overtaken(operation: Operation) -> Outcome:
-            outcome = look_up(operation)
+        def overtaken(operation: Operation, **rest: Any) -> Outcome:
+            outcome = look_up(operation, **rest)
             monkeypatch.setattr(operations, "look_up", look_up)
             pump()
             return outcome

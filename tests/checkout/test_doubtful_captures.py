@@ -1,15 +1,16 @@
 """Captures in doubt: what is not an answer, what proves nothing, and what must not stand in anybody's way."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from checkout import refunds, settlement, tasks, transitions
+from checkout import refunds, tasks, transitions
 from checkout.models import Checkout
 from config.lib import clock
-from payments.models import Merchant, Operation
+from payments.models import Discrepancy, Merchant, Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import misbehaving
 from tests import factories
@@ -48,15 +49,16 @@ def doubt(checkout: Checkout) -> Operation:
 
 class TestACapture:
     def test_that_the_provider_calls_pending_is_in_doubt_and_begun_once(
-        self, held: Checkout, bank_answers: Answer, monkeypatch: pytest.MonkeyPatch
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.0)
-        bank_answers("capture", Outcome(Verdict.PENDING))
+        monkeypatch.setattr(transitions, "ASK_AGAIN_SECONDS", 99.0)
+        misbehaving.set_fault(verb="capture", mode="pending_for_ever", times=1)
         with pytest.raises(transitions.OutcomeUnknown):
             transitions.capture(held.merchant, held.pk, cause=CAUSE)
         with pytest.raises(transitions.OperationInProgress):
             transitions.capture(held.merchant, held.pk, cause=CAUSE)
-        assert Operation.objects.get(kind="capture").state == "unknown"
+        assert Operation.objects.get(kind="capture").state == "pending"
         make_late(held)
         tasks.keep_deadlines()
         held.refresh_from_db()
@@ -71,12 +73,47 @@ class TestACapture:
         pump()
         tasks.keep_deadlines()
         held.refresh_from_db()
-        assert (held.status, Operation.objects.get(kind="void").state) == ("authorized", "unknown")
+        first, second = Operation.objects.filter(kind="void").order_by("created_at")
+        assert (held.status, first.state, first.reason) == ("authorized", "failed", "new_key")
+        assert (second.state, second.attempts) == ("in_flight", 0)
+
+    def test_whose_fence_is_refused_lapses_once_the_provider_has_vouched_for_a_minute(
+        self, held: Checkout, bank_answers: Answer
+    ) -> None:
+        lost = doubt(held)
+        make_late(held)
+        bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
+        pump()
+        Operation.objects.filter(pk=lost.pk).update(ended_at=clock.now() - timedelta(seconds=61))
+        pump()
+        held.refresh_from_db()
+        assert (held.status, held.voided_at, held.void_reason) == (
+            "voided",
+            held.capture_before,
+            "auth_expired",
+        )
+        assert Operation.objects.get(kind="void", ended_at=None).state == "in_flight"
+        pump()
+        found = Discrepancy.objects.get()
+        assert (found.kind, found.subject) == ("void_refused", held.payment_id)
+
+    def test_whose_fence_is_refused_stays_held_while_nobody_vouches(
+        self, held: Checkout, bank_answers: Answer
+    ) -> None:
+        lost = doubt(held)
+        make_late(held)
+        bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
+        pump()
+        Operation.objects.filter(pk=lost.pk).update(ended_at=clock.now() - timedelta(seconds=61))
+        misbehaving.set_fault(verb="look_up", mode="not_vouched", times=9)
+        pump()
+        held.refresh_from_db()
+        assert held.status == "authorized"
 
     def test_in_doubt_keeps_the_lease_of_who_is_asking_now(self, held: Checkout) -> None:
         mine, theirs = doubt(held), uuid4()
         Operation.objects.filter(pk=mine.pk).update(lease_token=theirs, lease_until=clock.now())
-        settlement.settle(mine, Outcome(Verdict.NOT_FOUND))
+        factories.settle(mine, Outcome(Verdict.NOT_FOUND))
         assert Operation.objects.get(pk=mine.pk).lease_token == theirs
 
     def test_of_what_is_being_refunded_is_refused_also_while_the_refund_is_in_doubt(

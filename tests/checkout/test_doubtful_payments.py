@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.db.models import F
 
-from checkout import proof, settlement, tasks, transitions
+from checkout import proof, tasks, transitions
 from checkout.models import Checkout
 from config.lib import clock
 from payments import operations
@@ -16,6 +16,7 @@ from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome
 from payments.providers.sandbox import misbehaving
 from payments.providers.sandbox.models import Charge
+from tests import factories
 from tests.factories import CAUSE, make_late
 from tests.refusals import nothing_moves
 from webhooks.models import Event
@@ -184,7 +185,7 @@ class TestAuthorize:
         pass_time(asked_about, seconds=61)
         found = operations.look_up(asked_about)
         transitions.use_another_card(unpaid.pk)
-        settlement.settle(asked_about, found)
+        factories.settle(asked_about, found)
         assert seen(unpaid)[0] == "created"
         pump()
         assert (seen(unpaid), events()) == (("created", "voided", "voided"), [])
@@ -197,7 +198,7 @@ class TestAuthorize:
         transitions.use_another_card(unpaid.pk)
         found = operations.look_up(first)
         for _ in range(2):
-            assert settlement.settle(first, found).operation.state == "succeeded"
+            assert factories.settle(first, found).operation.state == "succeeded"
         assert Operation.objects.filter(kind="void").count() == 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from checkout import proof, settlement, tasks, transitions
+from checkout import proof, tasks, transitions
 from checkout.models import Checkout
 from payments import due, operations
 from payments.models import Merchant, Operation, Payment
@@ -94,7 +94,7 @@ class TestACrash:
 
         def pump() -> None:
             for operation in due.claim():
-                settlement.settle(operation, operations.perform(operation))
+                factories.settle(operation, operations.perform(operation))
 
         dying(pump, after_call=after_call)
         tasks.finish_operations()

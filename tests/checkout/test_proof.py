@@ -104,6 +104,17 @@ TAMPERINGS = [
         ),
     ),
     Tampering(
+        {"ledger_payment_not_live"},
+        "captured",
+        "UPDATE payments_payment SET abandoned_at = now() WHERE id = %(payment)s",
+    ),
+    Tampering(
+        {"ledger_share_not_live"},
+        "shared",
+        "UPDATE payments_payment SET abandoned_at = now() WHERE checkout_uuid = %(checkout)s"
+        " AND id <> %(payment)s AND status = 'captured'",
+    ),
+    Tampering(
         {"ledger_late_capture"},
         "captured",
         "UPDATE checkout_checkout SET capture_before = captured_at - interval '1 hour' WHERE id = %(checkout)s",

@@ -5,7 +5,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from pytest_django.fixtures import Settings
 
-from checkout import deadlines, proof, refunds, sharing, splitting, tasks, transitions
+from checkout import deadlines, finishing, proof, refunds, sharing, splitting, tasks, transitions
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.states import SHARE_ALLOWED, MoveRefused, ShareStatus, Status
 from config.lib import clock
@@ -153,7 +153,7 @@ class TestPaying:
     ) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         mates.pay(shares[0])
-        tasks.finish_operations_of(order.pk)
+        finishing.finish_all_of(order.pk)
         (planned,) = Operation.objects.filter(share_uuid=shares[0].pk)
         share = PaymentRequest.objects.get(pk=shares[0].pk)
         assert share.paid_at and planned.next_attempt_at == share.paid_at + timedelta(hours=24)
@@ -163,13 +163,13 @@ class TestPaying:
     ) -> None:
         settings.REIMBURSEMENT_DELAY, settings.SANDBOX_REFUND_SECONDS = timedelta(hours=24), 60
         mates.pay(shares[0])
-        tasks.finish_operations_of(order.pk)
+        finishing.finish_all_of(order.pk)
         ago = timedelta(hours=25)
         for operation in Operation.objects.filter(share_uuid=shares[0].pk):
             operation.created_at -= ago
             operation.next_attempt_at = operation.created_at
             operation.save()
-        tasks.finish_operations_of(order.pk)
+        finishing.finish_all_of(order.pk)
         assert Operation.objects.get(share_uuid=shares[0].pk).state == "pending"
         assert not Discrepancy.objects.exists()
 
@@ -271,14 +271,14 @@ class TestTheLeadsShare:
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
         mates.pay(shares[0])
-        tasks.finish_operations_of(order.pk)
+        finishing.finish_all_of(order.pk)
         tomorrow = clock.now() + timedelta(days=1)
         Operation.objects.filter(share_uuid=shares[0].pk).update(next_attempt_at=tomorrow)
         mates.pay(shares[1], mates.AMYS)
-        tasks.finish_operations_of(order.pk)
+        finishing.finish_all_of(order.pk)
         amys = Operation.objects.get(share_uuid=shares[1].pk)
         assert due.oldest(clock.now()) == amys.next_attempt_at
-        tasks.finish_operations_of(order.pk)
+        finishing.finish_all_of(order.pk)
         states = Operation.objects.filter(share_uuid__isnull=False).values_list("share_uuid", "state")
         assert dict(states) == {shares[0].pk: "planned", shares[1].pk: "pending"}
 

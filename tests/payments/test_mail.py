@@ -92,7 +92,7 @@ class TestTheMail:
         doubted.update(
             state="unknown", kind="void", ended_at=None, created_at=timezone.now() - timedelta(hours=25)
         )
-        operations.record(doubted.get(), Outcome(Verdict.UNKNOWN), now=timezone.now())
+        operations.record(doubted.get(), Outcome(Verdict.UNKNOWN), now=timezone.now(), lease=None)
         tasks.mail_discrepancies()
         assert "in_doubt_for_a_day\n" in mail.outbox[0].body
 

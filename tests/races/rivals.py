@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from checkout import deadlines, notifications, refunds, states, tasks, transitions
+from checkout import deadlines, finishing, notifications, refunds, states, tasks, transitions
 from checkout.models import Change, Checkout, Refund
 from checkout.states import PAID, Status
 from config import errors
@@ -69,7 +69,7 @@ def notify(checkout: Checkout) -> None:
     payments = Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True)
     for call in Call.objects.filter(charge__payment__in=list(payments)).select_related("charge"):
         notifications.hear(journal.record(call))
-    tasks.finish_operations_of(checkout.pk)
+    finishing.finish_all_of(checkout.pk)
 
 
 def confirm(checkout: Checkout) -> None:
@@ -83,7 +83,7 @@ def confirm(checkout: Checkout) -> None:
 def take_over(checkout: Checkout) -> None:
     """Every lease has run out, and another process's pump takes whatever is open."""
     open_operations(checkout).update(next_attempt_at=LONG_AGO)
-    tasks.finish_operations_of(checkout.pk)
+    finishing.finish_all_of(checkout.pk)
 
 
 def fence(checkout: Checkout) -> None:

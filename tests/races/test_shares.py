@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from checkout import proof, refunds, sharing, tasks, transitions
+from checkout import finishing, proof, refunds, sharing, transitions
 from checkout.models import Checkout, Customer, PaymentRequest
 from config import errors
 from payments.models import Discrepancy, Merchant, Payment
@@ -48,7 +48,7 @@ def by_card(number: str) -> Callable[[PaymentRequest], None]:
         mate: Customer = CustomerFactory.create()
         token = bank.tokenise(subject=share.pk, number=number)
         sharing.pay(share.pk, card=CardUse(token), mate=mate, cause=CAUSE)
-        tasks.finish_operations_of(share.checkout_id)
+        finishing.finish_all_of(share.checkout_id)
 
     return paid
 

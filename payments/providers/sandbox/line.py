@@ -12,7 +12,7 @@ import orjson
 from django.conf import settings
 
 from config.lib import crypto, http, idle
-from payments.provider import Card, Outcome, ProviderUnreachable, Verdict
+from payments.provider import SERVER_ERROR, Card, Outcome, ProviderUnreachable, Verdict
 from payments.providers.sandbox import bank, journal, misbehaving, notices, settling
 from payments.providers.sandbox.models import Fault
 
@@ -30,13 +30,22 @@ OTHERS: dict[str, Callable[..., Any]] = {
 _UUIDS = ("key", "payment", "account", "subject")
 
 
+class ServerError(http.NoAnswer):
+    """The bank has answered with an error of its own."""
+
+
 def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
     """Ask for one of the MONEY calls. Raises whatever a broken line raises; nothing came of it then, or did."""
     if settings.BANK_URL:
-        return _outcome(_post(verb, arguments, patience))
+        try:
+            return _outcome(_post(verb, arguments, patience))
+        except ServerError:
+            return Outcome(Verdict.UNKNOWN, reason=SERVER_ERROR)
     try:
         return misbehaving.call(verb, arguments)
     except misbehaving.Broken as broken:
+        if broken.mode in misbehaving.ERRORS:
+            return Outcome(Verdict.UNKNOWN, reason=SERVER_ERROR)
         if broken.mode in (Fault.Mode.HANG, Fault.Mode.DONE_THEN_HANG):
             idle.begin()
             time.sleep(patience)
@@ -72,6 +81,8 @@ def _post(verb: str, arguments: dict[str, Any], seconds: float) -> Any:
     )
     if answer.status == HTTPStatus.UNPROCESSABLE_ENTITY:
         raise bank.UnknownCard
+    if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise ServerError(f"HTTP {answer.status}")
     if not answer.is_success:
         raise http.NoAnswer(f"HTTP {answer.status}")
     content = orjson.loads(answer.body)

@@ -27,6 +27,7 @@ DONE = {
     Mode.DONE_REPLAYED_500,
 }
 REPLAYED = {Mode.REPLAYED_500, Mode.DONE_REPLAYED_500}
+ERRORS = {Mode.ERROR, Mode.DONE_THEN_ERROR, *REPLAYED}  # an answer, if none that helps
 PENDING = {
     Mode.PENDING: Later(3),
     Mode.PENDING_FOR_EVER: Later(None),

@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -105,9 +106,10 @@ def voids_that_are_never_sent(patch: pytest.MonkeyPatch) -> None:
 def silence_taken_for_no(patch: pytest.MonkeyPatch) -> None:
     settle = settlement.settle
 
-    def hasty(operation: Operation, outcome: Outcome) -> settlement.Settled:
+    def hasty(checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, **rest: Any) -> settlement.Settled:
         failed = outcome.verdict == Verdict.UNKNOWN
-        return settle(operation, Outcome(Verdict.FAILED) if failed else outcome)
+        said = Outcome(Verdict.FAILED) if failed else outcome
+        return settle(checkout_uuid, operation_uuid, said, **rest)
 
     patch.setattr(settlement, "settle", hasty)
 

@@ -1,0 +1,158 @@
+"""A process that slept: whatever it believes, what others have settled meanwhile stays settled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from checkout import finishing, proof, refunds, sharing, tasks, transitions
+from checkout.models import Checkout, PaymentRequest
+from config.lib.deadline import Deadline
+from payments import due, operations
+from payments.models import Operation, Payment
+from payments.provider import CardUse, Outcome, Verdict
+from payments.providers.sandbox import bank
+from payments.providers.sandbox.models import Charge
+from tests import factories, mates
+from tests.checkout.test_doubtful_payments import break_down, pass_time, pump
+from tests.factories import CAUSE, CustomerFactory
+
+pytestmark = pytest.mark.django_db
+Meanwhile = Callable[[Callable[[], None]], None]
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """Let the next look-up say "not found", and its asker sleep while something else happens."""
+
+    def asleep(happens: Callable[[], None]) -> None:
+        real = operations.look_up
+
+        def look_up(operation: Operation, **rest: Any) -> Outcome:
+            monkeypatch.setattr(operations, "look_up", real)
+            happens()
+            return Outcome(Verdict.NOT_FOUND)
+
+        monkeypatch.setattr(operations, "look_up", look_up)
+
+    return asleep
+
+
+def claimed(operation: Operation) -> Operation:
+    """The operation as a pump has claimed it."""
+    Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2020-01-01T00:00Z")
+    (asleep,) = due.claim(operation_uuid=operation.pk)
+    return asleep
+
+
+@pytest.fixture
+def silent(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
+    """An authorization that was done, whose answer is lost, older than a payer's minute."""
+    break_down("authorize", "done_then_reset")
+    pay(unpaid)
+    operation = Operation.objects.select_related("payment").get()
+    pass_time(operation, seconds=61)
+    return operation
+
+
+class TestAnOrder:
+    def test_that_was_captured_meanwhile_keeps_its_payment(
+        self, silent: Operation, unpaid: Checkout, meanwhile: Meanwhile
+    ) -> None:
+        def others() -> None:
+            pump()
+            transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+
+        asleep = claimed(silent)
+        meanwhile(others)
+        finishing.finish(asleep)
+        payment = Payment.objects.get()
+        assert (payment.status, payment.abandoned_at, payment.decline_reason) == ("captured", None, "")
+        accepted = refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        assert accepted.is_new and proof.breaches() == []
+
+    def test_whose_payment_is_given_up_by_mistake_breaks_a_promise_that_is_proven(
+        self, captured: Checkout
+    ) -> None:
+        Payment.objects.update(abandoned_at=captured.captured_at)
+        assert [breach.kind for breach in proof.breaches()] == ["ledger_payment_not_live"]
+
+    def test_that_was_confirmed_meanwhile_is_not_ended_as_a_challenge(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pay(unpaid, "4000002500003155")
+        asked = Operation.objects.select_related("payment").get()
+        pass_time(asked, minutes=11)
+        asleep, real = claimed(asked), operations.look_up
+
+        def look_up(operation: Operation, **rest: Any) -> Outcome:
+            monkeypatch.setattr(operations, "look_up", real)
+            bank.answer_challenge(key=operation.pk, is_confirmed=True)
+            pump()
+            return Outcome(Verdict.NEEDS_ACTION)
+
+        monkeypatch.setattr(operations, "look_up", look_up)
+        finishing.finish(asleep)
+        unpaid.refresh_from_db()
+        assert (unpaid.status, Charge.objects.get().state) == ("authorized", "held")
+        assert not Operation.objects.filter(kind="void").exists()
+
+    def test_is_not_sent_anything_by_who_slept_past_the_lease(self, silent: Operation) -> None:
+        asleep = claimed(silent)
+        finishing.finish(asleep, Deadline.after(-1))
+        assert Operation.objects.get().state == "unknown" and Charge.objects.count() == 1
+
+
+class TestAShare:
+    @pytest.fixture
+    def share(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
+        (share,) = mates.split(unpaid, 2000)
+        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        return share
+
+    def test_that_was_taken_meanwhile_is_not_charged_to_a_second_card(
+        self, share: PaymentRequest, meanwhile: Meanwhile
+    ) -> None:
+        break_down("authorize", "done_then_reset")
+        mates.pay(share)
+        silent = Operation.objects.select_related("payment").get(payment__subject=share.pk)
+        pass_time(silent, seconds=61)
+        asleep = claimed(silent)
+        meanwhile(pump_once)
+        finishing.finish(asleep)
+        share.refresh_from_db()
+        assert share.status in ("paying", "paid")
+        token = bank.tokenise(subject=share.pk, number="378282246310005")
+        with pytest.raises((sharing.ShareNotOpen, transitions.OperationInProgress)):
+            sharing.pay(share.pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        pump()
+        pump()
+        share.refresh_from_db()
+        assert share.status in ("paid", "reimbursed")
+        assert Charge.objects.filter(amount=2000).count() == 1 and proof.breaches() == []
+
+
+def pump_once() -> None:
+    """Find the hold, and nothing that follows from it."""
+    Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
+    for operation in Operation.objects.filter(ended_at=None, kind="authorize").select_related("payment"):
+        factories.settle(operation, Outcome(Verdict.SUCCEEDED))
+
+
+class TestALateNo:
+    """A hold that was captured by another process stays captured, whatever a sleeper has heard before."""
+
+    @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
+    @pytest.mark.parametrize(
+        "verdict", [Verdict.FAILED, Verdict.DECLINED, Verdict.NOT_FOUND, Verdict.PENDING]
+    )
+    def test_changes_nothing_that_has_ended(self, captured: Checkout, kind: str, verdict: Verdict) -> None:
+        if kind != "capture":
+            refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+            tasks.finish_operations()
+            pump()
+        operation = Operation.objects.select_related("payment").exclude(kind="authorize").latest("created_at")
+        before = list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())
+        factories.settle(operation, Outcome(verdict, reason="late", is_vouched=True))
+        assert (list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())) == before
+        assert proof.breaches() == []
