@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,13 @@ BEGUN = """
 SELECT count(*) FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
 WHERE o.kind = 'authorize' AND p.checkout_uuid = ANY(%s::uuid[])
 """
+
+ASK_FOR_CODES, SMS_SLOTS, WORKERS = 30, 8, 2
+AT_CARRIER = """
+SELECT count(*) FROM hosted_page_text WHERE claimed_at IS NOT NULL AND ended_at IS NULL
+"""
+NOT_ENDED = "SELECT count(*) FROM hosted_page_text WHERE ended_at IS NULL"
+STILL_THERE = "SELECT count(*) FROM hosted_page_text WHERE phone IS NOT NULL OR body IS NOT NULL"
 
 
 @pytest.fixture
@@ -112,3 +120,59 @@ class TestAMerchantsSlowNames:
         assert 1 <= refusals.count((422, "validation_failed")) <= PROCESSES
         assert set(refusals) <= {(422, "validation_failed"), BUSY, LIMITED} and BUSY in refusals
         assert {one.headers["Retry-After"] for one in answers if one.status_code == 503} == {"1"}
+
+
+@contextlib.contextmanager
+def silent_carrier(world: World, seconds: int) -> Iterator[None]:
+    """Let whoever gives a text to the carrier wait for so long, until the block ends."""
+    is_over = threading.Event()
+
+    def arm() -> None:
+        while not is_over.wait(0.002):
+            if not world.is_armed("text_claimed"):
+                world.arm("text_claimed", f"sleep {seconds}")
+
+    thread = threading.Thread(target=arm, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        world.disarm("text_claimed")
+
+
+def ask_for_code(merchant: Merchant, number: int) -> requests.Response:
+    """Ask for a code on the page of a new order, as a browser does."""
+    address = f"{merchant.base_url}/pay"
+    order = {"id": merchant.create()}
+    with requests.Session() as browser:
+        browser.trust_env = False
+        form = browser.get(address, params=order, timeout=60).text
+        token = form.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
+        typed = {"phone": f"07700 9002{number:02}", "csrfmiddlewaretoken": token}
+        return browser.post(f"{address}/phone", typed, params=order, timeout=60, allow_redirects=False)
+
+
+class TestASilentCarrier:
+    def test_holds_up_neither_those_who_sign_in_nor_captures_nor_the_workers(
+        self, peers: tuple[World, Merchant]
+    ) -> None:
+        world, merchant = peers
+        held = [merchant.held() for _ in range(CAPTURES + 1)]
+        with silent_carrier(world, 20):
+            asked = [ask_for_code(merchant, number) for number in range(ASK_FOR_CODES)]
+            assert [answer.status_code for answer in asked] == [303] * ASK_FOR_CODES
+            polling.until(
+                lambda: world.rows(AT_CARRIER)[0][0] == SMS_SLOTS * WORKERS,
+                within=15,
+                what="all at the carrier",
+            )
+            alive = [requests.get(f"{merchant.base_url}/livez", timeout=60) for _ in range(10)]
+            captured = [capture(merchant, one)() for one in held[1:]]
+            merchant.cancel(held[0])
+            merchant.at_rest(held[0])  # a worker has released the hold
+            assert world.rows(AT_CARRIER)[0][0] == SMS_SLOTS * WORKERS, "the carrier was silent no more"
+        assert [one.status_code for one in alive + captured] == [200] * (len(alive) + CAPTURES)
+        polling.until(lambda: world.rows(NOT_ENDED)[0][0] == 0, within=40, what="the end of every text")
+        assert world.rows(STILL_THERE)[0][0] == 0
