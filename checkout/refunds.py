@@ -57,10 +57,12 @@ def accept(
     try:
         with transaction.atomic(durable=True):
             checkout = Checkout.objects.locked(checkout_uuid, merchant)
+            if amount is not None and amount != checkout.amount:
+                raise PartialRefundNotSupported(checkout.amount)
             existing = _OF_REF.first(merchant.pk, ref)
             if existing is not None:
                 return Accepted(_of(existing, checkout), is_new=False)
-            return Accepted(_begin(checkout, ref, reason, amount, cause), is_new=True)
+            return Accepted(_begin(checkout, ref, reason, cause), is_new=True)
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" not in str(error):
             raise
@@ -79,8 +81,8 @@ def _of(refund: Refund, checkout: Checkout) -> Refund:
     return refund
 
 
-def _begin(checkout: Checkout, ref: str, reason: str | None, amount: int | None, cause: Cause) -> Refund:
-    _check_refundable(checkout, amount)
+def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Refund:
+    _check_refundable(checkout)
     now = clock.now()
     refund = Refund(
         merchant_id=checkout.merchant_id,
@@ -97,10 +99,8 @@ def _begin(checkout: Checkout, ref: str, reason: str | None, amount: int | None,
     return refund
 
 
-def _check_refundable(checkout: Checkout, amount: int | None) -> None:
+def _check_refundable(checkout: Checkout) -> None:
     """Raise what `accept` names unless everything can be given back now."""
-    if amount is not None and amount != checkout.amount:
-        raise PartialRefundNotSupported(checkout.amount)
     undecided = checkout.status in (Status.CREATED, Status.AUTHORIZED, Status.CAPTURED)
     live = operations.live_payment(checkout.pk) if undecided else None
     if live is not None and live.open_kind:

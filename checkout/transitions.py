@@ -283,7 +283,8 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = clock.now()
-        if checkout.status != Status.VOIDED and operations.open_operation(checkout.pk) is not None:
+        can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)  # no waiting helps any other
+        if can_end and operations.open_operation(checkout.pk) is not None:
             raise OperationInProgress
         deadlines.keep(checkout, now)
         if checkout.status in (Status.CREATED, Status.AUTHORIZED):

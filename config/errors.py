@@ -175,6 +175,8 @@ def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
     match exc:
         case strict_json.InvalidJson():
             return f"The body is not valid JSON: {exc}. Send one UTF-8 JSON object."
+        case merchant_api.ClientSecretSent():
+            return "This is a client secret. Get an access token with it at POST /oauth/token, and send that."
         case drf.ValidationError():
             first, *more = details
             named = f"{first['param']}: " if first["param"] else ""

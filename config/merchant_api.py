@@ -18,6 +18,7 @@ from rest_framework.throttling import BaseThrottle
 from config.lib import crypto, limits, strict_json
 from payments.cause import Caller, caller_of
 from payments.models import Merchant
+from portal import keys
 
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
 
@@ -28,6 +29,10 @@ class MissingToken(Exception):
 
 class InvalidToken(Exception):
     """The token is unknown, expired or revoked."""
+
+
+class ClientSecretSent(InvalidToken):
+    """What came as a token is a client secret."""
 
 
 class InsufficientScope(Exception):
@@ -44,6 +49,8 @@ class BearerAuthentication(BaseAuthentication):
         found = _BEARER.fullmatch(header)
         if found is None:
             raise InvalidToken
+        if found[1].startswith(keys.SECRET_PREFIX):
+            raise ClientSecretSent
         caller = _caller(found[1])
         return caller, caller
 

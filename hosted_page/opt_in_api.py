@@ -6,16 +6,17 @@ from uuid import UUID
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from checkout.models import Checkout
+from config.lib import fields
 from config.lib.endpoint import Answer, Endpoint, Endpoints
+from config.lib.view import ApiView
 from hosted_page import opt_in_link
 from hosted_page.models import OptIn
 from payments.cause import caller_of
 
 
-class OptInLinkQuery(serializers.Serializer[Any]):
+class OptInLinkQuery(fields.Query):
     """Where the link will stand."""
 
     placement = serializers.ChoiceField(
@@ -31,17 +32,16 @@ class OptInLinkOut(serializers.Serializer[Any]):
     placement = serializers.CharField()
 
 
-class OptInLink(APIView):
+class OptInLink(ApiView):
     """Makes the signed link that a merchant's mail or app carries."""
 
     scopes = {"GET": "checkouts:read"}
+    queries = {"GET": OptInLinkQuery}
 
     def get(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = OptInLinkQuery(data=request.query_params.dict())
-        asked.is_valid(raise_exception=True)
         merchant = caller_of(request).merchant
         checkout = Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
-        placement = asked.validated_data["placement"]
+        placement = self.query["placement"]
         url = opt_in_link.url(checkout, placement) if merchant.opt_in_enabled else None
         return Response({"data": {"url": url, "placement": placement}})
 

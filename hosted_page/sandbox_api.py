@@ -11,7 +11,6 @@ from django.db.models import F
 from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from checkout import deadlines, finishing, sharing, splitting, transitions
 from checkout.api import presentation
@@ -21,6 +20,7 @@ from checkout.states import SHARE_PAID, ShareStatus, Status
 from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import fields
 from config.lib.deadline import Deadline
+from config.lib.view import ApiView
 from hosted_page import opt_in, sign_in
 from hosted_page.models import OptIn
 from hosted_page.visit import Visit
@@ -87,7 +87,7 @@ class AdvanceIn(drf.Serializer[Any]):
     seconds = fields.Integer(least=1, most=864_000)
 
 
-class Pay(APIView):
+class Pay(ApiView):
     """Pays as the customer does on the page."""
 
     scopes = {"POST": "checkouts:write"}
@@ -144,7 +144,7 @@ def _requests(checkout_uuid: UUID) -> dict[str, Any]:
     return {"payment_requests": requests} if requests else {}
 
 
-class PayShare(APIView):
+class PayShare(ApiView):
     """Pays a share as a mate does on the pay link's page."""
 
     scopes = {"POST": "checkouts:write"}
@@ -218,7 +218,7 @@ def _customer(phone: str, merchant: Merchant) -> Customer:
     return Customer.objects.get_or_create(phone=number)[0]
 
 
-class TickOptIn(APIView):
+class TickOptIn(ApiView):
     """Ticks the merchant's opt-in box as the lead, or as the friend who pays a share."""
 
     scopes = {"POST": "checkouts:write"}
@@ -253,7 +253,7 @@ def _friends_share(checkout: Checkout, wanted: dict[str, Any]) -> PaymentRequest
     return share
 
 
-class Advance(APIView):
+class Advance(ApiView):
     """Brings everything that is still due of a checkout nearer, and runs its pumps."""
 
     scopes = {"POST": "checkouts:write"}

@@ -15,6 +15,8 @@ from config.lib import clock, crypto
 from payments.models import Merchant
 from portal.models import ApiClient
 
+SECRET_PREFIX = "sk_"  # no access token begins so
+
 
 class ClientSecretHasher(BasePasswordHasher):
     """One SHA-256, right for 256 random bits alone: people's passwords keep PBKDF2."""
@@ -113,4 +115,4 @@ def _locked(merchant: Merchant, client_uuid: UUID) -> ApiClient:
 
 
 def _new_secret() -> str:
-    return f"sk_{secrets.token_urlsafe(32)}"
+    return f"{SECRET_PREFIX}{secrets.token_urlsafe(32)}"

@@ -5,6 +5,7 @@ import binascii
 from typing import Any
 from urllib.parse import unquote_plus
 
+import orjson
 from django.conf import settings
 from django.contrib.auth.hashers import check_password
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
@@ -81,25 +82,28 @@ class _Issuer(OAuthLibMixin):
 def token(request: HttpRequest) -> HttpResponse:
     """POST /oauth/token. SPEC.md 5.1."""
     if request.method != "POST":
-        return _answer({"error": "invalid_request", "error_description": "Use POST."}, 405, {"Allow": "POST"})
+        return _refusal("invalid_request", 405, "Use POST.", Allow="POST")
     try:
         parameters = _parameters(request)
         _check(parameters)
     except InvalidRequest as invalid:
-        return _answer({"error": "invalid_request", "error_description": str(invalid)}, 400)
+        return _refusal("invalid_request", 400, str(invalid))
     if parameters["grant_type"] != "client_credentials":
-        return _answer({"error": "unsupported_grant_type"}, 400)
+        return _refusal(
+            "unsupported_grant_type", 400, "Send grant_type client_credentials: there is no other."
+        )
     try:
         return _limited(request, parameters)
     except (OperationalError, InterfaceError):
-        return _answer({"error": "temporarily_unavailable"}, 503, {"Retry-After": "1"})
+        return _refusal("temporarily_unavailable", 503, "Ask again in a second.", Retry_After="1")
 
 
 def _limited(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
     """Issue, unless this client has failed too often from this address."""
     pair = (parameters.get("client_id", ""), address.network(address.of(request)))
     if not limits.has_left("token_failures", *pair):
-        return _answer({"error": "rate_limited"}, 429, {"Retry-After": "60"})
+        words = "This client has failed too often. Check client_id and client_secret, and wait a minute."
+        return _refusal("rate_limited", 429, words, Retry_After="60")
     response = _issue(request, parameters)
     if response.status_code == 401:
         limits.spend("token_failures", *pair)
@@ -110,21 +114,41 @@ def _issue(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
     """Return a new token, or the library's refusal, which names the scheme that clients use here."""
     request.token_parameters = parameters  # type: ignore[attr-defined]  # read by Core
     _, headers, body, status = _Issuer().create_token_response(request)
+    if status == 401:
+        return _refusal("invalid_client", 401, _other_client(), WWW_Authenticate='Basic realm="token"')
+    told: dict[str, str] = orjson.loads(body)
+    if status == 400 and told["error"] == "invalid_scope":
+        return _refusal("invalid_scope", 400, _scopes_there_are())
     response = HttpResponse(body, status=status, headers={"Content-Type": "application/json", **headers})
     response["Cache-Control"] = "no-store"
-    if status == 401:
-        response["WWW-Authenticate"] = 'Basic realm="token"'
     return response
 
 
-def _answer(content: dict[str, str], status: int, headers: dict[str, str] | None = None) -> HttpResponse:
-    return JsonResponse(content, status=status, headers={"Cache-Control": "no-store", **(headers or {})})
+def _other_client() -> str:
+    """The same words for an unknown client and a wrong secret: who guesses learns nothing."""
+    here, other = ("test", "live") if settings.SANDBOX else ("live", "test")
+    return (
+        "No client has this client_id and client_secret, or it is revoked. Copy both from the portal, under Keys. "
+        f"This is the {here} environment: the {other} one has other credentials, and another address."
+    )
+
+
+def _scopes_there_are() -> str:
+    scopes = ", ".join(settings.SCOPES)
+    return f"Ask for scopes that this client was made with, separated by spaces, or for none: {scopes}."
+
+
+def _refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse:
+    """An error of RFC 6749 with a sentence that says what to do."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    content = {"error": error, "error_description": words}
+    return JsonResponse(content, status=status, headers={"Cache-Control": "no-store", **named})
 
 
 def too_large() -> HttpResponse:
     """The answer to a body that nobody reads."""
     words = "The body is too large. Send grant_type, client_id and client_secret, and scope if you like."
-    return _answer({"error": "invalid_request", "error_description": words}, 413)
+    return _refusal("invalid_request", 413, words)
 
 
 def _parameters(request: HttpRequest) -> dict[str, str]:
@@ -139,7 +163,7 @@ def _parameters(request: HttpRequest) -> dict[str, str]:
 def _body(request: HttpRequest) -> dict[str, str]:
     try:
         if request.content_type == "application/json":
-            return _strings(strict_json.parse(request.body))
+            return _strings(strict_json.parse(request.body or b"{}"))
         if request.content_type == "application/x-www-form-urlencoded":
             return _single(request)
         if not request.body:

@@ -14,17 +14,16 @@ from django.db.models.functions import Now
 from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from checkout.models import ApiCall
 from config.lib import failpoint, request_id
+from config.lib.view import ApiView
 from payments.cause import caller_of
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 KEPT = timedelta(hours=24)
 TAKEN_OVER_AFTER = timedelta(seconds=90)
-NOT_KEPT = {400, 401, 403, 413, 415, 429}
-NOT_KEPT_CODES = {"operation_in_progress", "idempotency_in_progress"}
+KEPT_REFUSALS = {402, 422}  # any other may become a success: what a state refuses now it may allow later
 
 
 class KeyRefused(Exception):
@@ -43,7 +42,7 @@ class IdempotencyInProgress(KeyRefused):
     """The first call under this key has not been answered yet."""
 
 
-class RecordedView(APIView, ABC):
+class RecordedView(ApiView, ABC):
     """A view whose POST is recorded. Subclasses write `act`, which returns the answer.
 
     With `in_one_transaction` the record shares the act's transaction: a crash leaves both or neither.
@@ -54,6 +53,11 @@ class RecordedView(APIView, ABC):
     @abstractmethod
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         """Do what the request asks and return the answer; domain errors are mapped by config.errors."""
+
+    def take_query(self, request: Request) -> None:
+        """What the query of a POST says wrong is recorded with the call, which looks at it later."""
+        if request.method != "POST":
+            super().take_query(request)
 
     def post(self, request: Request, checkout_uuid: UUID | None = None) -> HttpResponse | Response:
         if self.in_one_transaction:
@@ -71,6 +75,7 @@ class RecordedView(APIView, ABC):
         if replay is not None:
             return replay
         try:
+            super().take_query(request)
             response = self.act(request, checkout_uuid)
         except OperationalError:
             self._free(call)
@@ -175,7 +180,7 @@ def _finish(call: ApiCall, response: Response) -> Response:
         call.save(force_insert=True)
         return response
     failpoint.reach("answer_made")
-    if response.status_code in NOT_KEPT or response.status_code >= 500 or call.error_code in NOT_KEPT_CODES:
+    if not (200 <= response.status_code < 300 or response.status_code in KEPT_REFUSALS):
         call.idempotency_key, call.body = None, None
         call.save(update_fields=["status", "error_code", "checkout_uuid", "idempotency_key"])
         return response

@@ -1,11 +1,11 @@
 """The merchant API of checkouts (SPEC.md part 4)."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from checkout import creation, reading, refunds, transitions
 from checkout.api import presentation, serializers
@@ -13,6 +13,7 @@ from checkout.api.calls import RecordedView
 from checkout.creation import Order
 from checkout.models import Checkout
 from config.lib import cursor
+from config.lib.view import ApiView
 from payments.cause import caller_of, cause_of
 from payments.models import Merchant
 
@@ -21,6 +22,7 @@ class Checkouts(RecordedView):
     """All checkouts of the merchant."""
 
     scopes = {"GET": "checkouts:read", "POST": "checkouts:write"}
+    queries = {"GET": serializers.CheckoutListQuery}
     in_one_transaction = True
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
@@ -32,9 +34,7 @@ class Checkouts(RecordedView):
         return Response({"data": presentation.created(checkout)}, status=201)
 
     def get(self, request: Request) -> Response:
-        query = serializers.CheckoutListQuery(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        rows, next_cursor = _page(caller_of(request).merchant, query.validated_data)
+        rows, next_cursor = _page(caller_of(request).merchant, self.query)
         shown = [presentation.whole(checkout) for checkout in rows]
         return Response({"data": {"checkouts": shown, "next_cursor": next_cursor}})
 
@@ -48,7 +48,7 @@ _FILTERS = {
 }
 
 
-def _page(merchant: Merchant, query: dict[str, Any]) -> tuple[list[Checkout], str | None]:
+def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
     """A page, in which whatever is late has lapsed first, and is left out if it no longer fits the filter."""
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
     rows = reading.at_once(presentation.with_parts(Checkout.objects.filter(merchant=merchant, **filters)))
@@ -58,7 +58,7 @@ def _page(merchant: Merchant, query: dict[str, Any]) -> tuple[list[Checkout], st
     return reading.fresh(rows, found), next_cursor
 
 
-class OneCheckout(APIView):
+class OneCheckout(ApiView):
     """One checkout as it is now."""
 
     scopes = {"GET": "checkouts:read"}
@@ -78,7 +78,7 @@ class Capture(RecordedView):
         return reading.ends_soon(caller_of(request).merchant, checkout_uuid)
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
-        fields = serializers.CaptureIn(data=_optional_body(request))
+        fields = serializers.CaptureIn(data=request.data)
         fields.is_valid(raise_exception=True)
         merchant = caller_of(request).merchant
         checkout = transitions.capture(
@@ -97,7 +97,7 @@ class Cancel(RecordedView):
     limit = "verbs"
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
-        fields = serializers.CancelIn(data=_optional_body(request))
+        fields = serializers.CancelIn(data=request.data)
         fields.is_valid(raise_exception=True)
         merchant = caller_of(request).merchant
         note = fields.validated_data.get("reason") or ""
@@ -132,8 +132,3 @@ def _given(checkout_uuid: UUID | None) -> UUID:
     if checkout_uuid is None:
         raise Checkout.DoesNotExist
     return checkout_uuid
-
-
-def _optional_body(request: Request) -> Any:
-    """No body means `{}`."""
-    return request.data if request.body else {}

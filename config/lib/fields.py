@@ -123,12 +123,17 @@ def _is_public(host: str) -> bool:
 
 
 class Query(serializers.Serializer[Any]):
-    """The base of query strings: refuses a repeated parameter, which would leave open which one counts."""
+    """The base of query strings, and one that has none: refuses what it does not know, and what is repeated.
+
+    A misspelt filter would filter nothing, and of two values nobody knows which one counts.
+    """
 
     def to_internal_value(self, data: Any) -> Any:
-        repeated = {name: ["Give it once."] for name in data if len(data.getlist(name)) > 1}
-        if repeated:
-            raise serializers.ValidationError(repeated)
+        known = f"It takes {', '.join(self.fields)}." if self.fields else "It takes none."
+        wrong = {name: [f"Not a parameter of this call. {known}"] for name in data if name not in self.fields}
+        wrong |= {name: ["Give it once."] for name in data if len(data.getlist(name)) > 1}
+        if wrong:
+            raise serializers.ValidationError(wrong)
         return super().to_internal_value(data.dict())
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -238,9 +239,8 @@ class TestIdempotencyKey:
     @pytest.mark.parametrize(
         ("verb", "body", "code"),
         [
-            ("capture", {}, "not_capturable"),
-            ("refund", {"merchant_refund_ref": "r"}, "not_refundable"),
             ("capture", {"amount": 1}, "partial_capture_not_supported"),
+            ("refund", {"merchant_refund_ref": "r", "amount": 1}, "partial_refund_not_supported"),
             ("cancel", {"reason": 5}, "validation_failed"),
         ],
     )
@@ -319,6 +319,33 @@ class TestIdempotencyKey:
         refused(api.post("checkouts", order(), idempotency_key="k"), 403, "merchant_suspended")
         factories.stop(api.merchant, is_stopped=False)
         assert api.post("checkouts", order(), idempotency_key="k").status_code == 201
+
+    @pytest.mark.parametrize(
+        ("verb", "body", "code"),
+        [
+            ("capture", {}, "not_capturable"),
+            ("refund", {"merchant_refund_ref": "r"}, "not_refundable"),
+        ],
+    )
+    def test_is_free_again_after_what_a_state_refused(
+        self, api: Api, at: Bring, verb: str, body: Any, code: str
+    ) -> None:
+        checkout = at("created")
+        for _ in range(2):
+            answer = api.post(f"checkouts/{checkout.pk}/{verb}", body, idempotency_key="k")
+            refused(answer, 409, code)
+            assert "Idempotent-Replay" not in answer
+        at("authorized" if verb == "capture" else "captured")
+        answer = api.post(f"checkouts/{checkout.pk}/{verb}", body, idempotency_key="k")
+        assert answer.status_code in (200, 204)
+        again = api.post(f"checkouts/{checkout.pk}/{verb}", body, idempotency_key="k")
+        assert (again.content, again["Idempotent-Replay"]) == (answer.content, "true")
+
+    def test_of_nobodys_checkout_is_free(self, api: Api, unpaid: Checkout) -> None:
+        for _ in range(2):
+            answer = api.post(f"checkouts/{UUID(int=0)}/cancel", idempotency_key="k")
+            refused(answer, 404, "checkout_not_found")
+        assert api.post(f"checkouts/{unpaid.pk}/cancel", idempotency_key="k").status_code == 200
 
     def test_is_free_again_after_an_open_card_operation(self, api: Api, held: Checkout) -> None:
         operation = operations.begin(
@@ -435,7 +462,7 @@ class TestList:
             f"created_before={noon}": [old],
             f"updated_after={noon}": [new, paid],
             f"created_after={noon}&status=created&merchant_order_id=c": [new],
-            "colour=green": [new, paid, old],
+            "": [new, paid, old],
         }.items():
             assert uuids(api.get(f"checkouts?{query}")) == [str(row.pk) for row in expected], query
 

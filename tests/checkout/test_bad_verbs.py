@@ -157,11 +157,35 @@ class TestConflict:
         payment = Payment.objects.first() or _payment_of(checkout)
         operations.begin(payment, Operation.Kind(kind), now=timezone.now(), cause=CAUSE)
         assert api.get(f"checkouts/{checkout.pk}").json()["data"]["pending_operation"] == kind
-        for verb in set(VERBS) - ({"capture"} if status == "captured" else set()):
+        for verb in VERBS if status != "captured" else ("refund",):
             with nothing_moves():
                 answer = call(api, checkout, verb)
                 refused(answer, 409, "operation_in_progress")
             assert answer["Retry-After"] == "1"
+
+    @pytest.mark.parametrize(
+        ("status", "verb", "code"),
+        [
+            (status, verb, code)
+            for status, verb, code in CONFLICTS
+            if status in ("expired", "voided", "lapsed")
+        ]
+        + [(status, "cancel", "not_cancellable") for status in ("captured", "refunding", "refunded")]
+        + [(status, "capture", "not_capturable") for status in ("refunding", "refunded")]
+        + [(status, "refund", "not_refundable") for status in ("refunding", "refunded")],
+    )
+    def test_that_no_waiting_ends_is_told_though_a_card_operation_is_open(
+        self, api: Api, at: Bring, status: str, verb: str, code: str
+    ) -> None:
+        checkout = at(status)
+        Operation.objects.filter(ended_at=None).update(state="pending", attempts=1)
+        if not Operation.objects.filter(ended_at=None).exists():
+            payment = Payment.objects.first() or _payment_of(checkout)
+            operations.begin(payment, Operation.Kind.REFUND, now=timezone.now(), cause=CAUSE)
+        with nothing_moves():
+            error = refused(call(api, checkout, verb), 409, code)
+        actual = {"lapsed": "voided"}.get(status, status)
+        assert error["details"] == [{"status": actual, "available_actions": ACTIONS.get(actual, [])}]
 
     @pytest.mark.parametrize(
         ("status", "verb", "expected"),
@@ -267,10 +291,19 @@ class TestRefundReference:
     def test_repeated_answers_with_the_same_refund(self, api: Api, at: Bring, status: str) -> None:
         checkout = at(status)
         with nothing_moves():
-            answer = call(api, checkout, "refund", merchant_refund_ref="r-1", reason="another", amount=1)
+            answer = call(api, checkout, "refund", merchant_refund_ref="r-1", reason="another", amount=9000)
         assert answer.status_code == 200
         assert answer.json() == {"data": api.get(f"checkouts/{checkout.pk}").json()["data"]["refunds"][0]}
         assert answer.json()["data"]["refund_uuid"] == str(Refund.objects.get().pk)
+
+    @pytest.mark.parametrize("status", ["refunding", "refunded"])
+    @pytest.mark.parametrize("amount", [1, 8999, 9001])
+    def test_repeated_for_a_part_is_refused(self, api: Api, at: Bring, status: str, amount: int) -> None:
+        checkout = at(status)
+        with nothing_moves():
+            answer = call(api, checkout, "refund", merchant_refund_ref="r-1", amount=amount)
+            error = refused(answer, 422, "partial_refund_not_supported", "amount")
+        assert error["details"][0]["expected"] == 9000
 
     @pytest.mark.parametrize("status", ["created", "authorized", "captured"])
     def test_of_another_checkout_is_refused(

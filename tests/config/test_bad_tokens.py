@@ -7,9 +7,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
+from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from portal.models import ApiClient
@@ -65,6 +67,7 @@ def refused_token(answer: Any, status: int, error: str) -> None:
     """RFC 6749: the error at the top level, no envelope."""
     assert (answer.status_code, answer["Content-Type"]) == (status, JSON), answer.content
     assert answer.json()["error"] == error and "access_token" not in answer.json()
+    assert answer.json()["error_description"].endswith(".")
     assert answer["Cache-Control"] == "no-store" and answer["X-Request-Id"]
 
 
@@ -104,6 +107,36 @@ class TestTokenEndpoint:
     @pytest.mark.parametrize("mutate", [str.upper, lambda secret: f"{secret} ", lambda secret: secret[:-1]])
     def test_compares_the_secret_exactly(self, asker: Asker, mutate: Any) -> None:
         refused_token(asker.ask(client_secret=mutate(asker.right["client_secret"])), 401, "invalid_client")
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"client_secret": "wrong"}, "This is the test environment: the live one has other credentials"),
+            (
+                {"client_id": "client_unknown"},
+                "This is the test environment: the live one has other credentials",
+            ),
+            ({"scope": "everything"}, ", ".join(settings.SCOPES)),
+            ({"grant_type": "password"}, "Send grant_type client_credentials"),
+            ({"grant_type": MISSING}, "Send client_credentials"),
+            ({"client_secret": ["x"]}, "Parameters are strings"),
+        ],
+    )
+    def test_says_what_to_do(self, asker: Asker, changes: dict[str, Any], words: str) -> None:
+        assert words in asker.ask(**changes).json()["error_description"]
+
+    def test_says_what_to_do_after_too_many_failures(self, asker: Asker, settings: Settings) -> None:
+        settings.LIMITS = settings.LIMITS | {"token_failures": "1/minute"}
+        asker.ask(client_secret="wrong")
+        answer = asker.ask(client_secret="wrong")
+        refused_token(answer, 429, "rate_limited")
+        assert answer["Retry-After"] == "60" and "wait a minute" in answer.json()["error_description"]
+
+    def test_takes_no_body_for_an_empty_object(self, asker: Asker) -> None:
+        for content_type in (JSON, FORM, "text/plain", ""):
+            answer = asker.send(b"", content_type)
+            refused_token(answer, 400, "invalid_request")
+            assert "grant_type is missing" in answer.json()["error_description"]
 
     def test_does_not_tell_an_unknown_client_from_a_wrong_secret(self, asker: Asker, rival_api: Api) -> None:
         unknown = asker.ask(client_id="client_unknown")
@@ -245,6 +278,13 @@ class TestBearer:
         with nothing_moves():
             body = json.dumps({"access_token": api.token})
             refused(api.client.generic("POST", path, body, JSON), 401, "missing_token")
+
+    def test_tells_who_sends_a_client_secret_where_to_take_it(self, api: Api) -> None:
+        headers = {"authorization": f"Bearer {api.key.client_secret}"}
+        answer: Any = api.client.get("/api/merchant/v1/checkouts", headers=headers)
+        message = refused(answer, 401, "invalid_token")["message"]
+        assert "client secret" in message and "POST /oauth/token" in message
+        assert api.key.client_secret not in answer.content.decode()
 
     def test_takes_the_scheme_in_any_case(self, api: Api, unpaid: Checkout) -> None:
         for scheme in ("bearer", "BEARER", "Bearer "):

@@ -21,8 +21,8 @@ def test_a_ref_used_twice_at_once_is_one_refund_and_a_conflict(
     both = [transitions.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE) for _ in range(2)]
     barrier, check = threading.Barrier(2), refunds._check_refundable
 
-    def meet(checkout: Checkout, amount: int | None) -> None:
-        check(checkout, amount)
+    def meet(checkout: Checkout) -> None:
+        check(checkout)
         barrier.wait(5)
 
     def refund(checkout: Checkout) -> str:

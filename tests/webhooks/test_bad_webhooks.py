@@ -381,7 +381,7 @@ class TestDeliveries:
             "status=failed": [made[2], made[0]],
             "status=delivered&event_type=checkout.authorized": [],
             f"event_id={made[2].delivery.event_id}": [made[2]],
-            "colour=green&limit=1": [made[3]],
+            "limit=1": [made[3]],
         }.items():
             entries = api.get(f"{self.LOG}?{query}").json()["data"]["deliveries"]
             assert [entry["event_id"] for entry in entries] == [

@@ -1,5 +1,6 @@
 """The merchant API of webhooks (SPEC.md part 4)."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -10,9 +11,9 @@ from django.utils.module_loading import import_string
 from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from config.lib import clock, cursor
+from config.lib.view import ApiView
 from payments.cause import caller_of
 from payments.models import Merchant
 from webhooks import checks, delivery, subscriptions
@@ -37,7 +38,7 @@ _COLUMNS = (
 )
 
 
-class OneSubscription(APIView):
+class OneSubscription(ApiView):
     """Where the merchant's events go."""
 
     scopes = {"GET": "webhooks:read", "POST": "webhooks:write", "DELETE": "webhooks:write"}
@@ -65,13 +66,14 @@ class OneSubscription(APIView):
         return Response(status=204)
 
 
-class RotateSecret(APIView):
+class RotateSecret(ApiView):
     """Makes a new signing secret."""
 
     scopes = {"POST": "webhooks:write"}
+    queries = {"POST": serializers.RotateQuery}
 
     def post(self, request: Request) -> Response:
-        revoke_previous = _revoke_previous(request)
+        revoke_previous = _revoke_previous(request, self.query)
         with transaction.atomic():
             rotated = subscriptions.rotate(caller_of(request).merchant, revoke_previous=revoke_previous)
             _record(request, "secret_rotated", revoke_previous=revoke_previous)
@@ -102,28 +104,25 @@ def _record(request: Request, action: str, **facts: Any) -> None:
     record(request, caller_of(request), action, **facts)
 
 
-def _revoke_previous(request: Request) -> bool:
+def _revoke_previous(request: Request, query: Mapping[str, Any]) -> bool:
     """The flag from body or query; both and different is refused."""
-    body = serializers.RotateIn(data=request.data if request.body else {})
+    body = serializers.RotateIn(data=request.data)
     body.is_valid(raise_exception=True)
-    query = serializers.RotateQuery(data=request.query_params)
-    query.is_valid(raise_exception=True)
     given = set(body.validated_data.values())
-    given |= {value == "true" for value in query.validated_data.values()}
+    given |= {value == "true" for value in query.values()}
     if len(given) > 1:
         raise drf.ValidationError({"revoke_previous": ["Body and query say different things."]})
     return given == {True}
 
 
-class Deliveries(APIView):
+class Deliveries(ApiView):
     """The delivery log, one entry per attempt, newest first."""
 
     scopes = {"GET": "webhooks:read"}
+    queries = {"GET": serializers.DeliveriesQuery}
 
     def get(self, request: Request) -> Response:
-        query = serializers.DeliveriesQuery(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        asked = query.validated_data
+        asked = self.query
         merchant = caller_of(request).merchant
         rows, next_cursor = cursor.page(
             _attempts(merchant, asked),
@@ -136,7 +135,7 @@ class Deliveries(APIView):
         return Response({"data": {"deliveries": entries, "next_cursor": next_cursor}})
 
 
-def _attempts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Attempt, Any]:
+def _attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt, Any]:
     """The finished attempts that the filters ask for; one under way is not in the log yet."""
     rows = Attempt.objects.filter(merchant=merchant, ended_at__isnull=False)
     if "event_type" in asked:

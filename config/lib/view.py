@@ -1,0 +1,26 @@
+"""The base of the merchant API's views."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from config.lib.fields import Query
+
+
+class ApiView(APIView):
+    """Takes the query parameters that `queries` names for the method, as `query`, and refuses any other."""
+
+    queries: ClassVar[Mapping[str, type[Query]]] = {}
+    query: Mapping[str, Any]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        self.take_query(request)
+
+    def take_query(self, request: Request) -> None:
+        """Read the query string; raises ValidationError."""
+        asked = self.queries.get(str(request.method), Query)(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        self.query = asked.validated_data

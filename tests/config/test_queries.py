@@ -1,0 +1,74 @@
+"""Every address of the API: what is said in the query is known or refused, and no body is an empty object."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.urls import get_resolver
+
+from checkout.models import ApiCall, Checkout
+from config.lib.view import ApiView
+from config.openapi import schema
+from tests.config import described
+from tests.conftest import Api
+from tests.refusals import nothing_moves, refused
+
+CALLS = sorted(described.routes(get_resolver().url_patterns))
+POSTS = [path for path, method in CALLS if method == "post"]
+HOOK = {"url": "http://127.0.0.1:9/hook", "event_types": ["*"]}
+
+
+def call(
+    api: Api, method: str, path: str, body: bytes = b"{}", content_type: str = "application/json"
+) -> Any:
+    return api.client.generic(method.upper(), path, body, content_type, headers=api.headers({}))
+
+
+class TestQuery:
+    @pytest.mark.parametrize(("path", "method"), CALLS)
+    def test_that_is_not_known_is_refused(self, api: Api, held: Checkout, path: str, method: str) -> None:
+        with nothing_moves():
+            for query in ("colour=green", "colour=", "colour=a&colour=b", "%00=%ff", "status[]=x"):
+                name = {"%00=%ff": "\x00"}.get(query, query.partition("=")[0])
+                answer = call(api, method, f"{path.format(checkout_uuid=held.pk)}?{query}")
+                message = refused(answer, 422, "validation_failed", name)["message"]
+                assert "Not a parameter of this call." in message or "Give it once." in message
+
+    def test_names_what_there_is(self, api: Api) -> None:
+        error = refused(api.get("webhooks/deliveries?page=2"), 422, "validation_failed", "page")
+        assert "It takes limit, cursor, event_type, event_id, status." in error["message"]
+
+    def test_of_a_known_name_is_taken(self, api: Api) -> None:
+        api.post("webhooks/subscription", HOOK)
+        for value in ("true", "false"):
+            assert api.post(f"webhooks/secret/rotate?revoke_previous={value}").status_code == 200
+        refused(api.post("webhooks/secret/rotate?revoke=true"), 422, "validation_failed", "revoke")
+
+    def test_of_a_post_is_judged_with_the_call_and_recorded(self, api: Api, held: Checkout) -> None:
+        path = f"checkouts/{held.pk}/capture?dry_run=true"
+        refused(api.post(path), 422, "validation_failed", "dry_run")
+        call = ApiCall.objects.get()
+        assert (call.checkout_uuid, call.status, call.error_code) == (held.pk, 422, "validation_failed")
+
+    def test_is_looked_at_after_who_calls(self, api: Api) -> None:
+        answer: Any = api.client.get("/api/merchant/v1/checkouts?colour=green")
+        refused(answer, 401, "missing_token")
+
+    def test_is_told_by_view_and_document_alike(self) -> None:
+        for (view, method), endpoint in schema.ENDPOINTS.items():
+            assert issubclass(view, ApiView)
+            assert view.queries.get(method) is endpoint.query
+
+
+class TestNoBody:
+    @pytest.mark.parametrize("path", POSTS)
+    @pytest.mark.parametrize(
+        "content_type",
+        ["application/json", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain", ""],
+    )
+    def test_is_an_empty_object(self, api: Api, path: str, content_type: str) -> None:
+        nobodys = path.format(checkout_uuid=UUID(int=0))
+        empty, given = (call(api, "post", nobodys, *sent) for sent in ((b"", content_type), (b"{}",)))
+        assert empty.status_code == given.status_code not in (400, 415)
+        if empty.status_code >= 400:
+            assert empty.json()["error"]["message"] == given.json()["error"]["message"]
