@@ -11,7 +11,10 @@ import structlog
 from celery import Celery, signals
 from celery.schedules import crontab
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections
+
+from config import fitness
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 log = structlog.get_logger("config.celery")
@@ -73,6 +76,16 @@ def _keep_our_logging(**_: Any) -> None:
 def _hear(task: Any = None, **_: Any) -> None:
     if task is not None and task.name in _heard:
         _heard[task.name] = time.monotonic()
+
+
+@signals.worker_init.connect
+@signals.beat_init.connect
+def _look_at_the_database(**_: Any) -> None:
+    """End here and now where the database is not the one that was meant: Celery passes over any other error."""
+    try:
+        fitness.require()
+    except ImproperlyConfigured as refused:
+        raise SystemExit(str(refused)) from None
 
 
 @signals.worker_init.connect

@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError, conninfo
 
@@ -36,6 +37,14 @@ def boolean(name: str, default: bool) -> bool:
 def words(name: str, default: str = "") -> list[str]:
     """Return the comma-separated parts of a variable, without empty ones."""
     return [part.strip() for part in (os.environ.get(name) or default).split(",") if part.strip()]
+
+
+def is_fernet_key(key: str) -> bool:
+    try:
+        Fernet(key)
+    except ValueError:
+        return False
+    return True
 
 
 def choice(name: str, choices: set[str], default: str | None = None) -> str:

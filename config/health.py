@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse
+
+from config import fitness
 
 
 class HealthMiddleware:
@@ -22,10 +25,11 @@ class HealthMiddleware:
 
 
 def _readiness() -> HttpResponse:
-    """200 while the database answers, else 503."""
+    """200 while the database answers and, outside local, is the one that was meant; else 503, and why."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
+        reason = "" if settings.LOCAL else fitness.reason()
     except Error:
-        return HttpResponse("the database does not answer\n", status=503, content_type="text/plain")
-    return HttpResponse("ready\n", content_type="text/plain")
+        reason = "the database does not answer"
+    return HttpResponse(f"{reason or 'ready'}\n", status=503 if reason else 200, content_type="text/plain")

@@ -70,6 +70,10 @@ SECRET_KEY = env.text("SECRET_KEY")
 FIELD_KEYS = env.words("FIELD_KEYS")
 if not FIELD_KEYS:
     raise ImproperlyConfigured("Set FIELD_KEYS to one or more Fernet keys, comma-separated, newest first.")
+if not LOCAL and len(SECRET_KEY) < 50:
+    _refuse("SECRET_KEY must be 50 random characters or more.")
+if not LOCAL and not all(env.is_fernet_key(key) for key in FIELD_KEYS):
+    _refuse("FIELD_KEYS must be Fernet keys, comma-separated: 32 random bytes each, in URL-safe base64.")
 CHECKOUT_PAGE_URL = env.text("CHECKOUT_PAGE_URL", f"{BASE_URL}/pay")
 if not LOCAL and not re.fullmatch(r"https://[^/?#]+/pay", CHECKOUT_PAGE_URL):
     _refuse("CHECKOUT_PAGE_URL must be an https address whose path is /pay.")
@@ -357,6 +361,8 @@ SPECTACULAR_SETTINGS = {
 # --- Celery ----------------------------------------------------------------------------------------------
 
 REDIS_URL = env.text("REDIS_URL")
+if not LOCAL and REDIS_URL.startswith("rediss://") and "ssl_cert_reqs=required" not in REDIS_URL:
+    _refuse("REDIS_URL must say ?ssl_cert_reqs=required: else rediss:// would trust whoever answers.")
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 120,

@@ -13,6 +13,7 @@ from payments.columns import MoneyAdmin
 from portal.models import (
     ApiClient,
     AuditEntry,
+    Canary,
     DeliveryHour,
     Invitation,
     LoginAttempt,
@@ -133,6 +134,13 @@ class PaymentHourAdmin(MoneyAdmin):
 class DeliveryHourAdmin(ReadOnlyAdmin):
     list_display = ("hour", "merchant", "delivered_count", "failed_count")
     search_fields = ("id",)
+
+
+@admin.register(Canary)
+class CanaryAdmin(ReadOnlyAdmin):
+    is_small = True
+    list_display = ("id", "planted_at")
+    secret = ("sealed", "digest")
 
 
 @admin.register(LogEntry)

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from oauth2_provider.models import AbstractApplication
 from uuid_utils.compat import uuid7
 
+from config.lib.crypto import EncryptedTextField
 from payments.models import Merchant
 
 
@@ -183,6 +184,20 @@ class Notice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.key}"
+
+
+class Canary(models.Model):
+    """A known word, kept under the keys that the database was written with: who cannot read it has other keys."""
+
+    sealed = EncryptedTextField()
+    digest = models.CharField(max_length=64)
+    planted_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "canaries"
+
+    def __str__(self) -> str:
+        return f"planted {self.planted_at:%Y-%m-%d}"
 
 
 class PaymentHour(models.Model):

@@ -10,6 +10,7 @@ PRODUCTION = {
     "PROVIDER": "adapter.of.production.Provider",
     "SMS_SENDER": "adapter.of.production.Sender",
 }
+GOOD_KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 BANK = "payments.providers.sandbox.adapter.SandboxProvider"
 PAGE = "hosted_page.sms.PageSender"
 
@@ -36,8 +37,10 @@ class TestTheEnvironmentTable:
             {"ENVIRONMENT": "sandbox", "BASE_URL": "https://sandbox.example"},
             PRODUCTION,
             PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example/pay"},
+            PRODUCTION | {"REDIS_URL": "rediss://redis.example?ssl_cert_reqs=required"},
+            {"ENVIRONMENT": "local", "SECRET_KEY": "x"},
         ],
-        ids=["local", "sandbox", "production", "page of its own"],
+        ids=["local", "sandbox", "production", "page of its own", "checked Redis", "short key in local"],
     )
     def test_starts_what_it_has(self, mix: dict[str, str]) -> None:
         assert start(**mix) == ""
@@ -61,6 +64,14 @@ class TestTheEnvironmentTable:
             (PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example/pay/"}, "whose path is /pay"),
             (PRODUCTION | {"CHECKOUT_PAGE_URL": "http://pay.example/pay"}, "whose path is /pay"),
             (PRODUCTION | {"SMS_COUNTRIES": "GB,UK"}, "two letters"),
+            (PRODUCTION | {"SECRET_KEY": "x" * 49}, "SECRET_KEY must be 50"),
+            (PRODUCTION | {"FIELD_KEYS": "change-me"}, "must be Fernet keys"),
+            (PRODUCTION | {"FIELD_KEYS": f"{GOOD_KEY},{GOOD_KEY[:-2]}"}, "must be Fernet keys"),
+            (PRODUCTION | {"REDIS_URL": "rediss://redis.example"}, "ssl_cert_reqs=required"),
+            (
+                PRODUCTION | {"REDIS_URL": "rediss://redis.example?ssl_cert_reqs=none"},
+                "ssl_cert_reqs=required",
+            ),
             ({"ENVIRONMENT": "staging"}, "must be one of"),
             ({"ENVIRONMENT": "local", "FIELD_KEYS": ","}, "FIELD_KEYS"),
             ({"ENVIRONMENT": "local", "UNPAID_CHECKOUT_MINUTES": "soon"}, "whole number"),

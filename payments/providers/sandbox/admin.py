@@ -2,7 +2,7 @@ from django.contrib import admin
 
 from config.lib.admin import ReadOnlyAdmin
 from payments.columns import MoneyAdmin
-from payments.providers.sandbox.models import Call, CardSession, CardToken, Charge, Fault, Notice
+from payments.providers.sandbox.models import BrokenKey, Call, CardSession, CardToken, Charge, Fault, Notice
 
 
 @admin.register(Charge)
@@ -42,6 +42,12 @@ class CardSessionAdmin(ReadOnlyAdmin):
 class NoticeAdmin(ReadOnlyAdmin):
     list_display = ("id", "call", "verdict", "attempts", "due_at")
     search_fields = ("id", "call")
+
+
+@admin.register(BrokenKey)
+class BrokenKeyAdmin(ReadOnlyAdmin):
+    list_display = ("key",)
+    search_fields = ("key",)
 
 
 @admin.register(Fault)

@@ -1,0 +1,25 @@
+"""Whether the keys are those that the database was written with."""
+
+from cryptography.fernet import InvalidToken
+from django.apps import apps
+
+from config.lib import crypto
+
+WORD = "canary"
+
+
+def reason() -> str:
+    """Return in a sentence which key is another one, "" where all are right."""
+    try:
+        planted = apps.get_model(
+            "portal", "Canary"
+        )._default_manager.first()  # Celery loads us before the models
+    except InvalidToken:
+        return "FIELD_KEYS are not those that the database was written with."
+    if planted is None:
+        return "The database lacks what migrate writes. Run manage.py migrate."
+    if planted.digest != crypto.keyed_digest(WORD, WORD):
+        return (
+            "LOOKUP_KEY (SECRET_KEY, where it is not set) is not the one that the database was written with."
+        )
+    return ""

@@ -1,0 +1,137 @@
+"""Outside local nothing is served by another database than the one that was meant: it is said in a sentence."""
+
+from collections.abc import Iterator
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.db import OperationalError, connection
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from config import celery, fitness
+from config.lib import crypto
+from payments import patience
+from portal import canary
+from portal.models import Canary
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _hosted(settings: Settings) -> Iterator[None]:
+    """A sandbox whose database fits: its role has the limits, its canary the keys of this run."""
+    settings.LOCAL, settings.ENVIRONMENT = False, "sandbox"
+    Canary.objects.all().delete()
+    Canary.objects.create(sealed=canary.WORD, digest=crypto.keyed_digest(canary.WORD, canary.WORD))
+    with connection.cursor() as cursor:
+        for limit, milliseconds in patience.LIMITS.items():
+            cursor.execute(f"SET LOCAL {limit} = {milliseconds}")
+    yield
+    crypto._fernet.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _connection_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test's own transaction is undone at its end."""
+    monkeypatch.setattr(connection, "close", lambda: None)
+    monkeypatch.setattr(connection, "close_pool", lambda: None)
+
+
+def refused(words: str) -> None:
+    """Each process refuses in one sentence, and the probe says the same."""
+    with pytest.raises(ImproperlyConfigured) as raised:
+        fitness.require()
+    sentence = str(raised.value)
+    assert sentence.startswith("ENVIRONMENT=sandbox: ") and words in sentence and "\n" not in sentence
+    with pytest.raises(SystemExit, match="ENVIRONMENT=sandbox"):
+        celery._look_at_the_database()
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503 and words in answer.content.decode()
+
+
+def test_one_that_fits_is_served_by() -> None:
+    fitness.require()
+    assert Client().get("/readyz").content == b"ready\n"
+
+
+@pytest.mark.parametrize("limit", [name for name in patience.LIMITS if name != "tcp_user_timeout"])
+@pytest.mark.parametrize("milliseconds", [0, 60_000])
+def test_a_role_without_its_time_limits_is_refused(limit: str, milliseconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL {limit} = {milliseconds}")
+    refused(f"lacks its time limits ({limit}). Run manage.py migrate.")
+
+
+def test_other_field_keys_are_refused(settings: Settings) -> None:
+    settings.FIELD_KEYS = [Fernet.generate_key().decode()]
+    crypto._fernet.cache_clear()
+    refused("FIELD_KEYS are not those that the database was written with.")
+
+
+def test_one_more_field_key_is_not(settings: Settings) -> None:
+    settings.FIELD_KEYS = [Fernet.generate_key().decode(), *settings.FIELD_KEYS]
+    crypto._fernet.cache_clear()
+    fitness.require()
+
+
+def test_another_lookup_key_is_refused(settings: Settings) -> None:
+    settings.LOOKUP_KEY = "another-one"
+    refused("LOOKUP_KEY")
+
+
+def test_a_database_that_was_never_migrated_is_refused() -> None:
+    Canary.objects.all().delete()
+    refused("Run manage.py migrate.")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+def test_an_old_postgresql_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitness, "OLDEST", 990000)
+    refused("PostgreSQL must be 16 or newer, not ")
+
+
+def test_one_that_does_not_answer_is_waited_for() -> None:
+    def fail(*_: object) -> None:
+        raise OperationalError("away")
+
+    with connection.execute_wrapper(fail):
+        fitness.require()
+        assert Client().get("/readyz").content == b"the database does not answer\n"
+
+
+def test_local_asks_nothing(settings: Settings) -> None:
+    settings.LOCAL = True
+    Canary.objects.all().delete()
+    fitness.require()
+    assert Client().get("/readyz").status_code == 200
+
+
+class TestMigrate:
+    def kept(self) -> list[str]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT unnest(setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase"
+                " WHERE d.datname = current_database() AND setrole = (SELECT oid FROM pg_roles"
+                " WHERE rolname = current_user)"
+            )
+            return [text for (text,) in cursor.fetchall()]
+
+    def test_sets_the_limits_that_a_restored_database_lacks(self) -> None:
+        name = connection.ops.quote_name(connection.settings_dict["NAME"])
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER ROLE CURRENT_USER IN DATABASE {name} RESET ALL")
+        assert self.kept() == []
+        call_command("migrate", verbosity=0)
+        assert {text.partition("=")[0] for text in self.kept()} == set(patience.LIMITS)
+
+    def test_plants_the_canary(self) -> None:
+        assert "portal.0004_canary" in {f"{app}.{name}" for app, name in _applied()}
+
+
+def _applied() -> list[tuple[str, str]]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT app, name FROM django_migrations")
+        return list(cursor.fetchall())
