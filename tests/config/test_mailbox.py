@@ -34,9 +34,12 @@ def folder(settings: Settings, tmp_path: Path) -> Path:
     return tmp_path / "mail"
 
 
+def mail(subject: str, text: str) -> EmailMessage:
+    return EmailMessage(subject, text, "us@checkout.example", ["lea@acme.example"])
+
+
 def send(subject: str, text: str, folder: Path) -> None:
-    message = EmailMessage(subject, text, "us@checkout.example", ["lea@acme.example"])
-    EmailBackend(file_path=str(folder)).send_messages([message])
+    EmailBackend(file_path=str(folder)).send_messages([mail(subject, text)])
 
 
 def test_is_empty_before_the_first(client: Client) -> None:
@@ -44,10 +47,15 @@ def test_is_empty_before_the_first(client: Client) -> None:
 
 
 def test_lists_the_newest_first(client: Client, folder: Path) -> None:
-    for number in range(3):
-        send(f"Mail {number}", "text", folder)
-        for file in folder.iterdir():  # Django names a file by second and backend
-            os.utime(file, ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns))
+    written: set[Path] = set()
+    backends = [
+        EmailBackend(file_path=str(folder)) for _ in range(3)
+    ]  # each alive: each has a file of its own
+    for number, backend in enumerate(backends):
+        backend.send_messages([mail(f"Mail {number}", "text")])
+        (new,) = set(folder.iterdir()) - written
+        os.utime(new, (number, number))  # the disk's own clock stands still for milliseconds
+        written.add(new)
     shown = client.get("/mail").context["mails"]
     assert {mail.subject for mail in shown} == {"Mail 0", "Mail 1", "Mail 2"}
     assert [mail.subject for mail in shown] == ["Mail 2", "Mail 1", "Mail 0"]
@@ -55,8 +63,8 @@ def test_lists_the_newest_first(client: Client, folder: Path) -> None:
 
 def test_shows_one_with_its_links_to_follow_and_nothing_as_html(client: Client, folder: Path) -> None:
     send("Köln & <b>", "Go to https://checkout.example/a?b=1&c=2\n\n<script>x</script> é", folder)
-    (mail,) = client.get("/mail").context["mails"]
-    page = client.get(f"/mail/{mail.name}").content.decode()
+    (read,) = client.get("/mail").context["mails"]
+    page = client.get(f"/mail/{read.name}").content.decode()
     assert 'href="https://checkout.example/a?b=1&amp;c=2"' in page
     assert "<script>x" not in page and "é" in page and "Köln &amp; &lt;b&gt;" in page
 

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from uuid_utils.compat import uuid7
 
 from checkout import refunds, transitions
 from checkout.models import Checkout, PaymentRequest
@@ -20,7 +21,7 @@ from hosted_page.models import SignInCode, Text, TextDay
 from payments import discrepancies
 from payments.models import Merchant, Operation, Payment
 from payments.providers.sandbox import misbehaving
-from payments.providers.sandbox.models import Call
+from payments.providers.sandbox.models import BrokenKey, Call
 from payments.providers.sandbox.models import Notice as BankNotice
 from portal import login_limits, notices
 from portal.models import AuditEntry, DeliveryHour, Invitation, Membership, PaymentHour, User
@@ -68,6 +69,7 @@ def world(
     discrepancies.report_operation(Operation.objects.earliest("pk"), "another_amount", told=1)
     doubtful = pay(factories.checkout(acme))
     misbehaving.set_fault(verb="capture", mode="down", times=1)
+    BrokenKey.objects.create(key=uuid7())
     with pytest.raises(transitions.OutcomeUnknown):
         transitions.capture(acme, doubtful.pk, cause=CAUSE)
     ticked = {"email": "lea@mail.example"}
