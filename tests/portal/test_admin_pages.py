@@ -127,6 +127,7 @@ def _sending(acme: Merchant, told: Subscription) -> None:
             started_at=clock.now(),
         )
     Endpoint.objects.create(subscription=told, failing_since=clock.now(), last_error="HTTP 500")
+    BrokenKey.objects.create(key=acme.pk)
     BankNotice.objects.create(
         call=Call.objects.earliest("created_at"), verdict="succeeded", due_at=clock.now()
     )
