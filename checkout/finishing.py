@@ -57,10 +57,15 @@ def finish_all_of(checkout_uuid: UUID) -> None:
             finish(operation, deadline)
 
 
+def _claimed(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
+    """Return its checkout's id, its own, and the lease under which it is asked about: what a lock may be given."""
+    return operation.payment.checkout_uuid, operation.pk, operation.lease_token
+
+
 def _settle(operation: Operation, outcome: Outcome | None) -> None:
     if outcome is not None:
-        checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
-        settlement.settle(checkout_uuid, operation.pk, outcome, lease=lease)
+        checkout_uuid, operation_uuid, lease = _claimed(operation)
+        settlement.settle(checkout_uuid, operation_uuid, outcome, lease=lease)
 
 
 def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
@@ -95,7 +100,7 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
         _settle(operation, outcome)
         return
     outcome = operations.look_up_capture(operation, deadline=deadline)
-    fence = _begin_fence(operation) if outcome.verdict == Verdict.NOT_FOUND else None
+    fence = _begin_fence(*_claimed(operation)) if outcome.verdict == Verdict.NOT_FOUND else None
     if fence is None:
         _settle(operation, outcome)
     else:
@@ -109,19 +114,19 @@ def _is_wanted(checkout: Checkout, capture: Operation) -> bool:
     return checkout.status == Status.CAPTURED
 
 
-def _begin_fence(capture: Operation) -> Operation | None:
+def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
     """Take a capture for lost that never arrived, and begin the void that proves it.
 
     None where another process has settled it meanwhile, or the provider has accepted it since.
     """
     with transaction.atomic(durable=True):
-        checkout = Checkout.objects.locked(capture.payment.checkout_uuid)
+        checkout = Checkout.objects.locked(checkout_uuid)
         now = clock.now()
-        operation = operations.current(capture.pk)
+        operation = operations.current(capture_uuid)
         if operation.state == State.PENDING or _is_wanted(checkout, operation):
             return None
         never = Outcome(Verdict.FAILED, reason="never_arrived")
-        if not operations.record(operation, never, now=now, lease=capture.lease_token):
+        if not operations.record(operation, never, now=now, lease=lease):
             return None
         return operations.begin(operation.payment, Kind.VOID, now=now, cause=PUMP)
 
@@ -162,7 +167,7 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
     if _may_be_sent(operation):
         return operations.perform(operation, deadline=deadline)
     outcome = operations.look_up(operation, deadline=deadline)
-    if outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched and _renewed(operation):
+    if outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched and _renewed(*_claimed(operation)):
         return None
     return outcome
 
@@ -179,12 +184,12 @@ def _may_be_sent(operation: Operation) -> bool:
     return age < provider.current().key_life - KEY_MARGIN and not is_repeated_error
 
 
-def _renewed(asked: Operation) -> bool:
+def _renewed(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> bool:
     """Give it a new key, unless another process is at it by now."""
     with transaction.atomic(durable=True):
-        checkout = Checkout.objects.locked(asked.payment.checkout_uuid)
-        operation = operations.current(asked.pk)
-        if operation.ended_at is not None or operation.lease_token != asked.lease_token:
+        checkout = Checkout.objects.locked(checkout_uuid)
+        operation = operations.current(operation_uuid)
+        if operation.ended_at is not None or operation.lease_token != lease:
             return False
         if operation.kind == Kind.CAPTURE and not _is_wanted(checkout, operation):
             return False

@@ -188,7 +188,7 @@ def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcom
 def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
     """Ask the provider what became of an operation, whoever has carried it out. Whatever breaks is UNKNOWN."""
     wait = (deadline or Deadline.after(PATIENCE)).left(LOOK_UP_SECONDS)
-    return _call(operation, wait, lambda: provider.current().look_up(operation, wait))
+    return _call(operation, wait, lambda: provider.current().look_up(operation, wait), "look_up")
 
 
 def is_captured_already(outcome: Outcome) -> bool:
@@ -202,17 +202,17 @@ def look_up_capture(capture: Operation, *, deadline: Deadline | None = None) -> 
     return Outcome(Verdict.UNKNOWN) if is_captured_already(outcome) else outcome
 
 
-def _call(operation: Operation, wait: float, ask: Callable[[], Outcome]) -> Outcome:
+def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: str = "call") -> Outcome:
     if wait <= 0:
         return Outcome(Verdict.UNKNOWN)
-    failpoint.reach("before_call", operation.kind, operation.payment.checkout_uuid)
+    failpoint.reach(f"before_{what}", operation.kind, operation.payment.checkout_uuid)
     idle.begin()
     try:
         outcome = answers.outcome(operation, ask())
     except Exception as error:
         log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
         outcome = Outcome(Verdict.UNKNOWN)
-    failpoint.reach("after_call", operation.kind, operation.payment.checkout_uuid)
+    failpoint.reach(f"after_{what}", operation.kind, operation.payment.checkout_uuid)
     outcome = _of_the_amount(operation, outcome)
     log.info(
         "provider",

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from checkout import finishing, sharing, transitions
 from checkout.models import Checkout, Customer, PaymentRequest
+from payments import due
 from payments.models import Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
@@ -32,6 +33,12 @@ def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
         of_checkout = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, ended_at=None)
         of_checkout.update(next_attempt_at=LONG_AGO)
         finishing.finish_all_of(checkout_uuid)
+
+
+def finish(operation: Operation) -> None:
+    """Let the pump take this one alone, if it is due."""
+    for claimed in due.claim(operation_uuid=operation.pk):
+        finishing.finish(claimed)
 
 
 def settled(share: PaymentRequest) -> str:

@@ -16,6 +16,8 @@ POINTS = frozenset(
     {
         "before_call",  # .<operation's kind>.<checkout_uuid>: the intent is committed, the provider not asked yet
         "after_call",  # the same: the provider has answered, nothing is recorded
+        "before_look_up",  # the same: the provider is not asked yet what became of it
+        "after_look_up",  # the same: it has said so, nothing is recorded
         "before_commit",  # the same: recorded, not committed
         "after_commit",  # the same: committed, not answered
         "event_written",  # .<event's type>.<checkout_uuid>: in the outbox, not committed

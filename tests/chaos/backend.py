@@ -89,16 +89,26 @@ class Backend:
     def read(self, checkout_uuid: str) -> Any:
         return self.call("GET", f"merchant/v1/checkouts/{checkout_uuid}").json()["data"]
 
-    def pay(self, checkout_uuid: str, card: str) -> str:
+    def pay(self, checkout_uuid: str, body: Json) -> str:
         """Pay as the customer would, again while that is possible; return the status that came of it."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay", {"card": card})
+            answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay", body)
             seen = self.read(checkout_uuid)
             if seen["status"] != "created" or answer.status_code == 402:
                 return str(seen["status"])
             time.sleep(PAUSE)
         raise GaveUp(f"payment of {checkout_uuid}")
+
+    def pay_share(self, checkout_uuid: str) -> None:
+        """Let the mate pay, again while that is possible."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay-share", {})
+            if not answer.ok or answer.json()["data"]["status"] in ("paid", "reimbursed"):
+                return
+            time.sleep(PAUSE)
+        raise GaveUp(f"share of {checkout_uuid}")
 
     def verb(self, checkout_uuid: str, verb: str, body: Json, *, key: bool = False) -> requests.Response:
         return self.call("POST", f"merchant/v1/checkouts/{checkout_uuid}/{verb}", body, key=key)

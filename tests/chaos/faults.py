@@ -1,13 +1,14 @@
 """The faults, as a table: what breaks, for how long, and a plot that is sure to meet it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
 from tests.chaos.world import World
 
 REACHED_WITHIN = 60.0
+VERBS = ("authorize", "capture", "void", "refund")
 
 
 class Fault(NamedTuple):
@@ -33,7 +34,7 @@ def _freeze_workers(world: World, chance: Random) -> None:
     with world.alone:
         for part in ("worker", "second worker"):
             world.freeze(part)
-        time.sleep(chance.uniform(1, 4))
+        time.sleep(chance.uniform(10.5, 12))  # longer than any lease
         for part in ("worker", "second worker"):
             world.thaw(part)
 
@@ -76,16 +77,26 @@ def _reach(point: str, act: str = "kill") -> Callable[[World, Random], None]:
     return strike
 
 
-def _bank(mode: str) -> Callable[[World, Random], None]:
+def _bank(mode: str, verbs: Sequence[str] = VERBS) -> Callable[[World, Random], None]:
     """Let one to three calls of a verb go wrong."""
 
     def strike(world: World, chance: Random) -> None:
-        world.set_fault(chance.choice(VERBS), mode, chance.randint(1, 3))
+        world.set_fault(chance.choice(verbs), mode, chance.randint(1, 3))
 
     return strike
 
 
-VERBS = ("authorize", "capture", "void", "refund")
+def _asleep(point: str, mode: str = "") -> Callable[[World, Random], None]:
+    """Let whoever reaches the point sleep for longer than its lease; the bank does what leads there."""
+
+    def strike(world: World, chance: Random) -> None:
+        if mode:
+            world.set_fault(point.partition(".")[2], mode, 1)
+        _reach(point, "sleep 11")(world, chance)
+
+    return strike
+
+
 POINTS = {
     "before_call.authorize": "captured",
     "after_call.authorize": "captured",
@@ -118,6 +129,33 @@ MODES = (
     "notify_first",
 )
 
+# Where somebody sleeps past the lease: what the bank does to lead there, and a plot that gets there.
+SLEEPS = {
+    "before_call.authorize": ("", "captured"),
+    "before_call.capture": ("", "shared"),
+    "before_call.void": ("", "cancelled"),
+    "before_call.refund": ("", "refunded"),
+    "after_call.authorize": ("", "shared"),
+    "after_call.capture": ("", "captured"),
+    "after_call.void": ("", "lapsed"),
+    "after_call.refund": ("", "shared"),
+    "after_look_up.authorize": ("done_then_reset", "shared"),
+    "after_look_up.capture": ("done_then_reset", "captured"),
+    "after_look_up.void": ("pending", "cancelled"),
+    "after_look_up.refund": ("", "refunded"),
+}
+# What only some calls meet.
+MODES_OF_SOME = {
+    "pending": ("capture", "void"),
+    "pending_then_failed": ("capture",),
+    "already_captured": ("capture",),
+    "partial_hold": ("authorize",),
+    "void_refused_once": ("void",),
+    "replayed_500": VERBS,
+    "done_replayed_500": VERBS,
+    "forgets_keys": ("capture", "refund"),
+}
+
 FAULTS: dict[str, Fault] = {
     "web killed": Fault(_kill("web"), "captured"),
     "a worker killed": Fault(_kill_a_worker, "cancelled"),
@@ -131,6 +169,7 @@ FAULTS: dict[str, Fault] = {
     "bank killed": Fault(_kill("bank"), "captured"),
     "bank closed": Fault(_close_bank, "captured"),
     **{f"killed at {point}": Fault(_reach(point), plot) for point, plot in POINTS.items()},
-    "asleep past its lease": Fault(_reach("after_call.capture", "sleep 11"), "captured"),
+    **{f"asleep at {point}": Fault(_asleep(point, mode), plot) for point, (mode, plot) in SLEEPS.items()},
+    **{f"bank: {mode}": Fault(_bank(mode, verbs), "refunded") for mode, verbs in MODES_OF_SOME.items()},
     **{f"bank: {mode}": Fault(_bank(mode), "refunded") for mode in MODES},
 }

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import requests
 
@@ -32,8 +32,11 @@ class Story:
         self.checkout_uuid = self.backend.create()
         PLOTS[plot](self)
 
-    def pay(self, card: str = PLAIN) -> None:
-        self.backend.pay(self.checkout_uuid, card)
+    def pay(self, card: str = PLAIN, **more: Any) -> None:
+        self.backend.pay(self.checkout_uuid, {"card": card} | more)
+
+    def pay_share(self) -> None:
+        self.backend.pay_share(self.checkout_uuid)
 
     def capture(self) -> None:
         self._keep("capture", self.backend.verb(self.checkout_uuid, "capture", {}, key=self._flip()))
@@ -106,6 +109,14 @@ def _challenged(story: Story) -> None:
     story.capture()
 
 
+def _shared(story: Story) -> None:
+    story.pay(shares=[{"name": "Finn", "amount": 2000}])
+    story.capture()
+    story.pay_share()
+    if story.chance.random() < 0.5:
+        story.refund()
+
+
 PLOTS: dict[str, Callable[[Story], None]] = {
     "captured": _captured,
     "captured twice": _captured_twice,
@@ -115,4 +126,5 @@ PLOTS: dict[str, Callable[[Story], None]] = {
     "lapsed": _lapsed,
     "declined": _declined,
     "challenged": _challenged,
+    "shared": _shared,
 }

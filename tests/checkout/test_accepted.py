@@ -1,0 +1,240 @@
+"""What the provider accepts now and confirms later, and what somebody else has done there before us."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from checkout import proof, refunds, tasks, transitions
+from checkout.models import Checkout
+from config.lib import clock
+from payments.models import Discrepancy, Operation, Payment
+from payments.providers.sandbox.models import Call, Charge
+from tests.checkout.test_doubtful_payments import break_down, events, overhear, pass_time, pump
+from tests.conftest import Api
+from tests.factories import CAUSE, make_late
+from tests.refusals import refused
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call itself does not wait for the confirmation."""
+    monkeypatch.setattr(transitions, "ASK_AGAIN_SECONDS", 99.0)
+    monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.0)
+
+
+def confirm(kind: str) -> None:
+    """Let the time come at which the bank settles what it has accepted."""
+    Call.objects.filter(kind=kind).update(settles_at=clock.now() - timedelta(seconds=1))
+    pump()
+
+
+class TestACapture:
+    def test_is_asked_about_within_its_call(
+        self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        """The card that the bank confirms after three seconds."""
+        pay(unpaid, "4000000000000077")
+        answer = api.post(f"checkouts/{unpaid.pk}/capture")
+        assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
+
+    def test_that_is_not_confirmed_in_time_is_a_504_and_holds_everything_up(
+        self, api: Api, held: Checkout, unasked: None
+    ) -> None:
+        break_down("capture", "pending_for_ever")
+        path = f"checkouts/{held.pk}"
+        refused(api.post(f"{path}/capture"), 504, "outcome_unknown")
+        read = api.get(path).json()["data"]
+        assert (read["status"], read["pending_operation"]) == ("authorized", "capture")
+        refused(api.post(f"{path}/capture"), 409, "operation_in_progress")
+        refused(api.post(f"{path}/cancel"), 409, "operation_in_progress")
+
+    @pytest.mark.parametrize(("mode", "end"), [("pending", "captured"), ("pending_then_failed", "voided")])
+    def test_is_neither_sent_again_nor_fenced_and_what_it_becomes_counts_after_the_deadline(
+        self, held: Checkout, unasked: None, monkeypatch: pytest.MonkeyPatch, mode: str, end: str
+    ) -> None:
+        break_down("capture", mode)
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        Call.objects.filter(kind="capture").update(settles_at=clock.now() + timedelta(hours=1))
+        calls = overhear(monkeypatch)
+        make_late(held)
+        for _ in range(3):
+            pump()
+            tasks.keep_deadlines()
+        held.refresh_from_db()
+        assert held.status == "authorized" and {verb for verb, _ in calls} == {"look_up"}
+        assert Operation.objects.get(kind="capture").state == "pending"
+        confirm("capture")
+        tasks.keep_deadlines()
+        pump()
+        held.refresh_from_db()
+        assert (held.status, Charge.objects.get().state) == (end, end)
+        assert events()[1:] == ["checkout.voided"] * (end == "voided") and proof.breaches() == []
+
+    def test_that_is_pending_for_ten_minutes_is_left_for_a_person_once(
+        self, held: Checkout, unasked: None
+    ) -> None:
+        break_down("capture", "pending_for_ever")
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        operation = Operation.objects.get(kind="capture")
+        pass_time(operation, minutes=9)
+        pump()
+        assert not Discrepancy.objects.exists()
+        pass_time(operation, minutes=2)
+        pump()
+        pump()
+        found = Discrepancy.objects.get()
+        assert (found.kind, found.operation) == ("capture_pending_too_long", operation)
+
+    def test_that_silence_follows_is_pending_all_the_same(self, held: Checkout, unasked: None) -> None:
+        break_down("capture", "pending_for_ever")
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        break_down("look_up", "down")
+        pump()
+        assert Operation.objects.get(kind="capture").state == "pending"
+
+    def test_of_money_that_was_taken_in_the_dashboard_is_a_success(self, api: Api, held: Checkout) -> None:
+        break_down("capture", "already_captured")
+        answer = api.post(f"checkouts/{held.pk}/capture")
+        assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
+        make_late(held)
+        tasks.keep_deadlines()
+        assert Charge.objects.get().state == "captured" and proof.breaches() == []
+
+    def test_of_money_that_was_taken_is_never_a_no_while_nobody_knows_whose_capture_it_was(
+        self, api: Api, held: Checkout
+    ) -> None:
+        break_down("capture", "already_captured")
+        break_down("look_up", "down")
+        refused(api.post(f"checkouts/{held.pk}/capture"), 504, "outcome_unknown")
+        make_late(held)
+        tasks.keep_deadlines()
+        pump()
+        held.refresh_from_db()
+        assert (held.status, Payment.objects.get().status) == ("captured", "captured")
+        assert proof.breaches() == []
+
+    def test_that_is_refused_says_why(self, api: Api, held: Checkout) -> None:
+        Charge.objects.update(state="voided")
+        answer = api.post(f"checkouts/{held.pk}/capture")
+        refused(answer, 502, "provider_error")
+        assert answer.json()["error"]["details"] == [{"reason": "already_voided"}]
+
+
+class TestARelease:
+    def test_that_is_pending_is_asked_about_and_not_sent_again(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        break_down("void", "pending")
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        tasks.finish_operations()
+        assert Operation.objects.get(kind="void").state == "pending"
+        calls = overhear(monkeypatch)
+        confirm("void")
+        assert {verb for verb, _ in calls} == {"look_up"}
+        assert (Payment.objects.get().status, Charge.objects.get().state) == ("voided", "voided")
+
+    def test_that_is_refused_for_a_passing_reason_is_tried_again(self, held: Checkout) -> None:
+        break_down("void", "void_refused_once")
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        tasks.finish_operations()
+        again = Operation.objects.get(kind="void", ended_at=None)
+        assert again.state == "planned" and Charge.objects.get().state == "held"
+        pump()
+        assert (Payment.objects.get().status, Charge.objects.get().state) == ("voided", "voided")
+        assert not Discrepancy.objects.exists()
+
+    def test_that_is_refused_again_and_again_is_told_once(self, held: Checkout) -> None:
+        break_down("void", "void_refused", times=9)
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        for _ in range(6):
+            pump()
+        found = Discrepancy.objects.get()
+        assert (found.kind, found.subject) == ("void_refused", held.payment_id)
+
+    def test_gaps_grow_without_end(self, held: Checkout) -> None:
+        break_down("void", "down", times=3)
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        Operation.objects.filter(kind="void").update(attempts=5000)
+        pump()
+        operation = Operation.objects.get(kind="void")
+        assert operation.state == "unknown" and operation.next_attempt_at is not None
+        assert operation.next_attempt_at - clock.now() <= timedelta(seconds=60)
+
+
+class TestAnOldKey:
+    """An idempotency key that the provider has forgotten would let it do a thing twice."""
+
+    def test_is_not_used_again_what_was_done_is_found(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from_now = refund_in_doubt(captured, "done_then_reset")
+        calls = overhear(monkeypatch)
+        break_down("refund", "forgets_keys", times=9)
+        pump()
+        assert {verb for verb, _ in calls} == {"look_up"} and from_now.pk in {key for _, key in calls}
+        pump()
+        assert Charge.objects.get().refunded_amount == 9000
+        assert Operation.objects.filter(kind="refund").count() == 1 and proof.breaches() == []
+
+    def test_is_replaced_where_the_provider_vouches_that_nothing_was_done(self, captured: Checkout) -> None:
+        lost = refund_in_doubt(captured, "down")
+        for _ in range(3):
+            pump()
+        old, new = Operation.objects.filter(kind="refund").order_by("created_at")
+        assert (old.pk, old.state, old.reason) == (lost.pk, "failed", "new_key")
+        assert (new.state, Charge.objects.get().refunded_amount) == ("succeeded", 9000)
+        captured.refresh_from_db()
+        assert captured.status == "refunded" and proof.breaches() == []
+
+    def test_is_asked_about_for_as_long_as_nobody_vouches(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refund_in_doubt(captured, "down")
+        break_down("look_up", "not_vouched", times=9)
+        calls = overhear(monkeypatch)
+        pump()
+        pump()
+        assert {verb for verb, _ in calls} == {"look_up"}
+        assert Operation.objects.get(kind="refund").state == "unknown"
+
+
+def refund_in_doubt(captured: Checkout, mode: str) -> Operation:
+    """A refund whose answer was lost, 25 hours ago."""
+    break_down("refund", mode)
+    refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+    tasks.finish_operations()
+    operation = Operation.objects.get(kind="refund")
+    assert operation.state == "unknown"
+    pass_time(operation, hours=25)
+    return operation
+
+
+class TestAnErrorThatIsRepeatedUnderItsKey:
+    @pytest.mark.parametrize("mode", ["replayed_500", "done_replayed_500"])
+    def test_is_looked_up_and_the_capture_succeeds_in_time(self, held: Checkout, mode: str) -> None:
+        break_down("capture", mode)
+        break_down("look_up", "down")
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        for _ in range(4):
+            pump()
+        held.refresh_from_db()
+        assert (held.status, Charge.objects.get().state) == ("captured", "captured")
+        assert proof.breaches() == [] and not Discrepancy.objects.exists()
+
+    def test_is_not_looked_up_for_a_new_key_past_the_deadline(self, held: Checkout) -> None:
+        break_down("capture", "replayed_500")
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        pump()
+        make_late(held)
+        pump()
+        pump()
+        held.refresh_from_db()
+        assert (held.status, Charge.objects.get().state) == ("voided", "voided")

@@ -1,0 +1,72 @@
+"""What is read before a lock is not what is true under it: who locks takes ids."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+APPS = ("payments", "checkout", "webhooks", "hosted_page", "portal")
+ROWS = {"Checkout", "PaymentRequest", "Payment", "Operation", "Refund"}
+LOCKS = {"locked", "_locked", "_changeable", "select_for_update"}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions() -> Iterator[tuple[str, Function]]:
+    for app in APPS:
+        for path in (settings.BASE_DIR / app).rglob("*.py"):
+            if "migrations" not in path.parts and "management" not in path.parts:
+                yield from of_module(path)
+
+
+def of_module(path: Path) -> Iterator[tuple[str, Function]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, Function):
+            yield f"{path.relative_to(settings.BASE_DIR)}::{node.name}", node
+
+
+def begins_transaction(function: Function) -> bool:
+    """Whether it begins a transaction of its own."""
+    return any(isinstance(node, ast.keyword) and node.arg == "durable" for node in ast.walk(function))
+
+
+def locks(function: Function) -> bool:
+    calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+    names = (
+        call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        for call in calls
+    )
+    return any(name in LOCKS for name in names)
+
+
+def rows_taken(function: Function) -> set[str]:
+    """The kinds of rows that it takes as arguments."""
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    hints = [ast.unparse(argument.annotation) for argument in arguments if argument.annotation]
+    return {
+        row
+        for row in ROWS
+        for hint in hints
+        if row in hint.replace("|", " ").replace("[", " ").replace("]", " ").split()
+    }
+
+
+LOCKING = [
+    (name, function) for name, function in functions() if begins_transaction(function) or locks(function)
+]
+
+
+@pytest.mark.parametrize(("name", "function"), LOCKING, ids=[name for name, _ in LOCKING])
+def test_who_locks_takes_no_row(name: str, function: Function) -> None:
+    assert rows_taken(function) == set(), f"{name} locks: give it the id of what it shall read under the lock"
+
+
+def test_the_check_sees_what_it_is_for() -> None:
+    source = (
+        "def stop(operation: Operation) -> None:\n    with transaction.atomic(durable=True):\n        pass\n"
+    )
+    bad = ast.parse(source).body[0]
+    assert isinstance(bad, ast.FunctionDef)
+    assert begins_transaction(bad) and rows_taken(bad) == {"Operation"}
+    assert len(LOCKING) > 20
