@@ -56,6 +56,7 @@ class CheckoutAdmin(MoneyAdmin):
         ("payments.payment", "checkout_uuid"),
         ("payments.operation", "payment__checkout_uuid"),
         ("payments.posting", "checkout_uuid"),
+        ("payments.dispute", "checkout_uuid"),
         ("checkout.paymentrequest", "checkout"),
         ("checkout.refund", "checkout"),
         ("webhooks.event", "checkout_uuid"),

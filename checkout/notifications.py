@@ -1,6 +1,7 @@
 """The provider's messages. None is believed: one that fits makes its operation due, and the pump asks."""
 
 from typing import Any
+from uuid import UUID
 
 import structlog
 from django.core.exceptions import RequestDataTooBig
@@ -9,10 +10,11 @@ from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
+from checkout.disputing import ANSWER_INQUIRIES
 from checkout.shares import FINISH_OPERATIONS
 from config.lib import wakeup
-from payments import answers, discrepancies, due, provider
-from payments.models import Operation
+from payments import answers, discrepancies, due, inquiries, provider
+from payments.models import Operation, Payment
 from payments.provider import ForgedNotification, Record, Verdict
 
 log = structlog.get_logger("checkout.notifications")
@@ -35,8 +37,12 @@ def take(request: HttpRequest) -> HttpResponse:
         log.warning("unreadable notification", error=type(error).__name__)
         discrepancies.report("unreadable_notification", None)
         return HttpResponse("This cannot be read.", status=400, content_type="text/plain")
-    log.info("notification", id=told.id, operation=str(told.record.key), verdict=told.record.verdict)
-    hear(told.record)
+    if told.record is not None:
+        log.info("notification", id=told.id, operation=str(told.record.key), verdict=told.record.verdict)
+        hear(told.record)
+    if told.disputed is not None:
+        log.info("notification", id=told.id, disputed=str(told.disputed))
+        hear_of_dispute(told.disputed)
     return HttpResponse(status=204)
 
 
@@ -60,6 +66,16 @@ def hear(record: Record) -> None:
         with transaction.atomic():
             due.at_once(operation)
             wakeup.after_commit(FINISH_OPERATIONS)
+
+
+def hear_of_dispute(payment_uuid: UUID) -> None:
+    """Let the pump ask about a payment's disputes at once."""
+    if not Payment.objects.filter(pk=payment_uuid).exists():
+        discrepancies.report("notification_of_nothing", payment_uuid, merchant=None)
+        return
+    with transaction.atomic():
+        inquiries.open_about([payment_uuid])
+        wakeup.after_commit(ANSWER_INQUIRIES)
 
 
 def _contradiction(operation: Operation, record: Record) -> str:

@@ -85,35 +85,44 @@ INVARIANTS = (
           AND o.created_at > c.capture_before + interval '8 seconds'""",
     ),
     Invariant(
-        "every captured or refunded amount is in the ledger",
+        "every captured, refunded or disputed amount is in the ledger",
         "ledger_not_posted",
         """
         SELECT p.checkout_uuid FROM payments_payment p JOIN payments_operation o ON o.payment_id = p.id
         LEFT JOIN payments_posting l ON l.transaction = o.id AND l.account = 'provider'
         WHERE o.state = 'succeeded' AND o.kind IN ('capture', 'refund')
-          AND l.amount IS DISTINCT FROM CASE o.kind WHEN 'capture' THEN o.amount ELSE -o.amount END""",
+          AND l.amount IS DISTINCT FROM CASE o.kind WHEN 'capture' THEN o.amount ELSE -o.amount END
+        UNION ALL
+        SELECT d.checkout_uuid FROM payments_dispute d
+        LEFT JOIN payments_posting l ON l.transaction = d.id AND l.account = 'disputed'
+        LEFT JOIN payments_posting e ON e.transaction = d.decided_as AND e.account = 'disputed'
+        WHERE l.amount IS DISTINCT FROM d.amount
+           OR (d.decided_as IS NOT NULL AND e.amount IS DISTINCT FROM -d.amount)""",
     ),
     Invariant(
-        "the ledger knows of no money that no operation moved",
+        "the ledger knows of no money that no operation or dispute moved",
         "ledger_without_operation",
         """
         SELECT l.checkout_uuid FROM payments_posting l
         LEFT JOIN payments_operation o
           ON o.id = l.transaction AND o.state = 'succeeded' AND o.kind IN ('capture', 'refund')
         LEFT JOIN payments_payment p ON p.id = o.payment_id
-        WHERE l.checkout_uuid IS DISTINCT FROM p.checkout_uuid""",
+        LEFT JOIN payments_dispute d ON d.checkout_uuid = l.checkout_uuid AND l.transaction IN (d.id, d.decided_as)
+        WHERE l.checkout_uuid IS DISTINCT FROM coalesce(p.checkout_uuid, d.checkout_uuid)""",
     ),
     Invariant(
-        "the cards have borne the amount, and what is owed to the lead",
+        "the cards have borne the amount, and what is owed to the lead, but for what disputes took back",
         "ledger_not_borne",
         # While a refund's legs settle one by one, less what the merchant has given back by then.
         """
         SELECT c.id FROM checkout_checkout c LEFT JOIN payments_posting l ON l.checkout_uuid = c.id
+        LEFT JOIN payments_dispute d ON d.checkout_uuid = c.id AND d.decided_as = l.transaction
         WHERE c.status IN ('captured', 'refunding')
         GROUP BY c.id
-        HAVING coalesce(sum(l.amount) FILTER (WHERE l.account = 'provider'), 0)
+        HAVING coalesce(sum(l.amount) FILTER (WHERE l.account IN ('provider', 'disputed', 'outside', 'returned')), 0)
             <> c.amount - coalesce(sum(l.amount) FILTER (
-                WHERE l.account = 'lead' OR (l.account = 'merchant' AND l.amount > 0 AND c.status = 'refunding')
+                WHERE l.account = 'lead' OR (
+                    l.account = 'merchant' AND l.amount > 0 AND (c.status = 'refunding' OR d.id IS NOT NULL))
             ), 0)""",
     ),
     Invariant(
@@ -142,11 +151,12 @@ INVARIANTS = (
             OR max(o.amount) <> s.amount""",
     ),
     Invariant(
-        "a refunded, voided or unpaid checkout has nothing on any account",
+        "a refunded, voided or unpaid checkout has nothing on any account but what others moved",
         "ledger_not_returned",
         """
         SELECT c.id FROM checkout_checkout c JOIN payments_posting l ON l.checkout_uuid = c.id
-        WHERE c.status NOT IN ('captured', 'refunding')
+        LEFT JOIN payments_dispute d ON d.checkout_uuid = c.id AND l.transaction IN (d.id, d.decided_as)
+        WHERE c.status NOT IN ('captured', 'refunding') AND d.id IS NULL
         GROUP BY c.id, l.account HAVING sum(l.amount) <> 0""",
     ),
     Invariant(

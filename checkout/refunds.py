@@ -12,13 +12,19 @@ from checkout.states import Status
 from checkout.transitions import OperationInProgress, StateConflict
 from config.lib import clock, wakeup
 from config.lib.prepared import Prepared
-from payments import operations
+from payments import disputes, operations
 from payments.cause import Cause
-from payments.models import Merchant
+from payments.models import Dispute, Merchant
 
 
 class NotRefundable(StateConflict):
-    """Only a captured checkout can be refunded, once."""
+    """Only a captured checkout can be refunded, once; none whose payer has the money back by a dispute, or may."""
+
+    def __init__(self, status: str, dispute: Dispute | None = None) -> None:
+        super().__init__(status)
+        self.dispute = dispute
+        if dispute is not None:
+            self.actions = []
 
 
 class RefundRefConflict(Exception):
@@ -107,3 +113,6 @@ def _check_refundable(checkout: Checkout) -> None:
         raise OperationInProgress
     if live is None or checkout.status != Status.CAPTURED:
         raise NotRefundable(checkout.status)
+    dispute = disputes.standing(checkout.pk)
+    if dispute is not None:
+        raise NotRefundable(checkout.status, dispute)

@@ -7,7 +7,7 @@ from django.db.models import F
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
-from payments import operations
+from payments import disputes, operations
 from payments.cause import PUMP
 from payments.models import Operation, Posting
 from payments.operations import Purpose
@@ -17,7 +17,12 @@ TOO_LONG = timedelta(days=3)
 
 
 def plan(checkout: Checkout, share: PaymentRequest, *, at: datetime, now: datetime) -> None:
-    """Let the share go back to the lead from `at` on. Belongs under the checkout's lock."""
+    """Let the share go back to the lead from `at` on. Belongs under the checkout's lock.
+
+    Not while a dispute is open on a card of the order, nor to a card that has got its money by one.
+    """
+    if disputes.is_open(checkout.pk) or (checkout.payment_id and disputes.is_lost(checkout.payment_id)):
+        return
     purpose = Purpose(amount=share.amount, account=Posting.Account.LEAD, share_uuid=share.pk, at=at)
     payments = [checkout.payment_id] if checkout.payment_id else []
     operations.plan(payments, Operation.Kind.REFUND, now=now, cause=PUMP, purpose=purpose)

@@ -13,7 +13,7 @@ from checkout import legs, reimbursement
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import wakeup
-from payments import discrepancies, operations
+from payments import discrepancies, disputes, operations
 from payments.cause import PUMP
 from payments.models import Operation, Payment, Posting
 from payments.operations import Purpose
@@ -76,7 +76,7 @@ def _unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> st
     # the mate may have gone on with another card while the bank was asked
     if payment.abandoned_at is not None or share.status != ShareStatus.PAYING:
         return "given_up"
-    if checkout.status != Status.CAPTURED:
+    if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
         return "order_ended"
     lead = checkout.payment
     is_same = lead is not None and lead.card_fingerprint == payment.card_fingerprint != ""

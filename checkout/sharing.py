@@ -15,7 +15,7 @@ from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import clock, crypto
 from config.lib.bulkhead import Slot
 from config.lib.deadline import Deadline
-from payments import bulkheads, operations, provider, switches
+from payments import bulkheads, disputes, operations, provider, switches
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import CardUse
@@ -155,6 +155,8 @@ def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Cus
         return checkout.status if share.status == ShareStatus.OPEN else share.status
     if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
         return share.status
+    if disputes.standing(checkout.pk) is not None:
+        return "disputed"
     if mate.pk == checkout.lead_id:
         raise OwnShare
     switches.check(checkout.merchant)
@@ -210,9 +212,11 @@ def expire(share_uuid: UUID) -> None:
 
 
 def end_late(share: PaymentRequest, now: datetime) -> None:
-    """Let an open link end whose time has passed; it pauses while the order is being refunded."""
+    """Let an open link end whose time has passed; it pauses while the order is being refunded, or disputed."""
     is_late = share.expires_at is not None and now >= share.expires_at
-    if share.status == ShareStatus.OPEN and is_late and share.checkout.status == Status.CAPTURED:
+    if share.status != ShareStatus.OPEN or not is_late or share.checkout.status != Status.CAPTURED:
+        return
+    if not disputes.is_open(share.checkout_id):
         share.move(ShareStatus.EXPIRED, ended_at=share.expires_at)
 
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from checkout import deadlines, finishing, proof, shares, sharing, states
+from checkout import deadlines, disputing, finishing, proof, shares, sharing, states
 from checkout.api.calls import KEPT
 from checkout.models import ApiCall, Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
@@ -19,7 +19,7 @@ from config.lib import batches, clock, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
-from payments import bulkheads, due, operations
+from payments import bulkheads, disputes, due, inquiries, operations
 from payments.models import Operation
 
 log = structlog.get_logger("checkout.tasks")
@@ -63,6 +63,7 @@ def end_links() -> None:
     late = PaymentRequest.objects.filter(
         status=ShareStatus.OPEN, expires_at__lte=Now(), checkout__status=Status.CAPTURED
     )
+    late = late.exclude(Exists(disputes.open_on(OuterRef("checkout"))))
     for share_uuid in late.order_by("expires_at").values_list("pk", flat=True)[:BATCH]:
         _alone(sharing.expire, share_uuid)
 
@@ -86,6 +87,14 @@ def _finish_one(kinds: Sequence[Operation.Kind], bulkhead: Bulkhead) -> bool:
             wakeup.after_commit(shares.FINISH_OPERATIONS)
             _alone(finishing.finish, claimed[0], deadline)
     return bool(claimed)
+
+
+@shared_task
+def answer_inquiries() -> None:
+    """Ask the provider about the payments that something was told of, one by one."""
+    with bulkheads.INQUIRIES.slot() as slot:
+        while slot.is_taken() and (claimed := inquiries.claim()):
+            _alone(disputing.look_into, claimed)
 
 
 @shared_task

@@ -28,6 +28,7 @@ DELIVER_DUE = "webhooks.tasks.deliver_due"
 PUMPS = (
     "checkout.tasks.keep_deadlines",
     "checkout.tasks.finish_operations",
+    "checkout.tasks.answer_inquiries",
     DELIVER_DUE,
     "payments.providers.sandbox.tasks.send_notices",
     "hosted_page.tasks.send_texts",

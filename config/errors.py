@@ -13,7 +13,7 @@ from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
 from checkout import pricing, refunds, sharing, transitions
-from checkout.api import calls
+from checkout.api import calls, presentation
 from checkout.models import Checkout
 from config import merchant_api
 from config.lib import clock, cursor, locks, request_id, strict_json
@@ -186,6 +186,9 @@ def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
 
 def _details(exc: Exception) -> list[dict[str, Any]]:
     match exc:
+        case refunds.NotRefundable() if exc.dispute is not None:
+            dispute = presentation.dispute(exc.dispute)
+            return [{"status": exc.status, "available_actions": exc.actions, "dispute": dispute}]
         case transitions.StateConflict():
             return [{"status": exc.status, "available_actions": exc.actions}]
         case pricing.InvalidAmountArithmetic():

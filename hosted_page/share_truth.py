@@ -12,7 +12,7 @@ from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from hosted_page.truth import Truth
 from hosted_page.visit import Visit, asker
-from payments import money, operations
+from payments import disputes, money, operations
 from payments.models import Operation
 
 
@@ -30,7 +30,7 @@ def tell(visit: Visit, customer_uuid: UUID | None, now: datetime) -> Truth | Non
             )
             return Truth("draft", _("Not open yet"), [words.format(shop=shop, name=name)], live=True)
         case ShareStatus.OPEN if visit.checkout.status == Status.CAPTURED:
-            return None
+            return _paused() if disputes.standing(visit.checkout.pk) else None
         case ShareStatus.OPEN:
             words = _(
                 "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
@@ -58,6 +58,12 @@ def tell(visit: Visit, customer_uuid: UUID | None, now: datetime) -> Truth | Non
         case _:
             words = _("{name} does not ask for this share any more. You are not charged.")
             return Truth("link_ended", _("There is nothing to pay"), [words.format(name=name)])
+
+
+def _paused() -> Truth:
+    """A card of the order is disputed: nobody is told whose."""
+    words = _("A bank is looking into this order. There is nothing to pay now. You are not charged.")
+    return Truth("paused", _("Nothing to pay now"), [words], live=True)
 
 
 def _paying(visit: Visit, is_mate: bool, now: datetime) -> Truth:

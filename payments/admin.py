@@ -11,7 +11,16 @@ from config.lib import clock, columns, confirming
 from config.lib.admin import OperatorAdmin, ReadOnlyAdmin
 from payments import discrepancies, switches
 from payments.columns import MoneyAdmin
-from payments.models import Discrepancy, Merchant, Operation, Payment, Posting, Switch
+from payments.models import (
+    Discrepancy,
+    Dispute,
+    Inquiry,
+    Merchant,
+    Operation,
+    Payment,
+    Posting,
+    Switch,
+)
 
 SUSPEND = confirming.Question(
     title="Suspend merchants",
@@ -149,7 +158,7 @@ class PaymentAdmin(MoneyAdmin):
     of_each_merchant = ("card_last4",)
     references = {"checkout_uuid": "checkout.checkout"}
     linked_by = ("subject",)
-    panels = (("payments.operation", "payment"),)
+    panels = (("payments.operation", "payment"), ("payments.dispute", "payment"))
     secret = ("card_token", "return_url")
 
 
@@ -197,6 +206,23 @@ class PostingAdmin(MoneyAdmin):
     list_filter = ("account",)
     search_fields = ("checkout_uuid", "transaction")
     references = {"checkout_uuid": "checkout.checkout", "transaction": "payments.operation"}
+
+
+@admin.register(Dispute)
+class DisputeAdmin(MoneyAdmin):
+    list_display = ("id", "payment", "amount", "reason", "status", "opened_at", "respond_by", "checkout_uuid")
+    list_filter = ("status",)
+    search_fields = ("id", "reference", "checkout_uuid")
+    currency = "payment.currency"
+    references = {"checkout_uuid": "checkout.checkout"}
+    panels = (("payments.posting", "transaction"),)
+
+
+@admin.register(Inquiry)
+class InquiryAdmin(ReadOnlyAdmin):
+    """Of which payments the provider is to be asked what others did to their money."""
+
+    list_display = ("payment", "due_at")
 
 
 class Openness(admin.SimpleListFilter):

@@ -7,13 +7,24 @@ operation, how much, where the payer is asked) is no answer: UNKNOWN, and a disc
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
+from itertools import islice
 from typing import Any
+from uuid import UUID
 
 import structlog
 
 from payments import discrepancies, provider, readable
 from payments.models import Operation
-from payments.provider import CardForm, Notification, Outcome, ProviderUnreachable, Record, Verdict
+from payments.provider import (
+    CardForm,
+    DisputeRecord,
+    Notification,
+    Outcome,
+    ProviderUnreachable,
+    Record,
+    Verdict,
+)
 
 log = structlog.get_logger("payments.answers")
 
@@ -37,6 +48,17 @@ RECORD: Readers = {
     "amount": readable.amount_of_record,
     "currency": readable.currency,
 }
+
+DISPUTE: Readers = {
+    "reference": readable.dispute_reference,
+    "amount": readable.amount_of_record,
+    "currency": readable.currency,
+    "reason": readable.reason,
+    "status": readable.dispute_status,
+    "opened_at": readable.moment,
+    "respond_by": readable.moment,
+}
+MAX_DISPUTES = 100  # of one payment
 
 
 def outcome(operation: Operation, said: object) -> Outcome:
@@ -63,7 +85,21 @@ def notification(said: object) -> Notification:
     """Return a message as it may be judged."""
     if not isinstance(said, Notification):
         return Notification("", record(said))
+    if said.disputed is not None:
+        return Notification(readable.message_id(said.id), disputed=readable.uuid(said.disputed))
     return Notification(readable.message_id(said.id), record(said.record))
+
+
+def disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord]:
+    """Yield what the provider has of a payment's disputes, as it may be booked."""
+    for told in islice(said, MAX_DISPUTES):
+        read = _read(told, DisputeRecord, DISPUTE)
+        yield DisputeRecord(**read | {"opened_at": read["opened_at"] or now})
+
+
+def payments(said: Iterable[object]) -> Iterator[UUID]:
+    """Yield our ids of payments that the provider names."""
+    return map(readable.uuid, said)
 
 
 def card_page(form: CardForm) -> str:

@@ -18,3 +18,4 @@ PUMPS: dict[tuple[Kind, ...], Bulkhead] = {
     (Kind.AUTHORIZE,): Bulkhead(settings.PUMP_SLOTS),
     (Kind.REFUND,): Bulkhead(settings.PUMP_SLOTS),
 }
+INQUIRIES = Bulkhead(1)  # of a worker: nobody waits for what the provider says then

@@ -1,5 +1,6 @@
 """What should not be, left for a person: a row and, within a minute, a mail to the operators."""
 
+from datetime import datetime
 from uuid import UUID
 
 import structlog
@@ -49,6 +50,11 @@ def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
         found.note = f"{found.note}\n{note}".strip()
         found.save(update_fields=["closed_at", "note"])
     return found
+
+
+def settle(kind: str, subject: UUID, *, note: str, now: datetime) -> None:
+    """Close what is open of a kind about a subject: what it waited for has come of itself."""
+    Discrepancy.objects.filter(kind=kind, subject=subject, closed_at=None).update(closed_at=now, note=note)
 
 
 def _leave(kind: str, subject: UUID | None, fields: dict[str, object]) -> None:

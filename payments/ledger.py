@@ -1,14 +1,16 @@
 """The ledger: every amount that moved, twice, summing to zero."""
 
+from collections.abc import Mapping
+from typing import TypeAlias
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import Sum
 from uuid_utils.compat import uuid7
 
-from payments.models import Operation, Posting
+from payments.models import Operation, Payment, Posting
 
-Account = Posting.Account
+Account: TypeAlias = Posting.Account
 
 
 def post_capture(operation: Operation) -> None:
@@ -19,6 +21,22 @@ def post_capture(operation: Operation) -> None:
 def post_refund(operation: Operation) -> None:
     """Record that a card was credited at the expense of the operation's account."""
     _post(operation, -operation.amount)
+
+
+def post(transaction: UUID, payment: Payment, amounts: Mapping[Account, int]) -> None:
+    """Record a movement of a payment's money that no operation of ours made; a constraint refuses it twice."""
+    Posting.objects.bulk_create(
+        Posting(
+            transaction=transaction,
+            checkout_uuid=payment.checkout_uuid,
+            merchant_id=payment.merchant_id,
+            account=account,
+            amount=amount,
+            currency=payment.currency,
+        )
+        for account, amount in amounts.items()
+        if amount
+    )
 
 
 def _post(operation: Operation, incoming: int) -> None:

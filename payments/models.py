@@ -224,6 +224,59 @@ class Operation(models.Model):
         )
 
 
+class Inquiry(models.Model):
+    """What others may have done to a payment's money since: the provider is to be asked, and believed alone."""
+
+    payment = models.OneToOneField(Payment, on_delete=models.PROTECT, primary_key=True)
+    due_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        verbose_name_plural = "inquiries"
+
+    def __str__(self) -> str:
+        return f"about {self.payment_id}"
+
+
+class Dispute(models.Model):
+    """A payer's bank has taken a payment's money back, until it is decided whose it is."""
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        WON = "won"
+        LOST = "lost"
+
+    STANDING = (Status.OPEN, Status.LOST)  # the payer has the money, so that nothing is given back besides
+
+    id = models.UUIDField(
+        primary_key=True, default=uuid7, editable=False, help_text="In the ledger: its opening."
+    )
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes")
+    checkout_uuid = models.UUIDField(db_index=True)
+    reference = models.CharField(max_length=255, help_text="The provider's own.")
+    amount = models.BigIntegerField()
+    reason = models.CharField(max_length=40)
+    status = models.CharField(max_length=4, choices=Status, default=Status.OPEN)
+    opened_at = models.DateTimeField(help_text="As the provider says.")
+    respond_by = models.DateTimeField(null=True, blank=True, help_text="Until then evidence may be sent.")
+    created_at = models.DateTimeField(help_text="When it was booked.")
+    closed_at = models.DateTimeField(null=True, blank=True)
+    decided_as = models.UUIDField(null=True, blank=True, help_text="In the ledger: its decision.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("payment", "reference", name="a_dispute_is_booked_once"),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="a_dispute_is_about_something"),
+            models.CheckConstraint(
+                condition=Q(status="open", closed_at=None, decided_as=None)
+                | (~Q(status="open") & Q(closed_at__isnull=False, decided_as__isnull=False)),
+                name="a_dispute_has_an_end_when_it_is_decided",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reason} · {self.status}"
+
+
 class Posting(models.Model):
     """One line of the ledger. Append-only; the lines of a transaction sum to zero."""
 
@@ -231,9 +284,12 @@ class Posting(models.Model):
         PROVIDER = "provider", "provider: what the provider owes us"
         MERCHANT = "merchant", "merchant: what we owe the merchant"
         LEAD = "lead", "lead: what we owe the lead"
+        DISPUTED = "disputed", "disputed: what was taken back until it is decided"
+        OUTSIDE = "outside", "outside: what moved where we do not see it"
+        RETURNED = "returned", "returned: refunds that came back"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    transaction = models.UUIDField(help_text="The operation that moved the money.")
+    transaction = models.UUIDField(help_text="The operation or dispute that moved the money.")
     checkout_uuid = models.UUIDField()
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
     account = models.CharField(max_length=10, choices=Account)

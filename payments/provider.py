@@ -12,7 +12,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
-from payments.models import Operation
+from payments.models import Operation, Payment
 
 # The reason of an UNKNOWN that was an answer all the same: an error of the provider's own, HTTP 5xx.
 SERVER_ERROR = "server_error"
@@ -90,12 +90,34 @@ class Record:
     currency: str
 
 
+class DisputeStatus(StrEnum):
+    """How a dispute stands: open, or decided for the merchant or for the payer."""
+
+    OPEN = "open"
+    WON = "won"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class DisputeRecord:
+    """One dispute about a payment as the provider has it; its id there, and until when evidence may be sent."""
+
+    reference: str
+    amount: int
+    currency: str
+    reason: str
+    status: DisputeStatus
+    opened_at: datetime
+    respond_by: datetime | None = None
+
+
 @dataclass(frozen=True)
 class Notification:
-    """What a provider tells us unasked: its record as it stands now."""
+    """What a provider tells us unasked: its record as it stands now, or the payment that is disputed."""
 
     id: str
-    record: Record
+    record: Record | None = None
+    disputed: UUID | None = None
 
 
 class ForgedNotification(Exception):
@@ -148,6 +170,12 @@ class Provider(Protocol):
 
     def parse_notification(self, request: HttpRequest) -> Notification:
         """Verify and read a message of the provider. Raises ForgedNotification."""
+
+    def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
+        """Return every dispute about a payment. Raises ProviderUnreachable."""
+
+    def disputed(self, since: datetime) -> Iterable[UUID]:
+        """Return our ids of the payments that a dispute was opened about from `since` on."""
 
     def records(self, since: datetime) -> Iterable[Record]:
         """Return every operation that the provider's books have from `since` on."""

@@ -2,12 +2,13 @@
 
 import hashlib
 import re
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from payments.models import Operation
-from payments.provider import Card, Verdict
+from payments.provider import Card, DisputeStatus, Verdict
 
 OTHER = "other"  # a reason that we have no words for, a brand that is no name, a kind that we do not know
 NOBODY = UUID(int=0)
@@ -94,6 +95,21 @@ def kind(said: Any) -> str:
 
 def currency(said: Any) -> str:
     return said if isinstance(said, str) and _CURRENCY.fullmatch(said) else ""
+
+
+def dispute_reference(said: Any) -> str:
+    """A dispute is told from others by it: what can't be kept as it is stands by its digest."""
+    return reference(said) or hashlib.sha256(str(said).encode(errors="surrogatepass")).hexdigest()
+
+
+def dispute_status(said: Any) -> DisputeStatus:
+    """What we can't read is not decided."""
+    return said if isinstance(said, DisputeStatus) else DisputeStatus.OPEN
+
+
+def moment(said: Any) -> datetime | None:
+    """Return a time that says of which zone it is, None for anything else."""
+    return said if isinstance(said, datetime) and said.utcoffset() is not None else None
 
 
 def message_id(said: Any) -> str:

@@ -11,7 +11,7 @@ import structlog
 from django.db.models import Q, QuerySet
 
 from config.lib import clock
-from payments import answers, discrepancies, due, operations, provider
+from payments import answers, discrepancies, due, inquiries, operations, provider
 from payments.models import Merchant, Operation
 from payments.provider import Record
 
@@ -66,6 +66,7 @@ def compare(since: datetime) -> Comparison:
         found += _missing_there(missing)
     for difference in found:
         _leave(difference)
+    inquiries.open_about(answers.payments(provider.current().disputed(since - SKEW)))
     log.info("reconciled", ours=count, theirs=theirs, differences=len(found))
     return Comparison(count, theirs, found)
 

@@ -20,6 +20,14 @@ LISTED = 100  # in one mail
 ASK_THE_PROVIDER = "Compare the operation with the provider's own page, then set right what is wrong."
 PROVE = "Run `manage.py prove_ledger`, find what moved the money, and stop the merchant if it goes on."
 WHAT_TO_DO = {
+    "disputed": "The payer's bank has taken the money back. Send evidence at the provider before respond_by."
+    " Until it is decided nothing is refunded, and pay links pause.",
+    "dispute_lost": "The payer keeps the money: it is the merchant's loss. Tell the merchant, then close this.",
+    "dispute_decided_anew": "The provider has taken its decision back. Compare the ledger with its own page.",
+    "dispute_of_another_amount": "The provider speaks of a dispute over more than was taken, or of what was not"
+    " taken. Ask it which payment it means.",
+    "disputed_while_refunding": "The payer may get the money twice. Ask the provider to stop the refund, or the"
+    " dispute.",
     "in_doubt_for_a_day": "Ask the provider what became of it. We go on asking until it answers clearly.",
     "another_amount": "The provider answered with another amount. Ask it which one moved.",
     "captured_after_the_end": "The card was debited for an order that has ended. Give the money back there.",

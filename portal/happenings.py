@@ -1,7 +1,7 @@
 """What happens to a checkout, each as an entry of its timeline: states, calls, webhook attempts, the bank, mates."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ from django.utils.formats import date_format
 from checkout.models import ApiCall, Change, Checkout, PaymentRequest
 from checkout.states import Status, VoidReason
 from payments import money
-from payments.models import Operation, Posting
+from payments.models import Dispute, Operation, Posting
 from portal.actors import Names
 from portal.window import Window
 from webhooks.delivery import in_words
@@ -182,6 +182,34 @@ def of_bank(checkout: Checkout, window: Window) -> Iterator[Entry]:
         posted[posting.transaction].append(posting)
     for operation in operations:
         yield _of_operation(checkout, operation, posted[operation.pk])
+    for dispute in Dispute.objects.filter(checkout_uuid=checkout.pk):
+        yield from _of_dispute(checkout, dispute, posted)
+
+
+def _of_dispute(
+    checkout: Checkout, dispute: Dispute, posted: Mapping[UUID, Sequence[Posting]]
+) -> Iterator[Entry]:
+    amount = money.display(dispute.amount, checkout.currency)
+    facts = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
+    yield Entry(
+        at=dispute.created_at,
+        kind="bank",
+        tone="stop",
+        icon="alert",
+        title=f"A payer disputes {amount}",
+        text=f"{dispute.reason.replace('_', ' ').capitalize()}. Posted: {_postings(posted.get(dispute.pk, ()))}.",
+        facts=facts,
+    )
+    if dispute.closed_at is not None and dispute.decided_as is not None:
+        yield Entry(
+            at=dispute.closed_at,
+            kind="bank",
+            tone="still",
+            icon="bank",
+            title=f"The dispute over {amount} is {dispute.status}",
+            text=f"Posted: {_postings(posted.get(dispute.decided_as, ()))}.",
+            facts=facts | {"status": dispute.status},
+        )
 
 
 def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Posting]) -> Entry:

@@ -10,7 +10,7 @@ from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib.prepared import Prepared
 from payments import money
-from payments.models import Merchant
+from payments.models import Dispute, Merchant
 from portal import pills
 
 MAX_REFUNDS = 50  # the newest; the timeline has all of them
@@ -34,6 +34,9 @@ def read(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
 def shown(checkout: Checkout) -> dict[str, Any]:
     """Return what the page shows beside the timeline."""
     refunds = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
+    disputed = list(
+        Dispute.objects.filter(checkout_uuid=checkout.pk).select_related("payment").order_by("-created_at")
+    )
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
@@ -44,8 +47,20 @@ def shown(checkout: Checkout) -> dict[str, Any]:
         "split": _split(checkout),
         "refunds": [{"refund": refund, "pill": pills.of_refund(refund)} for refund in refunds],
         "failed_refund": _failed(checkout, refunds),
-        "can_refund": "refund" in states.actions(checkout.status),
+        "disputes": [_dispute(row) for row in disputed],
+        "can_refund": "refund" in states.actions(checkout.status)
+        and all(row.status == Dispute.Status.WON for row in disputed),
         "is_live": checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
+    }
+
+
+def _dispute(row: Dispute) -> dict[str, Any]:
+    """Of a card, but never whose."""
+    return {
+        "dispute": row,
+        "pill": pills.of_dispute(row),
+        "amount": money.display(row.amount, row.payment.currency),
+        "reason": row.reason.replace("_", " "),
     }
 
 

@@ -8,6 +8,7 @@ from django.utils.formats import date_format
 
 from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason
+from payments.models import Dispute
 from webhooks.models import Delivery
 
 
@@ -35,6 +36,11 @@ REFUND: dict[str, Pill] = {
     Refund.Status.SETTLED: Pill("done", "check", "Settled"),
     Refund.Status.FAILED: Pill("stop", "alert", "Failed"),
 }
+DISPUTE: dict[str, Pill] = {
+    Dispute.Status.OPEN: Pill("stop", "alert", "Open"),
+    Dispute.Status.WON: Pill("done", "check", "Won"),
+    Dispute.Status.LOST: Pill("void", "slash", "Lost"),
+}
 WAITING = Pill("still", "clock", "Waiting")
 DELIVERED = Pill("done", "check", "Delivered")
 FAILED = Pill("stop", "alert", "Failed")
@@ -55,6 +61,10 @@ def of_checkout(checkout: Checkout) -> Pill:
 
 def of_refund(refund: Refund) -> Pill:
     return REFUND[refund.status]
+
+
+def of_dispute(dispute: Dispute) -> Pill:
+    return DISPUTE[dispute.status]
 
 
 def of_delivery(delivery: Delivery) -> Pill:

@@ -8,7 +8,7 @@ from checkout.api.serializers import MOST, Category, CustomData
 from checkout.models import Refund as RefundRow
 from checkout.states import PAID, ShareStatus, Status, VoidReason
 from config.lib import fields
-from payments.models import Operation
+from payments.models import Dispute, Operation
 
 # Fields that only some states have (INTERFACE.md 4): in which they always stand, and in which they may.
 ALWAYS: dict[str, tuple[Status, ...]] = {
@@ -30,6 +30,7 @@ SOMETIMES: dict[str, tuple[Status, ...]] = {
     "refunds": (Status.CAPTURED,),
     "pending_operation": tuple(Status),
     "shares": tuple(Status),
+    "disputes": PAID,
 }
 
 
@@ -58,6 +59,15 @@ class SharesOut(serializers.Serializer[Any]):
     count = fields.Integer(least=1, most=19)
     paid_count = fields.Integer(least=0, most=19)
     paid_amount = fields.Integer(least=0, most=MOST)
+
+
+class DisputeOut(serializers.Serializer[Any]):
+    dispute_uuid = serializers.UUIDField()
+    amount = fields.Integer(least=1, most=MOST)
+    reason = fields.Text(most=40)
+    status = serializers.ChoiceField(Dispute.Status.choices)
+    opened_at = fields.Timestamp()
+    respond_by = fields.Timestamp(allow_null=True)
 
 
 class CreatedCheckoutOut(serializers.Serializer[Any]):
@@ -93,6 +103,7 @@ class CheckoutOut(serializers.Serializer[Any]):
     refunds = serializers.ListField(child=RefundOut(), required=False, allow_empty=False)
     pending_operation = serializers.ChoiceField(Operation.Kind.choices, required=False)
     shares = SharesOut(required=False)
+    disputes = serializers.ListField(child=DisputeOut(), required=False, allow_empty=False)
 
 
 class CheckoutListOut(serializers.Serializer[Any]):

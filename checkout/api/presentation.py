@@ -13,7 +13,7 @@ from checkout.states import Status
 from config.lib import clock
 from config.lib.prepared import Prepared
 from payments import operations
-from payments.models import Merchant
+from payments.models import Dispute, Merchant
 
 _ITEM = ("item_ref", "name", "quantity", "unit_price", "currency", "category", "custom_data")
 _REFUND = (
@@ -28,12 +28,14 @@ _REFUND = (
 )
 
 
+_DISPUTE = ("id", "amount", "reason", "status", "opened_at", "respond_by")
+
 _LIST = """(
     SELECT coalesce(json_agg(json_build_object({fields}) ORDER BY {order}), '[]')
-    FROM (SELECT * FROM {table} WHERE checkout_id = checkout_checkout.id ORDER BY {order} LIMIT 100) of_checkout)"""
+    FROM (SELECT * FROM {table} WHERE {of} = checkout_checkout.id ORDER BY {order} LIMIT 100) of_checkout)"""
 
 
-def _list_of(table: str, columns: Sequence[str], order: str) -> Func:
+def _list_of(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
     """The rows of a checkout's child table as one JSON list, the first hundred: refunds may fail for ever.
 
     Written as SQL: the same as a query of the ORM would be built anew for each read, and costs as much again
@@ -41,6 +43,7 @@ def _list_of(table: str, columns: Sequence[str], order: str) -> Func:
     """
     fields = ", ".join(f"'{column}', {column}" for column in columns)
     template = _LIST.replace("{fields}", fields).replace("{table}", table).replace("{order}", order)
+    template = template.replace("{of}", of)
     return Func(template=template, output_field=Field())
 
 
@@ -48,6 +51,7 @@ _PARTS = {
     "item_parts": _list_of("checkout_item", _ITEM, "position"),
     "refund_parts": _list_of("checkout_refund", _REFUND, "created_at DESC"),
     "share_parts": _list_of("checkout_paymentrequest", ("amount", "status"), "id"),
+    "dispute_parts": _list_of("payments_dispute", _DISPUTE, "created_at", of="checkout_uuid"),
     "pending_operation": operations.open_kind_of("checkout_checkout.id"),
 }
 
@@ -107,13 +111,20 @@ def whole(checkout: Any) -> dict[str, Any]:
         shown["pending_operation"] = checkout.pending_operation
     if checkout.share_parts:
         shown["shares"] = _shares(checkout.share_parts)
+    if checkout.dispute_parts:
+        shown["disputes"] = [_dispute_part(part) for part in checkout.dispute_parts]
     return shown
 
 
 def _actions(checkout: Any) -> list[str]:
-    """What the merchant may do. Past its deadline a hold is neither taken nor cancelled: what is open decides."""
-    has_lapsed = checkout.has_lapsed(checkout.read_at)
-    return [] if has_lapsed else states.actions(checkout.status)
+    """What the merchant may do. Past its deadline a hold is neither taken nor cancelled: what is open decides.
+
+    What the payer has back by a dispute, or may have, is not refunded besides.
+    """
+    if checkout.has_lapsed(checkout.read_at):
+        return []
+    is_disputed = any(part["status"] in Dispute.STANDING for part in checkout.dispute_parts)
+    return [action for action in states.actions(checkout.status) if action != "refund" or not is_disputed]
 
 
 def _money(checkout: Any) -> dict[str, Any]:
@@ -138,6 +149,23 @@ def _refund_part(part: dict[str, Any]) -> dict[str, Any]:
 
 def _reread(text: str | None) -> str | None:
     return clock.iso(datetime.fromisoformat(text)) if text else None
+
+
+def _dispute_part(part: dict[str, Any]) -> dict[str, Any]:
+    times = {name: _reread(part[name]) for name in ("opened_at", "respond_by")}
+    return {"dispute_uuid": part["id"]} | {name: part[name] for name in _DISPUTE if name != "id"} | times
+
+
+def dispute(row: Dispute) -> dict[str, Any]:
+    """A dispute as it stands."""
+    return {
+        "dispute_uuid": str(row.pk),
+        "amount": row.amount,
+        "reason": row.reason,
+        "status": row.status,
+        "opened_at": clock.iso(row.opened_at),
+        "respond_by": clock.iso(row.respond_by),
+    }
 
 
 def refund(row: Refund) -> dict[str, Any]:

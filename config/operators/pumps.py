@@ -11,6 +11,7 @@ from webhooks import loop
 from webhooks.tasks import DRAIN_SECONDS
 
 TITLES = {
+    "checkout.tasks.answer_inquiries": "Ask about disputes",
     "checkout.tasks.end_links": "End pay links",
     "checkout.tasks.finish_operations": "Finish operations",
     "checkout.tasks.forget_idempotency_keys": "Forget idempotency keys",

@@ -21,6 +21,7 @@ from portal.models import AuditEntry, Membership
 
 MOST_REASON = 500
 BUSY = "The bank is busy with this order. Try again in a moment."
+DISPUTED = "A payer disputes this order: their bank has taken the money back. It is not refunded besides."
 
 
 class RefundForm(forms.Form):
@@ -71,7 +72,10 @@ def _do(
         if not locks.is_locked(error):
             raise
         pages.refuse(request, BUSY)
-    except (refunds.NotRefundable, refunds.RefundRefConflict):
+    except refunds.NotRefundable as refusal:
+        is_disputed = refusal.dispute is not None
+        pages.refuse(request, DISPUTED if is_disputed else _not_now(refusal.status))
+    except refunds.RefundRefConflict:
         pages.refuse(request, _not_now(order.read(membership.merchant, checkout.pk).status))
     else:
         _record(request, membership, accepted.refund, checkout)

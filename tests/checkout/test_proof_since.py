@@ -64,6 +64,14 @@ VALUES (gen_random_uuid(), %(checkout)s, 2, 1000, '', '', 'cancelled', '', '', n
 """
 
 
+DISPUTED = """
+INSERT INTO payments_dispute (id, payment_id, checkout_uuid, reference, amount, reason, status, opened_at, created_at,
+    closed_at, decided_as)
+SELECT {old}::uuid, {old}::uuid, {old}::uuid, n, 1000, 'fraudulent', 'won', now(), now(), now(), gen_random_uuid()
+FROM numbers
+"""
+
+
 @pytest.fixture
 def old_business(at: Callable[[str], Checkout]) -> datetime:
     """Three thousand checkouts of long ago; return a time since when there were few."""
@@ -105,6 +113,7 @@ def old_business(at: Callable[[str], Checkout]) -> datetime:
         ),
     ):
         tamper(checkout, many + sql)
+    tamper(checkout, many + DISPUTED.format(old=old))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return since

@@ -6,12 +6,13 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from checkout import refunds, sharing, transitions
+from checkout import refunds, sharing, tasks, transitions
 from checkout.models import Checkout, PaymentRequest
 from hosted_page import sign_in, texts
 from hosted_page.models import SignInCode, Text
+from payments import inquiries
 from payments.models import Operation, Payment
-from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox import line, misbehaving
 from tests import mates
 from tests.factories import CAUSE, stop
 from tests.hosted_page.test_pages import Payer, words
@@ -119,6 +120,14 @@ class TestTheLink:
         assert "Nothing to pay now" in words(finn.get())
         assert mates.settled(finn.share) == "cancelled"
         assert "There is nothing to pay" in words(finn.get())
+
+    def test_pauses_while_a_card_of_the_order_is_disputed(self, finn: Mate, order: Checkout) -> None:
+        assert order.payment_id is not None
+        line.ask("dispute", payment=order.payment_id)
+        inquiries.open_about([order.payment_id])
+        tasks.answer_inquiries()
+        page = words(finn.get())
+        assert "A bank is looking into this order" in page and "You are not charged" in page
 
     def test_tells_when_the_money_is_back(self, finn: Mate, order: Checkout) -> None:
         finn.pay()

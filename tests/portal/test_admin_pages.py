@@ -14,13 +14,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
-from checkout import refunds, transitions
+from checkout import refunds, tasks, transitions
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock, columns, lists
 from hosted_page.models import SignInCode, Text, TextDay
-from payments import discrepancies
+from payments import discrepancies, inquiries
 from payments.models import Merchant, Operation, Payment
-from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox import line, misbehaving
 from payments.providers.sandbox.models import BrokenKey, Call
 from payments.providers.sandbox.models import Notice as BankNotice
 from portal import login_limits, notices
@@ -67,6 +67,9 @@ def world(
     transitions.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
     api.post(f"checkouts/{pay(factories.checkout(acme)).pk}/capture")
     discrepancies.report_operation(Operation.objects.earliest("pk"), "another_amount", told=1)
+    line.ask("dispute", payment=refunded.payment_id)
+    inquiries.open_about([refunded.payment_id] if refunded.payment_id else [])
+    tasks.answer_inquiries()
     doubtful = pay(factories.checkout(acme))
     misbehaving.set_fault(verb="capture", mode="down", times=1)
     BrokenKey.objects.create(key=uuid7())

@@ -1,12 +1,15 @@
 import re
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 
 from checkout import refunds, tasks
 from checkout.models import Checkout, Refund
-from payments.models import Merchant, Operation
+from payments import inquiries
+from payments.models import Inquiry, Merchant, Operation
+from payments.providers.sandbox import line
 from portal.models import AuditEntry, Membership, Role
 from tests.factories import CAUSE
 from tests.portal import stage
@@ -83,6 +86,25 @@ class TestRefund:
         assert "The bank refused the refund" in words and "Try again" in words
         assert "1 refund" not in client.get("/portal").content.decode()
         assert "failed" in client.get("/portal").content.decode()
+
+    def test_of_a_disputed_order_is_refused_and_the_page_says_what_to_do(
+        self, client: Client, captured: Checkout
+    ) -> None:
+        assert captured.payment_id is not None
+        page, facts = f"/portal/checkouts/{captured.pk}", {"step": "refund", "ref": f"portal_{uuid4()}"}
+        line.ask("dispute", payment=captured.payment_id)
+        inquiries.open_about([captured.payment_id])
+        tasks.answer_inquiries()
+        words = client.get(page).content.decode()
+        assert "A payer disputes £90.00" in words and "Send your evidence to support" in words
+        assert f"{page}/refund" not in words, "no refund is offered"
+        refused = client.post(address(captured), facts, follow=True).content.decode()
+        assert "A payer disputes this order" in refused and not Refund.objects.exists()
+        line.ask("decide", payment=captured.payment_id, is_won=False)
+        Inquiry.objects.update(due_at=captured.captured_at)
+        tasks.answer_inquiries()
+        lost = client.get(page).content.decode()
+        assert "The payer keeps £90.00" in lost and "The dispute over £90.00 is lost" in lost
 
     def test_shows_its_progress_until_it_is_settled(self, client: Client, captured: Checkout) -> None:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)

@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest
 
-from payments.models import Operation
-from payments.provider import CardForm, CardUse, Notification, Outcome, Record
+from payments.models import Operation, Payment
+from payments.provider import CardForm, CardUse, DisputeRecord, Notification, Outcome, Record
 from payments.providers.sandbox import line, notices
 
 
@@ -74,6 +75,14 @@ class SandboxProvider:
 
     def parse_notification(self, request: HttpRequest) -> Notification:
         return notices.read(request.headers.get(notices.HEADER, ""), request.body)
+
+    def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
+        found: list[DisputeRecord] = line.ask("disputes", payment=payment.pk)
+        return found
+
+    def disputed(self, since: datetime) -> Iterable[UUID]:
+        found: list[UUID] = line.ask("disputed", since=since)
+        return found
 
     def records(self, since: datetime) -> Iterable[Record]:
         found: list[Record] = line.ask("records", since=since)

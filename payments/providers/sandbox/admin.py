@@ -2,7 +2,16 @@ from django.contrib import admin
 
 from config.lib.admin import ReadOnlyAdmin
 from payments.columns import MoneyAdmin
-from payments.providers.sandbox.models import BrokenKey, Call, CardSession, CardToken, Charge, Fault, Notice
+from payments.providers.sandbox.models import (
+    BrokenKey,
+    Call,
+    CardSession,
+    CardToken,
+    Charge,
+    Dispute,
+    Fault,
+    Notice,
+)
 
 
 @admin.register(Charge)
@@ -12,7 +21,7 @@ class ChargeAdmin(MoneyAdmin):
     search_fields = ("id", "payment")
     amounts = ("amount", "refunded_amount")
     references = {"payment": "payments.payment", "account": "payments.merchant"}
-    panels = (("bank.call", "charge"),)
+    panels = (("bank.call", "charge"), ("bank.dispute", "charge"))
     secret = ("return_url",)
 
 
@@ -22,6 +31,14 @@ class CallAdmin(MoneyAdmin):
     search_fields = ("key", "charge", "charge__payment")
     currency = "charge.currency"
     panels = (("bank.notice", "call"),)
+
+
+@admin.register(Dispute)
+class DisputeAdmin(MoneyAdmin):
+    list_display = ("id", "charge", "amount", "reason", "status", "opens_at", "respond_by")
+    list_filter = ("status",)
+    search_fields = ("id", "charge")
+    currency = "charge.currency"
 
 
 @admin.register(CardToken)
@@ -40,8 +57,8 @@ class CardSessionAdmin(ReadOnlyAdmin):
 
 @admin.register(Notice)
 class NoticeAdmin(ReadOnlyAdmin):
-    list_display = ("id", "call", "verdict", "attempts", "due_at")
-    search_fields = ("id", "call")
+    list_display = ("id", "call", "dispute", "verdict", "attempts", "due_at")
+    search_fields = ("id", "call", "dispute")
 
 
 @admin.register(BrokenKey)

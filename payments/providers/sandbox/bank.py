@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from config.lib import clock, crypto
 from payments.provider import Outcome, Verdict
-from payments.providers.sandbox import journal, settling
+from payments.providers.sandbox import disputing, journal, settling
 from payments.providers.sandbox.cards import CARDS
 from payments.providers.sandbox.models import Call, CardSession, CardToken, Charge
 from payments.providers.sandbox.settling import CARRIED_OUT, Later
@@ -122,8 +122,7 @@ def _act(key: UUID, kind: str, payment: UUID, later: Later | None) -> Outcome:
         if later:
             facts = {"settles_at": later.starts(clock.now()), "fails_with": later.reason}
             return journal.write(charge, kind, key, Verdict.PENDING, **facts)
-        charge.state = CARRIED_OUT[kind]
-        charge.save(update_fields=["state"])
+        settling.carry_out(kind, charge)
         return journal.write(charge, kind, key, Verdict.SUCCEEDED)
 
 
@@ -150,12 +149,15 @@ def refund(*, key: UUID, payment: UUID, amount: int) -> Outcome:
         repeated = journal.answered(lines, key)
         if repeated:
             return repeated
+        if disputing.holds_back(charge):
+            facts: dict[str, Any] = {"reason": "charge_disputed", "amount": amount}
+            return journal.write(charge, "refund", key, Verdict.FAILED, **facts)
         promised = sum(line.amount for line in lines if line.verdict == Verdict.PENDING)
         if (
             charge.state != Charge.State.CAPTURED
             or charge.refunded_amount + promised + amount > charge.amount
         ):
-            facts: dict[str, Any] = {"reason": "nothing_to_refund", "amount": amount}
+            facts = {"reason": "nothing_to_refund", "amount": amount}
             return journal.write(charge, "refund", key, Verdict.FAILED, **facts)
         facts = {"settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)}
         facts["fails_with"] = settling.CLOSED if charge.token.card.refund_fails else ""

@@ -18,6 +18,7 @@ class TestCard(NamedTuple):
     loses_capture_answer: bool = False
     gets_no_capture: bool = False
     void_failures: int = 0
+    disputed_in: float = 0  # seconds from the capture
     capture_settles_in: float = 0  # seconds from its acceptance
     refund_returns_in: float = 0  # seconds from its settlement
 
@@ -82,6 +83,12 @@ _TABLE = (
         "Visa",
         gettext_noop("the capture is accepted, and confirmed 3 s later"),
         capture_settles_in=3,
+    ),
+    TestCard(
+        "4000000000000259",
+        "Visa",
+        gettext_noop("disputed 2 s after the capture"),
+        disputed_in=2,
     ),
     TestCard(
         "4000000000007726",

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from config.lib import crypto, http, idle
 from payments.provider import SERVER_ERROR, Card, Outcome, ProviderUnreachable, Verdict
-from payments.providers.sandbox import bank, journal, misbehaving, notices, settling
+from payments.providers.sandbox import bank, disputing, journal, misbehaving, notices, settling
 from payments.providers.sandbox.models import Fault
 
 SECONDS = 5.0
@@ -23,6 +23,10 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "tokenise": bank.tokenise,
     "answer_challenge": bank.answer_challenge,
     "act_in_dashboard": bank.act_in_dashboard,
+    "decide": disputing.decide,
+    "dispute": disputing.dispute,
+    "disputed": disputing.disputed,
+    "disputes": disputing.disputes,
     "hasten": settling.hasten,
     "records": journal.records,
     "set_fault": misbehaving.set_fault,
@@ -86,7 +90,15 @@ def _post(verb: str, arguments: dict[str, Any], seconds: float) -> Any:
     if not answer.is_success:
         raise http.NoAnswer(f"HTTP {answer.status}")
     content = orjson.loads(answer.body)
-    return [notices.as_record(row) for row in content] if verb == "records" else content
+    read = _READ.get(verb)
+    return [read(row) for row in content] if read else content
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "records": notices.as_record,
+    "disputes": notices.as_dispute,
+    "disputed": UUID,
+}
 
 
 def _typed(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -111,11 +111,36 @@ class Call(models.Model):
         return f"{self.kind} {self.verdict}"
 
 
-class Notice(models.Model):
-    """A message about a call's end that the bank sends until it is taken, six times at most."""
+class Dispute(models.Model):
+    """A payer has asked their bank for the money of a charge back: it is taken back until that is decided."""
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        WON = "won"
+        LOST = "lost"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    call = models.ForeignKey(Call, on_delete=models.PROTECT)
+    charge = models.ForeignKey(Charge, on_delete=models.PROTECT)
+    amount = models.BigIntegerField()
+    reason = models.CharField(max_length=40)
+    status = models.CharField(max_length=4, choices=Status, default=Status.OPEN)
+    opens_at = models.DateTimeField(help_text="Nobody knows of it before.")
+    respond_by = models.DateTimeField()
+    is_told = models.BooleanField(default=False)
+
+    class Meta:
+        indexes: ClassVar = [models.Index("opens_at", name="bank_dispute_opens", condition=Q(is_told=False))]
+
+    def __str__(self) -> str:
+        return f"{self.reason} {self.status}"
+
+
+class Notice(models.Model):
+    """A message about a call's end, or a dispute, that the bank sends until it is taken, six times at most."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, blank=True)
+    dispute = models.ForeignKey(Dispute, on_delete=models.PROTECT, null=True, blank=True)
     verdict = models.CharField(max_length=12)
     due_at = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -126,7 +151,7 @@ class Notice(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.call}: {self.verdict}"
+        return f"{self.call or self.dispute}: {self.verdict}"
 
 
 class BrokenKey(models.Model):

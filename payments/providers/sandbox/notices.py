@@ -2,7 +2,7 @@
 
 import hmac
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +12,14 @@ from django.conf import settings
 from django.db import transaction
 
 from config.lib import clock, crypto, http
-from payments.provider import ForgedNotification, Notification, Record, Verdict
+from payments.provider import (
+    DisputeRecord,
+    DisputeStatus,
+    ForgedNotification,
+    Notification,
+    Record,
+    Verdict,
+)
 from payments.providers.sandbox import journal, settling
 from payments.providers.sandbox.models import Notice
 
@@ -43,9 +50,7 @@ def _claim() -> Notice | None:
 
 def send(notice: Notice) -> None:
     """Send it once; what is not taken is due again, ever later."""
-    body = orjson.dumps(
-        {"id": str(notice.pk), "verdict": notice.verdict, "record": journal.record(notice.call)}
-    )
+    body = orjson.dumps({"id": str(notice.pk), "verdict": notice.verdict} | _about(notice))
     try:
         headers = {"Content-Type": "application/json", HEADER: sign(body, int(time.time()))}
         answer = http.post(f"{settings.BASE_URL}/provider/notifications", body, headers, seconds=SECONDS)
@@ -56,6 +61,12 @@ def send(notice: Notice) -> None:
     over = is_taken or notice.attempts >= MOST_ATTEMPTS
     notice.due_at = None if over else clock.now() + timedelta(seconds=2**notice.attempts)
     notice.save(update_fields=["attempts", "due_at"])
+
+
+def _about(notice: Notice) -> dict[str, Any]:
+    if notice.call is not None:
+        return {"record": journal.record(notice.call)}
+    return {"disputed": str(notice.dispute.charge.payment) if notice.dispute else None}
 
 
 def sign(body: bytes, at: int) -> str:
@@ -74,6 +85,8 @@ def read(header: str, body: bytes) -> Notification:
         raise ForgedNotification
     try:
         content = orjson.loads(body)
+        if content.get("disputed"):
+            return Notification(content["id"], disputed=UUID(content["disputed"]))
         return Notification(content["id"], as_record(content["record"] | {"verdict": content["verdict"]}))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ForgedNotification from error
@@ -83,6 +96,12 @@ def as_record(row: dict[str, Any]) -> Record:
     """Give a line of the journal that came as JSON its types again."""
     ids = {name: UUID(row[name]) for name in ("key", "payment", "account")}
     return Record(**row | ids | {"verdict": Verdict(row["verdict"])})
+
+
+def as_dispute(row: dict[str, Any]) -> DisputeRecord:
+    """Give a dispute that came as JSON its types again."""
+    times = {name: datetime.fromisoformat(row[name]) for name in ("opened_at", "respond_by")}
+    return DisputeRecord(**row | times | {"status": DisputeStatus(row["status"])})
 
 
 def _mac(body: bytes, at: str) -> str:

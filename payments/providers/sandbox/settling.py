@@ -10,8 +10,8 @@ from django.db.models import F, Q
 
 from config.lib import clock
 from payments.provider import Verdict
-from payments.providers.sandbox import journal
-from payments.providers.sandbox.models import Call, Charge
+from payments.providers.sandbox import disputing, journal
+from payments.providers.sandbox.models import Call, Charge, Dispute
 
 CLOSED = "card_account_closed"
 CARRIED_OUT = {"capture": Charge.State.CAPTURED, "void": Charge.State.VOIDED}
@@ -28,7 +28,7 @@ class Later(NamedTuple):
 
 
 def settle_due() -> None:
-    """Settle what is due on any charge, and tell."""
+    """Settle what is due on any charge, and tell; tell of disputes that are opened now."""
     now = clock.now()
     due = Q(verdict=Verdict.PENDING, settles_at__lte=now) | Q(returns_at__lte=now)
     for charge_uuid in set(Call.objects.filter(due).values_list("charge", flat=True)):
@@ -36,6 +36,7 @@ def settle_due() -> None:
             charge = locked(pk=charge_uuid)
             if charge is not None:
                 settle(journal.lines(charge))
+    disputing.tell_due()
 
 
 def locked(**of: UUID) -> Charge | None:
@@ -62,6 +63,16 @@ def hasten(*, payments: Sequence[UUID], seconds: int) -> None:
     waiting = Call.objects.filter(charge__payment__in=payments)
     waiting.filter(verdict=Verdict.PENDING).update(settles_at=F("settles_at") - sooner)
     waiting.filter(returns_at__isnull=False).update(returns_at=F("returns_at") - sooner)
+    disputes = Dispute.objects.filter(charge__payment__in=payments)
+    disputes.update(opens_at=F("opens_at") - sooner, respond_by=F("respond_by") - sooner)
+
+
+def carry_out(kind: str, charge: Charge) -> None:
+    """Take or release the money of a locked charge."""
+    charge.state = CARRIED_OUT[kind]
+    charge.save(update_fields=["state"])
+    if kind == "capture" and charge.token.card.disputed_in:
+        disputing.begin(charge, seconds=charge.token.card.disputed_in)
 
 
 def _carry_out(line: Call, at: datetime) -> None:
@@ -69,13 +80,13 @@ def _carry_out(line: Call, at: datetime) -> None:
     line.verdict = Verdict.FAILED if line.fails_with else Verdict.SUCCEEDED
     line.reason = line.fails_with
     if line.verdict == Verdict.SUCCEEDED:
-        if line.kind == "refund":
+        if line.kind != "refund":
+            carry_out(line.kind, charge)
+        else:
             charge.refunded_amount += line.amount
+            charge.save(update_fields=["refunded_amount"])
             if charge.token.card.refund_returns_in:
                 line.returns_at = at + timedelta(seconds=charge.token.card.refund_returns_in)
-        else:
-            charge.state = CARRIED_OUT[line.kind]
-        charge.save(update_fields=["state", "refunded_amount"])
     line.save(update_fields=["verdict", "reason", "returns_at"])
     journal.tell(line)
 

@@ -10,11 +10,12 @@ from uuid import UUID
 
 from django.http import HttpRequest
 
-from payments.models import Operation
+from payments.models import Operation, Payment
 from payments.provider import (
     Card,
     CardForm,
     CardUse,
+    DisputeRecord,
     ForgedNotification,
     Notification,
     Outcome,
@@ -124,6 +125,12 @@ class ScriptedProvider:
 
     def parse_notification(self, request: HttpRequest) -> Notification:
         raise ForgedNotification
+
+    def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
+        return []
+
+    def disputed(self, since: datetime) -> Iterable[UUID]:
+        return []
 
     def records(self, since: datetime) -> Iterable[Record]:
         return [self.record(key) for key in self.calls]

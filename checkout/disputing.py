@@ -1,0 +1,93 @@
+"""What a dispute does to an order: links pause, reimbursements wait, and it is won or lost."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from checkout import reimbursement, shares
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import ShareStatus, Status
+from config.lib import clock, wakeup
+from payments import discrepancies, disputes, inquiries, operations
+from payments.inquiries import Claim
+from payments.models import Dispute, Payment
+from payments.provider import DisputeRecord, DisputeStatus
+
+ANSWER_INQUIRIES = "checkout.tasks.answer_inquiries"
+ASK_AGAIN = timedelta(hours=1)  # while a dispute is open: its decision may be told to nobody
+
+
+def look_into(claim: Claim) -> None:
+    """Ask the provider what others did to a payment's money since, and book what it confirms."""
+    told = disputes.ask(claim.payment_uuid)
+    with transaction.atomic(durable=True):
+        of_payment = Payment.objects.only("checkout_uuid").get(pk=claim.payment_uuid)
+        checkout = Checkout.objects.locked(of_payment.checkout_uuid)
+        _book(checkout, Payment.objects.get(pk=claim.payment_uuid), told)
+        is_open = disputes.is_open(checkout.pk)
+        inquiries.close(claim, again_at=clock.now() + ASK_AGAIN if is_open else None)
+
+
+def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -> None:
+    """Book each dispute that is new, and each decision."""
+    now, has_changed = clock.now(), False
+    for record in told:
+        dispute, is_new = disputes.book(payment, record, now=now)
+        if is_new:
+            _pause(checkout, now)
+        if dispute is None or disputes.contradicts(dispute, record):
+            continue
+        is_decided = dispute.status != record.status
+        if is_decided:
+            _decide(checkout, dispute, record.status, now)
+        has_changed |= is_new or is_decided
+    if has_changed:
+        checkout.save(update_fields=["updated_at"])
+
+
+def _pause(checkout: Checkout, now: datetime) -> None:
+    """What is planned for the lead's card waits. A refund that is under way may give the money twice."""
+    for share in _paid(checkout):
+        operations.withdraw(share.pk, now=now)
+    if checkout.status == Status.REFUNDING:
+        discrepancies.report("disputed_while_refunding", checkout.pk, merchant=checkout.merchant_id)
+
+
+def _decide(checkout: Checkout, dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
+    is_lost = status == DisputeStatus.LOST
+    owed = _close_owed(checkout, dispute, now) if is_lost else 0
+    disputes.decide(dispute, status, owed=owed, now=now)
+    if is_lost:
+        checkout.payment_requests.filter(status=ShareStatus.OPEN).update(
+            status=ShareStatus.CANCELLED, ended_at=now
+        )
+    if checkout.status == Status.CAPTURED and not disputes.is_open(checkout.pk):
+        reimbursement.go_on(checkout, now, paused_for=now - dispute.created_at)
+        wakeup.after_commit(shares.FINISH_OPERATIONS)
+
+
+def _close_owed(checkout: Checkout, dispute: Dispute, now: datetime) -> int:
+    """End what was owed on the card that lost, and return how much: the dispute has given it back.
+
+    The lead's card has got what mates have paid for it; a mate's share that the lead has not got yet went back
+    to the mate. No more than the dispute is about.
+    """
+    is_leads = dispute.payment_id == checkout.payment_id
+    owed = 0
+    for share in _paid(checkout):
+        is_its = is_leads or share.payment_id == dispute.payment_id
+        if not is_its or owed + share.amount > dispute.amount or not operations.withdraw(share.pk, now=now):
+            continue
+        if is_leads:
+            share.move(ShareStatus.REIMBURSED)
+        else:
+            share.move(ShareStatus.REFUNDED, ended_at=now)
+        owed += share.amount
+    return owed
+
+
+def _paid(checkout: Checkout) -> QuerySet[PaymentRequest]:
+    """The shares that mates have paid and the lead has not got."""
+    return checkout.payment_requests.filter(status=ShareStatus.PAID).order_by("position")

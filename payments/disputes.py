@@ -1,0 +1,128 @@
+"""Disputes: booked as the provider's look-up confirms them, decided once. A notification only lets us ask.
+
+What is booked belongs under the checkout's lock.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import structlog
+from django.db.models import OuterRef, QuerySet
+from uuid_utils.compat import uuid7
+
+from config.lib import clock
+from payments import answers, discrepancies, ledger, provider
+from payments.models import Dispute, Payment, Posting
+from payments.provider import DisputeRecord, DisputeStatus
+
+log = structlog.get_logger("payments.disputes")
+Status = Dispute.Status
+Account = Posting.Account
+TAKEN = (Payment.Status.CAPTURED, Payment.Status.REFUNDED)
+
+
+def ask(payment_uuid: UUID) -> Sequence[DisputeRecord]:
+    """Return what the provider has of a payment's disputes, with no transaction open.
+
+    Raises ProviderUnreachable.
+    """
+    payment = Payment.objects.get(pk=payment_uuid)
+    return list(answers.disputes(provider.current().disputes(payment), now=clock.now()))
+
+
+def standing(checkout_uuid: UUID) -> Dispute | None:
+    """Return the dispute on a card of the checkout that is open or lost, if there is one: no refund besides it."""
+    rows = Dispute.objects.filter(checkout_uuid=checkout_uuid, status__in=Dispute.STANDING)
+    return rows.order_by("status", "-created_at").last()
+
+
+def open_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
+    """Return the disputes on cards of the checkout that are not decided yet."""
+    return Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.OPEN)
+
+
+def is_open(checkout_uuid: UUID) -> bool:
+    """Whether a dispute on a card of the checkout is not decided yet."""
+    return open_on(checkout_uuid).exists()
+
+
+def is_lost(payment_uuid: UUID) -> bool:
+    """Whether the money of a payment has gone back to its payer by a dispute."""
+    return Dispute.objects.filter(payment=payment_uuid, status=Status.LOST).exists()
+
+
+def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispute | None, bool]:
+    """Return our row of a dispute that the provider has confirmed, and whether it is new: the money is taken back.
+
+    What was never taken, or is of another amount, is left for a person: None.
+    """
+    found = Dispute.objects.filter(payment=payment, reference=told.reference).first()
+    if found is not None:
+        Dispute.objects.filter(pk=found.pk).exclude(respond_by=told.respond_by).update(
+            respond_by=told.respond_by
+        )
+        return found, False
+    is_ours = payment.status in TAKEN and told.currency == payment.currency
+    if not is_ours or not 0 < told.amount <= payment.amount:
+        facts = {"reference": told.reference, "amount": told.amount, "currency": told.currency}
+        discrepancies.report(
+            "dispute_of_another_amount",
+            payment.pk,
+            merchant=payment.merchant_id,
+            status=payment.status,
+            **facts,
+        )
+        return None, False
+    dispute = Dispute.objects.create(
+        payment=payment,
+        checkout_uuid=payment.checkout_uuid,
+        reference=told.reference,
+        amount=told.amount,
+        reason=told.reason,
+        opened_at=told.opened_at,
+        respond_by=told.respond_by,
+        created_at=now,
+    )
+    ledger.post(dispute.pk, payment, {Account.PROVIDER: -dispute.amount, Account.DISPUTED: dispute.amount})
+    _report(dispute, "disputed")
+    return dispute, True
+
+
+def decide(dispute: Dispute, status: DisputeStatus, *, owed: int = 0, now: datetime) -> None:
+    """Book how an open dispute was decided. Won: the money is back. Lost: it is the merchant's loss.
+
+    `owed` is what the lead was owed on the card that lost, in minor units: it has come back by the dispute.
+    """
+    dispute.status, dispute.closed_at, dispute.decided_as = Status(status), now, uuid7()
+    dispute.save(update_fields=["status", "closed_at", "decided_as"])
+    is_won = dispute.status == Status.WON
+    back = {Account.PROVIDER: dispute.amount}
+    lost = {Account.MERCHANT: dispute.amount - owed, Account.LEAD: owed}
+    lines = {Account.DISPUTED: -dispute.amount} | (back if is_won else lost)
+    ledger.post(dispute.decided_as, dispute.payment, lines)
+    discrepancies.settle("disputed", dispute.pk, note=f"It was {status}.", now=now)
+    if not is_won:
+        _report(dispute, "dispute_lost")
+
+
+def contradicts(dispute: Dispute, told: DisputeRecord) -> bool:
+    """Leave it for a person, and return True, where the provider takes a decision back."""
+    if dispute.status in (Status.OPEN, told.status):
+        return False
+    _report(dispute, "dispute_decided_anew", theirs=told.status.value)
+    return True
+
+
+def _report(dispute: Dispute, kind: str, **facts: str) -> None:
+    respond_by = dispute.respond_by.isoformat() if dispute.respond_by else None
+    discrepancies.report(
+        kind,
+        dispute.pk,
+        merchant=dispute.payment.merchant_id,
+        checkout=str(dispute.checkout_uuid),
+        reference=dispute.reference,
+        amount=dispute.amount,
+        respond_by=respond_by,
+        **facts,
+    )

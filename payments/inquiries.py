@@ -1,0 +1,59 @@
+"""Inquiries: of which payments the provider is to be asked what others did to their money, and when."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+
+from config.lib import clock
+from payments.models import Inquiry, Payment
+
+LEASE = timedelta(seconds=30)  # who takes longer is overtaken, which does no harm: a dispute is booked once
+
+
+class Claim(NamedTuple):
+    """An inquiry that is ours until `until`."""
+
+    payment_uuid: UUID
+    until: datetime
+
+
+def open_about(payments: Iterable[UUID]) -> None:
+    """Let the provider be asked at once about these payments; what is no payment of ours is left out."""
+    now = clock.now()
+    known = Payment.objects.filter(pk__in=list(payments)).values_list("pk", flat=True)
+    Inquiry.objects.bulk_create(
+        [Inquiry(payment_id=pk, due_at=now) for pk in known],
+        update_conflicts=True,
+        unique_fields=["payment"],
+        update_fields=["due_at"],
+    )
+
+
+def claim() -> Claim | None:
+    """Lease the inquiry that is due longest, in a short transaction of its own; None where none is."""
+    with transaction.atomic():
+        now = clock.now()
+        rows = Inquiry.objects.select_for_update(skip_locked=True).filter(due_at__lte=now)
+        found = rows.order_by("due_at").first()
+        if found is None:
+            return None
+        found.due_at = now + LEASE
+        found.save(update_fields=["due_at"])
+        return Claim(found.payment_id, found.due_at)
+
+
+def close(claim: Claim, *, again_at: datetime | None = None) -> None:
+    """End a claimed inquiry, or let it come again; one that was opened anew meanwhile stays due."""
+    mine = Inquiry.objects.filter(payment=claim.payment_uuid, due_at=claim.until)
+    if again_at is None:
+        mine.delete()
+    else:
+        mine.update(due_at=again_at)
+
+
+def oldest(now: datetime) -> datetime | None:
+    """Return since when an inquiry waits, None where none is due."""
+    return Inquiry.objects.filter(due_at__lte=now).order_by("due_at").values_list("due_at", flat=True).first()

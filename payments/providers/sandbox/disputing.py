@@ -1,0 +1,86 @@
+"""Disputes at the bank: a payer's card takes its money back, until somebody has decided whose it is."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from config.lib import clock
+from payments.provider import DisputeRecord, DisputeStatus
+from payments.providers.sandbox.models import Charge, Dispute, Notice
+
+TIME_TO_RESPOND = timedelta(days=7)
+
+
+def begin(charge: Charge, *, seconds: float = 0, reason: str = "fraudulent") -> None:
+    """Let the payer dispute the whole of a charge in so many seconds."""
+    opens_at = clock.now() + timedelta(seconds=seconds)
+    respond_by = opens_at + TIME_TO_RESPOND
+    Dispute.objects.create(
+        charge=charge, amount=charge.amount, reason=reason, opens_at=opens_at, respond_by=respond_by
+    )
+
+
+def dispute(*, payment: UUID, reason: str = "fraudulent") -> None:
+    """Let the payer dispute a payment now."""
+    begin(Charge.objects.get(payment=payment), reason=reason)
+
+
+def decide(*, payment: UUID, is_won: bool) -> None:
+    """Let the scheme decide the open dispute of a payment, for the merchant or for the payer."""
+    with transaction.atomic():
+        found = Dispute.objects.select_for_update().get(
+            charge__payment=payment, status=Dispute.Status.OPEN, opens_at__lte=Now()
+        )
+        found.status = Dispute.Status.WON if is_won else Dispute.Status.LOST
+        found.save(update_fields=["status"])
+        _tell(found)
+
+
+def tell_due() -> None:
+    """Tell of the disputes whose time has come."""
+    with transaction.atomic():
+        due = Dispute.objects.select_for_update(skip_locked=True).filter(is_told=False, opens_at__lte=Now())
+        for found in due:
+            _tell(found)
+
+
+def holds_back(charge: Charge) -> bool:
+    """Whether the money of a charge is the payer's again, or may become so: nothing more is given back."""
+    return _open(charge.payment).exclude(status=Dispute.Status.WON).exists()
+
+
+def disputes(*, payment: UUID) -> Sequence[DisputeRecord]:
+    """Return what is known of a payment's disputes, oldest first."""
+    return [_record(row) for row in _open(payment).select_related("charge").order_by("opens_at")]
+
+
+def _open(payment: UUID) -> QuerySet[Dispute]:
+    return Dispute.objects.filter(charge__payment=payment, opens_at__lte=Now())
+
+
+def _record(row: Dispute) -> DisputeRecord:
+    return DisputeRecord(
+        reference=str(row.pk),
+        amount=row.amount,
+        currency=row.charge.currency,
+        reason=row.reason,
+        status=DisputeStatus(row.status),
+        opened_at=row.opens_at,
+        respond_by=row.respond_by,
+    )
+
+
+def disputed(*, since: datetime) -> list[UUID]:
+    """Return the payments that a dispute was opened about from `since` on."""
+    rows = Dispute.objects.filter(opens_at__gte=since, opens_at__lte=Now())
+    return list(rows.values_list("charge__payment", flat=True))
+
+
+def _tell(found: Dispute) -> None:
+    found.is_told = True
+    found.save(update_fields=["is_told"])
+    Notice.objects.create(dispute=found, verdict=found.status, due_at=clock.now())
