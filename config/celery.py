@@ -36,10 +36,13 @@ PUMPS = (
 HOURLY = (
     "checkout.tasks.forget_idempotency_keys",
     "checkout.tasks.remove_old_calls",
+    "hosted_page.tasks.forget_card_tries",
     "hosted_page.tasks.forget_texts",
     "portal.tasks.forget_ended_sessions",
     "portal.tasks.forget_expired_tokens",
     "portal.tasks.forget_login_attempts",
+    "portal.tasks.remove_old_notices",
+    "payments.providers.sandbox.tasks.remove_old_visits",
     "webhooks.tasks.purge_personal",
     "webhooks.tasks.remove_old_events",
 )

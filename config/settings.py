@@ -67,6 +67,8 @@ if WEBHOOK_LOOPBACK and not LOCAL:
     _refuse("WEBHOOK_LOOPBACK is for local alone: webhooks go to public addresses.")
 
 SECRET_KEY = env.text("SECRET_KEY")
+SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")  # what they have signed is still taken
+LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # of the digests by which rows are found: it never changes
 FIELD_KEYS = env.words("FIELD_KEYS")
 if not FIELD_KEYS:
     raise ImproperlyConfigured("Set FIELD_KEYS to one or more Fernet keys, comma-separated, newest first.")
@@ -202,8 +204,10 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 CSRF_COOKIE_HTTPONLY = True
-_HOST = "" if LOCAL else "__Host-"  # browsers take such a cookie from this host alone, over https alone
-SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{_HOST}sessionid", f"{_HOST}csrftoken"
+COOKIE_PREFIX = (
+    "" if LOCAL else "__Host-"
+)  # browsers take such a cookie from this host alone, over https alone
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid", f"{COOKIE_PREFIX}csrftoken"
 X_FRAME_OPTIONS = "DENY"
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / ".local" / "static"
@@ -231,7 +235,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-gb"
 LANGUAGES = [("en-gb", "English"), ("fr", "Français")]
-LANGUAGE_COOKIE_NAME = "language"
+LANGUAGE_COOKIE_NAME = f"{COOKIE_PREFIX}language"
 USE_I18N = True
 
 # --- People ----------------------------------------------------------------------------------------------
@@ -277,6 +281,7 @@ ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "portal_home"
+SESSION_SERIALIZER = "config.lib.crypto.SessionSerializer"
 SESSION_COOKIE_AGE = 30 * 60  # seconds until an idle session ends
 SESSION_LONGEST = 12 * 3600  # seconds until any session ends
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True

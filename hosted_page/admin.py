@@ -3,7 +3,7 @@ from typing import Any
 from django.contrib import admin
 
 from config.lib.admin import ReadOnlyAdmin
-from hosted_page.models import OptIn, OptInText, SignInCode, Text, TextDay
+from hosted_page.models import CardTry, OptIn, OptInText, SignInCode, Text, TextDay
 
 
 class PhoneAdmin(ReadOnlyAdmin):
@@ -37,6 +37,14 @@ class TextDayAdmin(ReadOnlyAdmin):
     is_small = True
     list_display = ("day", "merchant", "count", "warned_at")
     search_fields = ("merchant__name",)
+
+
+@admin.register(CardTry)
+class CardTryAdmin(ReadOnlyAdmin):
+    list_display = ("id", "subject", "is_counted", "created_at")
+    list_filter = ("is_counted",)
+    search_fields = ("id",)
+    secret = ("card_token", "phone_digest", "address_digest")
 
 
 @admin.register(OptIn)

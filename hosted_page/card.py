@@ -1,7 +1,6 @@
 """The pay step: to the provider's card page, and back with a token."""
 
 import re
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -18,9 +17,10 @@ from checkout import finishing, sharing, transitions
 from checkout.models import Checkout, Customer
 from checkout.sharing import OwnShare, ShareNotOpen
 from checkout.transitions import NotPayable, NotTheLead, OperationInProgress, Paid
-from config.lib import clock, idle, request_id
+from config.lib import address, idle, request_id
 from config.lib.bulkhead import Busy
-from hosted_page import language, pages, payer, summary
+from hosted_page import declines, language, moments, pages, payer, summary
+from hosted_page.declines import TooManyDeclines, TooManyOfOrder
 from hosted_page.visit import Visit
 from payments import answers, bulkheads, money, provider
 from payments.cause import Cause
@@ -39,11 +39,6 @@ DECLINES = {
     "held_for_less": gettext_lazy("Your bank would hold only a part of the amount."),
 }
 DECLINED = gettext_lazy("Your bank declined this card.")
-# Here the card itself may be good.
-SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
-# Nobody's refusal.
-UNTOLD = {"another_card", "given_up", "order_ended"}
-MOST_TRIES, TRIES_WITHIN = 5, timedelta(hours=1)  # that end with the bank's no
 _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 
 
@@ -60,13 +55,15 @@ def open_form(request: HttpRequest, visit: Visit) -> HttpResponse:
     customer_uuid = visit.payer_of(request)
     if customer_uuid is None:
         return visit.go()
-    if _has_tried_enough(visit):
-        return _enough(request, visit)
+    try:
+        declines.check(visit, Customer.objects.get(pk=customer_uuid), address.of(request))
+    except TooManyDeclines as too_many:
+        return _enough(request, visit, too_many)
     bound = signing.dumps([visit.subject.hex, str(customer_uuid)], salt="card")
-    address = visit.absolute("paid")
+    back = visit.absolute("paid")
     form = provider.CardForm(
         subject=visit.subject,
-        return_url=f"{address}{'&' if '?' in address else '?'}{urlencode({'bound': bound})}",
+        return_url=f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}",
         page=_card_page(visit),
     )
     try:
@@ -117,11 +114,11 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
 
 def _decline_notice(subject: UUID) -> dict[str, str] | None:
     last = Payment.objects.filter(subject=subject).order_by("-created_at").first()
-    if last is None or not last.decline_reason or last.decline_reason in UNTOLD:
+    if last is None or not last.decline_reason or last.decline_reason in declines.UNTOLD:
         return None
     what_next = (
         _("Try again, or use another card.")
-        if last.decline_reason in SAME_CARD_MAY_DO
+        if last.decline_reason in declines.SAME_CARD_MAY_DO
         else _("Try another card.")
     )
     title = DECLINES.get(last.decline_reason, DECLINED)
@@ -148,10 +145,11 @@ def take_token(request: HttpRequest, visit: Visit) -> HttpResponse:
     token = _card_token(request)
     if Payment.objects.filter(subject=visit.subject, card_token=token).exists():
         return visit.go()  # a reload: the token has been tried, and the page tells what came of it
-    if _has_tried_enough(visit):
-        return _enough(request, visit)
+    use = CardUse(token, return_url=visit.absolute("confirmed"))
     try:
-        paid = _pay(visit, CardUse(token, return_url=visit.absolute("confirmed")), customer_uuid)
+        paid = _try(visit, use, Customer.objects.get(pk=customer_uuid), address.of(request))
+    except TooManyDeclines as too_many:
+        return _enough(request, visit, too_many)
     except (MerchantSuspended, AllStopped):
         context = {"heading": _("This shop takes no payments now"), "paragraphs": [_("You paid nothing.")]}
         return pages.show(request, visit, "message", context)
@@ -164,28 +162,33 @@ def take_token(request: HttpRequest, visit: Visit) -> HttpResponse:
     return visit.go()
 
 
-def _has_tried_enough(visit: Visit) -> bool:
-    """Whether so many cards were declined in an hour that it looks like trying out stolen ones."""
-    declined = Payment.objects.filter(subject=visit.subject, created_at__gt=clock.now() - TRIES_WITHIN)
-    declined = declined.exclude(decline_reason__in=["", *UNTOLD, *SAME_CARD_MAY_DO])
-    return declined.count() >= MOST_TRIES
-
-
-def _enough(request: HttpRequest, visit: Visit) -> HttpResponse:
-    words = _("No money was taken. Ask your bank what is wrong, or come back in an hour.")
-    is_over_by_then = visit.checkout.payable_until <= clock.now() + TRIES_WITHIN
-    if visit.share is None and is_over_by_then:
+def _enough(request: HttpRequest, visit: Visit, too_many: TooManyDeclines) -> HttpResponse:
+    when = moments.until(too_many.until, too_many.now)
+    words = _("No money was taken. Ask your bank what is wrong, or come back {when}.")
+    if visit.share is None and visit.checkout.payable_until <= too_many.until:
         words = _("No money was taken. Ask your bank what is wrong, or order again at the shop.")
-    context = {"heading": _("Too many cards were declined"), "paragraphs": [words]}
+        if not isinstance(too_many, TooManyOfOrder):
+            words = _("No money was taken. Ask your bank what is wrong. You can order again {when}.")
+    context = {"heading": _("Too many cards were declined"), "paragraphs": [words.format(when=when)]}
     return pages.show(request, visit, "message", context, status=429)
 
 
-def _pay(visit: Visit, use: CardUse, customer_uuid: UUID) -> Paid:
-    cause = Cause(f"customer:{customer_uuid}", request_id.current())
-    customer = Customer.objects.get(pk=customer_uuid)
+def _try(visit: Visit, use: CardUse, person: Customer, address: str) -> Paid:
+    made = declines.begin(visit, person, use.token, address)
+    try:
+        paid = _pay(visit, use, person)
+    except (NotPayable, ShareNotOpen, OwnShare, OperationInProgress, Busy, MerchantSuspended, AllStopped):
+        declines.take_back(made)
+        raise
+    declines.end(made, paid)
+    return paid
+
+
+def _pay(visit: Visit, use: CardUse, person: Customer) -> Paid:
+    cause = Cause(f"customer:{person.pk}", request_id.current())
     if visit.share is None:
-        return transitions.authorize(visit.checkout.pk, card=use, lead=customer, cause=cause)
-    return sharing.pay(visit.share.pk, card=use, mate=customer, cause=cause)
+        return transitions.authorize(visit.checkout.pk, card=use, lead=person, cause=cause)
+    return sharing.pay(visit.share.pk, card=use, mate=person, cause=cause)
 
 
 def busy(request: HttpRequest, visit: Visit) -> HttpResponse:

@@ -107,6 +107,33 @@ class TextDay(models.Model):
         return f"{self.day}: {self.count}"
 
 
+class CardTry(models.Model):
+    """A card that somebody gave on the page: counted until the bank is known not to have declined it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
+    card_token = models.CharField(max_length=64, blank=True)
+    phone_digest = models.CharField(max_length=64)
+    address_digest = models.CharField(max_length=64)
+    is_counted = models.BooleanField(default=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(
+                "phone_digest", "created_at", name="card_try_phone", condition=models.Q(is_counted=True)
+            ),
+            models.Index(
+                "address_digest", "created_at", name="card_try_address", condition=models.Q(is_counted=True)
+            ),
+            models.Index("created_at", name="card_try_age"),
+        ]
+        verbose_name_plural = "card tries"
+
+    def __str__(self) -> str:
+        return f"card for {self.subject}"
+
+
 class OptInText(models.Model):
     """A merchant's wording of the opt-in box, as it was shown. Append-only: new words get a new version."""
 

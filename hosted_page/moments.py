@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 MINUTE, HOUR = 60, 3600
@@ -12,6 +13,8 @@ def until(then: datetime, now: datetime) -> str:
     seconds = max(1, (then - now).total_seconds())
     if seconds <= 90 * MINUTE:
         minutes = -int(-seconds // MINUTE)
+        if minutes == HOUR // MINUTE:
+            return _("in an hour")
         return ngettext("in {count} minute", "in {count} minutes", minutes).format(count=minutes)
     hours = -int(-seconds // HOUR)
     return ngettext("in {count} hour", "in {count} hours", hours).format(count=hours)

@@ -1,4 +1,4 @@
-"""Who is at the browser: a signed cookie per checkout or share, on the page's path, good for fifteen minutes."""
+"""Who is at the browser: a signed cookie per checkout or share, of this host alone, good for fifteen minutes."""
 
 import secrets
 from uuid import UUID
@@ -8,15 +8,13 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponse
 
 LIFE = 15 * 60  # seconds, sliding (INTERFACE.md 4)
-BROWSER = "payer_browser"
-SHOWN_CODE = "payer_code"
-PATH = "/pay"
+BROWSER, SHOWN_CODE = "browser", "code"
 
 
 def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
     """Return the id of the person signed in for this checkout or share in this browser."""
     try:
-        value = signing.loads(request.COOKIES.get(_name(subject), ""), salt="payer", max_age=LIFE)
+        value = signing.loads(request.COOKIES.get(_name(subject.hex), ""), salt="payer", max_age=LIFE)
     except signing.BadSignature:
         return None
     subject_hex, customer_hex = value
@@ -26,44 +24,44 @@ def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
 def remember(response: HttpResponse, subject: UUID, customer_uuid: UUID) -> None:
     """Sign the person in, or slide their fifteen minutes."""
     value = signing.dumps([subject.hex, customer_uuid.hex], salt="payer")
-    _set(response, _name(subject), value, LIFE)
+    _set(response, _name(subject.hex), value, LIFE)
 
 
 def browser_of(request: HttpRequest) -> str:
     """Return this browser's random name, a new one if it has none yet."""
-    return request.COOKIES.get(BROWSER) or secrets.token_urlsafe(16)
+    return request.COOKIES.get(_name(BROWSER)) or secrets.token_urlsafe(16)
 
 
 def keep_browser(response: HttpResponse, browser: str) -> None:
     """Let the browser keep its name for a day."""
-    _set(response, BROWSER, browser, 86_400)
+    _set(response, _name(BROWSER), browser, 86_400)
 
 
 def show_code(response: HttpResponse, code: str) -> None:
     """Let the page show the code that was not texted (local and sandbox)."""
     if code:
-        _set(response, SHOWN_CODE, signing.dumps(code, salt="shown-code"), 600)
+        _set(response, _name(SHOWN_CODE), signing.dumps(code, salt="shown-code"), 600)
 
 
 def shown_code(request: HttpRequest) -> str:
     """Return the code to show on the page, "" when it was texted."""
     try:
-        code: str = signing.loads(request.COOKIES.get(SHOWN_CODE, ""), salt="shown-code", max_age=600)
+        code: str = signing.loads(request.COOKIES.get(_name(SHOWN_CODE), ""), salt="shown-code", max_age=600)
     except signing.BadSignature:
         return ""
     return code
 
 
-def _name(subject: UUID) -> str:
-    return f"payer_{subject.hex}"
+def _name(what: str) -> str:
+    return f"{settings.COOKIE_PREFIX}payer_{what}"
 
 
 def _set(response: HttpResponse, name: str, value: str, seconds: int) -> None:
     response.set_cookie(
-        name, value, max_age=seconds, path=PATH, secure=not settings.LOCAL, httponly=True, samesite="Lax"
+        name, value, max_age=seconds, path="/", secure=not settings.LOCAL, httponly=True, samesite="Lax"
     )
 
 
 def forget(response: HttpResponse, subject: UUID) -> None:
     """Sign the person out of this checkout or share."""
-    response.delete_cookie(_name(subject), path=PATH)
+    response.delete_cookie(_name(subject.hex), samesite="Lax")

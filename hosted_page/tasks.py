@@ -4,7 +4,7 @@ from typing import Any
 
 from celery import shared_task, signals
 
-from hosted_page import budgets, sending, texts
+from hosted_page import budgets, declines, sending, texts
 
 STOP_SECONDS = 3.0  # for what is being sent when the worker ends
 
@@ -26,6 +26,12 @@ def count_texts() -> None:
 def forget_texts() -> None:
     """Remove what was kept of texts for the limits alone."""
     texts.forget_old()
+
+
+@shared_task
+def forget_card_tries() -> None:
+    """Remove the tries of cards that no limit looks at any more."""
+    declines.forget_old()
 
 
 @signals.worker_shutdown.connect

@@ -20,6 +20,7 @@ WINDOW = "We try 4 times within the two minutes of the hold."
 THREE_DAYS = "We try 9 times in about three days."
 ONCE = "A test event is sent once."
 SOON = timedelta(seconds=20)
+MAX_ATTEMPTS = 100  # shown, the latest: a delivery may be sent again as often as somebody likes
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,10 @@ def shown(
     merchant: Merchant, delivery: Delivery, *, number: int | None = None, reveal: bool = False
 ) -> Shown:
     """Return an opened delivery; without a number its latest attempt. Personal data only when revealed."""
-    attempts = list(Attempt.objects.filter(delivery=delivery).order_by("number"))
-    chosen = next((one for one in attempts if one.number == number), attempts[-1] if attempts else None)
+    rows = Attempt.objects.filter(delivery=delivery).order_by("-number")
+    attempts = list(reversed(rows[:MAX_ATTEMPTS]))
+    named = rows.filter(number=number).first() if number is not None else None
+    chosen = named or (attempts[-1] if attempts else None)
     event = delivery.event
     is_masked = event.type in PERSONAL and not reveal
     body = "" if is_masked or event.purged_at else _pretty(event.plain_body)
@@ -135,7 +138,9 @@ def _sentence(delivery: Delivery, attempt: Attempt | None) -> str:
 def _steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
     """What was tried, and every attempt that is still planned."""
     made = [_step(attempt) for attempt in attempts]
-    is_under_way = delivery.lease_token is not None or len(attempts) > delivery.attempt_count
+    is_under_way = delivery.lease_token is not None or (
+        bool(attempts) and attempts[-1].number > delivery.attempt_count
+    )
     if delivery.next_attempt_at is None or is_under_way:
         return made
     planned = [delivery.next_attempt_at]

@@ -12,7 +12,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from config.lib import address, crypto
+from config.lib import address, crypto, idle
+from config.lib.bulkhead import Bulkhead, Busy
 from portal import access, audit, login_limits, sessions
 from portal.models import User
 
@@ -33,6 +34,10 @@ REFUSALS = {  # by kind of try and by what a limit counts, what the person can d
     ("password", login_limits.ADDRESS): "address_locked",
     ("password_again", login_limits.ACCOUNT): "password_again_locked",
 }
+
+
+# Of a process, and as many who wait for one: a mail server that hangs holds up no more than these.
+MAILS = Bulkhead(4, queue=4)
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -110,8 +115,11 @@ class AccountAdapter(DefaultAccountAdapter):
         """Send a mail; if the mail server fails, the page still answers, the same for every account."""
         facts = {"base_url": settings.BASE_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER} | context
         try:
-            super().send_mail(template_prefix, email, facts)
-        except OSError as error:  # smtplib's errors are OSErrors too
+            with MAILS.slot() as slot:
+                slot.wait()
+                idle.begin()
+                super().send_mail(template_prefix, email, facts)
+        except (OSError, Busy) as error:  # smtplib's errors are OSErrors too
             log.error("mail not sent", mail=template_prefix, error=type(error).__name__)
 
     def send_notification_mail(

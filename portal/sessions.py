@@ -54,6 +54,7 @@ class SessionMiddleware:
             if time.time() - began >= settings.SESSION_LONGEST:
                 logout(request)
             else:
+                _follow(request)
                 _mark_seen(request)
         return self._get_response(request)
 
@@ -71,9 +72,10 @@ class Place(NamedTuple):
 def of(request: HttpRequest, user: User) -> list[Place]:
     """Return the person's sessions, this one first, then the one seen last."""
     UserSession.objects.create_from_request(request)
+    going_on = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     places = [
         Place(row.pk, browser(row.user_agent), row.ip, row.last_seen_at, row.session_key == _key(request))
-        for row in UserSession.objects.purge_and_list(user)
+        for row in UserSession.objects.filter(user=user, session_key__in=going_on)
     ]
     return sorted(places, key=lambda place: (place.is_this, place.seen_at), reverse=True)
 
@@ -98,6 +100,13 @@ def forget_ended() -> None:
     """Remove the rows of sessions whose end has passed."""
     batches.delete(Session.objects.filter(expire_date__lt=timezone.now()))
     batches.delete(UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")))
+
+
+def _follow(request: HttpRequest) -> None:
+    """A session gets another key when SECRET_KEY was replaced: what is known of it stays with it."""
+    former = request.COOKIES[settings.SESSION_COOKIE_NAME]
+    if former != _key(request):
+        UserSession.objects.filter(session_key=former).update(session_key=_key(request))
 
 
 def _mark_seen(request: HttpRequest) -> None:

@@ -8,6 +8,9 @@ from oauth2_provider.models import AccessToken
 
 from config.lib import batches, clock
 from portal import counting, login_limits, notices, sessions, watching
+from portal.models import Invitation, Notice
+
+NOTICES_KEPT = timedelta(days=90)
 
 
 @shared_task
@@ -32,6 +35,14 @@ def write_notices() -> None:
 def send_notices() -> None:
     """Send the mails that are due."""
     notices.send_due()
+
+
+@shared_task
+def remove_old_notices() -> None:
+    """Remove mails that went out, and invitations that ended, so long ago that nobody asks about them any more."""
+    before = clock.now() - NOTICES_KEPT
+    batches.delete(Notice.objects.filter(pk__lt=clock.first_id(before), next_try_at=None))
+    batches.delete(Invitation.objects.filter(pk__lt=clock.first_id(before), expires_at__lt=clock.now()))
 
 
 @shared_task

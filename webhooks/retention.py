@@ -3,16 +3,21 @@
 Small batches, each a transaction of its own; what has not ended is never removed.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Exists, OuterRef
 
 from config.lib import batches, clock
 from webhooks import statements
+from webhooks.models import Delivery, Endpoint, SigningSecret, Subscription
 
 PERSONAL_FOR = timedelta(days=7)
+ENDED_FOR = timedelta(
+    hours=1
+)  # by then nothing is emitted to a subscription any more that was read before its end
 ROWS = 500
 
 
@@ -25,6 +30,22 @@ def remove_old() -> int:
     """Remove events older than WEBHOOK_RETENTION, with deliveries and attempts; returns how many."""
     before = clock.now() - settings.WEBHOOK_RETENTION
     return _in_batches(statements.REMOVE_OLD, {"before": before, "first_id": clock.first_id(before)})
+
+
+def remove_ended() -> int:
+    """Remove subscriptions that ended an hour ago and have no deliveries left, with their secrets; returns how many."""
+    before = clock.now() - ENDED_FOR
+    return batches.repeat(lambda rows: _remove_ended(before, rows), rows=ROWS)
+
+
+def _remove_ended(before: datetime, rows: int) -> int:
+    old = Subscription.objects.filter(ended_at__lt=before)
+    unused = old.exclude(Exists(Delivery.objects.filter(subscription=OuterRef("pk"))))
+    found = list(unused.values_list("pk", flat=True)[:rows])
+    SigningSecret.objects.filter(subscription__in=found).delete()
+    Endpoint.objects.filter(subscription__in=found).delete()
+    Subscription.objects.filter(pk__in=found).delete()
+    return len(found)
 
 
 def _in_batches(statement: str, parameters: dict[str, Any]) -> int:

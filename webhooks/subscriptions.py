@@ -14,6 +14,7 @@ from webhooks.models import Delivery, Endpoint, EventType, SigningSecret, Subscr
 
 GRACE = timedelta(hours=2)  # SPEC.md 5.7
 MOST_SIGNING = 3  # the newest and two before it: a rotation may be repeated whose answer was lost
+MAX_ENDED = 20  # secrets that sign no more, kept of a subscription
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
 
 
@@ -106,6 +107,9 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
         expires_at = now if revoke_previous else now + GRACE
         subscription.secrets.filter(expires_at=None).update(expires_at=expires_at)
         secret = _new_secret(subscription)
+        ended = subscription.secrets.filter(expires_at__lte=now).order_by("-created_at")
+        kept = list(ended.values_list("pk", flat=True)[:MAX_ENDED])
+        ended.exclude(pk__in=kept).delete()  # who rotates for ever leaves no more behind
     return Rotated(secret, None if revoke_previous else expires_at)
 
 

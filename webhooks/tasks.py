@@ -25,8 +25,9 @@ def purge_personal() -> None:
 
 @shared_task
 def remove_old_events() -> None:
-    """Remove the events, deliveries and attempts that have been kept long enough."""
+    """Remove the events, deliveries and attempts that have been kept long enough, then subscriptions without any."""
     retention.remove_old()
+    retention.remove_ended()
 
 
 @signals.worker_shutdown.connect

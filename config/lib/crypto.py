@@ -7,6 +7,7 @@ from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
+from django.core.signing import JSONSerializer
 from django.db import models
 
 
@@ -45,8 +46,11 @@ def digest(value: str) -> str:
 
 
 def keyed_digest(purpose: str, value: str) -> str:
-    """Return an HMAC of a short or guessable value, in hex: worthless without the server's key."""
-    key = hashlib.sha256(f"{purpose}:{settings.SECRET_KEY}".encode()).digest()
+    """Return an HMAC of a short or guessable value, in hex: worthless without the server's key.
+
+    Its key is one of its own: what is looked up by it is found after SECRET_KEY was replaced.
+    """
+    key = hashlib.sha256(f"{purpose}:{settings.LOOKUP_KEY}".encode()).digest()
     return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()
 
 
@@ -59,3 +63,14 @@ class EncryptedTextField(models.TextField):
     def get_prep_value(self, value: Any) -> Any:
         prepared = super().get_prep_value(value)
         return None if prepared is None else encrypt(prepared)
+
+
+class SessionSerializer(JSONSerializer):
+    """Sessions as the database keeps them: encrypted, since codes and secrets on their way stand there."""
+
+    def dumps(self, obj: Any) -> bytes:
+        return _fernet().encrypt(super().dumps(obj))
+
+    def loads(self, data: bytes) -> Any:
+        """Raises InvalidToken for a session of another key, which ends by that."""
+        return super().loads(_fernet().decrypt(data))

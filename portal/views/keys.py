@@ -16,6 +16,7 @@ from portal.keys import NewClient
 from portal.models import ApiClient, Membership
 
 MOST_KEYS = 50
+MAX_REVOKED = 50  # shown, those revoked last
 
 
 class KeyForm(forms.Form):
@@ -36,12 +37,12 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
-    rows = ApiClient.objects.filter(merchant=membership.merchant).order_by("revoked_at", "created")
-    clients = list(rows)
+    rows = ApiClient.objects.filter(merchant=membership.merchant)
+    clients = list(rows.filter(revoked_at=None).order_by("created"))
     context: dict[str, Any] = {
         "made": _handed_over(request, clients),
-        "clients": [client for client in clients if client.revoked_at is None],
-        "revoked": [client for client in clients if client.revoked_at is not None],
+        "clients": clients,
+        "revoked": rows.exclude(revoked_at=None).order_by("-revoked_at")[:MAX_REVOKED],
         "scopes": [{"name": name, "words": words, "is_on": True} for name, words in settings.SCOPES.items()],
         "base_url": settings.BASE_URL,
     }

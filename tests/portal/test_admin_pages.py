@@ -17,7 +17,7 @@ from uuid_utils.compat import uuid7
 from checkout import refunds, tasks, transitions
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock, columns, lists
-from hosted_page.models import SignInCode, Text, TextDay
+from hosted_page.models import CardTry, SignInCode, Text, TextDay
 from payments import discrepancies, inquiries
 from payments.models import Merchant, Operation, Payment
 from payments.providers.sandbox import line, misbehaving
@@ -115,6 +115,13 @@ def _people(acme: Merchant, shared: Checkout) -> None:
         checkout_uuid=shared.pk,
         address_digest="unspoken",
         **about,
+    )
+    CardTry.objects.create(
+        subject=shared.pk,
+        card_token="unspoken",
+        phone_digest="unspoken",
+        address_digest="unspoken",
+        created_at=now,
     )
     TextDay.objects.create(day=now.date(), merchant=acme, count=1)
     Group.objects.create(name="Support")

@@ -1,0 +1,161 @@
+"""Nobody tries stolen cards here: declined ones are counted for a phone and an address, whatever the order."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from checkout.models import Checkout, Customer
+from config.lib.quota import Limit
+from hosted_page import declines, tasks
+from hosted_page.models import CardTry, Text
+from hosted_page.visit import Visit
+from payments.models import Merchant, Payment
+from payments.providers.sandbox import misbehaving
+from tests import factories
+from tests.conftest import Api
+from tests.hosted_page.test_pages import PHONE, Payer, words
+
+pytestmark = pytest.mark.django_db
+GOOD, DECLINED, CHALLENGE = "4242424242424242", "4000000000000002", "4000002500003155"
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declines, "PER_PHONE", Limit(3, timedelta(days=1)))
+    monkeypatch.setattr(declines, "PER_ADDRESS", Limit(5, timedelta(hours=1)))
+
+
+@pytest.fixture
+def new(acme: Merchant) -> Callable[..., Payer]:
+    """Somebody who has signed in on an order of their own, from an address of their own if one is named."""
+
+    def made(phone: str = PHONE, at: str = "192.0.2.1") -> Payer:
+        payer = Payer(factories.checkout(acme))
+        payer.client.defaults["REMOTE_ADDR"] = at
+        Text.objects.update(created_at=timezone.now() - timedelta(days=1))
+        payer.sign_in(phone)
+        payer.post("/split", split="all")
+        return payer
+
+    return made
+
+
+def give(payer: Payer, number: str) -> Any:
+    opened = payer.get("/card")
+    return opened if opened.status_code != 302 else send(payer, opened["Location"], number)
+
+
+def send(payer: Payer, page: str, number: str) -> Any:
+    back = payer.client.post(page, {"number": number, "expiry": "08 / 49", "code": "123"})
+    return payer.client.get(back["Location"])
+
+
+class TestAPhone:
+    def test_has_so_many_declined_a_day_over_all_orders(self, new: Callable[..., Payer]) -> None:
+        for number in range(3):
+            assert give(new(at=f"192.0.2.{number}"), DECLINED).status_code == 303
+        refused = give(new(at="192.0.2.9"), GOOD)
+        assert refused.status_code == 429 and "Too many cards were declined" in words(refused)
+        assert "You can order again in 24 hours." in words(refused)
+        CardTry.objects.update(created_at=timezone.now() - timedelta(days=1))
+        assert give(new(at="192.0.2.9"), GOOD).status_code == 303
+
+    def test_is_refused_on_a_card_page_that_was_open_before(self, new: Callable[..., Payer]) -> None:
+        patient = new(at="192.0.2.9")
+        opened = patient.get("/card")["Location"]
+        for number in range(3):
+            give(new(at=f"192.0.2.{number}"), DECLINED)
+        assert send(patient, opened, GOOD).status_code == 429
+        assert not Payment.objects.filter(subject=patient.checkout.pk).exists()
+
+    def test_of_somebody_else_is_not_refused(self, new: Callable[..., Payer]) -> None:
+        for number in range(3):
+            give(new(at=f"192.0.2.{number}"), DECLINED)
+        assert give(new("07700 900456", at="192.0.2.9"), GOOD).status_code == 303
+
+    def test_counts_neither_what_is_paid_nor_what_is_not_confirmed(self, new: Callable[..., Payer]) -> None:
+        for number in range(4):
+            give(new(at=f"192.0.2.{number}"), GOOD)
+        for number in range(4):
+            lea = new(at=f"192.0.2.{number}")
+            give(lea, CHALLENGE)
+            Payment.objects.filter(subject=lea.checkout.pk).update(
+                status="declined", decline_reason="challenge_failed"
+            )
+        assert give(new(at="192.0.2.9"), GOOD).status_code == 303
+
+    def test_counts_what_the_bank_says_nothing_about_until_it_does(self, new: Callable[..., Payer]) -> None:
+        misbehaving.set_fault(verb="authorize", mode="done_then_reset", times=3)
+        for number in range(3):
+            give(new(at=f"192.0.2.{number}"), GOOD)
+        assert give(new(at="192.0.2.9"), GOOD).status_code == 429
+        Payment.objects.filter(status="authorizing").update(status="authorized")
+        assert give(new(at="192.0.2.9"), GOOD).status_code == 303
+
+
+class TestAnAddress:
+    def test_has_so_many_declined_an_hour_over_all_phones(self, new: Callable[..., Payer]) -> None:
+        for number in range(5):
+            assert give(new(f"07700 90020{number}", at=f"2001:db8::{number}"), DECLINED).status_code == 303
+        refused = give(new("07700 900299", at="2001:db8::ffff:1"), GOOD)
+        assert refused.status_code == 429 and "or come back in an hour." in words(refused)
+        assert give(new("07700 900299", at="2001:db8:0:1::1"), GOOD).status_code == 303
+
+    def test_is_told_to_come_back_where_the_order_lives_that_long(self, new: Callable[..., Payer]) -> None:
+        for number in range(5):
+            give(new(f"07700 90020{number}"), DECLINED)
+        Checkout.objects.update(payable_until=timezone.now() + timedelta(days=1))
+        CardTry.objects.update(created_at=timezone.now() - timedelta(minutes=40))
+        lasting = new("07700 900299")
+        Checkout.objects.update(payable_until=timezone.now() + timedelta(days=1))
+        assert "or come back in 20 minutes." in words(give(lasting, GOOD))
+
+
+def test_a_card_that_was_not_tried_is_not_counted(new: Callable[..., Payer], acme: Merchant) -> None:
+    lea = new()
+    opened = lea.get("/card")["Location"]
+    Checkout.objects.filter(pk=lea.checkout.pk).update(payable_until=timezone.now())
+    send(lea, opened, DECLINED)
+    assert not CardTry.objects.exists()
+
+
+def test_the_helper_api_is_not_counted(api: Api, acme: Merchant) -> None:
+    for _ in range(6):
+        path = f"/api/sandbox/v1/checkouts/{factories.checkout(acme).pk}/pay"
+        answer = api.client.post(
+            path, {"card": DECLINED}, content_type="application/json", headers=api.headers({})
+        )
+        assert answer.status_code == 402
+    assert not CardTry.objects.exists()
+
+
+def test_tries_are_forgotten_when_no_limit_looks_at_them(new: Callable[..., Payer]) -> None:
+    give(new(), DECLINED)
+    tasks.forget_card_tries()
+    assert CardTry.objects.count() == 1
+    CardTry.objects.update(created_at=timezone.now() - declines.KEPT)
+    tasks.forget_card_tries()
+    assert not CardTry.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_twenty_at_once_no_more_than_the_limit_are_tried(acme: Merchant) -> None:
+    lea = Customer.objects.create(phone="+447700900123")
+    visits = [Visit(factories.checkout(acme)) for _ in range(20)]
+
+    def tried(number: int) -> bool:
+        try:
+            declines.begin(visits[number], lea, f"tok_{number}", f"192.0.2.{number}")
+        except declines.TooManyDeclines:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(10) as pool:
+        assert sum(pool.map(tried, range(20))) == 3

@@ -1,0 +1,170 @@
+"""What somebody can add to for ever: bounded on its page, and removed in time."""
+
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from django.core import mail
+from django.core.mail.backends import locmem
+from django.db.models import Model
+from django.test import Client
+
+from config import celery
+from config.lib import bulkhead, clock
+from config.operators import pumps
+from payments.models import Merchant
+from payments.providers.sandbox import bank
+from payments.providers.sandbox import tasks as bank_tasks
+from payments.providers.sandbox.models import CardSession, CardToken
+from portal import keys, log, login, notices, team
+from portal import tasks as portal_tasks
+from portal.models import ApiClient, Invitation, Notice, Role
+from tests.conftest import Api
+from tests.portal import people, stage
+from webhooks import outbox, retention, subscriptions
+from webhooks.models import Attempt, EventType, SigningSecret, Subscription
+
+pytestmark = pytest.mark.django_db
+
+
+def age(row: Model, days: float, **times: datetime) -> UUID:
+    """Let a row have been made so many days ago: its id is of that time. Return the id."""
+    new = UUID(int=clock.first_id(clock.now() - timedelta(days=days)).int | uuid4().int & (1 << 74) - 1)
+    type(row)._default_manager.filter(pk=row.pk).update(id=new, **times)
+    return new
+
+
+class TestPages:
+    def test_of_keys_shows_the_fifty_that_were_revoked_last(self, acme: Merchant) -> None:
+        used = keys.create_client(acme, "In use").client
+        for number in range(60):
+            made = keys.create_client(acme, f"Old {number:02}").client
+            ApiClient.objects.filter(pk=made.pk).update(revoked_at=clock.now() + timedelta(seconds=number))
+        page = stage.browser(stage.person(acme, Role.OWNER)).get("/portal/keys").content.decode()
+        assert page.count("Old ") == 50 and "Old 59" in page and "Old 09" not in page
+        assert used.name in page
+
+    def test_of_a_delivery_shows_the_latest_hundred_attempts_and_any_that_is_named(
+        self, acme: Merchant
+    ) -> None:
+        subscriptions.register(acme, url=stage.URL, event_types=["*"])
+        delivery = outbox.emit(acme, EventType.VOIDED, {}, at=clock.now()).deliveries.get()
+        facts = {"merchant": acme, "delivery": delivery, "event_type": EventType.VOIDED}
+        Attempt.objects.bulk_create(
+            Attempt(number=number, started_at=clock.now(), is_delivered=False, **facts)
+            for number in range(1, 301)
+        )
+        over = {"status": "parked", "next_attempt_at": None, "ended_at": clock.now()}
+        type(delivery).objects.filter(pk=delivery.pk).update(attempt_count=300, **over)
+        delivery.refresh_from_db()
+        shown = log.shown(acme, delivery)
+        assert [step.number for step in shown.steps] == list(range(201, 301))
+        assert shown.attempt is not None and shown.attempt.number == 300
+        named = log.shown(acme, delivery, number=7).attempt
+        assert named is not None and named.number == 7
+
+
+class TestRowsOfMerchants:
+    def test_secrets_that_sign_no_more_are_few_however_often_they_are_rotated(self, api: Api) -> None:
+        api.post("webhooks/subscription", {"url": stage.URL, "event_types": ["*"]})
+        for _ in range(30):
+            assert api.post("webhooks/secret/rotate", {"revoke_previous": True}).status_code == 200
+        assert SigningSecret.objects.count() == subscriptions.MAX_ENDED + 1
+        newest = SigningSecret.objects.order_by("-created_at")[:2]
+        assert newest[0].expires_at is None and newest[1].expires_at is not None
+
+    def test_subscriptions_that_ended_without_a_delivery_are_removed(self, acme: Merchant, api: Api) -> None:
+        asked = {"url": stage.URL, "event_types": ["*"]}
+        for _ in range(3):
+            api.post("webhooks/subscription", asked)
+            api.delete("webhooks/subscription")
+        api.post("webhooks/subscription", asked)
+        used = Subscription.objects.filter(ended_at=None).get()
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        api.delete("webhooks/subscription")
+        api.post("webhooks/subscription", asked)
+        assert retention.remove_ended() == 0, "just now"
+        ended = Subscription.objects.exclude(ended_at=None)
+        ended.update(ended_at=clock.now() - timedelta(hours=2))
+        assert retention.remove_ended() == 3
+        left = set(Subscription.objects.values_list("pk", flat=True))
+        assert left == {used.pk, subscriptions.read(acme).pk}
+        assert (
+            SigningSecret.objects.filter(subscription__in=left).count() == SigningSecret.objects.count() == 2
+        )
+
+    def test_mails_and_invitations_are_removed_after_ninety_days(self, acme: Merchant) -> None:
+        owner = stage.person(acme, Role.OWNER)
+        asked = [team.invite(owner, f"{name}@acme.example", Role.VIEWER) for name in ("old", "young")]
+        notices.send_due()
+        notices.tell(acme, "refund_failed", key="waiting")
+        over = clock.now() - timedelta(days=80)
+        age(asked[0], 90.1, expires_at=over)
+        young = age(asked[1], 89.9, expires_at=over)
+        old, other = Notice.objects.filter(kind="invitation").order_by("pk")
+        age(old, 90.1)
+        waiting = age(Notice.objects.get(key="waiting"), 90.1)
+        portal_tasks.remove_old_notices()
+        assert set(Notice.objects.values_list("pk", flat=True)) == {other.pk, waiting}
+        assert [row.pk for row in Invitation.objects.all()] == [young]
+
+
+class TestRowsOfPayers:
+    def test_visits_to_the_card_page_and_unused_cards_are_removed_after_a_day(self) -> None:
+        for _ in range(2):
+            bank.open_session(subject=uuid4(), return_url="https://shop.example/", page={})
+            bank.tokenise(subject=uuid4(), number="4242424242424242")
+        used = CardToken.objects.order_by("pk")[0]
+        age(CardSession.objects.order_by("pk")[0], 1.1)
+        age(CardToken.objects.order_by("pk")[1], 1.1)
+        age(used, 1.1, used_at=clock.now())
+        bank_tasks.remove_old_visits()
+        assert CardSession.objects.count() == 1
+        assert CardToken.objects.get().used_at is not None
+
+
+class TestEveryCleanUp:
+    def test_has_a_name_for_operators(self) -> None:
+        names = (*celery.PUMPS, *celery.HOURLY, *celery.CALENDAR)
+        assert [name for name in names if name not in pumps.TOO_LONG and pumps.title_of(name) == name] == []
+
+
+class TestAMailServerThatHangs:
+    def test_is_waited_for_by_few_requests_and_the_others_answer(
+        self, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        people.join(acme)
+        seconds: list[float] = []
+
+        def refused(one: bulkhead.Bulkhead, patience: float) -> bool:
+            seconds.append(patience)
+            return False
+
+        monkeypatch.setattr(bulkhead.Bulkhead, "wait", refused)
+        answer = client.post("/accounts/login/code/", {"email": people.EMAIL})
+        assert (answer.status_code, len(mail.outbox)) == (302, 0)
+        assert seconds and max(seconds) <= bulkhead.WAIT_SECONDS
+
+    def test_takes_a_slot_that_is_given_back(
+        self, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        people.join(acme)
+        free: list[int] = []
+        send = locmem.EmailBackend.send_messages
+
+        def heard(backend: locmem.EmailBackend, messages: list[object]) -> int:
+            free.append(_free(login.MAILS))
+            return send(backend, messages)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(locmem.EmailBackend, "send_messages", heard)
+        client.post("/accounts/login/code/", {"email": people.EMAIL})
+        assert free == [login.MAILS.slots - 1] and _free(login.MAILS) == login.MAILS.slots
+
+
+def _free(one: bulkhead.Bulkhead) -> int:
+    count = 0
+    while one.enter():
+        count += 1
+    for _ in range(count):
+        one.leave()
+    return count
