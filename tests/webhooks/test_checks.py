@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -31,10 +31,11 @@ class SilentNames(Names):
     def __init__(self) -> None:
         super().__init__(["1.1.1.1"])
         self.heard, self.may_answer = threading.Semaphore(0), threading.Event()
+        self.asker = connections[DEFAULT_DB_ALIAS]  # of the thread that asks: a coroutine sees another
         self.connections: list[object] = []
 
     async def resolve(self, *args: object, **options: object) -> list[object]:  # type: ignore[override]
-        self.connections.append(connection.connection)
+        self.connections.append(self.asker.connection)
         self.heard.release()
         while not self.may_answer.is_set():
             await asyncio.sleep(0.005)
@@ -56,7 +57,8 @@ def check(names: SilentNames, transactional_db: None) -> Iterator[Callable[[Merc
 
         def checked(merchant: Merchant) -> str:
             try:
-                return checks.checked(merchant, URL)
+                names.asker = connections[DEFAULT_DB_ALIAS]
+                return checks.checked(Merchant.objects.get(pk=merchant.pk), URL)
             finally:
                 connection.close()
 
