@@ -217,9 +217,9 @@ class TestBlanking:
         ],
     )
     def test_costs_time_that_grows_with_the_text_alone(self, shape: str) -> None:
-        once = [cost(shape * (20_000 // len(shape))) for _ in range(5)]
-        twice = [cost(shape * (40_000 // len(shape))) for _ in range(5)]
-        assert min(twice) <= 2.5 * min(once) + 1e-3
+        once, twice = (shape * (size // len(shape)) for size in (50_000, 100_000))
+        rounds = [(cost(once), cost(twice)) for _ in range(9)]
+        assert min(cost for _, cost in rounds) <= 2.5 * min(cost for cost, _ in rounds)
 
 
 def cost(text: str) -> float:
