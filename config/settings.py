@@ -146,6 +146,7 @@ APPEND_SLASH = False
 MIDDLEWARE = [
     "config.lib.request_id.RequestIdMiddleware",
     "config.bodies.BodyMiddleware",
+    "config.lib.cookies.CookieMiddleware",
     "config.headers.HeadersMiddleware",
     "config.health.HealthMiddleware",
     "config.errors.ApiErrorMiddleware",
@@ -181,6 +182,7 @@ TEMPLATES: list[dict[str, Any]] = [
     }
 ]
 FILE_UPLOAD_HANDLERS: list[str] = []  # nobody uploads files here
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 250  # the longest list with boxes to tick has a hundred
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # INTERFACE.md 4
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

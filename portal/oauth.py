@@ -24,6 +24,7 @@ from portal.keys import ClientSecretHasher
 from portal.models import ApiClient
 
 LONGEST = 2048
+LONGEST_BASIC = 8192  # characters of both, encoded
 KNOWN = {"grant_type", "client_id", "client_secret", "scope"}
 _DUMMY = ClientSecretHasher().encode("nobody")
 _CLIENT = Prepared(lambda client_id: ApiClient.objects.filter(client_id=client_id), str)
@@ -194,6 +195,8 @@ def _basic(request: HttpRequest) -> dict[str, str]:
     scheme, _, encoded = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return {}
+    if len(encoded) > LONGEST_BASIC:
+        raise InvalidRequest("The Basic Authorization header is too long.")
     try:
         client_id, _, secret = base64.b64decode(encoded, validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 Fed = TypeVar("Fed")
-LEAST = 0.01  # CPU seconds that a measurement takes: less is lost in the clock's steps
-ROUNDS = 5
+LEAST = 0.005  # CPU seconds that a measurement takes: less is lost in the clock's steps
+ROUNDS = 3
 MOST_GROWTH = 2.5  # of the price, for twice as much
 
 
@@ -29,6 +29,13 @@ def often_enough(act: Callable[[], object]) -> int:
     """Return how often to do it for a measurement."""
     once = cpu(act)
     return max(1, round(LEAST / max(once, 1e-7)))
+
+
+def is_within(act: Callable[[], object], most: float) -> bool:
+    """Return whether doing it once costs at most so many CPU seconds; done again where it did not at first."""
+    started = time.process_time()
+    act()
+    return time.process_time() - started <= most or cpu(act) <= most
 
 
 def growth(act: Callable[[Fed], object], shape: Callable[[int], Fed], n: int) -> float:

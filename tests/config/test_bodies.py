@@ -44,7 +44,13 @@ def test_is_refused_unread(path: str, content_type: str, method: str) -> None:
         assert answer.content.decode() == bodies.TOO_LARGE
 
 
-@pytest.mark.parametrize("length", ["", "x", "-1", "0", str(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)])
+@pytest.mark.parametrize("path", ["/pay/phone", "/oauth/token", "/accounts/login/", "/livez", "/api/docs"])
+def test_of_a_form_may_be_shorter(path: str) -> None:
+    headers: dict[str, Any] = {"CONTENT_LENGTH": str(bodies.LARGEST_FORM + 1), "wsgi.input": Unread()}
+    assert Client().post(path, **headers).status_code == 413
+
+
+@pytest.mark.parametrize("length", ["", "x", "-1", "0", str(bodies.LARGEST_FORM)])
 def test_any_other_length_goes_on(length: str) -> None:
     headers: dict[str, Any] = {"CONTENT_LENGTH": length}
     assert Client().get("/livez", **headers).status_code == 200
