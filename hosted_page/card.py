@@ -39,6 +39,16 @@ DECLINES = {
     "held_for_less": gettext_lazy("Your bank would hold only a part of the amount."),
 }
 DECLINED = gettext_lazy("Your bank declined this card.")
+NOT_TRIED = (
+    NotPayable,
+    NotTheLead,
+    ShareNotOpen,
+    OwnShare,
+    OperationInProgress,
+    Busy,
+    MerchantSuspended,
+    AllStopped,
+)
 _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 
 
@@ -177,7 +187,7 @@ def _try(visit: Visit, use: CardUse, person: Customer, address: str) -> Paid:
     made = declines.begin(visit, person, use.token, address)
     try:
         paid = _pay(visit, use, person)
-    except (NotPayable, ShareNotOpen, OwnShare, OperationInProgress, Busy, MerchantSuspended, AllStopped):
+    except NOT_TRIED:
         declines.take_back(made)
         raise
     declines.end(made, paid)

@@ -9,12 +9,14 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from checkout import transitions
 from checkout.models import Checkout, Customer
 from config.lib.quota import Limit
-from hosted_page import declines, tasks
+from hosted_page import card, declines, tasks
 from hosted_page.models import CardTry, Text
 from hosted_page.visit import Visit
 from payments.models import Merchant, Payment
+from payments.provider import CardUse
 from payments.providers.sandbox import misbehaving
 from tests import factories
 from tests.conftest import Api
@@ -159,3 +161,10 @@ def test_of_twenty_at_once_no_more_than_the_limit_are_tried(acme: Merchant) -> N
 
     with ThreadPoolExecutor(10) as pool:
         assert sum(pool.map(tried, range(20))) == 3
+
+
+def test_a_card_of_somebody_who_leads_no_more_is_not_counted(new: Callable[..., Payer]) -> None:
+    lea, other = new(), Customer.objects.create(phone="+447700900456")
+    with pytest.raises(transitions.NotTheLead):
+        card._try(Visit(lea.checkout), CardUse("tok"), other, "192.0.2.1")
+    assert not CardTry.objects.exists()
