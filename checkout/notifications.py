@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from checkout.disputing import ANSWER_INQUIRIES
 from checkout.shares import FINISH_OPERATIONS
 from config.lib import wakeup
-from payments import answers, discrepancies, due, inquiries, provider
+from payments import answers, discrepancies, due, inquiries, outside, provider
 from payments.models import Operation, Payment
 from payments.provider import ForgedNotification, Record, Verdict
 
@@ -50,9 +50,7 @@ def hear(record: Record) -> None:
     """Let the pump ask about the record's operation at once; what cannot be is a discrepancy, and no change."""
     operation = Operation.objects.select_related("payment").filter(pk=record.key).first()
     if operation is None:
-        discrepancies.report(
-            "notification_of_nothing", record.key, merchant=None, payment=str(record.payment)
-        )
+        _report_stranger(record)
         return
     contradiction = _contradiction(operation, record)
     if contradiction:
@@ -66,6 +64,16 @@ def hear(record: Record) -> None:
         with transaction.atomic():
             due.at_once(operation)
             wakeup.after_commit(FINISH_OPERATIONS)
+
+
+def _report_stranger(record: Record) -> None:
+    """Leave for a person what we never asked for: done in the provider's own dashboard, or nobody's."""
+    owners = outside.owners([record])
+    kind = outside.kind_of(record, owners, otherwise="notification_of_nothing")
+    is_ours = kind != "notification_of_nothing"
+    facts = {"amount": record.amount, "currency": record.currency} if is_ours else {}
+    merchant = record.account if is_ours else None
+    discrepancies.report(kind, record.key, merchant=merchant, payment=str(record.payment), **facts)
 
 
 def hear_of_dispute(payment_uuid: UUID) -> None:

@@ -11,7 +11,7 @@ import structlog
 from django.db.models import Q, QuerySet
 
 from config.lib import clock
-from payments import answers, discrepancies, due, inquiries, operations, provider
+from payments import answers, discrepancies, due, inquiries, operations, outside, provider
 from payments.models import Merchant, Operation
 from payments.provider import Record
 
@@ -90,12 +90,12 @@ def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Diff
     given_up = [row.payment_id for row in known.values() if row.was_given_up]
     released = _released(given_up, asked_at)
     merchants = Merchant.objects.in_bulk({row.account for row in records if row.key not in known})
+    owners = outside.owners(record for record in records if record.key not in known)
     for record in records:
         operation = known.get(record.key)
         if operation is None:
-            yield Difference(
-                "missing_here", record.key, "", _theirs(record), merchant=merchants.get(record.account)
-            )
+            kind = outside.kind_of(record, owners, otherwise="missing_here")
+            yield Difference(kind, record.key, "", _theirs(record), merchant=merchants.get(record.account))
         else:
             yield from _of_one(operation, record, asked_at, operation.payment_id in released)
 

@@ -35,6 +35,12 @@ WHAT_TO_DO = {
     "void_refused_as_captured": "The card was debited for an order that has ended. Give the money back there.",
     "forged_notification": "Compare the provider's signing secret with ours. If they agree, somebody tries.",
     "notification_of_nothing": "The provider speaks of what we never asked for. Ask it whose it is.",
+    "outside_capture": "Somebody has captured it in the provider's own dashboard. If the order is still held, a capture"
+    " of the merchant's finds it; if it has ended, give the money back there.",
+    "outside_void": "Somebody has released the hold in the provider's own dashboard: nothing can be captured any more."
+    " Tell the merchant.",
+    "outside_refund": "Somebody has given money back in the provider's own dashboard. Tell the merchant to refund"
+    " nothing besides, and book it.",
     "missing_here": "The provider has moved money that we know nothing of. Ask it who wanted that.",
     "texts_of_merchant_nearly_used_up": "Most of its texts of today led to no payment. Suspend it if it is misused.",
     "texts_of_all_nearly_used_up": "Most texts of today led to no payment. See whose they are, and who asks for them.",

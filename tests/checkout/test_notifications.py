@@ -167,9 +167,21 @@ class TestAMessage:
             ({"payment": uuid4()}, "notification_for_another_merchant"),
             ({"amount": 8999}, "notification_of_another_amount"),
             ({"currency": "EUR"}, "notification_of_another_amount"),
-            ({"key": uuid4()}, "notification_of_nothing"),
+            ({"key": uuid4()}, "outside_refund"),
+            ({"key": uuid4(), "kind": "authorize"}, "notification_of_nothing"),
+            ({"key": uuid4(), "payment": uuid4()}, "notification_of_nothing"),
+            ({"key": uuid4(), "account": uuid4()}, "notification_of_nothing"),
         ],
-        ids=["another merchant", "another payment", "another amount", "another currency", "unknown key"],
+        ids=[
+            "another merchant",
+            "another payment",
+            "another amount",
+            "another currency",
+            "unknown key",
+            "unknown hold",
+            "unknown payment",
+            "unknown account",
+        ],
     )
     def test_that_does_not_fit_moves_nothing_and_is_left_for_a_person(
         self, accepted: Operation, changes: dict[str, Any], kind: str

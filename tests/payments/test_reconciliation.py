@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from checkout import tasks, transitions
+from checkout import notifications, tasks, transitions
 from checkout.models import Checkout
 from config.celery import app
 from payments import provider, reconciliation
@@ -168,10 +168,27 @@ class TestADifference:
         call = Call.objects.get(pk=capture_of.pk)
         call.pk, call.reference = uuid7(), None
         call.save(force_insert=True)
-        assert kinds() == kinds() == [("missing_here", call.pk)]
+        assert kinds() == kinds() == [("outside_capture", call.pk)]
         left = Discrepancy.objects.get()
         assert left.merchant == capture_of.payment.merchant
         assert left.facts == {"ours": "", "theirs": "capture succeeded 9000 GBP"}
+
+    @pytest.mark.parametrize("kind", ["refund", "void"])
+    def test_is_told_once_of_what_was_done_in_the_dashboard_with_what_it_means(
+        self, captured: Checkout, pay: Callable[..., Checkout], kind: str
+    ) -> None:
+        """By its notice and by the comparison at night: one discrepancy, of the merchant's."""
+        payment = captured.payment_id
+        if kind == "void":
+            payment = pay(factories.checkout(captured.merchant)).payment_id
+        line.ask("act_in_dashboard", kind=kind, payment=payment, amount=9000)
+        call = Call.objects.get(reference=None)
+        with refusals.nothing_moves():
+            notifications.hear(journal.record(call))
+            compare()
+        left = Discrepancy.objects.get()
+        assert (left.kind, left.subject, left.merchant) == (f"outside_{kind}", call.pk, captured.merchant)
+        assert left.kind in payment_tasks.WHAT_TO_DO
 
     def test_of_an_account_that_we_do_not_know_has_no_merchant(self, monkeypatch: pytest.MonkeyPatch) -> None:
         stranger = Record(uuid7(), "capture", Verdict.SUCCEEDED, uuid7(), uuid7(), 5, "GBP")

@@ -32,6 +32,8 @@ class Tale(StrEnum):
 
     def contradiction(self, operation: Operation, record: Record) -> str:
         """Return the discrepancy that must be left, "" if the message is to be acted upon."""
+        if self == Tale.OF_NOTHING and operation.kind != "authorize" and record.verdict in MOVES:
+            return f"outside_{operation.kind}"
         if self in CONTRADICTIONS:
             return CONTRADICTIONS[self]
         if operation.state == "planned" and not operation.attempts:
@@ -42,6 +44,7 @@ class Tale(StrEnum):
         return "notification_contradicts" if contradicts else ""
 
 
+MOVES = (Verdict.SUCCEEDED, Verdict.PENDING)
 ENDS = (Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.FAILED)
 CONTRADICTIONS = {
     Tale.OF_ANOTHER_AMOUNT: "notification_of_another_amount",

@@ -1,0 +1,23 @@
+"""What others did to a payment's money in the provider's own dashboard: told apart from what is nobody's."""
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from payments.models import Payment
+from payments.provider import Record, Verdict
+
+# The discrepancies: an operator looks at the provider's page and books it, or closes it with a note.
+KINDS = {"capture": "outside_capture", "void": "outside_void", "refund": "outside_refund"}
+MOVES = (Verdict.SUCCEEDED, Verdict.PENDING)
+
+
+def owners(records: Iterable[Record]) -> Mapping[UUID, UUID]:
+    """Return whose each payment is that the records name, as far as we have it."""
+    known = Payment.objects.filter(pk__in=[record.payment for record in records])
+    return dict(known.values_list("pk", "merchant"))
+
+
+def kind_of(record: Record, owners: Mapping[UUID, UUID], *, otherwise: str) -> str:
+    """Return the discrepancy for an act under no key of ours; `otherwise` unless it moves a payment of ours."""
+    is_ours = owners.get(record.payment) == record.account
+    return KINDS.get(record.kind, otherwise) if is_ours and record.verdict in MOVES else otherwise
