@@ -5,7 +5,7 @@ from django.db import OperationalError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from checkout import states, transitions
+from checkout import remedies_admin, states, transitions
 from checkout.models import (
     ApiCall,
     Change,
@@ -22,6 +22,7 @@ from config.lib.admin import ReadOnlyAdmin
 from payments import money
 from payments.cause import Cause
 from payments.columns import MoneyAdmin
+from payments.models import Discrepancy, Operation
 
 CANCEL = confirming.Question(
     title="Cancel checkouts",
@@ -30,6 +31,9 @@ CANCEL = confirming.Question(
     label="Reason, for your colleagues",
     button="Cancel them",
 )
+admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
+admin.site.register(Discrepancy, remedies_admin.RemediedDiscrepancyAdmin)
+
 BUSY = "a card operation is open. Try again in a moment."
 REFUSALS = {
     Status.CAPTURED: "it is paid. Its merchant refunds it instead.",
@@ -57,6 +61,7 @@ class CheckoutAdmin(MoneyAdmin):
         ("payments.operation", "payment__checkout_uuid"),
         ("payments.posting", "checkout_uuid"),
         ("payments.dispute", "checkout_uuid"),
+        ("payments.booking", "checkout_uuid"),
         ("checkout.paymentrequest", "checkout"),
         ("checkout.refund", "checkout"),
         ("webhooks.event", "checkout_uuid"),

@@ -93,7 +93,7 @@ def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline)
 
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
     """While it is wanted it is sent again; then it is looked up, and fenced by a void if it never arrived."""
-    if _is_wanted(Checkout.objects.get(pk=operation.payment.checkout_uuid), operation):
+    if is_wanted(Checkout.objects.get(pk=operation.payment.checkout_uuid), operation):
         outcome = _sent_again(operation, deadline)
         if outcome is not None and operations.is_captured_already(outcome):
             outcome = operations.look_up_capture(operation, deadline=deadline)
@@ -107,7 +107,7 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
         _finish_void(fence, deadline)
 
 
-def _is_wanted(checkout: Checkout, capture: Operation) -> bool:
+def is_wanted(checkout: Checkout, capture: Operation) -> bool:
     """Whether the money may still be asked for: of a hold until its deadline, of a mate while the order stands."""
     if capture.payment.subject == checkout.pk:
         return checkout.status == Status.AUTHORIZED and not checkout.has_lapsed(clock.now())
@@ -123,7 +123,7 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
         checkout = Checkout.objects.locked(checkout_uuid)
         now = clock.now()
         operation = operations.current(capture_uuid)
-        if operation.state == State.PENDING or _is_wanted(checkout, operation):
+        if operation.state == State.PENDING or is_wanted(checkout, operation):
             return None
         never = Outcome(Verdict.FAILED, reason="never_arrived")
         if not operations.record(operation, never, now=now, lease=lease):
@@ -164,7 +164,7 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
 
     None where the provider vouches that it never arrived: it is sent anew soon, under a new key.
     """
-    if _may_be_sent(operation):
+    if may_be_sent(operation):
         return operations.perform(operation, deadline=deadline)
     outcome = operations.look_up(operation, deadline=deadline)
     if outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched and _renewed(*_claimed(operation)):
@@ -172,7 +172,7 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
     return outcome
 
 
-def _may_be_sent(operation: Operation) -> bool:
+def may_be_sent(operation: Operation) -> bool:
     """Not what is accepted already, nor under a key that the provider may have forgotten by now, nor under one
     for which it repeats an error of its own."""
     if operation.state == State.PENDING:
@@ -191,7 +191,7 @@ def _renewed(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> b
         operation = operations.current(operation_uuid)
         if operation.ended_at is not None or operation.lease_token != lease:
             return False
-        if operation.kind == Kind.CAPTURE and not _is_wanted(checkout, operation):
+        if operation.kind == Kind.CAPTURE and not is_wanted(checkout, operation):
             return False
         operations.renew(operation, now=clock.now())
     return True

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from checkout import reimbursement
 from checkout.models import Checkout, Refund
 from checkout.states import ShareStatus, Status
-from payments import discrepancies, operations
+from payments import bookings, discrepancies, operations
 from payments.cause import PUMP, Cause
 from payments.models import Operation, Payment, Posting
 from payments.operations import Purpose
@@ -39,9 +39,11 @@ def go_on(checkout: Checkout, now: datetime) -> None:
         return
     refund = checkout.refunds.get(status=Refund.Status.PENDING)
     is_complete = not checkout.has_mates or _plan(checkout, refund.pk, now, PUMP)
-    legs = _latest(refund.pk)
-    failed = [leg for leg in legs if leg.state in (State.FAILED, State.DECLINED)]
-    if any(leg.state == State.SUCCEEDED for leg in legs):  # it cannot be taken back: the rest must follow
+    legs, closed = _latest(refund.pk), bookings.closed(refund.pk)
+    refused = [leg for leg in legs if leg.state in (State.FAILED, State.DECLINED)]
+    failed = [leg for leg in refused if leg.payment_id not in closed]
+    # what has gone back cannot be taken back: the rest must follow
+    if closed or any(leg.state == State.SUCCEEDED for leg in legs):
         _try_again(refund, failed, now)
     if not is_complete or any(leg.ended_at is None for leg in legs):
         return

@@ -68,6 +68,8 @@ def hear(record: Record) -> None:
 
 def _report_stranger(record: Record) -> None:
     """Leave for a person what we never asked for: done in the provider's own dashboard, or nobody's."""
+    if outside.booked([record]):
+        return
     owners = outside.owners([record])
     kind = outside.kind_of(record, owners, otherwise="notification_of_nothing")
     is_ours = kind != "notification_of_nothing"

@@ -85,7 +85,7 @@ INVARIANTS = (
           AND o.created_at > c.capture_before + interval '8 seconds'""",
     ),
     Invariant(
-        "every captured, refunded or disputed amount is in the ledger",
+        "every captured, refunded, disputed or booked amount is in the ledger",
         "ledger_not_posted",
         """
         SELECT p.checkout_uuid FROM payments_payment p JOIN payments_operation o ON o.payment_id = p.id
@@ -97,10 +97,15 @@ INVARIANTS = (
         LEFT JOIN payments_posting l ON l.transaction = d.id AND l.account = 'disputed'
         LEFT JOIN payments_posting e ON e.transaction = d.decided_as AND e.account = 'disputed'
         WHERE l.amount IS DISTINCT FROM d.amount
-           OR (d.decided_as IS NOT NULL AND e.amount IS DISTINCT FROM -d.amount)""",
+           OR (d.decided_as IS NOT NULL AND e.amount IS DISTINCT FROM -d.amount)
+        UNION ALL
+        SELECT b.checkout_uuid FROM payments_booking b
+        LEFT JOIN payments_posting l ON l.transaction = b.id AND l.account = 'provider'
+        LEFT JOIN payments_posting e ON e.transaction = b.borne_as AND e.account = b.account
+        WHERE l.amount IS DISTINCT FROM -b.amount OR e.amount IS DISTINCT FROM b.amount""",
     ),
     Invariant(
-        "the ledger knows of no money that no operation or dispute moved",
+        "the ledger knows of no money that no operation or dispute moved and nobody booked",
         "ledger_without_operation",
         """
         SELECT l.checkout_uuid FROM payments_posting l
@@ -108,7 +113,8 @@ INVARIANTS = (
           ON o.id = l.transaction AND o.state = 'succeeded' AND o.kind IN ('capture', 'refund')
         LEFT JOIN payments_payment p ON p.id = o.payment_id
         LEFT JOIN payments_dispute d ON d.checkout_uuid = l.checkout_uuid AND l.transaction IN (d.id, d.decided_as)
-        WHERE l.checkout_uuid IS DISTINCT FROM coalesce(p.checkout_uuid, d.checkout_uuid)""",
+        LEFT JOIN payments_booking b ON b.checkout_uuid = l.checkout_uuid AND l.transaction IN (b.id, b.borne_as)
+        WHERE l.checkout_uuid IS DISTINCT FROM coalesce(p.checkout_uuid, d.checkout_uuid, b.checkout_uuid)""",
     ),
     Invariant(
         "the cards have borne the amount, and what is owed to the lead, but for what disputes took back",
@@ -117,12 +123,13 @@ INVARIANTS = (
         """
         SELECT c.id FROM checkout_checkout c LEFT JOIN payments_posting l ON l.checkout_uuid = c.id
         LEFT JOIN payments_dispute d ON d.checkout_uuid = c.id AND d.decided_as = l.transaction
+        LEFT JOIN payments_booking b ON b.checkout_uuid = c.id AND b.borne_as = l.transaction
         WHERE c.status IN ('captured', 'refunding')
         GROUP BY c.id
         HAVING coalesce(sum(l.amount) FILTER (WHERE l.account IN ('provider', 'disputed', 'outside', 'returned')), 0)
             <> c.amount - coalesce(sum(l.amount) FILTER (
-                WHERE l.account = 'lead' OR (
-                    l.account = 'merchant' AND l.amount > 0 AND (c.status = 'refunding' OR d.id IS NOT NULL))
+                WHERE l.account = 'lead' OR (l.account = 'merchant' AND l.amount > 0
+                    AND (c.status = 'refunding' OR d.id IS NOT NULL OR b.id IS NOT NULL))
             ), 0)""",
     ),
     Invariant(
@@ -245,12 +252,22 @@ def breaches(since: datetime | None = None) -> list[Breach]:
 
 def report(since: datetime | None = None) -> int:
     """Leave a discrepancy for each breach, as `breaches`, and return how many there are."""
-    found = breaches(since)
+    return len(_left(breaches(since)))
+
+
+def report_of(checkout_uuid: UUID) -> list[Breach]:
+    """Return what one checkout breaks, and leave a discrepancy for each."""
+    with transaction.atomic():
+        found = [breach for invariant in INVARIANTS for breach in _who_breaks(invariant, [checkout_uuid])]
+    return _left(found)
+
+
+def _left(found: list[Breach]) -> list[Breach]:
     for breach in found:
         discrepancies.report(
             breach.kind, breach.checkout_uuid, merchant=breach.merchant_uuid, invariant=breach.invariant
         )
-    return len(found)
+    return found
 
 
 def size(since: datetime | None = None) -> tuple[int, int]:

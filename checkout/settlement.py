@@ -41,17 +41,28 @@ def settle(checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, *, lease
         now = clock.now()
         operation = operations.current(operation_uuid)
         before = (operation.state, checkout.status)
-        if operations.record(operation, _judged(checkout, operation, outcome), now=now, lease=lease):
-            _conclude(checkout, operation, now)
-            if operation.state != before[0] and checkout.status == before[1]:
-                checkout.touch()
+        is_kept = conclude(checkout, operation, outcome, now=now, lease=lease)
+        if is_kept and operation.state != before[0] and checkout.status == before[1]:
+            checkout.touch()
         failpoint.reach("before_commit", operation.kind, checkout.pk)
     failpoint.reach("after_commit", operation.kind, checkout.pk)
     return Settled(operation, checkout)
 
 
-def _conclude(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Let the order follow what has been recorded of one of its operations."""
+def conclude(
+    checkout: Checkout, operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None = None
+) -> bool:
+    """Record what became of an operation and let the order follow; return whether anything was kept.
+
+    Belongs under the checkout's lock, with both read there.
+    """
+    if not operations.record(operation, _judged(checkout, operation, outcome), now=now, lease=lease):
+        return False
+    _follow(checkout, operation, now)
+    return True
+
+
+def _follow(checkout: Checkout, operation: Operation, now: datetime) -> None:
     match operation.kind:
         case Kind.AUTHORIZE:
             _settle_authorization(checkout, operation, now)

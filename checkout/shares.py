@@ -133,7 +133,15 @@ def settle_leg(checkout: Checkout, leg: Operation, now: datetime) -> None:
     """A card has got back what it bore, or not."""
     if leg.ended_at is None:
         return
-    if leg.state == State.SUCCEEDED and is_of_share(leg.payment):
+    if leg.state == State.SUCCEEDED:
+        close_leg(checkout, leg, now)
+    else:
+        legs.go_on(checkout, now)
+
+
+def close_leg(checkout: Checkout, leg: Operation, now: datetime) -> None:
+    """A payer has got back what their card bore, to the card or otherwise."""
+    if is_of_share(leg.payment):
         share = _share(leg.payment)
         if share.status != ShareStatus.REFUNDED:
             share.move(ShareStatus.REFUNDED, ended_at=now)

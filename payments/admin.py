@@ -12,6 +12,7 @@ from config.lib.admin import OperatorAdmin, ReadOnlyAdmin
 from payments import discrepancies, switches
 from payments.columns import MoneyAdmin
 from payments.models import (
+    Booking,
     Discrepancy,
     Dispute,
     Inquiry,
@@ -162,8 +163,9 @@ class PaymentAdmin(MoneyAdmin):
     secret = ("card_token", "return_url")
 
 
-@admin.register(Operation)
 class OperationAdmin(MoneyAdmin):
+    """Registered with what operators may do about one, which is the orders' to know."""
+
     list_display = (
         "id",
         "kind",
@@ -208,6 +210,19 @@ class PostingAdmin(MoneyAdmin):
     references = {"checkout_uuid": "checkout.checkout", "transaction": "payments.operation"}
 
 
+@admin.register(Booking)
+class BookingAdmin(MoneyAdmin):
+    """What operators have booked by hand, with their notes."""
+
+    list_display = ("id", "kind", "amount", "payment", "account", "actor", "created_at", "checkout_uuid")
+    list_filter = ("kind",)
+    list_select_related = ("payment__merchant",)
+    search_fields = ("id", "payment", "operation", "checkout_uuid", "reference")
+    currency = "payment.currency"
+    references = {"checkout_uuid": "checkout.checkout"}
+    panels = (("payments.posting", "transaction"),)
+
+
 @admin.register(Dispute)
 class DisputeAdmin(MoneyAdmin):
     list_display = ("id", "payment", "amount", "reason", "status", "opened_at", "respond_by", "checkout_uuid")
@@ -240,11 +255,13 @@ class Openness(admin.SimpleListFilter):
         return queryset.filter(closed_at__isnull=self.value() == "open")
 
 
-@admin.register(Discrepancy)
 class DiscrepancyAdmin(ReadOnlyAdmin):
-    """A person looks, notes what came of it, and closes it; what comes again is then told again."""
+    """A person looks, notes what came of it, and closes it; what comes again is then told again.
 
-    actions = ("close",)
+    Registered with what else operators may do about one, which is the orders' to know.
+    """
+
+    actions: tuple[str, ...] = ("close",)
     is_small = True
     list_display = ("kind", "merchant", "operation", "subject", "created_at", "closed_at")
     list_filter = (Openness, "kind")

@@ -35,6 +35,11 @@ def is_open_sql(alias: str) -> str:
     return f"({alias}.ended_at IS NULL AND ({alias}.state IN ({states}) OR {awaited}))"
 
 
+def is_in_doubt(operation: Operation) -> bool:
+    """Whether it was sent, and nobody knows yet what became of it."""
+    return operation.state in (State.IN_FLIGHT, State.PENDING, State.UNKNOWN)
+
+
 def gap(operation: Operation, state: State, now: datetime) -> timedelta:
     """Return how long to wait before asking again (INTERFACE.md 10): soon at first, then ever more seldom."""
     age, tries = now - operation.created_at, operation.attempts

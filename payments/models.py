@@ -221,6 +221,7 @@ class Operation(models.Model):
             "challenge_expired",
             "another_card",
             "held_for_less",
+            "given_up_by_operator",
         )
 
 
@@ -313,6 +314,45 @@ class Posting(models.Model):
 
     def __str__(self) -> str:
         return f"{self.account} {money.display(self.amount, self.currency)}"
+
+
+class Booking(models.Model):
+    """Money of a payment that moved where we do not see it, booked by an operator. Append-only."""
+
+    class Kind(models.TextChoices):
+        SETTLED_OTHERWISE = "settled_otherwise", "settled otherwise: the card could not take it"
+        REFUNDED_OUTSIDE = "refunded_outside", "refunded outside: by somebody at the provider"
+
+    id = models.UUIDField(
+        primary_key=True, default=uuid7, editable=False, help_text="In the ledger: where it went."
+    )
+    borne_as = models.UUIDField(default=uuid7, editable=False, help_text="In the ledger: who bears it.")
+    kind = models.CharField(max_length=20, choices=Kind)
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="bookings")
+    checkout_uuid = models.UUIDField(db_index=True)
+    operation = models.OneToOneField(
+        Operation,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        help_text="The part of a refund, or the reimbursement, that it closes.",
+    )
+    reference = models.UUIDField(
+        null=True, blank=True, unique=True, help_text="The provider's record, booked once."
+    )
+    account = models.CharField(max_length=10, help_text="Who bears it.")
+    amount = models.BigIntegerField()
+    note = models.TextField()
+    actor = models.CharField(max_length=60)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="a_booking_is_of_something")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} · {money.display(self.amount, self.payment.currency)}"
 
 
 class Discrepancy(models.Model):

@@ -163,9 +163,21 @@ def withdraw(share_uuid: UUID, *, now: datetime) -> bool:
 
     Belongs under the checkout's lock: who has claimed it meanwhile is waited for by the caller.
     """
-    of_share = Operation.objects.filter(share_uuid=share_uuid, ended_at=None)
-    of_share.filter(state=State.PLANNED).update(state=State.FAILED, reason="withdrawn", ended_at=now)
-    return not of_share.exists()
+    return withdraw_planned(Operation.objects.filter(share_uuid=share_uuid), now=now)
+
+
+def withdraw_planned(rows: QuerySet[Operation], *, now: datetime) -> bool:
+    """End those that are planned and were never sent; return whether none is under way. As `withdraw`."""
+    under_way = rows.filter(ended_at=None)
+    under_way.filter(state=State.PLANNED).update(state=State.FAILED, reason="withdrawn", ended_at=now)
+    return not under_way.exists()
+
+
+def parts_like(part: Operation) -> QuerySet[Operation]:
+    """Return whatever was to give back the same as this refund of a payment: tried before, or since."""
+    return Operation.objects.filter(
+        payment=part.payment_id, kind=Kind.REFUND, refund_uuid=part.refund_uuid, share_uuid=part.share_uuid
+    )
 
 
 def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:

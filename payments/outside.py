@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from payments.models import Payment
+from payments.models import Booking, Payment
 from payments.provider import Record, Verdict
 
 # The discrepancies: an operator looks at the provider's page and books it, or closes it with a note.
@@ -15,6 +15,12 @@ def owners(records: Iterable[Record]) -> Mapping[UUID, UUID]:
     """Return whose each payment is that the records name, as far as we have it."""
     known = Payment.objects.filter(pk__in=[record.payment for record in records])
     return dict(known.values_list("pk", "merchant"))
+
+
+def booked(records: Iterable[Record]) -> set[UUID]:
+    """Return the keys of the records that an operator has booked: nobody is told of them again."""
+    known = Booking.objects.filter(reference__in=[record.key for record in records])
+    return {key for key in known.values_list("reference", flat=True) if key is not None}
 
 
 def kind_of(record: Record, owners: Mapping[UUID, UUID], *, otherwise: str) -> str:

@@ -17,6 +17,17 @@ from payments.models import Operation, Payment
 # The reason of an UNKNOWN that was an answer all the same: an error of the provider's own, HTTP 5xx.
 SERVER_ERROR = "server_error"
 
+# The reasons by which an adapter says that the card of a refund can take nothing any more.
+CARD_CANNOT_TAKE_IT = frozenset(
+    {
+        "card_account_closed",
+        "account_closed",
+        "card_closed",
+        "expired_or_canceled_card",
+        "lost_or_stolen_card",
+    }
+)
+
 
 class Verdict(StrEnum):
     """What a provider says of an operation. Silence is UNKNOWN, never FAILED."""

@@ -17,6 +17,7 @@ MAX_AMOUNT = 2**63 - 1
 OURS = frozenset(
     (
         *("another_card", "challenge_expired", "given_up", "held_for_less"),
+        *("given_up_by_operator", "new_key"),
         *("never_arrived", "order_ended", "same_card", "withdrawn"),
     )
 )

@@ -90,9 +90,12 @@ def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Diff
     given_up = [row.payment_id for row in known.values() if row.was_given_up]
     released = _released(given_up, asked_at)
     merchants = Merchant.objects.in_bulk({row.account for row in records if row.key not in known})
-    owners = outside.owners(record for record in records if record.key not in known)
+    strangers = [record for record in records if record.key not in known]
+    owners, booked = outside.owners(strangers), outside.booked(strangers)
     for record in records:
         operation = known.get(record.key)
+        if record.key in booked:
+            continue
         if operation is None:
             kind = outside.kind_of(record, owners, otherwise="missing_here")
             yield Difference(kind, record.key, "", _theirs(record), merchant=merchants.get(record.account))

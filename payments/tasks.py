@@ -28,10 +28,18 @@ WHAT_TO_DO = {
     " taken. Ask it which payment it means.",
     "disputed_while_refunding": "The payer may get the money twice. Ask the provider to stop the refund, or the"
     " dispute.",
-    "in_doubt_for_a_day": "Ask the provider what became of it. We go on asking until it answers clearly.",
+    "in_doubt_for_a_day": "Ask the provider what became of it. We go on asking until it answers clearly. On the"
+    " operation's page: give up the doubt, or send it again.",
+    "capture_pending_too_long": "Ask the provider what it waits for. We go on asking. If it vouches that nothing"
+    " arrived, give up the doubt on the operation's page.",
+    "refund_leg_failed": "It is tried for three days. Then send it again on the operation's page; or, if the card"
+    " can't take it and the payer has got it otherwise, close it there as settled otherwise.",
+    "share_not_reimbursed": "It is tried each day. If the card can't take it and the payer has got it otherwise,"
+    " close it on the operation's page as settled otherwise.",
     "another_amount": "The provider answered with another amount. Ask it which one moved.",
     "captured_after_the_end": "The card was debited for an order that has ended. Give the money back there.",
-    "void_refused": "The hold could not be released. Ask the provider to release it.",
+    "void_refused": "The hold could not be released. Ask the provider to release it, or send it again on the"
+    " operation's page.",
     "void_refused_as_captured": "The card was debited for an order that has ended. Give the money back there.",
     "forged_notification": "Compare the provider's signing secret with ours. If they agree, somebody tries.",
     "notification_of_nothing": "The provider speaks of what we never asked for. Ask it whose it is.",
@@ -40,7 +48,7 @@ WHAT_TO_DO = {
     "outside_void": "Somebody has released the hold in the provider's own dashboard: nothing can be captured any more."
     " Tell the merchant.",
     "outside_refund": "Somebody has given money back in the provider's own dashboard. Tell the merchant to refund"
-    " nothing besides, and book it.",
+    " nothing besides, and book it on the discrepancy's page.",
     "missing_here": "The provider has moved money that we know nothing of. Ask it who wanted that.",
     "texts_of_merchant_nearly_used_up": "Most of its texts of today led to no payment. Suspend it if it is misused.",
     "texts_of_all_nearly_used_up": "Most texts of today led to no payment. See whose they are, and who asks for them.",

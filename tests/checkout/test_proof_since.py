@@ -71,6 +71,13 @@ SELECT {old}::uuid, {old}::uuid, {old}::uuid, n, 1000, 'fraudulent', 'won', now(
 FROM numbers
 """
 
+BOOKED = """
+INSERT INTO payments_booking (id, borne_as, kind, payment_id, checkout_uuid, account, amount, note, actor, created_at)
+SELECT gen_random_uuid(), gen_random_uuid(), 'refunded_outside', {old}::uuid, {old}::uuid, 'merchant', 1000, '', '',
+    now()
+FROM numbers
+"""
+
 
 @pytest.fixture
 def old_business(at: Callable[[str], Checkout]) -> datetime:
@@ -114,6 +121,7 @@ def old_business(at: Callable[[str], Checkout]) -> datetime:
     ):
         tamper(checkout, many + sql)
     tamper(checkout, many + DISPUTED.format(old=old))
+    tamper(checkout, many + BOOKED.format(old=old))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return since

@@ -18,7 +18,7 @@ from checkout import refunds, tasks, transitions
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock, columns, lists
 from hosted_page.models import CardTry, SignInCode, Text, TextDay
-from payments import discrepancies, inquiries
+from payments import bookings, discrepancies, inquiries
 from payments.models import Merchant, Operation, Payment
 from payments.providers.sandbox import line, misbehaving
 from payments.providers.sandbox.models import BrokenKey, Call
@@ -70,6 +70,8 @@ def world(
     line.ask("dispute", payment=refunded.payment_id)
     inquiries.open_about([refunded.payment_id] if refunded.payment_id else [])
     tasks.answer_inquiries()
+    part = Operation.objects.select_related("payment").get(kind="refund", payment=refunded.payment_id)
+    bookings.settle_otherwise(part, note="By bank transfer", now=clock.now(), cause=CAUSE)
     doubtful = pay(factories.checkout(acme))
     misbehaving.set_fault(verb="capture", mode="down", times=1)
     BrokenKey.objects.create(key=uuid7())

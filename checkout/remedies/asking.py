@@ -1,0 +1,41 @@
+"""What every remedy of an operator begins with: the provider is asked, and its word decides what is allowed."""
+
+from payments import operations
+from payments.models import Operation
+from payments.provider import Outcome, Verdict
+
+Kind = Operation.Kind
+REFUSED = (Verdict.FAILED, Verdict.DECLINED)
+WORDS = {
+    Verdict.SUCCEEDED: "it succeeded",
+    Verdict.DECLINED: "it was declined",
+    Verdict.FAILED: "it failed",
+    Verdict.NEEDS_ACTION: "the payer is being asked",
+    Verdict.PENDING: "it is accepted, and not settled yet",
+    Verdict.NOT_FOUND: "it knows nothing of it, but does not vouch for that",
+    Verdict.UNKNOWN: "nothing clear",
+}
+
+
+class NotAllowed(Exception):
+    """A remedy does not fit what is so; the message says why, to the operator. Nothing was done."""
+
+
+def look_up(operation: Operation) -> Outcome:
+    """Ask the provider what became of an operation, with no transaction open."""
+    if operation.kind == Kind.CAPTURE:
+        return operations.look_up_capture(operation)
+    return operations.look_up(operation)
+
+
+def vouches(outcome: Outcome) -> bool:
+    """Whether the provider knows all that there is, and the operation never arrived."""
+    return outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
+
+
+def words(outcome: Outcome) -> str:
+    """Return what the provider says, to be shown to an operator."""
+    if vouches(outcome):
+        return "The provider says: it never arrived, and vouches for that."
+    reason = f" ({outcome.reason})" if outcome.reason else ""
+    return f"The provider says: {WORDS[outcome.verdict]}{reason}."

@@ -1,0 +1,74 @@
+"""Booking a refund that somebody made at the provider itself: its books are read first, and decide."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout.models import Checkout
+from checkout.remedies.asking import NotAllowed
+from config.lib import clock
+from payments import answers, bookings, discrepancies, money, outside, provider, reconciliation
+from payments.cause import Cause
+from payments.models import Discrepancy, Operation, Payment
+from payments.provider import ProviderUnreachable, Record, Verdict
+
+Kind = Operation.Kind
+TAKEN = (Payment.Status.CAPTURED, Payment.Status.REFUNDED)
+TOLD_AS = outside.KINDS["refund"]  # what such a refund is reported as
+
+
+def find(discrepancy_uuid: UUID) -> Record:
+    """Return the provider's record that a discrepancy is about, as its books have it now.
+
+    Raises NotAllowed, Discrepancy.DoesNotExist.
+    """
+    told = Discrepancy.objects.get(pk=discrepancy_uuid)
+    if told.kind != TOLD_AS or told.closed_at is not None:
+        raise NotAllowed("Only an open discrepancy about a refund that was made at the provider is booked.")
+    since = told.created_at - reconciliation.LOOK_BACK - reconciliation.SKEW
+    try:
+        for record in answers.records(provider.current().records(since)):
+            if record.key == told.subject:
+                return record
+    except ProviderUnreachable as error:
+        raise NotAllowed("The provider does not answer. Try again in a minute.") from error
+    raise NotAllowed("The provider's books do not have it.")
+
+
+def words(record: Record) -> str:
+    """Return what the provider's books say, to be shown to an operator."""
+    amount = money.display(record.amount, record.currency) if record.currency else str(record.amount)
+    return f"The provider's books say: {record.kind} of {amount}, {record.verdict}."
+
+
+def book_outside_refund(discrepancy_uuid: UUID, *, note: str, cause: Cause) -> UUID:
+    """Book the refund that a discrepancy tells of, once, and close the discrepancy.
+
+    Returns the checkout's uuid. Raises NotAllowed.
+    """
+    record = find(discrepancy_uuid)
+    payment = Payment.objects.filter(pk=record.payment).first()
+    if payment is None or record.kind != Kind.REFUND or record.verdict != Verdict.SUCCEEDED:
+        raise NotAllowed(
+            f"{words(record)} Only a refund of one of our payments that has succeeded is booked."
+        )
+    with transaction.atomic(durable=True):
+        checkout, now = Checkout.objects.locked(payment.checkout_uuid), clock.now()
+        _book(payment.pk, record, note=note, now=now, cause=cause)
+        checkout.touch()
+        discrepancies.settle(TOLD_AS, record.key, note=note, now=now)
+    return checkout.pk
+
+
+def _book(payment_uuid: UUID, record: Record, *, note: str, now: datetime, cause: Cause) -> None:
+    payment = Payment.objects.get(pk=payment_uuid)
+    if Operation.objects.filter(pk=record.key).exists():
+        raise NotAllowed("It is an operation of ours.")
+    left = payment.amount - bookings.given_back(payment)
+    if payment.status not in TAKEN or record.currency != payment.currency or not 0 < record.amount <= left:
+        raise NotAllowed(f"{words(record)} That is more than we know to have been taken from the card.")
+    try:
+        bookings.refunded_outside(payment, record, note=note, now=now, cause=cause)
+    except bookings.AlreadyBooked as error:
+        raise NotAllowed("It was booked before.") from error

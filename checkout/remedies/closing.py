@@ -1,0 +1,70 @@
+"""Closing a part of a refund, or a reimbursement, that its card can't take: the payer has got it otherwise."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import shares
+from checkout.models import Checkout, PaymentRequest
+from checkout.remedies import asking, parts
+from checkout.remedies.asking import NotAllowed
+from checkout.states import ShareStatus
+from config.lib import clock
+from payments import bookings, discrepancies, operations
+from payments.cause import Cause
+from payments.models import Operation, Payment
+from payments.provider import CARD_CANNOT_TAKE_IT, Outcome
+
+Kind, State = Operation.Kind, Operation.State
+
+
+def close_as_settled_otherwise(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
+    """Close the part that a failed refund operation was to give back, and let its refund go on without it.
+
+    The provider is asked first: only where it says that the card can't take it. Returns the checkout's uuid.
+    Raises NotAllowed.
+    """
+    part = operations.current(operation_uuid)
+    _check(part)
+    outcome = asking.look_up(part)
+    _check_word(outcome)
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(part.payment.checkout_uuid)
+        part, now = operations.current(operation_uuid), clock.now()
+        _check(part)
+        parts.check_wanted(checkout, part)
+        if not operations.withdraw_planned(operations.parts_like(part), now=now):
+            raise NotAllowed(parts.UNDER_WAY)
+        bookings.settle_otherwise(part, note=note, now=now, cause=cause)
+        follow(checkout, part, note=note, now=now)
+    return checkout.pk
+
+
+def follow(checkout: Checkout, part: Operation, *, note: str, now: datetime) -> None:
+    """Let the order follow a part that is booked: the share has been given back, the refund goes on without it.
+
+    Belongs under the checkout's lock.
+    """
+    if part.share_uuid is not None:
+        PaymentRequest.objects.get(pk=part.share_uuid).move(ShareStatus.REIMBURSED)
+        discrepancies.settle("share_not_reimbursed", part.share_uuid, note=note, now=now)
+    else:
+        Payment.objects.filter(pk=part.payment_id).update(status=Payment.Status.REFUNDED)
+        shares.close_leg(checkout, part, now)
+        discrepancies.settle("refund_leg_failed", part.payment_id, note=note, now=now)
+    checkout.touch()
+
+
+def _check(part: Operation) -> None:
+    if part.kind != Kind.REFUND or part.state not in (State.FAILED, State.DECLINED):
+        raise NotAllowed("Only a refund that has failed can be closed.")
+    if parts.newest(part) != part:
+        raise NotAllowed("It was tried again since: close the newest attempt.")
+
+
+def _check_word(outcome: Outcome) -> None:
+    if outcome.verdict not in asking.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
+        raise NotAllowed(
+            f"{asking.words(outcome)} It is closed only when the provider says that the card can't take it."
+        )

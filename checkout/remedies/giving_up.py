@@ -1,0 +1,88 @@
+"""Giving up a doubt about an authorization or a capture: the order goes on as if it had never been asked for."""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import deadlines, finishing, settlement
+from checkout.models import Checkout
+from checkout.remedies import asking, parts
+from checkout.remedies.asking import NotAllowed
+from config.lib import clock
+from payments import discrepancies, due, operations
+from payments.cause import Cause
+from payments.models import Operation
+from payments.provider import Outcome, Verdict
+
+Kind, State = Operation.Kind, Operation.State
+GIVEN_UP = "given_up_by_operator"
+DOUBTS = ("in_doubt_for_a_day", "capture_pending_too_long")
+ASKED_FOR_AT_MOST = due.PATIENT_FOR + finishing.ON_ITS_WAY  # later no call of an authorization is on its way
+
+
+def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
+    """End an authorization or a capture of which nobody knows what became.
+
+    The provider is asked first: only where it vouches that it never arrived, or, for an authorization, where it
+    has released what may be held. Returns the checkout's uuid. Raises NotAllowed.
+    """
+    asked = operations.current(operation_uuid)
+    _check(asked)
+    outcome = asking.look_up(asked)
+    void = None if asking.vouches(outcome) else _released(asked, outcome, cause)
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(asked.payment.checkout_uuid)
+        operation, now = operations.current(operation_uuid), clock.now()
+        _check(operation)
+        settlement.conclude(checkout, operation, Outcome(Verdict.FAILED, reason=GIVEN_UP), now=now)
+        if void is not None:
+            settlement.conclude(checkout, operations.current(void.pk), Outcome(Verdict.SUCCEEDED), now=now)
+        deadlines.keep(checkout, now)
+        checkout.touch()
+        for kind in DOUBTS:
+            discrepancies.settle(kind, operation.pk, note=note, now=now)
+    return checkout.pk
+
+
+def _check(operation: Operation) -> None:
+    if operation.kind not in (Kind.AUTHORIZE, Kind.CAPTURE):
+        raise NotAllowed("Only an authorization or a capture is given up. A refund or a void is sent again.")
+    if not due.is_in_doubt(operation):
+        raise NotAllowed("It is not in doubt.")
+    if operation.lease_until is not None and operation.lease_until > clock.now():
+        raise NotAllowed(parts.UNDER_WAY)
+    if operation.kind == Kind.AUTHORIZE and clock.now() - operation.created_at < ASKED_FOR_AT_MOST:
+        raise NotAllowed("The payer still waits for their bank. Look again in two minutes.")
+    checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
+    if operation.kind == Kind.CAPTURE and finishing.is_wanted(checkout, operation):
+        raise NotAllowed("The money is still to be taken, and is asked for by itself.")
+
+
+def _released(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
+    """Let the provider release what an authorization may hold; return the void that has succeeded."""
+    refusal = NotAllowed(
+        f"{asking.words(outcome)} It is given up only when a void has succeeded, or the provider vouches that it"
+        " never arrived."
+    )
+    if asked.kind != Kind.AUTHORIZE or outcome.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND):
+        raise refusal
+    void = _planned_void(asked.payment.checkout_uuid, asked.pk, cause)
+    if operations.perform(void).verdict != Verdict.SUCCEEDED:
+        raise refusal
+    return void
+
+
+def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Operation:
+    """Return the void that releases whatever an authorization holds; it waits behind it, until it is sent here.
+
+    It stays planned where it is refused now: nobody waits for the hold, and one that is found later is released.
+    """
+    with transaction.atomic(durable=True):
+        checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
+        operation = operations.current(operation_uuid)
+        if not deadlines.abandon(checkout, operation, now):
+            raise NotAllowed("It is not in doubt.")
+        voids = operation.payment.operations.filter(kind=Kind.VOID, state=State.PLANNED)
+        if not voids.exists():
+            operations.plan([operation.payment_id], Kind.VOID, now=now, cause=cause)
+        return voids.select_related("payment").latest("created_at")

@@ -1,0 +1,33 @@
+"""Which part of a refund, or which reimbursement, a refund operation was to give back, and whether it is wanted."""
+
+from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.remedies.asking import NotAllowed
+from checkout.states import ShareStatus, Status
+from payments import bookings, disputes, operations
+from payments.models import Operation
+
+State = Operation.State
+UNDER_WAY = "It is under way just now. Look again in a minute."
+
+
+def newest(part: Operation) -> Operation | None:
+    """Return the last attempt at giving back the same that was sent at all."""
+    return operations.parts_like(part).filter(attempts__gt=0).order_by("created_at", "pk").last()
+
+
+def check_wanted(checkout: Checkout, part: Operation) -> None:
+    """Raise NotAllowed unless the part is still to be given back. Belongs under the checkout's lock."""
+    if operations.parts_like(part).filter(state=State.SUCCEEDED).exists():
+        raise NotAllowed("The card has got it since.")
+    if disputes.standing(checkout.pk) is not None:
+        raise NotAllowed("A card of the order is disputed: the money would go twice.")
+    if bookings.is_closed(part):
+        raise NotAllowed("It was settled otherwise before.")
+    if part.share_uuid is not None:
+        is_owed = PaymentRequest.objects.filter(pk=part.share_uuid, status=ShareStatus.PAID).exists()
+        if not is_owed or checkout.status != Status.CAPTURED:
+            raise NotAllowed("Nothing is owed to the lead for this share now.")
+        return
+    under_way = checkout.refunds.filter(status=Refund.Status.PENDING).values_list("pk", flat=True)
+    if checkout.status != Status.REFUNDING or part.refund_uuid not in under_way:
+        raise NotAllowed("The refund that it belongs to has ended. Its merchant can refund again.")

@@ -1,0 +1,89 @@
+"""Sending a refund or a void again that failed, or whose end nobody knows."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import finishing, settlement, shares
+from checkout.models import Checkout
+from checkout.remedies import asking, parts
+from checkout.remedies.asking import NotAllowed
+from config.lib import clock, wakeup
+from payments import operations
+from payments.cause import Cause
+from payments.models import Operation, Payment
+from payments.provider import Outcome
+
+Kind, State = Operation.Kind, Operation.State
+RELEASED = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Status.REFUNDED)
+
+
+def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
+    """Let a refund or a void be sent again at once, where the provider says that it failed or does not exist.
+
+    What has ended gets a new key. What is in doubt keeps its own for as long as the provider knows it, so that a
+    call which is on its way yet does no harm, and gets a new one then. Returns the checkout's uuid. Raises
+    NotAllowed.
+    """
+    asked = operations.current(operation_uuid)
+    _check(asked)
+    outcome = asking.look_up(asked)
+    if outcome.verdict not in asking.REFUSED and not asking.vouches(outcome):
+        raise NotAllowed(
+            f"{asking.words(outcome)} It is sent again only when it failed, or does not exist there."
+        )
+    checkout_uuid = asked.payment.checkout_uuid
+    if asked.ended_at is None and outcome.verdict in asking.REFUSED:
+        settlement.settle(checkout_uuid, asked.pk, outcome, lease=asked.lease_token)
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(checkout_uuid)
+        operation, now = operations.current(operation_uuid), clock.now()
+        _check(operation)
+        _check_wanted(checkout, operation)
+        if operation.ended_at is None:
+            _hasten(operation, asked, now)
+        else:
+            _send_anew(operation, outcome, cause, now)
+        wakeup.after_commit(shares.FINISH_OPERATIONS)
+    return checkout_uuid
+
+
+def _check(operation: Operation) -> None:
+    if operation.kind not in (Kind.REFUND, Kind.VOID):
+        raise NotAllowed("Only a refund or a void is sent again.")
+    if operation.state == State.SUCCEEDED:
+        raise NotAllowed("It has succeeded.")
+    if operation.state == State.PLANNED:
+        raise NotAllowed("It has not been sent yet, and will be by itself.")
+
+
+def _check_wanted(checkout: Checkout, operation: Operation) -> None:
+    if operation.kind == Kind.REFUND:
+        parts.check_wanted(checkout, operation)
+    elif operation.payment.status in RELEASED:
+        raise NotAllowed(f"Nothing is held any more: the payment is {operation.payment.status}.")
+    elif settlement.is_fence(checkout, operation) and operation.ended_at is not None:
+        raise NotAllowed("The order still waits for what is held.")
+
+
+def _hasten(operation: Operation, asked: Operation, now: datetime) -> None:
+    """Bring what never arrived forward, under its own key if the provider still knows that one."""
+    if operation.lease_token != asked.lease_token or operation.attempts != asked.attempts:
+        raise NotAllowed(parts.UNDER_WAY)
+    if finishing.may_be_sent(operation):
+        Operation.objects.filter(pk=operation.pk).update(next_attempt_at=now)
+    else:
+        operations.renew(operation, now=now)
+
+
+def _send_anew(operation: Operation, outcome: Outcome, cause: Cause, now: datetime) -> None:
+    """Plan it under a new key, unless it is planned already: then that one is brought forward."""
+    rows = operations.parts_like(operation)
+    if operation.kind == Kind.VOID:
+        rows = operation.payment.operations.filter(kind=Kind.VOID)
+    open_rows = rows.filter(ended_at=None)
+    if open_rows.exclude(state=State.PLANNED).exists():
+        raise NotAllowed(parts.UNDER_WAY)
+    if not open_rows.update(next_attempt_at=now, created_at=now):
+        operations.plan_again(operation, at=now, cause=cause)

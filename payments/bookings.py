@@ -1,0 +1,77 @@
+"""What an operator books by hand: money of a payment that moved where we do not see it, once.
+
+All of it belongs under the checkout's lock.
+"""
+
+from datetime import datetime
+from typing import TypeAlias
+from uuid import UUID
+
+from django.db.models import Sum
+
+from payments import ledger
+from payments.cause import Cause
+from payments.models import Booking, Operation, Payment, Posting
+from payments.provider import Record
+
+Kind: TypeAlias = Booking.Kind
+Account: TypeAlias = Posting.Account
+
+
+class AlreadyBooked(Exception):
+    """The provider's record has been booked before."""
+
+
+def settle_otherwise(part: Operation, *, note: str, now: datetime, cause: Cause) -> Booking:
+    """Book that the payer has got a part of a refund, or a reimbursement, by another way than the card."""
+    booking = Booking(
+        kind=Kind.SETTLED_OTHERWISE,
+        payment=part.payment,
+        operation=part,
+        account=part.account,
+        amount=part.amount,
+    )
+    return _post(booking, note=note, now=now, cause=cause)
+
+
+def refunded_outside(payment: Payment, record: Record, *, note: str, now: datetime, cause: Cause) -> Booking:
+    """Book a refund that somebody made at the provider: it is the merchant's, as every refund. Raises AlreadyBooked."""
+    if Booking.objects.filter(reference=record.key).exists():
+        raise AlreadyBooked
+    booking = Booking(
+        kind=Kind.REFUNDED_OUTSIDE,
+        payment=payment,
+        reference=record.key,
+        account=Account.MERCHANT,
+        amount=record.amount,
+    )
+    return _post(booking, note=note, now=now, cause=cause)
+
+
+def given_back(payment: Payment) -> int:
+    """Return what has left a payment by refunds of ours and by bookings, in minor units."""
+    refunds = payment.operations.filter(kind=Operation.Kind.REFUND, state=Operation.State.SUCCEEDED)
+    return sum(rows.aggregate(sum=Sum("amount"))["sum"] or 0 for rows in (refunds, payment.bookings.all()))
+
+
+def _post(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
+    """Keep the booking, and post it: it leaves the provider for outside, and whoever bears it is owed the less."""
+    booking.checkout_uuid = booking.payment.checkout_uuid
+    booking.note, booking.actor, booking.created_at = note, cause.actor, now
+    booking.save(force_insert=True)
+    account, amount = Account(booking.account), booking.amount
+    ledger.post(booking.pk, booking.payment, {Account.PROVIDER: -amount, Account.OUTSIDE: amount})
+    ledger.post(booking.borne_as, booking.payment, {Account.OUTSIDE: -amount, account: amount})
+    return booking
+
+
+def is_closed(part: Operation) -> bool:
+    """Whether a part of a refund, or a reimbursement, has been settled otherwise, under whichever operation."""
+    like = {"operation__refund_uuid": part.refund_uuid, "operation__share_uuid": part.share_uuid}
+    return Booking.objects.filter(payment=part.payment_id, **like).exists()
+
+
+def closed(refund_uuid: UUID) -> set[UUID]:
+    """Return the payments whose part of a refund has been settled otherwise."""
+    rows = Booking.objects.filter(operation__refund_uuid=refund_uuid)
+    return set(rows.values_list("payment", flat=True))
