@@ -13,7 +13,7 @@ Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 CLOSE = ("Connection", "close")
-SECONDS = 10.0  # in which a body must have come
+SECONDS = 10.0  # in which the rest of a request must have come
 TOO_SLOW = b"The body did not come in time, or not whole. Send it again.\n"
 
 
@@ -27,7 +27,7 @@ class CountedBodies:
     def __init__(self, application: Application, *, largest: int) -> None:
         self._application = application
         self._largest = largest
-        self._watch = _Watch()
+        self._watch = Watch()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         start = _closing(environ, start_response)
@@ -73,20 +73,20 @@ def _closing(environ: Environ, start_response: StartResponse) -> StartResponse:
     def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
         if CLOSE in headers and close is not None:
             close()
-            _end_reading(environ.get("gunicorn.socket"))
+            end_reading(environ.get("gunicorn.socket"))
         return start_response(status, [header for header in headers if header != CLOSE], *more)
 
     return start
 
 
-def _end_reading(connection: socket.socket | None) -> None:
+def end_reading(connection: socket.socket | None) -> None:
     """Expect nothing further of a peer: who reads now, and who closes, is not kept waiting."""
     if connection is not None and not isinstance(connection, ssl.SSLSocket):
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RD)
 
 
-class _Watch:
+class Watch:
     """A thread that ends the reading of what is too slow; it lives while there is something to watch."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class _Watch:
             with self._changing:
                 late = [found for until, found in self._until.values() if until < time.monotonic()]
                 for connection in late:
-                    _end_reading(connection)
+                    end_reading(connection)
                 self._is_watched = bool(self._until)
                 if not self._is_watched:
                     return

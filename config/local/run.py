@@ -41,7 +41,9 @@ def plan(folder: Path, port: str) -> Plan:
     """Return the real thing: everything binds 127.0.0.1 (INTERFACE.md 9)."""
     python = (sys.executable, "-m")
     web = f"gunicorn config.wsgi:application --bind 127.0.0.1:{port} --no-control-socket"
-    options = "--worker-class gthread --workers 2 --threads 160 --keep-alive 30 --graceful-timeout 5"
+    options = (
+        "--worker-class config.web.Worker --workers 2 --threads 160 --keep-alive 30 --graceful-timeout 5"
+    )
     as_root = "ignore:You're running the worker with superuser"  # on this machine alone, and without pickle
     worker = "celery --quiet -A config.celery worker --pool threads --concurrency 16 --without-gossip --without-mingle"
     return Plan(

@@ -6,7 +6,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -157,3 +157,19 @@ class TestBrokenOff:
             connection.shutdown(socket.SHUT_WR)
             assert " 200 " not in answer_of(connection)
         assert merchant.read(uuid)["status"] == "authorized"
+
+
+class TestAPeerThatDawdles:
+    def test_over_the_head_of_a_request_is_hung_up_on(self, service: Service) -> None:
+        with connected(service) as connection:
+            connection.settimeout(30)
+            connection.sendall(b"GET /livez HTTP/1.1\r\nHost: ")
+            assert "200 OK" not in answer_of(connection)
+
+    def test_and_does_not_hang_up_is_not_waited_for(self, service: Service) -> None:
+        """Each of them was waited for in the thread that accepts everybody else, for two seconds."""
+        with ExitStack() as held:
+            for _ in range(40):
+                connection = held.enter_context(connected(service))
+                connection.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            assert requests.get(f"{service.base_url}/livez", timeout=10).status_code == 200

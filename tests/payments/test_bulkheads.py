@@ -178,7 +178,7 @@ class TestEnough:
 
     def test_readme_starts_as_many(self) -> None:
         words = (environment.FOLDER.parent / "README.md").read_text()
-        assert "gthread --threads 160`" in words and "threads --concurrency 16`" in words
+        assert "config.web.Worker --threads 160`" in words and "threads --concurrency 16`" in words
 
 
 @pytest.mark.django_db
