@@ -166,7 +166,7 @@ class TestAnAnswerWithoutSense:
     @pytest.mark.parametrize(
         "said",
         [
-            *(None, 7, True, "succeeded", b"", [], {}, object()),
+            *(None, 7, True, "succeeded", b"", [], {}, Ellipsis),
             *(changed("verdict", verdict) for verdict in ("", "done", None, 1, ["succeeded"], b"failed")),
             *(changed("amount", amount) for amount in ("9000", "", True, 9000.0, [9000], b"1", 10**30)),
             replace(SAID, verdict=Verdict.NEEDS_ACTION, action_url=""),
