@@ -100,11 +100,11 @@ def test_the_database_waits_for_nobody_for_long() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT unnest(setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase"
-            " WHERE d.datname = current_database()"
+            " JOIN pg_roles r ON r.oid = s.setrole WHERE d.datname = current_database() AND r.rolname = current_user"
         )
         assert {row for (row,) in cursor.fetchall()} == {
-            "lock_timeout=3s",
-            "statement_timeout=15s",
-            "idle_in_transaction_session_timeout=20s",
-            "tcp_user_timeout=20s",
+            "lock_timeout=3000",
+            "statement_timeout=15000",
+            "idle_in_transaction_session_timeout=20000",
+            "tcp_user_timeout=20000",
         }

@@ -1,5 +1,6 @@
 """What a provider says fits our tables, our pages and our log, whatever it is."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -8,7 +9,6 @@ import pytest
 from django.db import models
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from payments import answers, provider
 from payments.models import Discrepancy, Operation, Payment
@@ -124,41 +124,51 @@ def test_a_fingerprint_that_cannot_be_kept_still_tells_cards_apart(said: str) ->
     assert one == same != other and said not in one
 
 
+Said = Callable[[str, Any], str]
+
+
+def line_about(field: str, caplog: pytest.LogCaptureFixture) -> str:
+    """What the one line of the log that tells of a field has of it."""
+    (record,) = caplog.records
+    line: Any = record.msg
+    expected = "card" if field in OF_CARD else field
+    assert (line["event"], line["field"]) == ("provider said something strange", expected)
+    return str(line["said"])
+
+
 class TestTheLog:
-    def said(self, field: str, value: Any) -> str:
-        with capture_logs() as lines:
+    @pytest.fixture
+    def said(self, caplog: pytest.LogCaptureFixture) -> Said:
+        def told(field: str, value: Any) -> str:
+            caplog.clear()
             answers.outcome(Operation(kind="capture", amount=9000), changed(field, value))
-        (line,) = lines
-        assert (line["event"], line["field"]) == (
-            "provider said something strange",
-            "card" if field in OF_CARD else field,
-        )
-        return str(line["said"])
+            return line_about(field, caplog)
 
-    def test_has_it_whole(self) -> None:
-        assert self.said("reference", "r" * 5000) == repr("r" * 5000)
-        assert self.said("reason", "\x00\ud800") == r"'\x00\ud800'"
+        return told
 
-    def test_is_bounded(self) -> None:
-        assert len(self.said("reference", "\x00" * 50_000)) == answers.MOST_IN_LOG
+    def test_has_it_whole(self, said: Said) -> None:
+        assert said("reference", "r" * 5000) == repr("r" * 5000)
+        assert said("reason", "\x00\ud800") == r"'\x00\ud800'"
+
+    def test_is_bounded(self, said: Said) -> None:
+        assert len(said("reference", "\x00" * 50_000)) == answers.MOST_IN_LOG
 
     @pytest.mark.parametrize("number", [PAN, "4242 4242 4242 4242", "x4242-4242-4242-4242x", "1" * 5000])
     @pytest.mark.parametrize("field", ["brand", "last4", "reason"])
-    def test_has_no_number_of_a_card(self, field: str, number: str) -> None:
-        said = self.said(field, number)
-        assert "[digits]" in said and "4242 4242" not in said and "42424242" not in said
+    def test_has_no_number_of_a_card(self, said: Said, field: str, number: str) -> None:
+        line = said(field, number)
+        assert "[digits]" in line and "4242 4242" not in line and "42424242" not in line
 
-    def test_says_nothing_where_nothing_is_strange(self) -> None:
-        with capture_logs() as lines:
-            assert answers.outcome(Operation(kind="capture", amount=9000), SAID) == SAID
-        assert lines == []
+    def test_says_nothing_where_nothing_is_strange(self, caplog: pytest.LogCaptureFixture) -> None:
+        assert answers.outcome(Operation(kind="capture", amount=9000), SAID) == SAID
+        assert caplog.records == []
 
-    def test_survives_what_cannot_even_be_shown(self) -> None:
+    def test_survives_what_cannot_even_be_shown(self, said: Said) -> None:
         class Mute:
             def __repr__(self) -> str:
                 raise ValueError
 
-        assert self.said("reference", Mute()) == "Mute"
+        assert said("reference", Mute()) == "Mute"
 
 
 @pytest.mark.django_db

@@ -65,7 +65,10 @@ class TestToken:
         monkeypatch.setattr(AccessToken, "save", away)
         answer = ask(credentials(api))
         assert (answer.status_code, answer["Retry-After"]) == (503, "1")
-        assert answer.json() == {"error": "temporarily_unavailable"}
+        assert answer.json() == {
+            "error": "temporarily_unavailable",
+            "error_description": "Ask again in a second.",
+        }
 
     def test_can_be_narrowed(self, api: Api) -> None:
         api.token = api.get_token(scope="webhooks:read")
