@@ -130,7 +130,7 @@ def stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         operation = operations.current(operation_uuid)
-        if abandon(checkout, operation, clock.now()):
+        if operation.payment.abandoned_at is None and abandon(checkout, operation, clock.now()):
             rows = Payment.objects.filter(pk=operation.payment_id, decline_reason="")
             rows.update(decline_reason="never_arrived")
             checkout.touch()

@@ -44,7 +44,7 @@ def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -
             _decide(checkout, dispute, record.status, now)
         has_changed |= is_new or is_decided
     if has_changed:
-        checkout.save(update_fields=["updated_at"])
+        checkout.touch()
 
 
 def _pause(checkout: Checkout, now: datetime) -> None:

@@ -1,5 +1,6 @@
 """Finishing what was begun: each operation whose time has come is brought to its end."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -46,15 +47,19 @@ def finish_now(subject: UUID) -> None:
     with bulkheads.PAYERS.slot() as slot:
         if found is not None and slot.is_taken():
             due.at_once(found)
-            finish_all_of(found.payment.checkout_uuid)
+            _finish_one(found.pk)
 
 
 def finish_all_of(checkout_uuid: UUID) -> None:
     """Finish what is due on one checkout now, each claimed when its turn comes: a lease is as long as one call."""
     for operation_uuid in due.on(checkout_uuid):
-        deadline = Deadline.after(operations.PATIENCE)
-        for operation in due.claim(operation_uuid=operation_uuid):
-            finish(operation, deadline)
+        _finish_one(operation_uuid)
+
+
+def _finish_one(operation_uuid: UUID) -> None:
+    deadline = Deadline.after(operations.PATIENCE)
+    for operation in due.claim(operation_uuid=operation_uuid):
+        finish(operation, deadline)
 
 
 def _claimed(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
@@ -75,8 +80,9 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
     if outcome.verdict == Verdict.NEEDS_ACTION and age > CHALLENGE:
         deadlines.end_challenge(checkout_uuid, operation.pk)
         return
+    is_waited_for = operation.payment.abandoned_at is None
     is_silent = outcome.verdict in (Verdict.UNKNOWN, Verdict.PENDING) and age >= GIVEN_UP_AFTER
-    if is_silent or (outcome.verdict == Verdict.NOT_FOUND and age >= due.PATIENT_FOR):
+    if is_waited_for and (is_silent or (outcome.verdict == Verdict.NOT_FOUND and age >= due.PATIENT_FOR)):
         deadlines.stop_waiting(checkout_uuid, operation.pk)
     _settle(operation, outcome)
 
@@ -88,7 +94,8 @@ def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline)
         return outcome
     if age < due.PATIENT_FOR and operation.payment.abandoned_at is None:
         return operations.perform(operation, deadline=deadline)
-    return outcome if age < due.IN_DOUBT_TOO_LONG else Outcome(Verdict.FAILED, reason="never_arrived")
+    is_over = age >= due.IN_DOUBT_TOO_LONG and outcome.is_vouched
+    return Outcome(Verdict.FAILED, reason="never_arrived") if is_over else outcome
 
 
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
@@ -135,6 +142,9 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     """Release what is held. The refusal of a fence is understood by what became of the capture."""
     outcome = _sent_again(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
+    if outcome is not None and outcome.verdict in REFUSED and not operations.is_captured_already(outcome):
+        seen = operations.look_up(operation, deadline=deadline)  # somebody may have released it there
+        outcome = seen if seen.verdict == Verdict.SUCCEEDED else outcome
     if outcome is None or outcome.verdict not in REFUSED or not settlement.is_fence(checkout, operation):
         _settle(operation, outcome)
         return
@@ -167,9 +177,19 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
     if may_be_sent(operation):
         return operations.perform(operation, deadline=deadline)
     outcome = operations.look_up(operation, deadline=deadline)
-    if outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched and _renewed(*_claimed(operation)):
+    is_lost = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched and _has_none_on_its_way(operation)
+    if is_lost and _renewed(*_claimed(operation)):
         return None
+    if outcome.verdict in (Verdict.NOT_FOUND, Verdict.UNKNOWN):
+        return replace(outcome, reason=operation.reason)
     return outcome
+
+
+def _has_none_on_its_way(operation: Operation) -> bool:
+    """Whether each call under its key has been answered, or the last one was so long ago that it has arrived."""
+    is_answered = operation.reason == SERVER_ERROR or operation.state == State.PENDING
+    age = clock.now() - operation.created_at
+    return is_answered or age >= provider.current().key_life - KEY_MARGIN + ON_ITS_WAY
 
 
 def may_be_sent(operation: Operation) -> bool:

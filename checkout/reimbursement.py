@@ -34,7 +34,7 @@ def go_on(checkout: Checkout, now: datetime, *, paused_for: timedelta) -> None:
     links.update(expires_at=F("expires_at") + paused_for)
     for share in checkout.payment_requests.filter(status=ShareStatus.PAID):
         if not Operation.objects.filter(share_uuid=share.pk, ended_at=None).exists():
-            plan(checkout, share, at=now, now=now)
+            plan(checkout, share, at=max(now, due_at(share.paid_at or now)), now=now)
 
 
 def due_at(paid_at: datetime) -> datetime:

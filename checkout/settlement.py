@@ -44,6 +44,8 @@ def settle(checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, *, lease
         is_kept = conclude(checkout, operation, outcome, now=now, lease=lease)
         if is_kept and operation.state != before[0] and checkout.status == before[1]:
             checkout.touch()
+        if not is_kept and outcome.verdict == Verdict.SUCCEEDED and operation.reason == "new_key":
+            discrepancies.report_operation(operation, "succeeded_under_an_old_key")
         failpoint.reach("before_commit", operation.kind, checkout.pk)
     failpoint.reach("after_commit", operation.kind, checkout.pk)
     return Settled(operation, checkout)
@@ -137,12 +139,13 @@ def _take(checkout: Checkout, cause: Cause, now: datetime) -> None:
 
 
 def _settle_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    was_captured = operation.state == State.FAILED and operation.reason == "already_captured"
+    is_refused = operation.state in (State.FAILED, State.DECLINED)
+    was_captured = is_refused and operation.reason == "already_captured"
     if was_captured and is_fence(checkout, operation):
         _recover(checkout, operation.payment, now)
     elif was_captured:
         discrepancies.report_operation(operation, "void_refused_as_captured", status=checkout.status)
-    elif operation.state == State.FAILED:
+    elif is_refused:
         _release_again(operation, now)
     elif shares.is_of_share(operation.payment):
         shares.settle_void(checkout, operation, now)
@@ -195,9 +198,21 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
         times = fence.payment.operations.filter(kind=Kind.VOID).count()
         if times >= TOLD_AFTER:
             discrepancies.report_operation(fence, "void_refused", subject=fence.payment_id, reason=reason)
-        operations.renew(fence, now=now, at=now + min(AGAIN_AFTER * times, timedelta(minutes=1)))
-        if is_proven and not shares.is_of_share(fence.payment):
-            _lapse(checkout, now)
+        is_over = now - fence.payment.created_at > HOLDS_LAST
+        if is_over:
+            operations.record(fence, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None)
+        else:
+            operations.renew(fence, now=now, at=now + min(AGAIN_AFTER * times, timedelta(minutes=1)))
+        if is_proven or is_over:
+            _give_up_hold(checkout, fence.payment, now)
+
+
+def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
+    """Nothing was taken, and nothing will be: whoever waits for it need not wait for its release."""
+    if shares.is_of_share(payment):
+        shares.let_go(checkout, payment, now)
+    else:
+        _lapse(checkout, now)
 
 
 def _settle_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:

@@ -53,8 +53,7 @@ def settle_authorization(checkout: Checkout, operation: Operation, now: datetime
         reason = _unwanted(checkout, share, operation.payment)
         if reason:
             Payment.objects.filter(pk=operation.payment_id, decline_reason="").update(decline_reason=reason)
-            release(operation.payment, now)
-            free(checkout, share, now)
+            let_go(checkout, operation.payment, now)
         else:
             taking = Purpose(account=Posting.Account.LEAD)
             operations.plan([operation.payment_id], Kind.CAPTURE, now=now, cause=PUMP, purpose=taking)
@@ -99,8 +98,14 @@ def settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
             wakeup.after_commit(FINISH_OPERATIONS)
         legs.go_on(checkout, now)
     else:
-        release(operation.payment, now)
-        free(checkout, share, now)
+        let_go(checkout, operation.payment, now)
+
+
+def let_go(checkout: Checkout, payment: Payment, now: datetime) -> None:
+    """A mate's hold is not taken: it is released, however long that takes, and another card may be tried at once."""
+    Payment.objects.filter(pk=payment.pk, abandoned_at=None).update(abandoned_at=now)
+    release(payment, now)
+    free(checkout, _share(payment), now)
 
 
 def settle_void(checkout: Checkout, operation: Operation, now: datetime) -> None:

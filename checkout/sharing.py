@@ -51,8 +51,7 @@ def join(checkout_uuid: UUID, customer: Customer) -> None:
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
         if checkout.lead_id != customer.pk:
-            checkout.lead, checkout.people = customer, None
-            checkout.save(update_fields=["lead", "people", "updated_at"])
+            checkout.touch(lead=customer, people=None)
             checkout.payment_requests.all().delete()
 
 
@@ -91,8 +90,7 @@ def most_people(checkout: Checkout) -> int:
 
 
 def _write(checkout: Checkout, shares: Sequence[Share]) -> None:
-    checkout.people = len(shares) + 1
-    checkout.save(update_fields=["people", "updated_at"])
+    checkout.touch(people=len(shares) + 1)
     checkout.payment_requests.all().delete()
     tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
     PaymentRequest.objects.bulk_create(

@@ -74,7 +74,7 @@ def finish_operations() -> None:
 
     With each the next run is woken, so that a provider that is slow about one holds up no other.
     """
-    while any(_finish_one(kinds, bulkhead) for kinds, bulkhead in bulkheads.PUMPS.items()):
+    while True in [_finish_one(kinds, bulkhead) for kinds, bulkhead in bulkheads.PUMPS.items()]:
         pass
 
 

@@ -105,8 +105,7 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
                 slot.take()
                 payment = _new_payment(checkout, card)
                 operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
-                checkout.lead = lead
-                checkout.save(update_fields=["lead", "updated_at"])
+                checkout.touch(lead=lead)
         if not payable:
             raise NotPayable(checkout.status)
         return operation
@@ -200,6 +199,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
                 checkout, operation = slot.begin(begin, deadline.sooner(2 * LOCK_SECONDS))
                 break
             except _CaptureOpen as joined:
+                slot.give_back()
                 _wait_for(joined.operation_uuid, deadline.sooner(CAPTURE_SECONDS - JOIN_SECONDS))
         if operation is None:
             return checkout

@@ -13,6 +13,7 @@ from payments.models import Operation
 
 LEASE = timedelta(seconds=10)  # who takes longer is overtaken, which does no harm: the key is the same
 PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank until another card may be used
+ASKED_OFTEN_FOR = timedelta(minutes=15)  # a little longer than a payer has to answer their bank
 PENDING_TOO_LONG = timedelta(minutes=10)  # for a capture that the provider has accepted
 IN_DOUBT_TOO_LONG = timedelta(hours=24)
 Kind: TypeAlias = Operation.Kind
@@ -44,7 +45,7 @@ def gap(operation: Operation, state: State, now: datetime) -> timedelta:
     """Return how long to wait before asking again (INTERFACE.md 10): soon at first, then ever more seldom."""
     age, tries = now - operation.created_at, operation.attempts
     if state == State.NEEDS_ACTION:
-        return timedelta(seconds=5)
+        return timedelta(seconds=5 if age < ASKED_OFTEN_FOR else 60)
     if operation.kind == Kind.AUTHORIZE and age < IN_DOUBT_TOO_LONG:
         return timedelta(seconds=2 if age < PATIENT_FOR else 10)
     if operation.kind == Kind.REFUND and state == State.PENDING:

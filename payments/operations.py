@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
@@ -17,7 +17,7 @@ from config.lib.prepared import Prepared
 from payments import answers, discrepancies, due, ledger, provider
 from payments.cause import Cause
 from payments.models import Operation, Payment, Posting
-from payments.provider import CardUse, Outcome, Verdict
+from payments.provider import SERVER_ERROR, CardUse, Outcome, Verdict
 
 log = structlog.get_logger("payments.operations")
 
@@ -132,18 +132,33 @@ _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("p
 def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
     """Let an operation that never reached the provider be sent anew, under a new key, from `at` on.
 
-    It takes the old one's place at once: nothing else may begin on its payment. Belongs under the checkout's lock.
+    It takes the old one's place at once: nothing else may begin on its payment. Each further key waits for twice
+    as long. Belongs under the checkout's lock.
     """
+    times = keys_before(operation).count()
+    later = now + timedelta(seconds=min(2**times, 3600)) if times else now
+    stands_behind = open_beside(operation)
     Operation.objects.filter(pk=operation.pk, ended_at=None).update(
         state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
     )
     copied = ("payment_id", "kind", "amount", "account", "refund_uuid", "share_uuid", "actor", "request_id")
     Operation.objects.create(
         **{name: getattr(operation, name) for name in copied},
-        state=State.IN_FLIGHT,
-        next_attempt_at=at or now,
+        state=State.PLANNED if stands_behind else State.IN_FLIGHT,
+        next_attempt_at=max(at or now, later),
         created_at=now,
     )
+
+
+def keys_before(operation: Operation) -> QuerySet[Operation]:
+    """Return what has wanted the same as an operation, under keys that it was renewed from."""
+    same = {name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")}
+    return Operation.objects.filter(**same, reason="new_key").exclude(pk=operation.pk)
+
+
+def open_beside(operation: Operation) -> bool:
+    """Whether another operation is open on the same payment, behind which this one must stand."""
+    return _open(payment=operation.payment_id).exclude(pk=operation.pk).exists()
 
 
 def plan_again(operation: Operation, *, at: datetime, cause: Cause) -> None:
@@ -239,7 +254,8 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: s
 def _of_the_amount(operation: Operation, outcome: Outcome) -> Outcome:
     """Another amount is no answer; a hold of another amount is no hold, and is to be released."""
     is_all_of_it = operation.kind == Kind.VOID and operation.payment.decline_reason == HELD_FOR_LESS
-    if outcome.amount in (None, operation.amount) or is_all_of_it:
+    is_done = outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING, Verdict.NEEDS_ACTION)
+    if outcome.amount in (None, operation.amount) or is_all_of_it or not is_done:
         return outcome
     is_held = operation.kind == Kind.AUTHORIZE and outcome.verdict == Verdict.SUCCEEDED
     if not is_held or outcome.amount > operation.amount:
@@ -274,11 +290,12 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
 
 
 def _tell_of_doubt(operation: Operation, now: datetime) -> None:
-    age = now - operation.created_at
+    first = keys_before(operation).order_by("created_at").first() or operation
+    age = now - first.created_at
     if operation.state == State.PENDING and operation.kind == Kind.CAPTURE and age > due.PENDING_TOO_LONG:
-        discrepancies.report_operation(operation, "capture_pending_too_long")
-    if operation.state in (State.UNKNOWN, State.PENDING) and age > due.IN_DOUBT_TOO_LONG:
-        discrepancies.report_operation(operation, "in_doubt_for_a_day")
+        discrepancies.report_operation(operation, "capture_pending_too_long", subject=first.pk)
+    if age > due.IN_DOUBT_TOO_LONG:
+        discrepancies.report_operation(operation, "in_doubt_for_a_day", subject=first.pk)
 
 
 # As SQL: the ORM would build it anew for each call of a provider.
@@ -300,13 +317,19 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
     return {
         "state": state,
         "reference": outcome.reference or operation.reference,
-        "reason": outcome.reason or ("" if ended else operation.reason),
+        "reason": _reason_after(operation, outcome),
         "action_url": outcome.action_url or operation.action_url,
         "lease_until": None,
         "lease_token": None,
         "ended_at": now if ended else None,
         "next_attempt_at": None if ended else now + due.gap(operation, state, now),
     }
+
+
+def _reason_after(operation: Operation, outcome: Outcome) -> str:
+    """SERVER_ERROR stands for "nothing but errors so far": after one silence a call may be on its way."""
+    is_first = operation.attempts <= 1 or operation.reason == SERVER_ERROR
+    return outcome.reason if outcome.reason != SERVER_ERROR or is_first else ""
 
 
 def _stands(operation: Operation, outcome: Outcome) -> bool:

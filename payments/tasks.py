@@ -36,6 +36,8 @@ WHAT_TO_DO = {
     " can't take it and the payer has got it otherwise, close it there as settled otherwise.",
     "share_not_reimbursed": "It is tried each day. If the card can't take it and the payer has got it otherwise,"
     " close it on the operation's page as settled otherwise.",
+    "succeeded_under_an_old_key": "The provider had said that it never arrived, and did it later. It may have been done"
+    " twice: compare with its own page.",
     "another_amount": "The provider answered with another amount. Ask it which one moved.",
     "captured_after_the_end": "The card was debited for an order that has ended. Give the money back there.",
     "void_refused": "The hold could not be released. Ask the provider to release it, or send it again on the"
@@ -86,7 +88,7 @@ def _claim(now: datetime) -> Sequence[Discrepancy]:
     this_minute = now.replace(second=0, microsecond=0)
     if not is_ours or Discrepancy.objects.filter(mailed_at__gte=this_minute).exists():
         return []
-    rows = Discrepancy.objects.select_for_update(of=("self",), skip_locked=True).select_related("merchant")
+    rows = Discrepancy.objects.select_related("merchant")  # not locked: a mail server may take its time
     return list(rows.filter(mailed_at=None).order_by("created_at"))
 
 

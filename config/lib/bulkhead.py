@@ -103,15 +103,19 @@ class Slot:
             self.wait(deadline)
             return begin(self)
 
+    def give_back(self) -> None:
+        """Let another have the slot, if it is taken."""
+        if self._is_ours:
+            self._is_ours = False
+            self._bulkhead.leave()
+
     def __enter__(self) -> "Slot":
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._is_ours:
-            self._is_ours = False
-            self._bulkhead.leave()
+        self.give_back()
 
 
 class OneEach:

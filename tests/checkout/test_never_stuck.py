@@ -1,0 +1,157 @@
+"""Whatever a provider does, nothing is done twice, nothing runs hot, and nothing stays open for ever."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+from pytest_django.fixtures import Settings
+
+from checkout import proof, refunds, reimbursement, tasks, transitions
+from checkout.models import Checkout, PaymentRequest
+from config.lib import clock
+from payments.models import Discrepancy, Operation, Payment
+from payments.provider import Outcome, Verdict
+from payments.providers.sandbox import bank
+from payments.providers.sandbox.models import Charge
+from tests import factories, mates
+from tests.checkout.test_doubtful_payments import break_down, pass_time, pump
+from tests.factories import CAUSE
+
+pytestmark = pytest.mark.django_db
+
+
+class TestAKey:
+    @pytest.fixture
+    def refund(self, captured: Checkout) -> Operation:
+        break_down("refund", "error")
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        tasks.finish_operations()
+        return Operation.objects.get(kind="refund")
+
+    def test_is_kept_while_a_call_under_it_may_be_on_its_way(self, refund: Operation) -> None:
+        """One error, then silence: the second call may arrive yet, and a new key would do it twice."""
+        break_down("refund", "down")
+        pump()
+        assert Operation.objects.get(kind="refund").reason == ""
+        pump()
+        pump()
+        assert Operation.objects.get(kind="refund").state == "succeeded"
+        assert Charge.objects.get().refunded_amount == 9000
+
+    def test_that_is_new_again_and_again_waits_ever_longer(self, refund: Operation) -> None:
+        break_down("refund", "error", times=99)
+        waits = []
+        for _ in range(24):
+            before = clock.now()
+            pump()
+            fresh = Operation.objects.filter(kind="refund", attempts=0, ended_at=None).first()
+            if fresh is not None and fresh.next_attempt_at is not None:
+                waits.append((fresh.next_attempt_at - before).total_seconds())
+        assert len(waits) > 4 and waits[-1] > 2 * waits[-3] > 2
+        assert Operation.objects.filter(kind="refund", ended_at=None).count() == 1
+
+    def test_that_is_new_hides_no_doubt(self, refund: Operation) -> None:
+        break_down("refund", "error", times=99)
+        for _ in range(6):
+            pump()
+        Operation.objects.filter(kind="refund").update(created_at=F("created_at") - timedelta(hours=25))
+        break_down("look_up", "down", times=9)
+        for _ in range(3):
+            pump()
+        told = Discrepancy.objects.get(kind="in_doubt_for_a_day")
+        assert told.subject == refund.pk
+
+    def test_that_was_left_and_brings_success_is_told(self, refund: Operation) -> None:
+        break_down("refund", "error", times=2)
+        for _ in range(3):
+            pump()
+        refund.refresh_from_db()
+        assert refund.reason == "new_key"
+        bank.refund(key=refund.pk, payment=refund.payment_id, amount=refund.amount)
+        factories.settle(refund, Outcome(Verdict.SUCCEEDED))
+        assert Discrepancy.objects.filter(kind="succeeded_under_an_old_key").exists()
+
+
+class TestAHold:
+    def test_that_nobody_vouches_against_is_asked_about_for_as_long_as_it_takes(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        break_down("authorize", "done_then_reset")
+        pay(unpaid)
+        operation = Operation.objects.select_related("payment").get()
+        pass_time(operation, hours=25)
+        break_down("look_up", "down", times=3)
+        pump()
+        operation.refresh_from_db()
+        assert operation.ended_at is None
+        break_down("look_up", "down", times=0)
+        pump()
+        pump()
+        assert Charge.objects.get().state == "voided" and proof.breaches() == []
+
+    @pytest.mark.parametrize("no", [Verdict.DECLINED, Verdict.FAILED])
+    def test_whose_release_is_refused_is_released_later(self, held: Checkout, no: Verdict) -> None:
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        void = Operation.objects.select_related("payment").get(kind="void")
+        factories.settle(void, Outcome(no, reason="try_later"))
+        pump()
+        assert (Payment.objects.get().status, Charge.objects.get().state) == ("voided", "voided")
+
+    def test_that_somebody_has_released_in_the_dashboard_is_released(self, held: Checkout) -> None:
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        bank.act_in_dashboard(kind="void", payment=held.payment_id or held.pk)
+        break_down("void", "void_refused")
+        pump()
+        assert Payment.objects.get().status == "voided" and not Discrepancy.objects.exists()
+
+    def test_that_was_given_up_moves_nothing_when_it_is_asked_about(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        break_down("authorize", "done_then_reset")
+        pay(unpaid)
+        operation = Operation.objects.select_related("payment").get()
+        pass_time(operation, hours=2)
+        Payment.objects.update(abandoned_at=clock.now())
+        unpaid.refresh_from_db()
+        before = unpaid.updated_at
+        break_down("look_up", "down")
+        pump()
+        unpaid.refresh_from_db()
+        assert unpaid.updated_at == before
+
+
+class TestAShare:
+    @pytest.fixture
+    def share(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
+        (share,) = mates.split(unpaid, 2000)
+        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        return share
+
+    def test_whose_hold_cannot_be_released_is_free_for_another_card_and_for_a_refund(
+        self, unpaid: Checkout, share: PaymentRequest
+    ) -> None:
+        break_down("capture", "void_refused")
+        break_down("void", "void_refused", times=99)
+        mates.pay(share)
+        mates.pump(unpaid.pk, rounds=3)
+        share.refresh_from_db()
+        assert share.status == "open" and Charge.objects.get(amount=2000).state == "held"
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk, rounds=3)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "refunded" and proof.breaches() == []
+
+    def test_goes_to_the_lead_no_sooner_after_a_refund_that_failed(
+        self, unpaid: Checkout, share: PaymentRequest, settings: Settings
+    ) -> None:
+        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+        mates.pay(share)
+        mates.pump(unpaid.pk)
+        paid = PaymentRequest.objects.get(pk=share.pk)
+        Operation.objects.filter(share_uuid=share.pk).delete()
+        order = Checkout.objects.get(pk=unpaid.pk)
+        reimbursement.go_on(order, clock.now(), paused_for=timedelta(0))
+        planned = Operation.objects.get(share_uuid=share.pk)
+        assert paid.paid_at is not None and planned.next_attempt_at is not None
+        assert planned.next_attempt_at >= paid.paid_at + timedelta(hours=24)
