@@ -6,28 +6,38 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import QuerySet
 
-from checkout import reimbursement, shares
+from checkout import reimbursement, returning, shares
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import clock, wakeup
-from payments import discrepancies, disputes, inquiries, operations
+from payments import discrepancies, disputes, inquiries, operations, returns
 from payments.inquiries import Claim
 from payments.models import Dispute, Payment
-from payments.provider import DisputeRecord, DisputeStatus
+from payments.provider import DisputeRecord, DisputeStatus, Verdict
+from payments.returns import Answer
 
 ANSWER_INQUIRIES = "checkout.tasks.answer_inquiries"
 ASK_AGAIN = timedelta(hours=1)  # while a dispute is open: its decision may be told to nobody
+ASK_SOON = timedelta(seconds=30)  # what was not answered
 
 
 def look_into(claim: Claim) -> None:
     """Ask the provider what others did to a payment's money since, and book what it confirms."""
     told = disputes.ask(claim.payment_uuid)
+    answers = returns.ask(claim.payment_uuid)
     with transaction.atomic(durable=True):
         of_payment = Payment.objects.only("checkout_uuid").get(pk=claim.payment_uuid)
         checkout = Checkout.objects.locked(of_payment.checkout_uuid)
         _book(checkout, Payment.objects.get(pk=claim.payment_uuid), told)
-        is_open = disputes.is_open(checkout.pk)
-        inquiries.close(claim, again_at=clock.now() + ASK_AGAIN if is_open else None)
+        for answer in answers:
+            returning.book(checkout, answer)
+        inquiries.close(claim, again_at=_again_at(checkout, answers))
+
+
+def _again_at(checkout: Checkout, answers: Sequence[Answer]) -> datetime | None:
+    if any(answer.outcome.verdict == Verdict.UNKNOWN for answer in answers):
+        return clock.now() + ASK_SOON
+    return clock.now() + ASK_AGAIN if disputes.is_open(checkout.pk) else None
 
 
 def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -> None:

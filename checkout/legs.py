@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from checkout import reimbursement
 from checkout.models import Checkout, Refund
 from checkout.states import ShareStatus, Status
-from payments import bookings, discrepancies, operations
+from payments import bookings, discrepancies, operations, returns
 from payments.cause import PUMP, Cause
 from payments.models import Operation, Payment, Posting
 from payments.operations import Purpose
@@ -103,7 +103,10 @@ def _try_again(refund: Refund, failed: list[Operation], now: datetime) -> None:
 
 def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
     refund.status, refund.settled_at = Refund.Status.SETTLED, now
-    refund.save(update_fields=["status", "settled_at"])
+    back = returns.of_refund(refund.pk).first()
+    if back is not None:
+        refund.status, refund.failure_reason = Refund.Status.FAILED, back.reason
+    refund.save(update_fields=["status", "settled_at", "failure_reason"])
     checkout.move(Status.REFUNDED, PUMP, now, refunded_amount=refund.amount, last_refund_at=now)
     if checkout.has_mates:
         links = checkout.payment_requests.filter(status=ShareStatus.OPEN)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from checkout.disputing import ANSWER_INQUIRIES
 from checkout.shares import FINISH_OPERATIONS
 from config.lib import wakeup
-from payments import answers, discrepancies, due, inquiries, outside, provider
+from payments import answers, discrepancies, due, inquiries, outside, provider, returns
 from payments.models import Operation, Payment
 from payments.provider import ForgedNotification, Record, Verdict
 
@@ -53,7 +53,9 @@ def hear(record: Record) -> None:
         _report_stranger(record)
         return
     contradiction = _contradiction(operation, record)
-    if contradiction:
+    if not contradiction and returns.is_told(operation, record.verdict):
+        _inquire(operation.payment_id)
+    elif contradiction:
         facts: dict[str, Any] = {
             "verdict": record.verdict,
             "amount": record.amount,
@@ -83,6 +85,10 @@ def hear_of_dispute(payment_uuid: UUID) -> None:
     if not Payment.objects.filter(pk=payment_uuid).exists():
         discrepancies.report("notification_of_nothing", payment_uuid, merchant=None)
         return
+    _inquire(payment_uuid)
+
+
+def _inquire(payment_uuid: UUID) -> None:
     with transaction.atomic():
         inquiries.open_about([payment_uuid])
         wakeup.after_commit(ANSWER_INQUIRIES)
@@ -97,6 +103,8 @@ def _contradiction(operation: Operation, record: Record) -> str:
         return "notification_of_another_amount"
     if operation.state == State.PLANNED and operation.attempts == 0:
         return "notification_before_the_call"
+    if returns.is_told(operation, record.verdict) or returns.is_booked(operation, record.verdict):
+        return ""
     said = ENDS.get(record.verdict, operation.state)
     if operation.ended_at is not None and said != operation.state and not operation.was_given_up:
         return "notification_contradicts"

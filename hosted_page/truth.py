@@ -15,7 +15,7 @@ from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from config.lib import clock
 from hosted_page import summary
-from payments import money, operations
+from payments import money, operations, returns
 from payments.models import Operation, Payment
 
 SHOWN_RELEASE = gettext_lazy(
@@ -222,6 +222,12 @@ def _refund(checkout: Checkout, is_lead: bool) -> Truth:
     if checkout.status == Status.REFUNDING:
         words = [going.format(**facts)]
         return Truth("refunding", _("Your money is going back"), words, "shop", cards, live=True)
+    if returns.outstanding(checkout.pk):
+        back = _(
+            "{shop} gave back {amount}, and the bank sent all or part of it back again. You need not do anything:"
+            " it is sent again, or paid another way."
+        )
+        return Truth("refunded", _("The refund came back"), [back.format(**facts)])
     words = [gone.format(**facts)]
     return Truth("refunded", _("Refunded"), words, "card", cards)
 

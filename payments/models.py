@@ -178,10 +178,22 @@ class Operation(models.Model):
         help_text="By the database's clock, which judges how long it is in doubt."
     )
     ended_at = models.DateTimeField(null=True, blank=True)
+    returned_as = models.UUIDField(
+        null=True, blank=True, help_text="In the ledger: that a refund which was settled came back."
+    )
 
     class Meta:
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount__gt=0), name="an_operation_is_of_something"),
+            models.CheckConstraint(
+                condition=Q(returned_as=None) | Q(kind="refund", state="succeeded"),
+                name="only_a_settled_refund_comes_back",
+            ),
+            models.UniqueConstraint(
+                "returned_as",
+                condition=Q(returned_as__isnull=False),
+                name="a_refund_comes_back_once",
+            ),
             models.UniqueConstraint(
                 "payment",
                 condition=Q(state__in=["in_flight", "needs_action", "unknown"])
@@ -290,7 +302,9 @@ class Posting(models.Model):
         RETURNED = "returned", "returned: refunds that came back"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    transaction = models.UUIDField(help_text="The operation or dispute that moved the money.")
+    transaction = models.UUIDField(
+        help_text="What moved the money: an operation, its coming back, a dispute."
+    )
     checkout_uuid = models.UUIDField()
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
     account = models.CharField(max_length=10, choices=Account)

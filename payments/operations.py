@@ -367,7 +367,7 @@ def _keeps_some(refund: Operation) -> bool:
         return True
     if refund.amount == refund.payment.amount:
         return False
-    settled = refund.payment.operations.filter(kind=Kind.REFUND, state=State.SUCCEEDED)
+    settled = refund.payment.operations.filter(kind=Kind.REFUND, state=State.SUCCEEDED, returned_as=None)
     given_back: int = settled.aggregate(sum=Sum("amount"))["sum"] or 0
     return given_back < refund.payment.amount
 

@@ -11,7 +11,7 @@ import structlog
 from django.db.models import Q, QuerySet
 
 from config.lib import clock
-from payments import answers, discrepancies, due, inquiries, operations, outside, provider
+from payments import answers, discrepancies, due, inquiries, operations, outside, provider, returns
 from payments.models import Merchant, Operation
 from payments.provider import Record
 
@@ -59,6 +59,7 @@ def compare(since: datetime) -> Comparison:
         seen.update(record.key for record in records)
         theirs += len(records)
         found += _differences(records, asked_at)
+        inquiries.open_about(_come_back(records))
     count = 0
     for chunk in _keyset(ours):
         count += len(chunk)
@@ -103,6 +104,13 @@ def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Diff
             yield from _of_one(operation, record, asked_at, operation.payment_id in released)
 
 
+def _come_back(records: Sequence[Record]) -> set[UUID]:
+    """Return the payments of refunds that were settled and have failed since, as these records say."""
+    verdicts = {record.key: record.verdict for record in records}
+    rows = Operation.objects.filter(pk__in=verdicts, kind=Kind.REFUND)
+    return {row.payment_id for row in rows if returns.is_told(row, verdicts[row.pk])}
+
+
 def _released(payments: Sequence[UUID], asked_at: datetime) -> set[UUID]:
     """Return those of the payments that a void of ours has released, or is about to."""
     on_its_way = Q(ended_at=None, created_at__gt=asked_at - due.IN_DOUBT_TOO_LONG)
@@ -123,11 +131,16 @@ def _of_one(
             _money(record.amount, record.currency),
         ),
     }
-    if _is_status_comparable(operation, asked_at, is_released):
+    if _is_status_comparable(operation, asked_at, is_released) and not _is_back(operation, record):
         compared["status_differs"] = (operation.state, operations.STATE_AFTER[record.verdict])
     for kind, (ours, theirs) in compared.items():
         if ours != theirs:
             yield Difference(kind, operation.pk, str(ours), str(theirs), operation, payment.merchant)
+
+
+def _is_back(operation: Operation, record: Record) -> bool:
+    """Whether a refund that was settled has failed since: the provider is asked, and then it is booked."""
+    return returns.is_told(operation, record.verdict) or returns.is_booked(operation, record.verdict)
 
 
 def _is_status_comparable(operation: Operation, asked_at: datetime, is_released: bool) -> bool:

@@ -28,6 +28,8 @@ WHAT_TO_DO = {
     " taken. Ask it which payment it means.",
     "disputed_while_refunding": "The payer may get the money twice. Ask the provider to stop the refund, or the"
     " dispute.",
+    "refund_returned": "A refund was settled, and its money is with the provider again. Send it again, or, if the card"
+    " can't take it and the payer has got it otherwise, book that: on the operation's page. It stays open until then.",
     "in_doubt_for_a_day": "Ask the provider what became of it. We go on asking until it answers clearly. On the"
     " operation's page: give up the doubt, or send it again.",
     "capture_pending_too_long": "Ask the provider what it waits for. We go on asking. If it vouches that nothing"

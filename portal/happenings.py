@@ -21,12 +21,21 @@ from portal.window import Window
 from webhooks.delivery import in_words
 from webhooks.models import Attempt
 
+Account = Posting.Account
 VERBS = {"capture": "called capture", "cancel": "called cancel", "refund": "called refund"}
 BANK: dict[str, tuple[str, str]] = {  # by kind: as it goes, as it went well
     Operation.Kind.AUTHORIZE: ("Holding {amount} on {card}", "The bank holds {amount} on {card}"),
     Operation.Kind.CAPTURE: ("Taking {amount} from {card}", "The bank took {amount} from {card}"),
     Operation.Kind.VOID: ("Releasing {amount} on {card}", "The bank released {amount} on {card}"),
     Operation.Kind.REFUND: ("Giving {amount} back to {card}", "The bank gave {amount} back to {card}"),
+}
+ACCOUNTS = {
+    Account.PROVIDER: "the bank",
+    Account.MERCHANT: "you",
+    Account.LEAD: "the lead",
+    Account.DISPUTED: "taken back",
+    Account.OUTSIDE: "moved elsewhere",
+    Account.RETURNED: "to be paid back again",
 }
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # where it matters who did it
 UNDER_WAY = {
@@ -176,14 +185,39 @@ def of_bank(checkout: Checkout, window: Window) -> Iterator[Entry]:
     )
     timed = rows.select_related("payment").annotate(at=Coalesce("ended_at", "created_at"))
     operations = window.of(timed, "at")
+    back = list(rows.select_related("payment").filter(returned_as__isnull=False))
+    disputes = list(Dispute.objects.filter(checkout_uuid=checkout.pk))
+    moved = [row.pk for row in (*operations, *disputes)] + [row.returned_as for row in back]
+    moved += [row.decided_as for row in disputes if row.decided_as is not None]
     posted: dict[UUID, list[Posting]] = defaultdict(list)
     of_checkout = Posting.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
-    for posting in of_checkout.filter(transaction__in=[operation.pk for operation in operations]):
+    for posting in of_checkout.filter(transaction__in=moved):
         posted[posting.transaction].append(posting)
     for operation in operations:
         yield _of_operation(checkout, operation, posted[operation.pk])
-    for dispute in Dispute.objects.filter(checkout_uuid=checkout.pk):
+    for refund in back:
+        yield from _of_return(checkout, refund, posted)
+    for dispute in disputes:
         yield from _of_dispute(checkout, dispute, posted)
+
+
+def _of_return(
+    checkout: Checkout, refund: Operation, posted: Mapping[UUID, Sequence[Posting]]
+) -> Iterator[Entry]:
+    """A refund that was settled and came back; when, its postings know."""
+    lines = posted.get(refund.returned_as, ()) if refund.returned_as else ()
+    if not lines:
+        return
+    amount = money.display(refund.amount, checkout.currency)
+    yield Entry(
+        at=lines[0].created_at,
+        kind="bank",
+        tone="stop",
+        icon="alert",
+        title=f"The refund of {amount} to {_whose_card(checkout, refund)} came back",
+        text=f"{_in_words(refund.reason)} Posted: {_postings(lines)}.",
+        facts={"operation": str(refund.pk), "amount": refund.amount, "reason": refund.reason},
+    )
 
 
 def _of_dispute(
@@ -214,16 +248,15 @@ def _of_dispute(
 
 def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Posting]) -> Entry:
     going, done = BANK[operation.kind]
-    is_mates = operation.payment.subject != checkout.pk
-    card = f"{'a mate’s ' if is_mates else ''}{_card(operation.payment)}"
+    card = _whose_card(checkout, operation)
     facts = {"amount": money.display(operation.amount, checkout.currency), "card": card}
     has_failed = operation.state in (Operation.State.DECLINED, Operation.State.FAILED)
     has_ended = operation.state in Operation.ENDED
     title = (done if has_ended and not has_failed else going).format(**facts)
-    reason = operation.reason.replace("_", " ")
+    reason = "" if operation.returned_as else operation.reason  # that is why it came back
     if has_failed:
         title += ": declined" if operation.state == Operation.State.DECLINED else ": failed"
-    text = reason.capitalize() + "." if reason else UNDER_WAY.get(Operation.State(operation.state), "")
+    text = _in_words(reason) if reason else UNDER_WAY.get(Operation.State(operation.state), "")
     if posted:
         text = f"{text} Posted: {_postings(posted)}.".strip()
     return Entry(
@@ -247,13 +280,21 @@ def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Pos
 
 def _postings(posted: Sequence[Posting]) -> str:
     """From the merchant's side of the books: what we owe them is theirs."""
-    names = {"provider": "the bank", "merchant": "you", "lead": "the lead"}
     parts = []
     for line in posted:
         amount = -line.amount if line.account != "provider" else line.amount
         sign = "+" if amount > 0 else ""
-        parts.append(f"{names[line.account]} {sign}{money.display(amount, line.currency)}")
+        parts.append(f"{ACCOUNTS[Account(line.account)]} {sign}{money.display(amount, line.currency)}")
     return ", ".join(sorted(parts))
+
+
+def _in_words(reason: str) -> str:
+    return reason.replace("_", " ").capitalize() + "."
+
+
+def _whose_card(checkout: Checkout, operation: Operation) -> str:
+    is_mates = operation.payment.subject != checkout.pk
+    return f"{'a mate’s ' if is_mates else ''}{_card(operation.payment)}"
 
 
 def _card(payment: Any) -> str:

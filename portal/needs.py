@@ -39,9 +39,10 @@ def parked(merchant: Merchant) -> QuerySet[Delivery]:
 
 
 def failed_refunds(merchant: Merchant) -> QuerySet[Refund]:
-    """Return the refunds that failed and that no later one has made good."""
+    """Return the refunds that failed and that no later one has made good; of one that came back we see to it."""
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
-    return Refund.objects.filter(~Exists(tried_again), merchant=merchant, status=Refund.Status.FAILED)
+    failed = Refund.objects.filter(~Exists(tried_again), merchant=merchant, status=Refund.Status.FAILED)
+    return failed.exclude(checkout__status=Status.REFUNDED)
 
 
 def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:

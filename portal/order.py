@@ -9,7 +9,7 @@ from checkout import reading, states
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib.prepared import Prepared
-from payments import money
+from payments import money, returns
 from payments.models import Dispute, Merchant
 from portal import pills
 
@@ -37,16 +37,18 @@ def shown(checkout: Checkout) -> dict[str, Any]:
     disputed = list(
         Dispute.objects.filter(checkout_uuid=checkout.pk).select_related("payment").order_by("-created_at")
     )
+    came_back = returns.outstanding(checkout.pk)
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
         "pill": pills.of_checkout(checkout),
-        "place": _place(checkout),
+        "place": "" if came_back and checkout.status == Status.REFUNDED else _place(checkout),
         "lines": [_line(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",
         "split": _split(checkout),
         "refunds": [{"refund": refund, "pill": pills.of_refund(refund)} for refund in refunds],
         "failed_refund": _failed(checkout, refunds),
+        "came_back": money.display(came_back, checkout.currency) if came_back else "",
         "disputes": [_dispute(row) for row in disputed],
         "can_refund": "refund" in states.actions(checkout.status)
         and all(row.status == Dispute.Status.WON for row in disputed),

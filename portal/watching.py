@@ -55,7 +55,7 @@ def _failed_refunds(now: datetime) -> None:
     made_good = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
     failed = Refund.objects.filter(
         ~Exists(made_good), checkout__in=back.values("checkout"), status=Refund.Status.FAILED
-    )
+    ).exclude(checkout__status=Status.REFUNDED)
     for refund in failed.select_related("merchant", "checkout"):
         checkout = refund.checkout
         notices.tell(

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from checkout.models import Checkout
 from config.lib import clock, cursor
 from payments import money
-from payments.models import Merchant, Operation, Posting
+from payments.models import Dispute, Merchant, Operation, Posting
 from portal import audit, files, finding, pages
 from portal.access import page
 from portal.models import Membership
@@ -20,6 +20,7 @@ from portal.models import Membership
 PER_PAGE = 50
 HEADING = ("posted_at", "kind", "amount", "currency", "order_id", "checkout_uuid", "operation")
 KINDS = {Operation.Kind.CAPTURE: "Captured", Operation.Kind.REFUND: "Refunded"}
+LOST = "Dispute lost"
 
 
 class Filters(forms.Form):
@@ -89,11 +90,13 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
     )
     orders = dict(checkouts.values_list("pk", "merchant_order_id"))
     operations = Operation.objects.filter(pk__in={posting.transaction for posting in found})
-    kinds = dict(operations.values_list("pk", "kind"))
+    kinds = {pk: KINDS.get(Operation.Kind(kind), "") for pk, kind in operations.values_list("pk", "kind")}
+    decided = Dispute.objects.filter(decided_as__in={posting.transaction for posting in found})
+    kinds |= dict.fromkeys(decided.values_list("decided_as", flat=True), LOST)
     for posting in found:
         yield {
             "at": posting.created_at,
-            "kind": KINDS.get(Operation.Kind(kinds[posting.transaction]), ""),
+            "kind": kinds.get(posting.transaction, ""),
             "amount": money.display(-posting.amount, posting.currency),
             "minor_units": -posting.amount,
             "currency": posting.currency,
