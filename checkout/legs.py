@@ -84,7 +84,8 @@ def _plan(checkout: Checkout, refund_uuid: UUID, now: datetime, cause: Cause) ->
 
 
 def _legs(refund_uuid: UUID) -> QuerySet[Operation]:
-    return Operation.objects.filter(refund_uuid=refund_uuid)
+    """What came back and is sent again is no leg: it has settled once."""
+    return Operation.objects.filter(refund_uuid=refund_uuid).exclude(account=Account.RETURNED)
 
 
 def _latest(refund_uuid: UUID) -> list[Operation]:
@@ -103,7 +104,7 @@ def _try_again(refund: Refund, failed: list[Operation], now: datetime) -> None:
 
 def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
     refund.status, refund.settled_at = Refund.Status.SETTLED, now
-    back = returns.of_refund(refund.pk).first()
+    back = returns.still_back(refund.pk)
     if back is not None:
         refund.status, refund.failure_reason = Refund.Status.FAILED, back.reason
     refund.save(update_fields=["status", "settled_at", "failure_reason"])

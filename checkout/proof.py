@@ -189,7 +189,9 @@ INVARIANTS = (
         "ledger_refund_and_status",
         """
         SELECT c.id FROM checkout_checkout c
-        LEFT JOIN checkout_refund r ON r.checkout_id = c.id AND r.settled_at IS NOT NULL
+        LEFT JOIN checkout_refund r ON r.checkout_id = c.id AND (r.status = 'settled'
+          OR r.status = 'failed' AND r.settled_at IS NOT NULL AND EXISTS (
+              SELECT 1 FROM payments_operation o WHERE o.refund_uuid = r.id AND o.returned_as IS NOT NULL))
         WHERE (c.status = 'refunded') <> (r.id IS NOT NULL) OR r.amount <> c.amount""",
     ),
     Invariant(

@@ -93,7 +93,7 @@ class RemediedOperationAdmin(Remedies, OperationAdmin):
     actions = ("close_as_settled_otherwise", "send_again", "give_up")
 
     def offers(self, action: str, row: Operation) -> bool:
-        is_refused = row.state in (State.FAILED, State.DECLINED)
+        is_refused = row.state in (State.FAILED, State.DECLINED) or row.returned_as is not None
         if action == "close_as_settled_otherwise":
             return row.kind == Kind.REFUND and is_refused
         if action == "send_again":

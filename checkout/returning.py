@@ -3,8 +3,11 @@
 All of it belongs under the checkout's lock.
 """
 
+from datetime import datetime
+
 from checkout.models import Checkout, Refund
-from payments import returns
+from payments import discrepancies, returns
+from payments.models import Operation
 from payments.returns import Answer
 
 
@@ -20,4 +23,15 @@ def book(checkout: Checkout, answer: Answer) -> None:
     if part.refund_uuid is not None:
         settled = Refund.objects.filter(pk=part.refund_uuid, status=Refund.Status.SETTLED)
         settled.update(status=Refund.Status.FAILED, failure_reason=part.reason)
+    checkout.touch()
+
+
+def make_good(checkout: Checkout, part: Operation, *, note: str, now: datetime) -> None:
+    """Let the refund read `settled` once all that came back of it has reached the payers; nobody need look any more."""
+    if not returns.is_outstanding(part):
+        for back in returns.of_part(part):
+            discrepancies.settle("refund_returned", back.pk, note=note, now=now)
+    if part.refund_uuid is not None and returns.still_back(part.refund_uuid) is None:
+        failed = Refund.objects.filter(pk=part.refund_uuid, settled_at__isnull=False)
+        failed.update(status=Refund.Status.SETTLED, failure_reason=None)
     checkout.touch()

@@ -7,13 +7,13 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from checkout import events, shares, states
+from checkout import events, returning, shares, states
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from config.lib import clock, failpoint
 from payments import discrepancies, due, operations
 from payments.cause import PUMP, Cause
-from payments.models import Operation, Payment
+from payments.models import Operation, Payment, Posting
 from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
@@ -216,7 +216,10 @@ def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def _settle_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    if operation.share_uuid is not None:
+    if operation.account == Posting.Account.RETURNED:
+        if operation.state == State.SUCCEEDED:
+            returning.make_good(checkout, operation, note="It was sent again.", now=now)
+    elif operation.share_uuid is not None:
         shares.settle_reimbursement(checkout, operation, operation.share_uuid, now)
     else:
         shares.settle_leg(checkout, operation, now)

@@ -28,7 +28,7 @@ def settle_otherwise(part: Operation, *, note: str, now: datetime, cause: Cause)
         kind=Kind.SETTLED_OTHERWISE,
         payment=part.payment,
         operation=part,
-        account=part.account,
+        account=Account.RETURNED if part.returned_as else part.account,
         amount=part.amount,
     )
     return _post(booking, note=note, now=now, cause=cause)
@@ -50,7 +50,9 @@ def refunded_outside(payment: Payment, record: Record, *, note: str, now: dateti
 
 def given_back(payment: Payment) -> int:
     """Return what has left a payment by refunds of ours and by bookings, in minor units."""
-    refunds = payment.operations.filter(kind=Operation.Kind.REFUND, state=Operation.State.SUCCEEDED)
+    refunds = payment.operations.filter(
+        kind=Operation.Kind.REFUND, state=Operation.State.SUCCEEDED, returned_as=None
+    )
     return sum(rows.aggregate(sum=Sum("amount"))["sum"] or 0 for rows in (refunds, payment.bookings.all()))
 
 

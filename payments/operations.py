@@ -162,10 +162,14 @@ def open_beside(operation: Operation) -> bool:
 
 
 def plan_again(operation: Operation, *, at: datetime, cause: Cause) -> None:
-    """Plan what an operation wanted, and did not reach, once more, from `at` on."""
+    """Plan what an operation wanted, and did not reach, once more, from `at` on.
+
+    Of a refund that came back it takes what came back: the first time was at the expense of its own account.
+    """
+    account = Posting.Account(operation.account)
     purpose = Purpose(
         amount=operation.amount,
-        account=Posting.Account(operation.account),
+        account=Posting.Account.RETURNED if operation.returned_as else account,
         refund_uuid=operation.refund_uuid,
         share_uuid=operation.share_uuid,
         at=at,

@@ -59,7 +59,8 @@ def compare(since: datetime) -> Comparison:
         seen.update(record.key for record in records)
         theirs += len(records)
         found += _differences(records, asked_at)
-        inquiries.open_about(_come_back(records))
+        if came_back := _come_back(records):
+            inquiries.open_about(came_back)
     count = 0
     for chunk in _keyset(ours):
         count += len(chunk)
@@ -106,9 +107,11 @@ def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Diff
 
 def _come_back(records: Sequence[Record]) -> set[UUID]:
     """Return the payments of refunds that were settled and have failed since, as these records say."""
-    verdicts = {record.key: record.verdict for record in records}
-    rows = Operation.objects.filter(pk__in=verdicts, kind=Kind.REFUND)
-    return {row.payment_id for row in rows if returns.is_told(row, verdicts[row.pk])}
+    failed = {
+        row.key: row.verdict for row in records if row.kind == Kind.REFUND and row.verdict in returns.REFUSED
+    }
+    rows = Operation.objects.filter(pk__in=failed, returned_as=None) if failed else ()
+    return {row.payment_id for row in rows if returns.is_told(row, failed[row.pk])}
 
 
 def _released(payments: Sequence[UUID], asked_at: datetime) -> set[UUID]:

@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from config.lib.deadline import Deadline
 from payments import discrepancies, ledger, operations
-from payments.models import Operation, Posting
+from payments.models import Booking, Operation, Posting
 from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
@@ -71,10 +71,28 @@ def book(answer: Answer) -> Operation | None:
     return refund
 
 
-def of_refund(refund_uuid: UUID) -> QuerySet[Operation]:
-    """Return the parts of a refund that came back, the latest first."""
+def concerns(part: Operation) -> bool:
+    """Whether it came back, or was to give what came back once more."""
+    return part.returned_as is not None or part.account == Account.RETURNED
+
+
+def is_outstanding(part: Operation) -> bool:
+    """Whether what came back of this part has not reached the payer since: by a refund, or as an operator booked."""
+    like = operations.parts_like(part)
+    again = like.filter(account=Account.RETURNED, state=State.SUCCEEDED).count()
+    booked = Booking.objects.filter(operation__in=like, account=Account.RETURNED).count()
+    return of_part(part).count() > again + booked
+
+
+def of_part(part: Operation) -> QuerySet[Operation]:
+    """Return whatever has come back of the same part of a refund, or of the same reimbursement."""
+    return operations.parts_like(part).filter(returned_as__isnull=False)
+
+
+def still_back(refund_uuid: UUID) -> Operation | None:
+    """Return the part of a refund that came back last, and has not reached the payer since; None where all has."""
     parts = Operation.objects.filter(refund_uuid=refund_uuid, returned_as__isnull=False)
-    return parts.order_by("-returned_as")
+    return next((part for part in parts.order_by("-returned_as") if is_outstanding(part)), None)
 
 
 def outstanding(checkout_uuid: UUID) -> int:

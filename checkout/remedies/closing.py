@@ -5,13 +5,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import shares
+from checkout import returning, shares
 from checkout.models import Checkout, PaymentRequest
 from checkout.remedies import asking, parts
 from checkout.remedies.asking import NotAllowed
 from checkout.states import ShareStatus
 from config.lib import clock
-from payments import bookings, discrepancies, operations
+from payments import bookings, discrepancies, operations, returns
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import CARD_CANNOT_TAKE_IT, Outcome
@@ -46,6 +46,9 @@ def follow(checkout: Checkout, part: Operation, *, note: str, now: datetime) -> 
 
     Belongs under the checkout's lock.
     """
+    if returns.concerns(part):
+        returning.make_good(checkout, part, note=note, now=now)
+        return
     if part.share_uuid is not None:
         PaymentRequest.objects.get(pk=part.share_uuid).move(ShareStatus.REIMBURSED)
         discrepancies.settle("share_not_reimbursed", part.share_uuid, note=note, now=now)
@@ -57,8 +60,9 @@ def follow(checkout: Checkout, part: Operation, *, note: str, now: datetime) -> 
 
 
 def _check(part: Operation) -> None:
-    if part.kind != Kind.REFUND or part.state not in (State.FAILED, State.DECLINED):
-        raise NotAllowed("Only a refund that has failed can be closed.")
+    is_refused = part.state in (State.FAILED, State.DECLINED) or part.returned_as is not None
+    if part.kind != Kind.REFUND or not is_refused:
+        raise NotAllowed("Only a refund that has failed, or came back, can be closed.")
     if parts.newest(part) != part:
         raise NotAllowed("It was tried again since: close the newest attempt.")
 

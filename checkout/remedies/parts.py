@@ -3,7 +3,7 @@
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies.asking import NotAllowed
 from checkout.states import ShareStatus, Status
-from payments import bookings, disputes, operations
+from payments import bookings, disputes, operations, returns
 from payments.models import Operation
 
 State = Operation.State
@@ -17,10 +17,15 @@ def newest(part: Operation) -> Operation | None:
 
 def check_wanted(checkout: Checkout, part: Operation) -> None:
     """Raise NotAllowed unless the part is still to be given back. Belongs under the checkout's lock."""
-    if operations.parts_like(part).filter(state=State.SUCCEEDED).exists():
+    is_back = returns.concerns(part)
+    if is_back and not returns.is_outstanding(part):
+        raise NotAllowed("The payer has got it since.")
+    if not is_back and operations.parts_like(part).filter(state=State.SUCCEEDED).exists():
         raise NotAllowed("The card has got it since.")
     if disputes.standing(checkout.pk) is not None:
         raise NotAllowed("A card of the order is disputed: the money would go twice.")
+    if is_back:
+        return
     if bookings.is_closed(part):
         raise NotAllowed("It was settled otherwise before.")
     if part.share_uuid is not None:

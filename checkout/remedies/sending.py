@@ -52,7 +52,7 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
 def _check(operation: Operation) -> None:
     if operation.kind not in (Kind.REFUND, Kind.VOID):
         raise NotAllowed("Only a refund or a void is sent again.")
-    if operation.state == State.SUCCEEDED:
+    if operation.state == State.SUCCEEDED and operation.returned_as is None:
         raise NotAllowed("It has succeeded.")
     if operation.state == State.PLANNED:
         raise NotAllowed("It has not been sent yet, and will be by itself.")

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from checkout.models import Checkout
 from config.lib import clock, cursor
 from payments import money
-from payments.models import Dispute, Merchant, Operation, Posting
+from payments.models import Booking, Dispute, Merchant, Operation, Posting
 from portal import audit, files, finding, pages
 from portal.access import page
 from portal.models import Membership
@@ -92,7 +92,9 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
     operations = Operation.objects.filter(pk__in={posting.transaction for posting in found})
     kinds = {pk: KINDS.get(Operation.Kind(kind), "") for pk, kind in operations.values_list("pk", "kind")}
     decided = Dispute.objects.filter(decided_as__in={posting.transaction for posting in found})
-    kinds |= dict.fromkeys(decided.values_list("decided_as", flat=True), LOST)
+    kinds |= {row.decided_as: LOST for row in decided if row.decided_as is not None}
+    booked = Booking.objects.filter(borne_as__in={posting.transaction for posting in found})
+    kinds |= dict.fromkeys(booked.values_list("borne_as", flat=True), KINDS[Operation.Kind.REFUND])
     for posting in found:
         yield {
             "at": posting.created_at,

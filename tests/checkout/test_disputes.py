@@ -19,9 +19,11 @@ from payments.providers.sandbox import bank, disputing, line, notices, settling
 from payments.providers.sandbox.models import Charge
 from payments.providers.sandbox.models import Dispute as BankDispute
 from payments.tasks import WHAT_TO_DO
+from portal.models import Role
 from tests import mates
 from tests.conftest import Api
 from tests.factories import CAUSE, CustomerFactory
+from tests.portal import stage
 from tests.refusals import nothing_moves, refused
 
 pytestmark = pytest.mark.django_db
@@ -331,3 +333,12 @@ def test_a_stranger_sees_nothing_of_it(captured: Checkout, rival: Merchant, riva
     dispute(captured.payment)
     assert rival_api.get(f"checkouts/{captured.pk}").status_code == 404
     assert rival_api.get("checkouts").json()["data"]["checkouts"] == []
+
+
+def test_that_is_lost_stands_in_the_portal(captured: Checkout) -> None:
+    """Among the movements, and in the timeline with what was posted."""
+    decide(dispute(captured.payment), is_won=False)
+    client = stage.browser(stage.person(captured.merchant, Role.OWNER))
+    assert "Dispute lost" in client.get("/portal/balance").content.decode()
+    page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+    assert "taken back -£90.00" in page or "taken back −£90.00" in page

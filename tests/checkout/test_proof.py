@@ -139,6 +139,17 @@ TAMPERINGS = [
     Tampering({"ledger_not_borne"}, "captured", GIVEN_BACK_BY_NOBODY),
     Tampering({"ledger_not_returned"}, "refunded", GIVEN_BACK_BY_NOBODY),
     Tampering(
+        {"ledger_returned_untold"},
+        "refunded",
+        "WITH back AS (UPDATE payments_operation o SET returned_as = gen_random_uuid() FROM payments_payment p"
+        " WHERE p.id = o.payment_id AND p.checkout_uuid = %(checkout)s AND o.kind = 'refund'"
+        " RETURNING o.returned_as, o.amount, p.merchant_id, p.currency)"
+        " INSERT INTO payments_posting"
+        " (id, transaction, checkout_uuid, merchant_id, account, amount, currency, created_at)"
+        " SELECT gen_random_uuid(), returned_as, %(checkout)s, merchant_id, account, amount * sign, currency, now()"
+        " FROM back, (VALUES ('provider', 1), ('returned', -1)) AS line (account, sign)",
+    ),
+    Tampering(
         {"ledger_refund_and_status"},
         "refunded",
         "UPDATE checkout_refund SET status = 'failed' WHERE checkout_id = %(checkout)s",

@@ -10,9 +10,11 @@ from django.urls import reverse
 
 from checkout import proof, refunds, tasks, transitions
 from checkout.models import Checkout, Refund
+from checkout.remedies import closing, sending
+from checkout.remedies.asking import NotAllowed
 from config.lib import clock, http
 from hosted_page import truth
-from payments import discrepancies, ledger, operations, reconciliation
+from payments import discrepancies, inquiries, ledger, operations, reconciliation
 from payments.models import Discrepancy, Inquiry, Operation, Payment
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import notices, settling
@@ -140,7 +142,7 @@ class TestARefundThatComesBack:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(operations, "look_up", look_up)
-            Inquiry.objects.create(payment=refunded.payment, due_at=clock.now())
+            inquiries.open_about([refunded.payment_id] if refunded.payment_id else [])
             tasks.answer_inquiries()
         assert [outcome.verdict for outcome in slow] == [Verdict.FAILED]
         assert balances(refunded) == {"provider": 9000, "returned": -9000}
@@ -269,3 +271,50 @@ class TestOfASplit:
         assert shown["status"] == "captured" and "refunds" not in shown
         client = stage.browser(stage.person(unpaid.merchant, Role.OWNER))
         assert "came back: £30.00" in client.get(f"/portal/checkouts/{unpaid.pk}").content.decode()
+
+
+class TestWhatAnOperatorDoes:
+    def test_sends_it_again(self, refunded: Checkout, api: Api) -> None:
+        come_back()
+        sending.send_again(returned(refunded).pk, cause=CAUSE)
+        with pytest.raises(NotAllowed), nothing_moves():
+            mates.pump(refunded.pk)
+            sending.send_again(returned(refunded).pk, cause=CAUSE)
+        Call.objects.filter(kind="refund").update(returns_at=None)
+        settle(refunded)
+        Call.objects.filter(kind="refund").update(returns_at=None)
+        assert balances(refunded) == {}
+        assert not Discrepancy.objects.filter(closed_at=None).exists()
+        refund = api.get(f"checkouts/{refunded.pk}").json()["data"]["refunds"][0]
+        assert (refund["status"], refund["failure_reason"], refunded.status) == ("settled", None, "refunded")
+        with pytest.raises(NotAllowed), nothing_moves():
+            sending.send_again(returned(refunded).pk, cause=CAUSE)
+
+    def test_sends_what_comes_back_again_and_is_told_again(self, refunded: Checkout) -> None:
+        come_back()
+        sending.send_again(returned(refunded).pk, cause=CAUSE)
+        settle(refunded)
+        come_back()
+        assert balances(refunded) == {"provider": 9000, "returned": -9000}
+        assert Refund.objects.get().status == "failed"
+        assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
+
+    def test_books_it_as_settled_otherwise(self, refunded: Checkout) -> None:
+        come_back()
+        closing.close_as_settled_otherwise(returned(refunded).pk, note="By bank transfer.", cause=CAUSE)
+        assert balances(refunded) == {} and Refund.objects.get().status == "settled"
+        assert Discrepancy.objects.get().note == "By bank transfer."
+        with pytest.raises(NotAllowed), nothing_moves():
+            closing.close_as_settled_otherwise(returned(refunded).pk, note="Twice.", cause=CAUSE)
+
+    def test_of_a_reimbursement_too(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+        (share,) = mates.split(unpaid, 3000)
+        transitions.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
+        mates.pay(share)
+        mates.pump(unpaid.pk, rounds=3)
+        settle(unpaid)
+        come_back()
+        closing.close_as_settled_otherwise(returned(unpaid).pk, note="In cash.", cause=CAUSE)
+        assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
+        share.refresh_from_db()
+        assert share.status == "reimbursed"
