@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from checkout import proof, refunds, tasks, transitions
+from checkout import disputing, proof, refunds, tasks, transitions
 from checkout.models import Checkout, Refund
 from checkout.remedies import closing, sending
 from checkout.remedies.asking import NotAllowed
@@ -137,7 +137,10 @@ class TestARefundThatComesBack:
             outcome = real(operation)
             if not slow:
                 slow.append(outcome)
-                come_back()
+                inquiries.open_about([operation.payment_id])
+                claim = inquiries.claim()
+                assert claim is not None
+                disputing.look_into(claim)
             return outcome
 
         with pytest.MonkeyPatch.context() as patch:
