@@ -54,7 +54,9 @@ ERRORS: dict[str, Error] = {
     "method_not_allowed": Error(405, "This address does not take this method."),
     "not_capturable": Error(409, "Only a held checkout can be captured, until capture_before."),
     "not_cancellable": Error(409, "Only an unpaid or held checkout can be cancelled. Refund a captured one."),
-    "not_refundable": Error(409, "Only a captured checkout can be refunded, once. Cancel a held one."),
+    "not_refundable": Error(
+        409, "Only a captured checkout can be refunded, once, and none that is disputed. See details."
+    ),
     "refund_ref_conflict": Error(409, "This merchant_refund_ref belongs to another checkout. Use a new one."),
     "operation_in_progress": Error(409, "A card operation is open on this checkout. Try again.", 1),
     "rotation_in_progress": Error(

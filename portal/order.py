@@ -38,11 +38,14 @@ def shown(checkout: Checkout) -> dict[str, Any]:
         Dispute.objects.filter(checkout_uuid=checkout.pk).select_related("payment").order_by("-created_at")
     )
     came_back = returns.outstanding(checkout.pk)
+    is_taken_back = any(row.status != Dispute.Status.WON for row in disputed)
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
         "pill": pills.of_checkout(checkout),
-        "place": "" if came_back and checkout.status == Status.REFUNDED else _place(checkout),
+        "place": ""
+        if is_taken_back or (came_back and checkout.status == Status.REFUNDED)
+        else _place(checkout),
         "lines": [_line(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",
         "split": _split(checkout),

@@ -97,6 +97,7 @@ class TestRefund:
         tasks.answer_inquiries()
         words = client.get(page).content.decode()
         assert "A payer disputes £90.00" in words and "Send your evidence to support" in words
+        assert "Where the money is" not in words and "Posted: ." not in words
         assert f"{page}/refund" not in words, "no refund is offered"
         refused = client.post(address(captured), facts, follow=True).content.decode()
         assert "A payer disputes this order" in refused and not Refund.objects.exists()
