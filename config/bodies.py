@@ -1,4 +1,4 @@
-"""A body that is larger than we take is refused by its length, before anything is read or looked at."""
+"""A body that is larger than we take, or brings files, is refused before anybody looks at what is in it."""
 
 from collections.abc import Callable
 
@@ -9,22 +9,34 @@ from config import errors
 from portal import oauth
 
 TOO_LARGE = "This is more than we take here. Go back and send less."
+NO_FILES = "We take no files here. Go back and send the form alone."
 LARGEST_FORM = 32 * 1024  # bytes; reading a form costs far more than reading JSON, and none of ours is longer
+MAX_PARTS = 100
 WITH_LARGE_BODIES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications")
 
 
 class BodyMiddleware:
-    """Answers 413, and closes the connection, on which the rest would come."""
+    """Answers 413, and closes the connection, on which the rest would come; 415 to files on a page."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if _length(request) <= _largest(request.path_info):
-            return self._get_response(request)
-        response = _refusal(request.path_info)
-        response["Connection"] = "close"
-        return response
+        if _length(request) > _largest(request.path_info):
+            response = _refusal(request.path_info)
+            response["Connection"] = "close"
+            return response
+        if _is_upload(request):
+            return HttpResponse(NO_FILES, status=415, content_type="text/plain; charset=utf-8")
+        return self._get_response(request)
+
+
+def _is_upload(request: HttpRequest) -> bool:
+    """Whether it has files, or more parts than any form of ours has fields: seen before anybody takes it apart."""
+    is_page = not errors.is_api(request.path_info) and request.path_info != "/oauth/token"
+    if request.content_type != "multipart/form-data" or not is_page:
+        return False
+    return b"filename" in request.body or request.body.count(b"--") > 2 * MAX_PARTS
 
 
 def _length(request: HttpRequest) -> int:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.http.multipartparser import MultiPartParser
 from django.test import Client
 
 from config import bodies
@@ -54,3 +55,23 @@ def test_of_a_form_may_be_shorter(path: str) -> None:
 def test_any_other_length_goes_on(length: str) -> None:
     headers: dict[str, Any] = {"CONTENT_LENGTH": length}
     assert Client().get("/livez", **headers).status_code == 200
+
+
+PART = b'--x\r\nContent-Disposition: form-data; name="a"%s\r\n\r\n\r\n'
+ENDED = b"--x--\r\n"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/pay/phone", "/pay/language", "/accounts/login/", "/nothing"])
+@pytest.mark.parametrize(
+    "body", [PART % b'; filename="a"' + ENDED, PART % b"" * 300 + ENDED], ids=["file", "parts"]
+)
+def test_with_files_is_refused_before_it_is_taken_apart(
+    path: str, body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken_apart(*_: Any) -> None:
+        raise AssertionError("Somebody takes it apart.")
+
+    monkeypatch.setattr(MultiPartParser, "parse", taken_apart)
+    answer: Any = Client().post(path, body, content_type="multipart/form-data; boundary=x")
+    assert (answer.status_code, answer.content.decode()) == (415, bodies.NO_FILES)
