@@ -144,7 +144,7 @@ class TestSecretAddress:
         for path in (
             f"/api/merchant/v1/checkouts/{SESSION}/capture",
             "/portal/checkouts",
-            "/work/lib/python3.11/site-packages/django/core/handlers/exception_reporting_3.py",
+            "/srv/checkout/lib/python3.11/site-packages/django/core/handlers/exception_reporting_3.py",
             "/pay/share",
         ):
             assert not redaction.is_secret(path) and redaction.blank(path) == path
