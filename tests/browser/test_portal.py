@@ -102,8 +102,9 @@ class TestDeliveries:
 
     def test_event_is_sent_again_and_arrives(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = desk.at(owner(), f"/portal/deliveries?q={desk.uuids['lost']}&event_type=checkout.voided")
-        desk.receiver.answer = desk._capture
         page.goto(f"{desk.service.base_url}{page.get_attribute('.money-thing a', 'href')}")
+        expect(page.locator("text=Send again now")).to_be_visible()
+        desk.receiver.answer = desk._capture  # no sooner: the next attempt of its own would arrive
         page.click("text=Send again now")
         expect(page.locator(".heading .pill")).to_be_visible()
         expect(page.locator("#opened")).to_contain_text("Your endpoint answered 200", timeout=20_000)
