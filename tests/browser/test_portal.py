@@ -100,6 +100,7 @@ class TestDeliveries:
         first.click()
         expect(opened).to_be_hidden()
 
+    @pytest.mark.long  # a run that takes long meets the retry of its own first
     def test_event_is_sent_again_and_arrives(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = desk.at(owner(), f"/portal/deliveries?q={desk.uuids['lost']}&event_type=checkout.voided")
         page.goto(f"{desk.service.base_url}{page.get_attribute('.money-thing a', 'href')}")
