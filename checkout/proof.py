@@ -90,12 +90,10 @@ INVARIANTS = (
         """
         SELECT p.checkout_uuid FROM payments_payment p JOIN payments_operation o ON o.payment_id = p.id
         LEFT JOIN payments_posting l ON l.transaction = o.id AND l.account = 'provider'
+        LEFT JOIN payments_posting e ON e.transaction = o.returned_as AND e.account = 'returned'
         WHERE o.state = 'succeeded' AND o.kind IN ('capture', 'refund')
-          AND l.amount IS DISTINCT FROM CASE o.kind WHEN 'capture' THEN o.amount ELSE -o.amount END
-        UNION ALL
-        SELECT p.checkout_uuid FROM payments_payment p JOIN payments_operation o ON o.payment_id = p.id
-        LEFT JOIN payments_posting l ON l.transaction = o.returned_as AND l.account = 'returned'
-        WHERE o.returned_as IS NOT NULL AND l.amount IS DISTINCT FROM -o.amount
+          AND (l.amount IS DISTINCT FROM CASE o.kind WHEN 'capture' THEN o.amount ELSE -o.amount END
+            OR (o.returned_as IS NOT NULL AND e.amount IS DISTINCT FROM -o.amount))
         UNION ALL
         SELECT d.checkout_uuid FROM payments_dispute d
         LEFT JOIN payments_posting l ON l.transaction = d.id AND l.account = 'disputed'
@@ -113,13 +111,12 @@ INVARIANTS = (
         "ledger_without_operation",
         """
         SELECT l.checkout_uuid FROM payments_posting l
-        LEFT JOIN payments_operation o
-          ON o.id = l.transaction AND o.state = 'succeeded' AND o.kind IN ('capture', 'refund')
-        LEFT JOIN payments_operation r ON r.returned_as = l.transaction
-        LEFT JOIN payments_payment p ON p.id = coalesce(o.payment_id, r.payment_id)
+        LEFT JOIN (payments_payment p JOIN payments_operation o
+          ON o.payment_id = p.id AND o.state = 'succeeded' AND o.kind IN ('capture', 'refund'))
+          ON p.checkout_uuid = l.checkout_uuid AND l.transaction IN (o.id, o.returned_as)
         LEFT JOIN payments_dispute d ON d.checkout_uuid = l.checkout_uuid AND l.transaction IN (d.id, d.decided_as)
         LEFT JOIN payments_booking b ON b.checkout_uuid = l.checkout_uuid AND l.transaction IN (b.id, b.borne_as)
-        WHERE l.checkout_uuid IS DISTINCT FROM coalesce(p.checkout_uuid, d.checkout_uuid, b.checkout_uuid)""",
+        WHERE coalesce(o.id, d.id, b.id) IS NULL""",
     ),
     Invariant(
         "the cards have borne the amount, and what is owed to the lead, but for what disputes took back",
@@ -180,8 +177,7 @@ INVARIANTS = (
         SELECT l.checkout_uuid FROM payments_posting l WHERE l.account = 'returned' AND NOT EXISTS (
             SELECT 1 FROM payments_payment p JOIN payments_operation o ON o.payment_id = p.id
             JOIN payments_discrepancy d ON d.subject = o.id
-            WHERE p.checkout_uuid = l.checkout_uuid AND o.returned_as IS NOT NULL
-              AND d.kind = 'refund_returned' AND d.closed_at IS NULL)
+            WHERE p.checkout_uuid = l.checkout_uuid AND d.kind = 'refund_returned' AND d.closed_at IS NULL)
         GROUP BY l.checkout_uuid HAVING sum(l.amount) <> 0""",
     ),
     Invariant(
@@ -191,7 +187,7 @@ INVARIANTS = (
         SELECT c.id FROM checkout_checkout c
         LEFT JOIN checkout_refund r ON r.checkout_id = c.id AND (r.status = 'settled'
           OR r.status = 'failed' AND r.settled_at IS NOT NULL AND EXISTS (
-              SELECT 1 FROM payments_operation o WHERE o.refund_uuid = r.id AND o.returned_as IS NOT NULL))
+              SELECT 1 FROM payments_posting l WHERE l.checkout_uuid = c.id AND l.account = 'returned'))
         WHERE (c.status = 'refunded') <> (r.id IS NOT NULL) OR r.amount <> c.amount""",
     ),
     Invariant(

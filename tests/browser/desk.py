@@ -52,6 +52,17 @@ class Desk:
         assert paid.status_code == 200, paid.text
         return uuid
 
+    def lose(self, name: str, attempts: int = 1) -> None:
+        """Let a hold lapse after the endpoint, which fails, was told of it so many times."""
+        uuid = self.pay(name)
+        polling.until(
+            lambda: len(self.receiver.of("checkout.authorized", uuid)) >= attempts or None,
+            within=20,
+            what=f"{attempts} attempts",
+        )
+        self.merchant.advance(uuid, 121)
+        self.merchant.awaited(uuid, "voided", within=20)
+
     def _trade(self) -> None:
         """Well at first; then the endpoint fails, and a hold is lost."""
         shares = [{"name": name, "amount": 2387} for name in ("Finn", "Priya", "نور")]
@@ -70,14 +81,7 @@ class Desk:
         self.merchant.awaited(opted, "captured", within=20)
         self.merchant.call("POST", f"sandbox/v1/checkouts/{opted}/opt-in", {"email": "lea@example.com"})
         self.receiver.answer_with(500)
-        lost = self.pay("lost")
-        polling.until(
-            lambda: len(self.receiver.of("checkout.authorized", lost)) >= 2 or None,
-            within=20,
-            what="two attempts",
-        )
-        self.merchant.advance(lost, 121)
-        self.merchant.awaited(lost, "voided", within=20)
+        self.lose("lost", attempts=2)
         self.pay("held")
         self.order("unpaid")
 

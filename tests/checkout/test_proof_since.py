@@ -78,6 +78,11 @@ SELECT gen_random_uuid(), gen_random_uuid(), 'refunded_outside', {old}::uuid, {o
 FROM numbers
 """
 
+NOTED = """
+INSERT INTO payments_discrepancy (id, kind, subject, facts, created_at, note)
+SELECT gen_random_uuid(), 'refund_returned', gen_random_uuid(), '{{}}', now(), '' FROM numbers
+"""
+
 
 @pytest.fixture
 def old_business(at: Callable[[str], Checkout]) -> datetime:
@@ -122,13 +127,13 @@ def old_business(at: Callable[[str], Checkout]) -> datetime:
         tamper(checkout, many + sql)
     tamper(checkout, many + DISPUTED.format(old=old))
     tamper(checkout, many + BOOKED.format(old=old))
+    tamper(checkout, many + NOTED.format())
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return since
 
 
-# The two indexes have open operations, and refunds that came back, alone; discrepancies are few.
-SMALL = {"payments_merchant", "operation_not_ended", "a_refund_comes_back_once", "payments_discrepancy"}
+SMALL = {"payments_merchant", "operation_not_ended"}  # the index has open operations alone
 
 
 def scans(sql: str) -> Iterator[str]:
