@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from checkout import reimbursement, returning, shares
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout
 from checkout.states import ShareStatus, Status
 from config.lib import clock, wakeup
 from payments import discrepancies, disputes, inquiries, operations, returns
@@ -59,45 +58,18 @@ def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -
 
 def _pause(checkout: Checkout, now: datetime) -> None:
     """What is planned for the lead's card waits. A refund that is under way may give the money twice."""
-    for share in _paid(checkout):
+    for share in checkout.payment_requests.filter(status=ShareStatus.PAID):
         operations.withdraw(share.pk, now=now)
     if checkout.status == Status.REFUNDING:
         discrepancies.report("disputed_while_refunding", checkout.pk, merchant=checkout.merchant_id)
 
 
 def _decide(checkout: Checkout, dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
-    is_lost = status == DisputeStatus.LOST
-    owed = _close_owed(checkout, dispute, now) if is_lost else 0
-    disputes.decide(dispute, status, owed=owed, now=now)
-    if is_lost:
+    disputes.decide(dispute, status, now=now)
+    if status == DisputeStatus.LOST:
         checkout.payment_requests.filter(status=ShareStatus.OPEN).update(
             status=ShareStatus.CANCELLED, ended_at=now
         )
     if checkout.status == Status.CAPTURED and not disputes.is_open(checkout.pk):
         reimbursement.go_on(checkout, now, paused_for=now - dispute.created_at)
         wakeup.after_commit(shares.FINISH_OPERATIONS)
-
-
-def _close_owed(checkout: Checkout, dispute: Dispute, now: datetime) -> int:
-    """End what was owed on the card that lost, and return how much: the dispute has given it back.
-
-    The lead's card has got what mates have paid for it; a mate's share that the lead has not got yet went back
-    to the mate. No more than the dispute is about.
-    """
-    is_leads = dispute.payment_id == checkout.payment_id
-    owed = 0
-    for share in _paid(checkout):
-        is_its = is_leads or share.payment_id == dispute.payment_id
-        if not is_its or owed + share.amount > dispute.amount or not operations.withdraw(share.pk, now=now):
-            continue
-        if is_leads:
-            share.move(ShareStatus.REIMBURSED)
-        else:
-            share.move(ShareStatus.REFUNDED, ended_at=now)
-        owed += share.amount
-    return owed
-
-
-def _paid(checkout: Checkout) -> QuerySet[PaymentRequest]:
-    """The shares that mates have paid and the lead has not got."""
-    return checkout.payment_requests.filter(status=ShareStatus.PAID).order_by("position")

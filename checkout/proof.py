@@ -91,9 +91,11 @@ INVARIANTS = (
         SELECT p.checkout_uuid FROM payments_payment p JOIN payments_operation o ON o.payment_id = p.id
         LEFT JOIN payments_posting l ON l.transaction = o.id AND l.account = 'provider'
         LEFT JOIN payments_posting e ON e.transaction = o.returned_as AND e.account = 'returned'
+        LEFT JOIN payments_posting k ON k.transaction = o.closed_as AND k.account = 'lead'
         WHERE o.state = 'succeeded' AND o.kind IN ('capture', 'refund')
           AND (l.amount IS DISTINCT FROM CASE o.kind WHEN 'capture' THEN o.amount ELSE -o.amount END
-            OR (o.returned_as IS NOT NULL AND e.amount IS DISTINCT FROM -o.amount))
+            OR (o.returned_as IS NOT NULL AND e.amount IS DISTINCT FROM -o.amount)
+            OR (o.closed_as IS NOT NULL AND k.amount IS DISTINCT FROM o.amount))
         UNION ALL
         SELECT d.checkout_uuid FROM payments_dispute d
         LEFT JOIN payments_posting l ON l.transaction = d.id AND l.account = 'disputed'
@@ -113,7 +115,7 @@ INVARIANTS = (
         SELECT l.checkout_uuid FROM payments_posting l
         LEFT JOIN (payments_payment p JOIN payments_operation o
           ON o.payment_id = p.id AND o.state = 'succeeded' AND o.kind IN ('capture', 'refund'))
-          ON p.checkout_uuid = l.checkout_uuid AND l.transaction IN (o.id, o.returned_as)
+          ON p.checkout_uuid = l.checkout_uuid AND l.transaction IN (o.id, o.returned_as, o.closed_as)
         LEFT JOIN payments_dispute d ON d.checkout_uuid = l.checkout_uuid AND l.transaction IN (d.id, d.decided_as)
         LEFT JOIN payments_booking b ON b.checkout_uuid = l.checkout_uuid AND l.transaction IN (b.id, b.borne_as)
         WHERE coalesce(o.id, d.id, b.id) IS NULL""",
@@ -121,17 +123,20 @@ INVARIANTS = (
     Invariant(
         "the cards have borne the amount, and what is owed to the lead, but for what disputes took back",
         "ledger_not_borne",
-        # While a refund's legs settle one by one, less what the merchant has given back by then.
+        # While a refund's legs settle one by one, less what the merchant has given back by then; what mates have
+        # paid and a lost dispute gave the lead makes the merchant's loss the less.
         """
         SELECT c.id FROM checkout_checkout c LEFT JOIN payments_posting l ON l.checkout_uuid = c.id
         LEFT JOIN payments_dispute d ON d.checkout_uuid = c.id AND d.decided_as = l.transaction
         LEFT JOIN payments_booking b ON b.checkout_uuid = c.id AND b.borne_as = l.transaction
+        LEFT JOIN (payments_payment p JOIN payments_operation o ON o.payment_id = p.id)
+          ON p.checkout_uuid = c.id AND o.closed_as = l.transaction
         WHERE c.status IN ('captured', 'refunding')
         GROUP BY c.id
         HAVING coalesce(sum(l.amount) FILTER (WHERE l.account IN ('provider', 'disputed', 'outside', 'returned')), 0)
             <> c.amount - coalesce(sum(l.amount) FILTER (
-                WHERE l.account = 'lead' OR (l.account = 'merchant' AND l.amount > 0
-                    AND (c.status = 'refunding' OR d.id IS NOT NULL OR b.id IS NOT NULL))
+                WHERE l.account = 'lead' OR (l.account = 'merchant' AND (o.id IS NOT NULL OR (l.amount > 0
+                    AND (c.status = 'refunding' OR d.id IS NOT NULL OR b.id IS NOT NULL))))
             ), 0)""",
     ),
     Invariant(

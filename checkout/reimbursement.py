@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import F, Sum
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
-from payments import disputes, operations
+from payments import discrepancies, disputes, operations
 from payments.cause import PUMP
 from payments.models import Operation, Posting
 from payments.operations import Purpose
@@ -19,20 +19,45 @@ TOO_LONG = timedelta(days=3)
 def plan(checkout: Checkout, share: PaymentRequest, *, at: datetime, now: datetime) -> None:
     """Let the share go back to the lead from `at` on. Belongs under the checkout's lock.
 
-    Not while a dispute is open on a card of the order, nor to a card that has got its money by one.
+    Not while a dispute is open on a card of the order. What a lost one has given back, to the mate or to the lead,
+    is not owed any more.
     """
-    if disputes.is_open(checkout.pk) or (checkout.payment_id and disputes.is_lost(checkout.payment_id)):
+    if disputes.is_open(checkout.pk):
         return
-    purpose = Purpose(amount=share.amount, account=Posting.Account.LEAD, share_uuid=share.pk, at=at)
-    payments = [checkout.payment_id] if checkout.payment_id else []
-    operations.plan(payments, Operation.Kind.REFUND, now=now, cause=PUMP, purpose=purpose)
+    if disputes.lost_on(share.payment_id) >= share.amount:
+        _close(share, ShareStatus.REFUNDED, now, ended_at=now)
+    elif lost := disputes.lost_on(checkout.payment_id):
+        _close_within(checkout, share, lost, now)
+    else:
+        purpose = Purpose(amount=share.amount, account=Posting.Account.LEAD, share_uuid=share.pk, at=at)
+        payments = [checkout.payment_id] if checkout.payment_id else []
+        operations.plan(payments, Operation.Kind.REFUND, now=now, cause=PUMP, purpose=purpose)
+
+
+def _close_within(checkout: Checkout, share: PaymentRequest, lost: int, now: datetime) -> None:
+    """The lead has got what mates pay, no more than the disputes that were lost have given; more is for a person."""
+    got = checkout.payment_requests.filter(status=ShareStatus.REIMBURSED)
+    closed = got.filter(payment__operations__closed_as__isnull=False).aggregate(sum=Sum("amount"))["sum"] or 0
+    if closed + share.amount <= lost:
+        _close(share, ShareStatus.REIMBURSED, now)
+    else:
+        facts = {"checkout": str(checkout.pk), "amount": share.amount, "disputed": lost}
+        discrepancies.report("owed_beyond_dispute", share.pk, merchant=checkout.merchant_id, **facts)
+
+
+def _close(share: PaymentRequest, to: ShareStatus, now: datetime, **facts: datetime) -> None:
+    share.move(to, **facts)
+    disputes.close_owed(share.payment_id)
+    note = "A dispute that was lost has given it back."
+    discrepancies.settle("share_not_reimbursed", share.pk, note=note, now=now)
 
 
 def go_on(checkout: Checkout, now: datetime, *, paused_for: timedelta) -> None:
-    """A refund has failed: what is owed goes to the lead again, and each link gets back the time it lost."""
+    """A refund has failed, or a dispute has ended: what is owed goes to the lead again, and each link gets back
+    the time it lost."""
     links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
     links.update(expires_at=F("expires_at") + paused_for)
-    for share in checkout.payment_requests.filter(status=ShareStatus.PAID):
+    for share in checkout.payment_requests.filter(status=ShareStatus.PAID).order_by("position"):
         if not Operation.objects.filter(share_uuid=share.pk, ended_at=None).exists():
             plan(checkout, share, at=max(now, due_at(share.paid_at or now)), now=now)
 

@@ -130,7 +130,8 @@ def _try_again(checkout: Checkout, share: PaymentRequest, failed: Operation, now
     if Operation.objects.filter(share_uuid=share.pk, ended_at=None).exists():
         return  # this answer has come before
     reimbursement.plan(checkout, share, at=now + reimbursement.RETRY_AFTER, now=now)
-    if share.paid_at is not None and now - share.paid_at >= reimbursement.TOO_LONG:
+    is_owed = share.status == ShareStatus.PAID
+    if is_owed and share.paid_at is not None and now - share.paid_at >= reimbursement.TOO_LONG:
         discrepancies.report_operation(failed, "share_not_reimbursed", subject=share.pk, reason=failed.reason)
 
 
@@ -154,9 +155,11 @@ def close_leg(checkout: Checkout, leg: Operation, now: datetime) -> None:
 
 
 def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
-    """Let another card be tried, unless one is being asked."""
+    """Let another card be tried, unless one is being asked, or a lost dispute has ended the links meanwhile."""
     if share.status == ShareStatus.PAYING and operations.live_payment(share.pk) is None:
         share.move(ShareStatus.OPEN)
+        if disputes.is_lost(checkout.pk):
+            share.move(ShareStatus.CANCELLED, ended_at=now)
         legs.go_on(checkout, now)
 
 

@@ -8,12 +8,12 @@ from datetime import datetime
 from uuid import UUID
 
 import structlog
-from django.db.models import OuterRef, QuerySet
+from django.db.models import OuterRef, QuerySet, Sum
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
 from payments import answers, discrepancies, ledger, provider
-from payments.models import Dispute, Payment, Posting
+from payments.models import Dispute, Operation, Payment, Posting
 from payments.provider import DisputeRecord, DisputeStatus
 
 log = structlog.get_logger("payments.disputes")
@@ -47,9 +47,15 @@ def is_open(checkout_uuid: UUID) -> bool:
     return open_on(checkout_uuid).exists()
 
 
-def is_lost(payment_uuid: UUID) -> bool:
-    """Whether the money of a payment has gone back to its payer by a dispute."""
-    return Dispute.objects.filter(payment=payment_uuid, status=Status.LOST).exists()
+def is_lost(checkout_uuid: UUID) -> bool:
+    """Whether a payer of the checkout has got their money back by a dispute."""
+    return Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.LOST).exists()
+
+
+def lost_on(payment_uuid: UUID | None) -> int:
+    """Return how much of a payment has gone back to its payer by disputes, in minor units."""
+    lost = Dispute.objects.filter(payment=payment_uuid, status=Status.LOST)
+    return lost.aggregate(sum=Sum("amount"))["sum"] or 0
 
 
 def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispute | None, bool]:
@@ -89,21 +95,31 @@ def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispu
     return dispute, True
 
 
-def decide(dispute: Dispute, status: DisputeStatus, *, owed: int = 0, now: datetime) -> None:
-    """Book how an open dispute was decided. Won: the money is back. Lost: it is the merchant's loss.
-
-    `owed` is what the lead was owed on the card that lost, in minor units: it has come back by the dispute.
-    """
+def decide(dispute: Dispute, status: DisputeStatus, *, now: datetime) -> None:
+    """Book how an open dispute was decided. Won: the money is back. Lost: it is the merchant's loss."""
     dispute.status, dispute.closed_at, dispute.decided_as = Status(status), now, uuid7()
     dispute.save(update_fields=["status", "closed_at", "decided_as"])
     is_won = dispute.status == Status.WON
-    back = {Account.PROVIDER: dispute.amount}
-    lost = {Account.MERCHANT: dispute.amount - owed, Account.LEAD: owed}
-    lines = {Account.DISPUTED: -dispute.amount} | (back if is_won else lost)
-    ledger.post(dispute.decided_as, dispute.payment, lines)
+    whose = Account.PROVIDER if is_won else Account.MERCHANT
+    ledger.post(
+        dispute.decided_as, dispute.payment, {Account.DISPUTED: -dispute.amount, whose: dispute.amount}
+    )
     discrepancies.settle("disputed", dispute.pk, note=f"It was {status}.", now=now)
     if not is_won:
         _report(dispute, "dispute_lost")
+
+
+def close_owed(payment_uuid: UUID | None) -> None:
+    """Book that nothing of what a mate's card has brought for the lead is owed any more: it covers the loss.
+
+    A lost dispute has given the lead, or the mate, the same money at the merchant's expense.
+    """
+    captures = Operation.objects.select_related("payment").filter(payment=payment_uuid)
+    capture = captures.get(kind=Operation.Kind.CAPTURE, state=Operation.State.SUCCEEDED)
+    capture.closed_as = uuid7()
+    capture.save(update_fields=["closed_as"])
+    lines = {Account.LEAD: capture.amount, Account.MERCHANT: -capture.amount}
+    ledger.post(capture.closed_as, capture.payment, lines)
 
 
 def contradicts(dispute: Dispute, told: DisputeRecord) -> bool:

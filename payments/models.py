@@ -181,6 +181,11 @@ class Operation(models.Model):
     returned_as = models.UUIDField(
         null=True, blank=True, help_text="In the ledger: that a refund which was settled came back."
     )
+    closed_as = models.UUIDField(
+        null=True,
+        blank=True,
+        help_text="In the ledger: that what it brought for the lead was closed against a lost dispute.",
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -193,6 +198,15 @@ class Operation(models.Model):
                 "returned_as",
                 condition=Q(returned_as__isnull=False),
                 name="a_refund_comes_back_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(closed_as=None) | Q(kind="capture", state="succeeded", account="lead"),
+                name="only_what_is_owed_to_the_lead_is_closed",
+            ),
+            models.UniqueConstraint(
+                "closed_as",
+                condition=Q(closed_as__isnull=False),
+                name="what_is_owed_is_closed_once",
             ),
             models.UniqueConstraint(
                 "payment",
@@ -303,7 +317,7 @@ class Posting(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     transaction = models.UUIDField(
-        help_text="What moved the money: an operation, its coming back, a dispute."
+        help_text="What moved the money: an operation, its coming back or closing, a dispute, a booking."
     )
     checkout_uuid = models.UUIDField()
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)

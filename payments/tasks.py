@@ -26,6 +26,8 @@ WHAT_TO_DO = {
     "dispute_decided_anew": "The provider has taken its decision back. Compare the ledger with its own page.",
     "dispute_of_another_amount": "The provider speaks of a dispute over more than was taken, or of what was not"
     " taken. Ask it which payment it means.",
+    "owed_beyond_dispute": "The lead's card has got less by the dispute that was lost than mates have paid for it. The"
+    " rest is owed to the lead and not sent by itself: ask the provider how to give it back.",
     "disputed_while_refunding": "The payer may get the money twice. Ask the provider to stop the refund, or the"
     " dispute.",
     "refund_returned": "A refund was settled, and its money is with the provider again. Send it again, or, if the card"

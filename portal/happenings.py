@@ -186,8 +186,12 @@ def of_bank(checkout: Checkout, window: Window) -> Iterator[Entry]:
     timed = rows.select_related("payment").annotate(at=Coalesce("ended_at", "created_at"))
     operations = window.of(timed, "at")
     back = list(rows.select_related("payment").filter(returned_as__isnull=False))
+    closed = list(rows.filter(closed_as__isnull=False))
     disputes = list(Dispute.objects.filter(checkout_uuid=checkout.pk))
-    moved = [row.pk for row in (*operations, *disputes)] + [row.returned_as for row in back]
+    moved = [row.pk for row in (*operations, *disputes)]
+    moved += [
+        uuid for row in (*back, *closed) for uuid in (row.returned_as, row.closed_as) if uuid is not None
+    ]
     moved += [row.decided_as for row in disputes if row.decided_as is not None]
     posted: dict[UUID, list[Posting]] = defaultdict(list)
     of_checkout = Posting.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
@@ -197,6 +201,8 @@ def of_bank(checkout: Checkout, window: Window) -> Iterator[Entry]:
         yield _of_operation(checkout, operation, posted[operation.pk])
     for refund in back:
         yield from _of_return(checkout, refund, posted)
+    for capture in closed:
+        yield from _of_closing(checkout, capture, posted)
     for dispute in disputes:
         yield from _of_dispute(checkout, dispute, posted)
 
@@ -217,6 +223,25 @@ def _of_return(
         title=f"The refund of {amount} to {_whose_card(checkout, refund)} came back",
         text=f"{_in_words(refund.reason)} Posted: {_postings(lines)}.",
         facts={"operation": str(refund.pk), "amount": refund.amount, "reason": refund.reason},
+    )
+
+
+def _of_closing(
+    checkout: Checkout, capture: Operation, posted: Mapping[UUID, Sequence[Posting]]
+) -> Iterator[Entry]:
+    """What a mate has paid is not owed to the lead any more: a lost dispute has given it back."""
+    lines = posted.get(capture.closed_as, ()) if capture.closed_as else ()
+    if not lines:
+        return
+    amount = money.display(capture.amount, checkout.currency)
+    yield Entry(
+        at=lines[0].created_at,
+        kind="bank",
+        tone="still",
+        icon="bank",
+        title=f"{amount} from a mate’s card is kept for the dispute that was lost",
+        text=f"Posted: {_postings(lines)}.",
+        facts={"operation": str(capture.pk), "amount": capture.amount},
     )
 
 

@@ -20,7 +20,7 @@ from portal.models import Membership
 PER_PAGE = 50
 HEADING = ("posted_at", "kind", "amount", "currency", "order_id", "checkout_uuid", "operation")
 KINDS = {Operation.Kind.CAPTURE: "Captured", Operation.Kind.REFUND: "Refunded"}
-LOST = "Dispute lost"
+LOST, KEPT = "Dispute lost", "Kept for a lost dispute"
 
 
 class Filters(forms.Form):
@@ -93,6 +93,8 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
     kinds = {pk: KINDS.get(Operation.Kind(kind), "") for pk, kind in operations.values_list("pk", "kind")}
     decided = Dispute.objects.filter(decided_as__in={posting.transaction for posting in found})
     kinds |= {row.decided_as: LOST for row in decided if row.decided_as is not None}
+    closed = Operation.objects.filter(closed_as__in={posting.transaction for posting in found})
+    kinds |= {row.closed_as: KEPT for row in closed if row.closed_as is not None}
     booked = Booking.objects.filter(borne_as__in={posting.transaction for posting in found})
     kinds |= dict.fromkeys(booked.values_list("borne_as", flat=True), KINDS[Operation.Kind.REFUND])
     for posting in found:

@@ -12,13 +12,14 @@ from pytest_django.fixtures import Settings
 from checkout import proof, refunds, sharing, tasks, transitions
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock, http
-from payments import inquiries, ledger, reconciliation
+from payments import discrepancies, inquiries, ledger, reconciliation
 from payments.models import Discrepancy, Dispute, Inquiry, Merchant, Operation, Payment
 from payments.provider import CardUse, ProviderUnreachable
-from payments.providers.sandbox import bank, disputing, line, notices, settling
-from payments.providers.sandbox.models import Charge
+from payments.providers.sandbox import bank, disputing, line, misbehaving, notices, settling
+from payments.providers.sandbox.models import Call, Charge
 from payments.providers.sandbox.models import Dispute as BankDispute
 from payments.tasks import WHAT_TO_DO
+from portal import order, timeline
 from portal.models import Role
 from tests import mates
 from tests.conftest import Api
@@ -322,11 +323,87 @@ class TestWhatIsOwedToTheLead:
         links[0].refresh_from_db()
         decide(dispute(links[0].payment), is_won=False)
         mates.pump(unpaid.pk, rounds=3)
-        assert [row.status for row in PaymentRequest.objects.order_by("position")] == [
-            "refunded",
-            "reimbursed",
-        ]
+        assert statuses() == ["refunded", "reimbursed"]
         assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    def test_is_closed_as_well_when_a_mates_money_comes_after_the_loss(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        misbehaving.set_fault(verb="capture", mode="pending", times=1)
+        mates.pay(links[0])
+        mates.pump(unpaid.pk)
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        assert statuses() == ["paying", "cancelled"]
+        settling.hasten(payments=list(Payment.objects.values_list("pk", flat=True)), seconds=3)
+        before = Checkout.objects.values_list("updated_at", flat=True).get()
+        mates.pump(unpaid.pk)
+        assert statuses() == ["reimbursed", "cancelled"]
+        assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
+        assert Checkout.objects.values_list("updated_at", flat=True).get() > before
+        shown = [entry.title for entry in timeline.of(order.read(unpaid.merchant, unpaid.pk)).entries]
+        assert "£30.00 from a mate’s card is kept for the dispute that was lost" in shown
+        client = stage.browser(stage.person(unpaid.merchant, Role.OWNER))
+        assert "Kept for a lost dispute" in client.get("/portal/balance").content.decode()
+
+    def test_is_closed_as_well_when_it_was_on_its_way_and_does_not_arrive(
+        self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
+    ) -> None:
+        settings.REIMBURSEMENT_DELAY = timedelta(0)
+        settings.SANDBOX_REFUND_SECONDS = 60
+        mates.pay(links[0])
+        mates.pump(unpaid.pk, rounds=2)
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        assert statuses() == ["paid", "cancelled"], "it may arrive yet"
+        discrepancies.report("share_not_reimbursed", links[0].pk)
+        PaymentRequest.objects.update(paid_at=clock.now() - timedelta(days=4))
+        Call.objects.filter(kind="refund").update(fails_with="refused", settles_at=clock.now())
+        mates.pump(unpaid.pk)
+        assert statuses() == ["reimbursed", "cancelled"]
+        assert not Discrepancy.objects.filter(kind="share_not_reimbursed", closed_at=None).exists()
+        assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
+
+    def test_is_left_for_a_person_where_it_is_more_than_the_dispute_was_about(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        self.paid(unpaid, links)
+        line.ask("dispute", payment=unpaid.payment_id)
+        BankDispute.objects.update(amount=4000)
+        hear()
+        decide(Dispute.objects.get(), is_won=False)
+        assert statuses() == ["reimbursed", "paid"]
+        assert balances(unpaid) == {"provider": 10_000, "merchant": -8000, "lead": -2000}
+        told = Discrepancy.objects.get(kind="owed_beyond_dispute")
+        assert told.subject == links[1].pk and told.kind in WHAT_TO_DO
+
+    def test_goes_back_to_the_mate_by_the_refund_that_is_under_way(
+        self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
+    ) -> None:
+        self.paid(unpaid, links)
+        settings.SANDBOX_REFUND_SECONDS = 60
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk)
+        decide(dispute(unpaid.payment), is_won=False)
+        assert statuses() == ["paid", "paid"]
+        Call.objects.filter(kind="refund").update(settles_at=clock.now())
+        mates.pump(unpaid.pk)
+        assert statuses() == ["refunded", "refunded"]
+
+    def test_is_nothing_of_a_card_that_says_no_after_the_loss(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        token = bank.tokenise(subject=links[0].pk, number="4000002500003155")
+        sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        asked = Operation.objects.get(payment__subject=links[0].pk)
+        line.ask("answer_challenge", key=asked.pk, is_confirmed=False)
+        assert mates.settled(links[0]) == "cancelled", "the links have ended"
+
+
+def statuses() -> list[str]:
+    return list(PaymentRequest.objects.order_by("position").values_list("status", flat=True))
 
 
 def test_a_stranger_sees_nothing_of_it(captured: Checkout, rival: Merchant, rival_api: Api) -> None:

@@ -125,6 +125,12 @@ TAMPERINGS = [
         "DELETE FROM payments_posting WHERE checkout_uuid = %(checkout)s",
     ),
     Tampering(
+        {"ledger_not_posted"},
+        "shared",
+        "UPDATE payments_operation o SET closed_as = gen_random_uuid() FROM payments_payment p"
+        " WHERE p.id = o.payment_id AND p.checkout_uuid = %(checkout)s AND o.kind = 'capture' AND o.account = 'lead'",
+    ),
+    Tampering(
         {"ledger_without_operation"},
         "captured",
         ONE
