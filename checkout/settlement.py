@@ -141,6 +141,8 @@ def _take(checkout: Checkout, cause: Cause, now: datetime) -> None:
 def _settle_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
     is_refused = operation.state in (State.FAILED, State.DECLINED)
     was_captured = is_refused and operation.reason == "already_captured"
+    if was_captured or operation.state == State.SUCCEEDED:
+        discrepancies.settle("void_refused", operation.payment_id, note="Nothing is held any more.", now=now)
     if was_captured and is_fence(checkout, operation):
         _recover(checkout, operation.payment, now)
     elif was_captured:

@@ -121,6 +121,7 @@ def settle_reimbursement(checkout: Checkout, operation: Operation, share_uuid: U
         return
     if operation.state == State.SUCCEEDED:
         share.move(ShareStatus.REIMBURSED)
+        discrepancies.settle("share_not_reimbursed", share.pk, note="The lead has got it.", now=now)
     elif checkout.status == Status.CAPTURED:
         _try_again(checkout, share, operation, now)
     legs.go_on(checkout, now)
@@ -140,6 +141,7 @@ def settle_leg(checkout: Checkout, leg: Operation, now: datetime) -> None:
     if leg.ended_at is None:
         return
     if leg.state == State.SUCCEEDED:
+        discrepancies.settle("refund_leg_failed", leg.payment_id, note="The card has got it.", now=now)
         close_leg(checkout, leg, now)
     else:
         legs.go_on(checkout, now)

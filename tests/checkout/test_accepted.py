@@ -149,13 +149,18 @@ class TestARelease:
         assert (Payment.objects.get().status, Charge.objects.get().state) == ("voided", "voided")
         assert not Discrepancy.objects.exists()
 
-    def test_that_is_refused_again_and_again_is_told_once(self, held: Checkout) -> None:
+    def test_that_is_refused_again_and_again_is_told_once_until_it_succeeds(self, held: Checkout) -> None:
         break_down("void", "void_refused", times=9)
         transitions.cancel(held.merchant, held.pk, cause=CAUSE)
         for _ in range(6):
             pump()
         found = Discrepancy.objects.get()
-        assert (found.kind, found.subject) == ("void_refused", held.payment_id)
+        assert (found.kind, found.subject, found.closed_at) == ("void_refused", held.payment_id, None)
+        break_down("void", "void_refused", times=0)
+        pump()
+        found.refresh_from_db()
+        assert found.closed_at is not None and found.note == "Nothing is held any more."
+        assert Payment.objects.get().status == "voided"
 
     def test_gaps_grow_without_end(self, held: Checkout) -> None:
         break_down("void", "down", times=3)

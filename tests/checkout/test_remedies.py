@@ -267,6 +267,7 @@ class TestSendingAgain:
         mates.pump(unpaid.pk, rounds=2)
         unpaid.refresh_from_db()
         assert unpaid.status == "refunded"
+        assert Discrepancy.objects.get(kind="refund_leg_failed").note == "The card has got it."
 
     def test_twice_plans_once(self, stuck: Operation) -> None:
         send(stuck)

@@ -13,7 +13,7 @@ from payments import due, ledger
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from payments.provider import Verdict
 from payments.providers.sandbox import misbehaving, settling
-from payments.providers.sandbox.models import Charge
+from payments.providers.sandbox.models import CardToken, Charge
 from tests import factories, mates
 from tests.factories import CAUSE, CustomerFactory, make_late
 
@@ -265,7 +265,12 @@ class TestTheLeadsShare:
         ago = clock.now() - timedelta(days=3)
         PaymentRequest.objects.filter(pk=share.pk).update(paid_at=ago)
         mates.pump(unpaid.pk, rounds=2)
-        assert [row.kind for row in Discrepancy.objects.all()] == ["share_not_reimbursed"]
+        told = Discrepancy.objects.get()
+        assert (told.kind, told.closed_at) == ("share_not_reimbursed", None)
+        CardToken.objects.filter(last4="5126").update(last4="4242")
+        mates.pump(unpaid.pk, rounds=2)
+        told.refresh_from_db()
+        assert told.closed_at is not None and told.note == "The lead has got it."
 
     def test_does_not_wait_for_another_that_is_tried_again_tomorrow(
         self, order: Checkout, shares: list[PaymentRequest]
