@@ -23,13 +23,13 @@ run: $(INSTALLED) ## Start the whole service on http://127.0.0.1:8000 (PORT, SHO
 	@$(TIED) $(BIN)/python -m config.local.run
 
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
-	@$(BIN)/python -m pytest -m "not long" -n auto --maxprocesses 4 $(ARGS)
+	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
 	@$(BIN)/python -m pytest $(ARGS)
 
 chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
-	@$(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -m "not long" -s $(ARGS)
+	@FAULTS=all $(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -m "not long" -s $(ARGS)
 
 bench: $(INSTALLED) ## Measure the API against a bare view (ARGS="requests lag"; SCALE=0.1 to try it)
 	@$(BIN)/python -m tests.bench.api $(ARGS)

@@ -27,6 +27,7 @@ WHERE o.kind = 'authorize' AND p.checkout_uuid = ANY(%s::uuid[])
 """
 
 ASK_FOR_CODES, SMS_SLOTS, WORKERS = 30, 8, 2
+CARRIER_SECONDS = 10
 AT_CARRIER = """
 SELECT count(*) FROM hosted_page_text WHERE claimed_at IS NOT NULL AND ended_at IS NULL
 """
@@ -160,7 +161,7 @@ class TestASilentCarrier:
     ) -> None:
         world, merchant = peers
         held = [merchant.held() for _ in range(CAPTURES + 1)]
-        with silent_carrier(world, 20):
+        with silent_carrier(world, CARRIER_SECONDS):
             asked = [ask_for_code(merchant, number) for number in range(ASK_FOR_CODES)]
             assert [answer.status_code for answer in asked] == [303] * ASK_FOR_CODES
             polling.until(

@@ -9,7 +9,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from config.lib import failpoint
-from tests.config.test_settings import PRODUCTION, start
+from tests.config.starting import PRODUCTION, refusal
 
 SANDBOX = {"ENVIRONMENT": "sandbox", "BASE_URL": "https://sandbox.example"}
 
@@ -92,9 +92,9 @@ class TestStartUp:
     @pytest.mark.parametrize("mix", [SANDBOX, PRODUCTION], ids=["sandbox", "production"])
     @pytest.mark.parametrize("name", ["FAIL_POINTS", "BANK_URL"])
     def test_refuses_what_is_for_one_machine(self, mix: dict[str, str], name: str) -> None:
-        reason = start(**mix | {name: "http://127.0.0.1:9"})
+        reason = refusal(mix | {name: "http://127.0.0.1:9"})
         assert f"{name} is for tests on one machine" in reason
 
     @pytest.mark.parametrize("name", ["FAIL_POINTS", "BANK_URL"])
     def test_takes_it_on_this_machine(self, name: str) -> None:
-        assert start(ENVIRONMENT="local", **{name: "http://127.0.0.1:9"}) == ""
+        assert refusal({"ENVIRONMENT": "local", name: "http://127.0.0.1:9"}) == ""

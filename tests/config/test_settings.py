@@ -4,29 +4,12 @@ import sys
 
 import pytest
 
-PRODUCTION = {
-    "ENVIRONMENT": "production",
-    "BASE_URL": "https://checkout.example",
-    "PROVIDER": "adapter.of.production.Provider",
-    "SMS_SENDER": "adapter.of.production.Sender",
-}
+from tests.config import starting
+from tests.config.starting import PRODUCTION
+
 GOOD_KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 BANK = "payments.providers.sandbox.adapter.SandboxProvider"
 PAGE = "hosted_page.sms.PageSender"
-
-
-def start(**changes: str) -> str:
-    """Return why the service does not start, "" if it does."""
-    cleared = {"BASE_URL": "", "PROVIDER": "", "SMS_SENDER": "", "CHECKOUT_PAGE_URL": ""}
-    ended = subprocess.run(
-        [sys.executable, "-c", "import config.settings"],
-        env={**os.environ, **cleared, **changes},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode == 0) == (ended.stderr == ""), ended.stderr
-    return ended.stderr
 
 
 class TestTheEnvironmentTable:
@@ -43,7 +26,7 @@ class TestTheEnvironmentTable:
         ids=["local", "sandbox", "production", "page of its own", "checked Redis", "short key in local"],
     )
     def test_starts_what_it_has(self, mix: dict[str, str]) -> None:
-        assert start(**mix) == ""
+        assert starting.refusal(mix) == ""
 
     @pytest.mark.parametrize(
         ("mix", "reason"),
@@ -79,4 +62,15 @@ class TestTheEnvironmentTable:
         ],
     )
     def test_refuses_any_other_mix(self, mix: dict[str, str], reason: str) -> None:
-        assert reason in start(**mix)
+        assert reason in starting.refusal(mix)
+
+    def test_stops_the_process_with_the_reason(self) -> None:
+        ended = subprocess.run(
+            [sys.executable, "manage.py", "check"],
+            cwd=starting.SETTINGS.parents[1],
+            env={**os.environ, "ENVIRONMENT": "staging"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode != 0 and "ENVIRONMENT must be one of" in ended.stderr

@@ -61,7 +61,7 @@ def refused(answer: str, status: int) -> None:
 def send(connection: socket.socket, pieces: Iterable[bytes]) -> int:
     """Send until the service takes no more; return how many bytes it took."""
     sent = 0
-    connection.settimeout(3)
+    connection.settimeout(1)
     try:
         for piece in pieces:
             connection.sendall(piece)

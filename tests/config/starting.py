@@ -1,0 +1,29 @@
+"""What the settings say to the variables that a service is started with."""
+
+import os
+import runpy
+from pathlib import Path
+from unittest import mock
+
+from django.core.exceptions import ImproperlyConfigured
+
+from config import settings
+
+SETTINGS = Path(settings.__file__)
+PRODUCTION = {
+    "ENVIRONMENT": "production",
+    "BASE_URL": "https://checkout.example",
+    "PROVIDER": "adapter.of.production.Provider",
+    "SMS_SENDER": "adapter.of.production.Sender",
+}
+CLEARED = dict.fromkeys(("BASE_URL", "PROVIDER", "SMS_SENDER", "CHECKOUT_PAGE_URL"), "")
+
+
+def refusal(variables: dict[str, str]) -> str:
+    """Return why the service does not start with these variables, "" if it does."""
+    with mock.patch.dict(os.environ, CLEARED | variables):
+        try:
+            runpy.run_path(str(SETTINGS))
+        except ImproperlyConfigured as refused:
+            return str(refused)
+    return ""
