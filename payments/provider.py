@@ -186,10 +186,17 @@ class Provider(Protocol):
         """Return every dispute about a payment. Raises ProviderUnreachable."""
 
     def disputed(self, since: datetime) -> Iterable[UUID]:
-        """Return our ids of the payments that a dispute was opened about from `since` on."""
+        """Return our ids of the payments that a dispute was opened about, or decided, from `since` on.
+
+        However old the payment is, and the dispute.
+        """
 
     def records(self, since: datetime) -> Iterable[Record]:
-        """Return every operation that the provider's books have from `since` on."""
+        """Return every operation of the provider's books that is new or has changed since, as it stands now.
+
+        However old it is: a refund that comes back after weeks is among them, whoever was told of it. More than
+        these do no harm.
+        """
 
 
 @cache

@@ -47,7 +47,8 @@ class Comparison:
 
 
 def compare(since: datetime) -> Comparison:
-    """Compare the provider's records from `since` on with our operations, and leave the discrepancies.
+    """Compare what is new or has changed in the provider's books since with our operations, however old these are,
+    and what we have since with theirs; leave the discrepancies.
 
     What is open with us may differ for 24 hours: the pump is at it. Raises ProviderUnreachable.
     """

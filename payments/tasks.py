@@ -64,7 +64,7 @@ WHAT_TO_DO = {
 
 @shared_task
 def reconcile() -> None:
-    """Compare what was done in the last two days with the provider's own list."""
+    """Compare with the provider's own list what was done, or has changed there, in the last two days."""
     reconciliation.compare(clock.now() - reconciliation.LOOK_BACK)
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import orjson
 import pytest
+from django.conf import settings
 from pytest_django.fixtures import Settings
 from uuid_utils.compat import uuid7
 
@@ -154,12 +155,15 @@ class TestTheContract:
     @pytest.mark.parametrize(("confirms", "verdict"), [(True, Verdict.SUCCEEDED), (False, Verdict.DECLINED)])
     def test_a_challenge_is_answered_once(self, settings: Settings, confirms: bool, verdict: Verdict) -> None:
         teller, key = Teller(ASKING), uuid7()
-        asked = teller.ask("authorize", key)
+        asked, before = teller.ask("authorize", key), clock.now()
         base = settings.BANK_URL or settings.BASE_URL
         assert (asked.verdict, asked.action_url) == (Verdict.NEEDS_ACTION, f"{base}/bank/challenge/{key}")
         for answer in (confirms, not confirms):
             line.ask("answer_challenge", key=key, is_confirmed=answer)
         assert teller.look_up("authorize", key).verdict == verdict
+        assert [row.verdict for row in provider.current().records(before)] == [verdict], (
+            "listed as it stands now"
+        )
         assert teller.charge().state == ("held" if confirms else "declined")
 
     def test_its_books_list_every_act(self) -> None:
@@ -181,9 +185,15 @@ class TestTheContract:
             Teller("4111111111111111")
 
 
+BROKEN_OFF = {Fault.Mode.DOWN, Fault.Mode.DONE_THEN_RESET}
+
+
 def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
     """Whether the call ends without an answer, or with an error of the bank's own where that is its fault."""
-    if mode in misbehaving.ERRORS:
+    is_whole = (
+        bool(settings.BANK_URL) and mode in BROKEN_OFF
+    )  # Django's test server cannot break a connection
+    if mode in misbehaving.ERRORS or is_whole:
         answer = teller.ask(kind, key, patience=0.2)
         return (answer.verdict, answer.reason) == (Verdict.UNKNOWN, SERVER_ERROR)
     with pytest.raises((misbehaving.Broken, http.NoAnswer, orjson.JSONDecodeError)):
@@ -347,6 +357,17 @@ class TestFaults:
         assert teller.ask(kind).verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
 
 
+class TestADispute:
+    def test_is_listed_when_it_is_opened_and_again_when_it_is_decided(self) -> None:
+        teller = Teller()
+        teller.before("refund")
+        for happens in ({"verb": "dispute"}, {"verb": "decide", "is_won": True}):
+            before, verb = clock.now(), str(happens.pop("verb"))
+            assert not list(provider.current().disputed(before))
+            line.ask(verb, payment=teller.payment.pk, **happens)
+            assert list(provider.current().disputed(before)) == [teller.payment.pk]
+
+
 class TestTheDashboard:
     def test_what_is_done_there_is_told_and_listed_under_a_key_that_nobody_gave(self) -> None:
         teller, other = Teller(), Teller()
@@ -385,8 +406,13 @@ class TestTheCardsThatEndLater:
         teller.ask("refund", key)
         assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
         assert teller.charge().refunded_amount == 9000
+        settled = clock.now()
+        assert not list(provider.current().records(settled))
         teller.later(2)
         settling.settle_due()
+        assert [(row.key, row.verdict) for row in provider.current().records(settled)] == [
+            (key, Verdict.FAILED)
+        ]
         found = teller.look_up("refund", key)
         assert (found.verdict, found.reason) == (Verdict.FAILED, "card_account_closed")
         assert teller.charge().refunded_amount == 0

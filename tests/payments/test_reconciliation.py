@@ -12,20 +12,22 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from checkout import notifications, tasks, transitions
+from checkout import notifications, proof, refunds, tasks, transitions
 from checkout.models import Checkout
 from config.celery import app
 from payments import provider, reconciliation
 from payments import tasks as payment_tasks
-from payments.models import Discrepancy, Merchant, Operation
+from payments.models import Discrepancy, Dispute, Inquiry, Merchant, Operation, Payment
 from payments.provider import CardUse, ProviderUnreachable, Record, Verdict
-from payments.providers.sandbox import bank, journal, line
+from payments.providers.sandbox import bank, journal, line, settling
 from payments.providers.sandbox.models import Call
-from tests import factories, refusals
+from payments.providers.sandbox.models import Dispute as BankDispute
+from tests import factories, mates, refusals
 from tests.factories import CAUSE, CustomerFactory
 
 pytestmark = pytest.mark.django_db
 CHALLENGED = "4000002500003155"
+RETURNS = "4000000000007726"
 
 
 def compare() -> reconciliation.Comparison:
@@ -295,6 +297,49 @@ class TestTheCommand:
         with pytest.raises(CommandError, match="does not answer"):
             call_command("reconcile")
         assert not Discrepancy.objects.exists()
+
+
+class TestWhatHappensLate:
+    """Days after the order, and nobody has told: the next night's run learns of it all the same."""
+
+    @pytest.fixture
+    def learns(self) -> Callable[..., None]:
+        """Let what has happened lie five days back, then the bank do something, and the night come."""
+
+        def learned(happens: Callable[[], object]) -> None:
+            ago = timezone.now() - timedelta(days=5)
+            Call.objects.update(created_at=ago, changed_at=ago)
+            BankDispute.objects.update(opens_at=ago)
+            Operation.objects.update(created_at=ago, ended_at=ago)
+            Inquiry.objects.all().delete()
+            happens()
+            payment_tasks.reconcile()
+            tasks.answer_inquiries()
+            assert proof.breaches() == []
+
+        return learned
+
+    def test_a_refund_that_comes_back(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], learns: Callable[..., None]
+    ) -> None:
+        transitions.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk, rounds=2)
+        settling.hasten(payments=[Payment.objects.get().pk], seconds=3)
+        learns(settling.settle_due)
+        assert [row.kind for row in Discrepancy.objects.all()] == ["refund_returned"]
+
+    def test_a_dispute_and_its_decision(self, captured: Checkout, learns: Callable[..., None]) -> None:
+        payment = captured.payment_id
+        learns(lambda: line.ask("dispute", payment=payment))
+        assert Dispute.objects.get().status == "open"
+        learns(lambda: line.ask("decide", payment=payment, is_won=False))
+        assert Dispute.objects.get().status == "lost"
+
+    def test_what_is_done_in_the_dashboard(self, captured: Checkout, learns: Callable[..., None]) -> None:
+        payment = captured.payment_id
+        learns(lambda: line.ask("act_in_dashboard", kind="refund", payment=payment, amount=1000))
+        assert Discrepancy.objects.get().kind == "outside_refund"
 
 
 class TestTheTask:

@@ -88,10 +88,8 @@ def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
             return charge
         charge.state = Charge.State.HELD if is_confirmed else Charge.State.DECLINED
         charge.save(update_fields=["state"])
-        call.verdict = Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED
-        call.reason = "" if is_confirmed else "challenge_failed"
-        call.save(update_fields=["verdict", "reason"])
-        journal.tell(call)
+        verdict = Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED
+        journal.change(call, verdict=verdict, reason="" if is_confirmed else "challenge_failed")
         return charge
 
 

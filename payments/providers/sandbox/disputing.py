@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from config.lib import clock
@@ -36,7 +36,8 @@ def decide(*, payment: UUID, is_won: bool) -> None:
             charge__payment=payment, status=Dispute.Status.OPEN, opens_at__lte=Now()
         )
         found.status = Dispute.Status.WON if is_won else Dispute.Status.LOST
-        found.save(update_fields=["status"])
+        found.decided_at = clock.now()
+        found.save(update_fields=["status", "decided_at"])
         _tell(found)
 
 
@@ -75,8 +76,8 @@ def _record(row: Dispute) -> DisputeRecord:
 
 
 def disputed(*, since: datetime) -> list[UUID]:
-    """Return the payments that a dispute was opened about from `since` on."""
-    rows = Dispute.objects.filter(opens_at__gte=since, opens_at__lte=Now())
+    """Return the payments that a dispute was opened about, or decided, from `since` on."""
+    rows = Dispute.objects.filter(Q(opens_at__gte=since) | Q(decided_at__gte=since), opens_at__lte=Now())
     return list(rows.values_list("charge__payment", flat=True))
 
 

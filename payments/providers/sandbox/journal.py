@@ -48,6 +48,15 @@ def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) 
     return outcome(line)
 
 
+def change(line: Call, **facts: Any) -> None:
+    """Write how a line stands from now on, and tell."""
+    for name, value in facts.items():
+        setattr(line, name, value)
+    line.changed_at = clock.now()
+    line.save(update_fields=["changed_at", *facts])
+    tell(line)
+
+
 def forget(key: UUID) -> None:
     """Let the next call under this key be a new one."""
     Call.objects.filter(reference=key).update(is_remembered=False)
@@ -59,8 +68,8 @@ def tell(call: Call) -> Notice:
 
 
 def records(*, since: datetime) -> list[Record]:
-    """Return the journal from `since` on, as it stands."""
-    calls = Call.objects.filter(created_at__gte=since).select_related("charge").order_by("created_at")
+    """Return the lines of the journal that are new or have changed since, as they stand."""
+    calls = Call.objects.filter(changed_at__gte=since).select_related("charge").order_by("created_at")
     return [record(call) for call in calls]
 
 

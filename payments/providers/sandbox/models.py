@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from payments import money
@@ -99,6 +100,10 @@ class Call(models.Model):
         null=True, blank=True, help_text="When a refund that was settled comes back."
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(
+        default=timezone.now,
+        help_text="Since when it stands as it does: who lists what is new sees it again.",
+    )
 
     class Meta:
         indexes: ClassVar = [
@@ -126,6 +131,7 @@ class Dispute(models.Model):
     status = models.CharField(max_length=4, choices=Status, default=Status.OPEN)
     opens_at = models.DateTimeField(help_text="Nobody knows of it before.")
     respond_by = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True, blank=True)
     is_told = models.BooleanField(default=False)
 
     class Meta:

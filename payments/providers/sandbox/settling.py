@@ -76,25 +76,20 @@ def carry_out(kind: str, charge: Charge) -> None:
 
 
 def _carry_out(line: Call, at: datetime) -> None:
-    charge = line.charge
-    line.verdict = Verdict.FAILED if line.fails_with else Verdict.SUCCEEDED
-    line.reason = line.fails_with
-    if line.verdict == Verdict.SUCCEEDED:
-        if line.kind != "refund":
-            carry_out(line.kind, charge)
-        else:
-            charge.refunded_amount += line.amount
-            charge.save(update_fields=["refunded_amount"])
-            if charge.token.card.refund_returns_in:
-                line.returns_at = at + timedelta(seconds=charge.token.card.refund_returns_in)
-    line.save(update_fields=["verdict", "reason", "returns_at"])
-    journal.tell(line)
+    charge, returns_at = line.charge, None
+    if not line.fails_with and line.kind != "refund":
+        carry_out(line.kind, charge)
+    elif not line.fails_with:
+        charge.refunded_amount += line.amount
+        charge.save(update_fields=["refunded_amount"])
+        if charge.token.card.refund_returns_in:
+            returns_at = at + timedelta(seconds=charge.token.card.refund_returns_in)
+    verdict = Verdict.FAILED if line.fails_with else Verdict.SUCCEEDED
+    journal.change(line, verdict=verdict, reason=line.fails_with, returns_at=returns_at)
 
 
 def _come_back(line: Call) -> None:
     charge = line.charge
     charge.refunded_amount -= line.amount
     charge.save(update_fields=["refunded_amount"])
-    line.verdict, line.reason, line.returns_at = Verdict.FAILED, CLOSED, None
-    line.save(update_fields=["verdict", "reason", "returns_at"])
-    journal.tell(line)
+    journal.change(line, verdict=Verdict.FAILED, reason=CLOSED, returns_at=None)
