@@ -1,4 +1,4 @@
-"""Names as a stranger's phone may show them: whoever chooses one must not write the text message."""
+"""Names as strangers are shown them, in a text or an invitation's mail: whoever chooses one must not write it."""
 
 import unicodedata
 
@@ -12,7 +12,7 @@ MOST_LETTERS = 30
 
 
 def shop(merchant: Merchant) -> str:
-    """Return a merchant's name for a text message."""
+    """Return a merchant's name for a text or a mail."""
     return plain(merchant.name) or _("the shop")
 
 

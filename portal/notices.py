@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from config.lib import clock, crypto
+from hosted_page import naming
 from payments.models import Merchant
 from portal import needs
 from portal.models import AuditEntry, Invitation, Membership, Notice, Role
@@ -21,7 +22,7 @@ MOST_TRIES = 8
 AT_ONCE = 50
 SUBJECTS = {
     "sensitive_change": "{merchant}: {what}",
-    "invitation": "Join {merchant}",
+    "invitation": "Join {shop}",
     "endpoint_failing": "{merchant}: your webhook endpoint has failed for an hour",
     "deliveries_parked": "{merchant}: deliveries are parked",
     "refund_failed": "{merchant}: a refund failed",
@@ -93,7 +94,11 @@ def _message(notice: Notice) -> EmailMessage | None:
     }
     with timezone.override(notice.merchant.time_zone):
         body = render_to_string(f"portal/mail/{notice.kind}.txt", context)
-    words = {"merchant": notice.merchant.name, "what": context.get("what", "")}
+    words = {
+        "merchant": notice.merchant.name,
+        "shop": context.get("shop", ""),
+        "what": context.get("what", ""),
+    }
     subject = ("TEST · " if settings.SANDBOX else "") + SUBJECTS[notice.kind].format(**words)
     return EmailMessage(" ".join(subject.split()), body, to=to)
 
@@ -112,7 +117,8 @@ def _context(notice: Notice) -> dict[str, Any] | None:
         return {"entry": entry, "what": notice.facts["what"].lower(), "words": notice.facts["what"]}
     if notice.kind == "invitation":
         invitation = Invitation.objects.select_related("invited_by").get(pk=notice.key)
-        return {"invitation": invitation, "link": settings.BASE_URL + crypto.decrypt(notice.facts["link"])}
+        link = settings.BASE_URL + crypto.decrypt(notice.facts["link"])
+        return {"invitation": invitation, "link": link, "shop": naming.shop(notice.merchant)}
     if notice.kind == "deliveries_parked":
         count = needs.parked(notice.merchant).count()
         return {"count": count} if count else None

@@ -52,6 +52,14 @@ class TestInvitation:
         kept = [*Notice.objects.values(), *Invitation.objects.values(), *AuditEntry.objects.values()]
         assert link.rpartition("/")[2] not in str(kept)
 
+    def test_is_not_written_by_whoever_names_the_merchant(self, client: Client) -> None:
+        Merchant.objects.update(name="Your bank 0800 123: log in at evil.co/x or lose your money")
+        client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
+        notices.send_due()
+        (sent,) = [sent for sent in mail.outbox if sent.to == ["dora@acme.example"]]
+        assert sent.subject == "TEST · Join Your bank log in at evilcox or"
+        assert " asks you to join Your bank log in at evilcox or as viewer." in sent.body
+
     def test_of_somebody_who_has_an_account_asks_them_to_log_in(
         self, client: Client, rival: Merchant
     ) -> None:
