@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.core import mail
@@ -15,7 +16,7 @@ from checkout.models import Checkout
 from config.lib.quota import Limit
 from hosted_page import sign_in, tasks, texts
 from hosted_page.models import Text, TextDay
-from hosted_page.texts import TooManyTexts
+from hosted_page.texts import Asked, TooManyTexts
 from hosted_page.visit import Visit
 from payments.models import Discrepancy, Merchant
 from payments.tasks import mail_discrepancies
@@ -103,6 +104,21 @@ def test_what_was_paid_just_now_counts_no_more_at_a_range_and_an_address(
     ask(acme, "+447700900129")
 
 
+def test_a_paid_share_gives_its_place_back_and_a_code_to_come_back_has_none(
+    at: Callable[[str], Checkout],
+) -> None:
+    order = at("shared")
+    paid_by_finn, asked_of_amy = order.payment_requests.order_by("position")
+    ends_at = timezone.now() + timedelta(minutes=10)
+    for share, phone in ((paid_by_finn, "+447700900456"), (asked_of_amy, "+447700900789")):
+        texts.put(Asked(Text.Kind.CODE, phone, Visit(order, share), "words", ends_at, "192.0.2.1"))
+    back = Asked(Text.Kind.RETURN, "+447700900123", Visit(order), "words", ends_at, "192.0.2.1")
+    texts.put_for_lead(back, key=uuid4(), is_lead=True)
+    tasks.count_texts()
+    assert [text.is_counted for text in Text.objects.order_by("created_at")] == [False, True, True]
+    assert {day.count for day in TextDay.objects.all()} == {1}, "no code to come back was spent there"
+
+
 def test_the_page_says_when_and_who_is_signed_in_goes_on(acme: Merchant, settings: Settings) -> None:
     settings.SMS_MERCHANT_BUDGET = 1
     lea = Payer(factories.checkout(acme))
@@ -132,6 +148,8 @@ def test_a_day_ends(acme: Merchant, settings: Settings) -> None:
     settings.SMS_MERCHANT_BUDGET = 1
     ask(acme, "+447700900120")
     TextDay.objects.update(day=timezone.now().date() - timedelta(days=1))
+    tasks.count_texts()
+    assert not Discrepancy.objects.exists(), "nothing can be done about a day that is over"
     ask(acme, "+447700900121")
 
 

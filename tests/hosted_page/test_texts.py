@@ -129,6 +129,14 @@ class TestAnInvitation:
         assert answer.status_code == 403 and "You are signed out" in answer.content.decode()
         assert not Text.objects.filter(kind="invitation").exists()
 
+    def test_is_not_asked_for_while_the_shop_is_stopped(
+        self, lea: Payer, finns: PaymentRequest, acme: Merchant
+    ) -> None:
+        factories.stop(acme)
+        refused = ask(lea, finns)
+        assert refused.status_code == 422 and "takes no payments now" in words(refused)
+        assert not Text.objects.filter(kind="invitation").exists()
+
     def test_of_another_order_is_not_hers(self, lea: Payer, acme: Any) -> None:
         other = factories.checkout(acme)
         sharing.split_equally(other.pk, 2)
