@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from checkout import transitions
 from checkout.models import Checkout
+from config.lib import quota
 from hosted_page import sending, sign_in, sms, tasks, texts
 from hosted_page.models import SignInCode, Text
 from hosted_page.visit import Visit
@@ -172,6 +173,12 @@ class TestAStrangersNumber:
         assert answers(PHONE) == answers("07700 900456")
         send_all()
         assert {phone for phone, _ in network.sent.values()} == {LEA}
+
+    def test_waits_for_no_other_number(self, order: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+        locked: list[str] = []
+        monkeypatch.setattr(quota, "lock", lambda *keys: locked.extend(keys))
+        Payer(order).post("/phone", phone=PHONE)
+        assert locked.count(f"text:{texts.digest(LEA)}") == 1 and len(locked) == 2 and "text:" not in locked
 
     def test_is_written_by_as_many_statements(self, order: Checkout, network: Network) -> None:
         def statements(phone: str) -> int:
