@@ -3,6 +3,7 @@
 import os
 import runpy
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from django.core.exceptions import ImproperlyConfigured
@@ -19,11 +20,16 @@ PRODUCTION = {
 CLEARED = dict.fromkeys(("BASE_URL", "PROVIDER", "SMS_SENDER", "CHECKOUT_PAGE_URL"), "")
 
 
+def read(variables: dict[str, str]) -> dict[str, Any]:
+    """Return the settings with these variables. Raises ImproperlyConfigured."""
+    with mock.patch.dict(os.environ, CLEARED | variables):
+        return runpy.run_path(str(SETTINGS))
+
+
 def refusal(variables: dict[str, str]) -> str:
     """Return why the service does not start with these variables, "" if it does."""
-    with mock.patch.dict(os.environ, CLEARED | variables):
-        try:
-            runpy.run_path(str(SETTINGS))
-        except ImproperlyConfigured as refused:
-            return str(refused)
+    try:
+        read(variables)
+    except ImproperlyConfigured as refused:
+        return str(refused)
     return ""

@@ -21,9 +21,9 @@ class TestTheEnvironmentTable:
             PRODUCTION,
             PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example/pay"},
             PRODUCTION | {"REDIS_URL": "rediss://redis.example?ssl_cert_reqs=required"},
+            PRODUCTION | {"SMS_COUNTRIES": "gb, FR"},
             {"ENVIRONMENT": "local", "SECRET_KEY": "x"},
         ],
-        ids=["local", "sandbox", "production", "page of its own", "checked Redis", "short key in local"],
     )
     def test_starts_what_it_has(self, mix: dict[str, str]) -> None:
         assert starting.refusal(mix) == ""
@@ -55,6 +55,7 @@ class TestTheEnvironmentTable:
                 PRODUCTION | {"REDIS_URL": "rediss://redis.example?ssl_cert_reqs=none"},
                 "ssl_cert_reqs=required",
             ),
+            (PRODUCTION | {"API_CALL_RETENTION_DAYS": "1"}, "at least 2"),
             ({"ENVIRONMENT": "staging"}, "must be one of"),
             ({"ENVIRONMENT": "local", "FIELD_KEYS": ","}, "FIELD_KEYS"),
             ({"ENVIRONMENT": "local", "UNPAID_CHECKOUT_MINUTES": "soon"}, "whole number"),
@@ -62,7 +63,8 @@ class TestTheEnvironmentTable:
         ],
     )
     def test_refuses_any_other_mix(self, mix: dict[str, str], reason: str) -> None:
-        assert reason in starting.refusal(mix)
+        refusal = starting.refusal(mix)
+        assert reason in refusal and "\n" not in refusal
 
     def test_stops_the_process_with_the_reason(self) -> None:
         ended = subprocess.run(
@@ -74,3 +76,11 @@ class TestTheEnvironmentTable:
             check=False,
         )
         assert ended.returncode != 0 and "ENVIRONMENT must be one of" in ended.stderr
+
+
+def test_cookies_are_of_this_host_alone_where_https_is() -> None:
+    hosted = starting.read(PRODUCTION)
+    kept = {hosted[f"{name}_COOKIE_NAME"] for name in ("SESSION", "CSRF", "LANGUAGE")}
+    assert kept == {"__Host-sessionid", "__Host-csrftoken", "__Host-language"}
+    assert hosted["COOKIE_PREFIX"] == "__Host-"
+    assert hosted["SESSION_COOKIE_SECURE"] and hosted["CSRF_COOKIE_SECURE"]

@@ -1,13 +1,16 @@
 """A day's texts: of a merchant, of all, of a range and of an address, those that led to a payment not counted."""
 
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.core import mail
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -185,20 +188,45 @@ class TestTheOperators:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_twenty_at_once_no_more_than_the_budget_are_sent(acme: Merchant, settings: Settings) -> None:
-    settings.SMS_MERCHANT_BUDGET = 5
-    checkouts = [factories.checkout(acme) for _ in range(20)]
+def test_of_ten_at_once_no_more_than_a_limit_are_sent(
+    acme: Merchant, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit, ends_at = Visit(factories.checkout(acme)), timezone.now() + timedelta(minutes=10)
+    save, together = Text.save, threading.Barrier(10)
 
-    def asked(number: int) -> bool:
-        visit, phone = Visit(checkouts[number]), f"+4477009{number:02}123"
+    def dawdle(row: Text, **how: Any) -> None:
+        time.sleep(0.02)  # whoever waits for nobody has looked by then
+        save(row, **how)
+
+    def put(kind: Text.Kind, phone: str, address: str) -> bool:
+        asked = Asked(kind, phone, visit, "words", ends_at, address)
+        connection.ensure_connection()
+        together.wait()
         try:
-            sign_in.send_code(visit, phone, "a browser", f"192.0.2.{number}")
+            with transaction.atomic():
+                if kind == Text.Kind.CODE:
+                    texts.put(asked)
+                else:
+                    texts.put_for_lead(asked, key=uuid4(), is_lead=True)
         except TooManyTexts:
             return False
         finally:
             connection.close()
         return True
 
+    monkeypatch.setattr(Text, "save", dawdle)
+    monkeypatch.setattr(texts, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
+    settings.SMS_RANGE_BUDGET, settings.SMS_MERCHANT_BUDGET = 4, 12
+    ten = range(10)
     with ThreadPoolExecutor(10) as pool:
-        assert sum(pool.map(asked, range(20))) == 5
-    assert TextDay.objects.get(merchant=acme).count == Text.objects.count() == 5
+        for phones, addresses, most in (
+            (["+447700900123"] * 10, [f"192.0.2.{number}" for number in ten], 1),
+            ([f"+44771{number}900123" for number in ten], ["198.51.100.1"] * 10, 3),
+            ([f"+447720900{number:03}" for number in ten], [f"192.0.2.{number}" for number in ten], 4),
+            ([f"+44773{number}900123" for number in ten], [f"203.0.113.{number}" for number in ten], 12 - 8),
+        ):
+            assert sum(pool.map(put, [Text.Kind.CODE] * 10, phones, addresses)) == most, phones
+        assert TextDay.objects.get(merchant=acme).count == Text.objects.count() == 12
+        back = [Text.Kind.RETURN] * 10, ["+447740900123"] * 10, [f"198.18.0.{number}" for number in ten]
+        assert sum(pool.map(put, *back)) == 10, "all are answered alike"
+    assert Text.objects.filter(kind=Text.Kind.RETURN).exclude(phone_digest="").count() == 5

@@ -10,6 +10,7 @@ from payments.models import Merchant
         ("Acme Tickets", "Acme Tickets"),
         ("Crêperie d'Été", "Crêperie d'Été"),
         ("हिन्दी दुकान", "हिन्दी दुकान"),
+        ("Ａｃｍｅ", "Acme"),
         ("Your bank: log in at evil.co/x", "Your bank log in at evilcox"),
         ("Ring +44 7700 900123 now", "Ring now"),
         ("Call ①② ٣٤ ⅔ ５５", "Call"),
