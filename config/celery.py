@@ -24,10 +24,11 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
+FINISH_OPERATIONS = "checkout.tasks.finish_operations"
 # The pumps: all of them short, all of them harmless when started twice or by two beats.
 PUMPS = (
     "checkout.tasks.keep_deadlines",
-    "checkout.tasks.finish_operations",
+    FINISH_OPERATIONS,
     "checkout.tasks.answer_inquiries",
     DELIVER_DUE,
     "payments.providers.sandbox.tasks.send_notices",
@@ -67,7 +68,9 @@ app.conf.beat_schedule = {
 
 SILENCE = 2.0  # seconds without a word about a pump until the ticker starts it
 RHYTHM = 1.0  # and then again, as long as the silence lasts
+GLANCE = 0.25  # between two looks at who was heard
 _heard: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
+_is_ending = threading.Event()
 
 
 @signals.setup_logging.connect
@@ -94,15 +97,26 @@ def _look_at_the_database(**_: Any) -> None:
 
 @signals.worker_init.connect
 def _start_tickers(**_: Any) -> None:
-    """A thread for each pump: one that waits for the provider holds up no deadline."""
+    """A thread for each pump: one that waits for somebody holds up no other.
+
+    For what waits for the provider as many as a worker has itself, more than may wait for it at the same time: a bank
+    that is silent about one kind of operation holds up none of another.
+    """
     for name in PUMPS:
-        threading.Thread(target=_tick, args=(name,), name=f"ticker of {name}", daemon=True).start()
+        for number in range(4 * settings.PUMP_SLOTS if name == FINISH_OPERATIONS else 1):
+            called = f"ticker {number} of {name}"
+            threading.Thread(target=_tick, args=(name,), name=called, daemon=True).start()
+
+
+@signals.worker_shutting_down.connect
+def _end_tickers(**_: Any) -> None:
+    """A worker that is about to end begins nothing more."""
+    _is_ending.set()
 
 
 def _tick(name: str) -> None:
     """Run the pump, straight from PostgreSQL, when neither beat nor a wake-up has started it lately."""
-    while True:
-        time.sleep(0.25)
+    while not _is_ending.wait(GLANCE):
         now = time.monotonic()
         if now - _heard[name] >= SILENCE:
             _heard[name] = now - SILENCE + RHYTHM

@@ -1,4 +1,20 @@
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from celery import signals
+
+from checkout import refunds, transitions
+from checkout.models import Checkout
+from config import celery
 from config.celery import app
+from payments.models import Operation
+from payments.provider import Outcome, Verdict
+from payments.providers.sandbox.adapter import SandboxProvider
+from tests import factories
+from tests.checkout.test_deadline import wait_for
+from tests.factories import CAUSE
+from webhooks import loop
 
 
 def test_what_is_kept_too_long_is_removed_every_hour() -> None:
@@ -10,3 +26,47 @@ def test_everything_that_beat_starts_is_a_task() -> None:
     app.loader.import_default_modules()
     planned = {entry["task"] for entry in app.conf.beat_schedule.values()}
     assert planned and planned - app.tasks.keys() == set()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestTheTickers:
+    """Redis is out: nobody starts a pump but the worker's own threads."""
+
+    @pytest.fixture
+    def silence(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+        """The bank is silent about refunds until this is set."""
+        speaks = threading.Event()
+
+        def refund(*_: object) -> Outcome:
+            speaks.wait(10)
+            return Outcome(Verdict.UNKNOWN)
+
+        monkeypatch.setattr(SandboxProvider, "refund", refund)
+        yield speaks
+        speaks.set()
+
+    @pytest.fixture
+    def ticking(self, silence: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        """The tickers of what waits for the provider, faster than they are."""
+        app.loader.import_default_modules()
+        monkeypatch.setattr(loop, "wake", lambda: None)
+        for name, value in {"GLANCE": 0.02, "RHYTHM": 0.05, "PUMPS": (celery.FINISH_OPERATIONS,)}.items():
+            monkeypatch.setattr(celery, name, value)
+        celery._start_tickers()
+        yield
+        silence.set()
+        signals.worker_shutting_down.send(sender=None)
+        for thread in threading.enumerate():
+            if thread.name.startswith("ticker "):
+                thread.join(10)
+        celery._is_ending.clear()
+
+    def test_release_a_hold_while_the_bank_is_silent_about_refunds(
+        self, captured: Checkout, pay: Callable[..., Checkout], ticking: None
+    ) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        wait_for(Operation.objects.filter(kind="refund", state="in_flight").exists)
+        held = pay(factories.checkout(captured.merchant))
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        wait_for(Operation.objects.filter(kind="void", state="succeeded").exists)
+        assert Operation.objects.get(kind="refund").state == "in_flight", "the bank is silent yet"
