@@ -14,7 +14,7 @@ FOREIGN_INSTALLED := $(FOREIGN)/node_modules/.installed
 LIGHTHOUSE := tests/browser/lighthouse
 LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
-.PHONY: help run test test-full chaos bench bench-webhooks screenshots messages check tools packages
+.PHONY: help run test test-full chaos bench bench-webhooks screenshots messages rules check tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -43,6 +43,9 @@ screenshots: $(INSTALLED) tools ## Picture every page and state, under .local/sc
 messages: $(INSTALLED) ## Collect the words of the payer's pages, and compile their translations
 	@$(BIN)/python -m config.local.messages
 
+rules: $(INSTALLED) ## Print each rule of docs/contract.md with its code and tests (ARGS="capture." for some of them)
+	@$(BIN)/python -m config.local.rules $(ARGS)
+
 check: export ENVIRONMENT := production
 check: export BASE_URL := https://checkout.example
 check: export ALLOWED_HOSTS := checkout.example
@@ -53,11 +56,12 @@ check: export REDIS_URL := redis://127.0.0.1:1/0
 check: export DATABASE_POOL := 0
 check: export PROVIDER := adapter.of.production.Provider
 check: export SMS_SENDER := adapter.of.production.Sender
-check: $(INSTALLED) ## Format, lint, types, floors, migrations and production settings
+check: $(INSTALLED) ## Format, lint, types, floors, rules against tests, migrations and production settings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports
+	$(BIN)/python -m config.local.rules --check
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --deploy --fail-level WARNING
 

@@ -149,7 +149,9 @@ def survive(whole: tuple[World, Service], points: list[str]) -> None:
     service.prove_ledger()
 
 
+@pytest.mark.rule("doubt.crash")
 class TestAProcessKilled:
+    @pytest.mark.rule("event.outbox")
     def test_at_any_point_of_a_request_leaves_what_the_pumps_bring_to_the_truth(
         self, whole: tuple[World, Service]
     ) -> None:

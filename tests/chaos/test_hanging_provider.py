@@ -89,6 +89,7 @@ def captured_in_the_end(merchant: Merchant, checkout_uuid: str) -> bool:
     return answer.status_code == 200
 
 
+@pytest.mark.rule("capture.eight_seconds")
 class TestAProviderThatHangs:
     def test_under_a_hundred_captures_holds_up_nobody_else(self, hanging: tuple[World, Service]) -> None:
         world, service = hanging

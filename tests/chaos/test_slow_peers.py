@@ -69,6 +69,7 @@ def capture(merchant: Merchant, checkout_uuid: str) -> Callable[[], requests.Res
     return posted(merchant, f"merchant/v1/checkouts/{checkout_uuid}/capture", {})
 
 
+@pytest.mark.rule("limit.slow_peers")
 class TestCaptures:
     def test_are_all_made_while_payers_wait_for_a_bank_that_hangs(
         self, peers: tuple[World, Merchant]
@@ -101,6 +102,7 @@ class TestCaptures:
         assert time.monotonic() - began < CAPTURE_SECONDS
 
 
+@pytest.mark.rule("limit.slow_peers")
 class TestAMerchantsSlowNames:
     def test_are_waited_for_by_one_request_of_a_process_and_hold_up_nobody_else(
         self, silent_names: Merchant
@@ -155,6 +157,7 @@ def ask_for_code(merchant: Merchant, number: int) -> requests.Response:
         return browser.post(f"{address}/phone", typed, params=order, timeout=60, allow_redirects=False)
 
 
+@pytest.mark.rule("limit.slow_peers", "sms.outbox")
 class TestASilentCarrier:
     def test_holds_up_neither_those_who_sign_in_nor_captures_nor_the_workers(
         self, peers: tuple[World, Merchant]

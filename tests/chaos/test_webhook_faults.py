@@ -49,6 +49,7 @@ def held_by_worker(world: World, load: Load, count: int) -> None:
     world.thaw("second worker")
 
 
+@pytest.mark.rule("delivery.once", "pump.redis")
 class TestValkeyFlushed:
     def test_under_load_nothing_is_lost_and_nothing_sent_twice(self, world: World, load: Load) -> None:
         load.emit(20, *BOTH).result()

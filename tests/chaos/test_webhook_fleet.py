@@ -117,6 +117,7 @@ def fill(fleet: Fleet, load: Load, *, idle: str | None) -> None:
     load.held(AT_ONCE, within=SETTLED)
 
 
+@pytest.mark.rule("pump.beat")
 class TestTwoBeats:
     def test_send_nothing_twice(self, fleet: Fleet, new_load: Callable[[int], Load]) -> None:
         load = new_load(2)
@@ -153,6 +154,7 @@ class TestClockOff:
         assert alone.lateness() < PROMPT
 
 
+@pytest.mark.rule("pump.redis")
 class TestValkeyAway:
     @pytest.mark.parametrize("away", ["stop_redis", "silence_redis"])
     def test_everything_is_sent_once_and_in_its_time(
@@ -199,6 +201,7 @@ def restart_while_recording(fleet: Fleet, load: Load, endpoint: Endpoint, down_s
     fleet.start_postgres()
 
 
+@pytest.mark.rule("delivery.drain")
 class TestDeploy:
     def test_under_load_sends_everything_once(self, fleet: Fleet, new_load: Callable[[int], Load]) -> None:
         load = new_load(4)

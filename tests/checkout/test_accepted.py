@@ -40,6 +40,7 @@ class TestACapture:
         answer = api.post(f"checkouts/{unpaid.pk}/capture")
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
 
+    @pytest.mark.rule("doubt.nothing_over_it")
     def test_that_is_not_confirmed_in_time_is_a_504_and_holds_everything_up(
         self, api: Api, held: Checkout, unasked: None
     ) -> None:
@@ -51,6 +52,7 @@ class TestACapture:
         refused(api.post(f"{path}/capture"), 409, "operation_in_progress")
         refused(api.post(f"{path}/cancel"), 409, "operation_in_progress")
 
+    @pytest.mark.rule("capture.in_time", "doubt.pending")
     @pytest.mark.parametrize(("mode", "end"), [("pending", "captured"), ("pending_then_failed", "voided")])
     def test_is_neither_sent_again_nor_fenced_and_what_it_becomes_counts_after_the_deadline(
         self, held: Checkout, unasked: None, monkeypatch: pytest.MonkeyPatch, mode: str, end: str
@@ -74,6 +76,7 @@ class TestACapture:
         assert (held.status, Charge.objects.get().state) == (end, end)
         assert events()[1:] == ["checkout.voided"] * (end == "voided") and proof.breaches() == []
 
+    @pytest.mark.rule("doubt.pending")
     def test_that_is_pending_for_ten_minutes_is_left_for_a_person_once(
         self, held: Checkout, unasked: None
     ) -> None:
@@ -119,6 +122,7 @@ class TestACapture:
         assert (held.status, Payment.objects.get().status) == ("captured", "captured")
         assert proof.breaches() == []
 
+    @pytest.mark.rule("capture.provider_refused")
     def test_that_is_refused_says_why(self, api: Api, held: Checkout) -> None:
         Charge.objects.update(state="voided")
         answer = api.post(f"checkouts/{held.pk}/capture")
@@ -139,6 +143,7 @@ class TestARelease:
         assert {verb for verb, _ in calls} == {"look_up"}
         assert (Payment.objects.get().status, Charge.objects.get().state) == ("voided", "voided")
 
+    @pytest.mark.rule("lapse.release")
     def test_that_is_refused_for_a_passing_reason_is_tried_again(self, held: Checkout) -> None:
         break_down("void", "void_refused_once")
         transitions.cancel(held.merchant, held.pk, cause=CAUSE)
@@ -175,6 +180,7 @@ class TestARelease:
 class TestAnOldKey:
     """An idempotency key that the provider has forgotten would let it do a thing twice."""
 
+    @pytest.mark.rule("doubt.old_key")
     def test_is_not_used_again_what_was_done_is_found(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -187,6 +193,7 @@ class TestAnOldKey:
         assert Charge.objects.get().refunded_amount == 9000
         assert Operation.objects.filter(kind="refund").count() == 1 and proof.breaches() == []
 
+    @pytest.mark.rule("doubt.old_key")
     def test_is_replaced_where_the_provider_vouches_that_nothing_was_done(self, captured: Checkout) -> None:
         lost = refund_in_doubt(captured, "down")
         for _ in range(3):

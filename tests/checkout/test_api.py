@@ -58,6 +58,7 @@ def read(api: Api, checkout: Checkout) -> dict[str, Any]:
 
 
 class TestFields:
+    @pytest.mark.rule("api.timestamps", "read.fields")
     @pytest.mark.parametrize("status", SHOWN)
     def test_of_each_status_are_exactly_these(self, api: Api, at: Bring, status: str) -> None:
         checkout = at(status)
@@ -69,6 +70,7 @@ class TestFields:
             assert not name.endswith("_at") or value is None or TIMESTAMP.fullmatch(value)
             assert not name.endswith(("amount", "fee")) or type(value) is int
 
+    @pytest.mark.rule("read.actions")
     @pytest.mark.parametrize(
         ("status", "facts"),
         [
@@ -91,6 +93,7 @@ class TestFields:
         assert set(shown) == ALWAYS | VOIDED
         assert not Event.objects.exists()
 
+    @pytest.mark.rule("expiry.end", "lapse.whoever")
     @pytest.mark.parametrize(("status", "ended_at"), [("created", "expired_at"), ("authorized", "voided_at")])
     def test_of_a_late_one_say_that_it_ended_at_its_deadline(
         self, api: Api, at: Bring, status: str, ended_at: str
@@ -115,6 +118,7 @@ class TestFields:
             and shown["settled_at"] == read(api, checkout)["last_refund_at"]
         )
 
+    @pytest.mark.rule("read.refunds")
     def test_of_a_failed_refund_stay_beside_the_next(
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
@@ -133,11 +137,13 @@ class TestFields:
         newest = [refund["merchant_refund_ref"] for refund in read(api, checkout)["refunds"]]
         assert newest == ["r-2", "r-1"]
 
+    @pytest.mark.rule("read.actions")
     def test_name_an_open_card_operation(self, api: Api, held: Checkout) -> None:
         operations.begin(Payment.objects.get(), Operation.Kind.CAPTURE, now=timezone.now(), cause=CAUSE)
         assert set(read(api, held)) == ALWAYS | HELD | {"pending_operation"}
         assert read(api, held)["pending_operation"] == "capture"
 
+    @pytest.mark.rule("read.shares")
     def test_of_a_split_count_without_naming_anybody(
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
@@ -150,6 +156,7 @@ class TestFields:
         mates.pump(unpaid.pk)
         assert read(api, unpaid)["shares"] == {"count": 3, "paid_count": 2, "paid_amount": 3500}
 
+    @pytest.mark.rule("create.answer")
     def test_of_a_creation_are_the_specs_four(self, api: Api) -> None:
         answer = api.post("checkouts", order())
         assert answer.status_code == 201 and list(answer.json()) == ["data"]
@@ -157,6 +164,7 @@ class TestFields:
         assert set(made) == {"checkout_uuid", "status", "checkout_url", "expires_at"}
         assert made["checkout_url"].endswith(f"/pay?id={made['checkout_uuid']}")
 
+    @pytest.mark.rule("read.fields")
     @pytest.mark.parametrize("verb", ["capture", "cancel"])
     def test_of_a_verbs_answer_are_those_of_a_read(self, api: Api, held: Checkout, verb: str) -> None:
         answer = api.post(f"checkouts/{held.pk}/{verb}", {})
@@ -164,6 +172,7 @@ class TestFields:
 
 
 class TestRequestId:
+    @pytest.mark.rule("api.request_id")
     @pytest.mark.parametrize("given", ["a", "Order-1._x", "x" * 64])
     def test_is_kept_when_it_is_well_formed(self, api: Api, given: str) -> None:
         assert api.get("checkouts", x_request_id=given)["X-Request-Id"] == given
@@ -172,6 +181,7 @@ class TestRequestId:
             == given
         )
 
+    @pytest.mark.rule("api.request_id")
     @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a/b", "ä", "a\nb", "<script>"])
     def test_is_replaced_when_it_is_not(self, api: Api, given: str) -> None:
         answer = api.get("checkouts/x", x_request_id=given)
@@ -180,6 +190,7 @@ class TestRequestId:
         )
         refused(answer, 404, "checkout_not_found")
 
+    @pytest.mark.rule("api.request_id")
     def test_is_kept_with_the_call_and_the_change(self, api: Api) -> None:
         api.post("checkouts", order(), x_request_id="mine")
         assert ApiCall.objects.get().request_id == "mine"
@@ -190,6 +201,7 @@ class TestRequestId:
         for answer in (made, api.get("checkouts"), api.client.get("/pay"), api.client.get("/livez")):
             assert answer["X-Request-Id"]
 
+    @pytest.mark.rule("api.no_store")
     def test_reads_and_writes_are_never_stored(self, api: Api, captured: Checkout) -> None:
         answers = [
             api.get("checkouts"),
@@ -208,6 +220,7 @@ def age(**ago: float) -> None:
 
 
 class TestIdempotencyKey:
+    @pytest.mark.rule("idempotency.replay")
     def test_replays_a_creation_byte_for_byte(self, api: Api) -> None:
         first = api.post("checkouts", order(), idempotency_key="k", x_request_id="one")
         with nothing_moves():
@@ -217,6 +230,7 @@ class TestIdempotencyKey:
         assert (again["Content-Type"], again["Cache-Control"]) == ("application/json", "no-store")
         assert again["X-Request-Id"] == "two"
 
+    @pytest.mark.rule("idempotency.replay")
     @pytest.mark.parametrize("verb", ["capture", "cancel"])
     def test_replays_a_verb_as_it_was_answered(self, api: Api, held: Checkout, verb: str) -> None:
         first = api.post(f"checkouts/{held.pk}/{verb}", idempotency_key="k")
@@ -256,6 +270,7 @@ class TestIdempotencyKey:
         assert (again.status_code, again.content) == (status, first.content)
         assert (again["Idempotent-Replay"], again["X-Request-Id"]) == ("true", "two")
 
+    @pytest.mark.rule("idempotency.other")
     def test_of_another_body_path_or_checkout_is_refused(self, api: Api, held: Checkout) -> None:
         api.post(f"checkouts/{held.pk}/cancel", {"reason": "Sold out"}, idempotency_key="k")
         other = factories.checkout(api.merchant)
@@ -270,6 +285,7 @@ class TestIdempotencyKey:
             with nothing_moves():
                 refused(api.post(path, body, idempotency_key="k"), 422, "idempotency_key_reused")
 
+    @pytest.mark.rule("idempotency.in_flight")
     @pytest.mark.parametrize("verb", ["capture", "cancel"])
     def test_in_flight_is_a_conflict_until_it_is_taken_over(
         self, api: Api, held: Checkout, verb: str
@@ -290,6 +306,7 @@ class TestIdempotencyKey:
         assert "Idempotent-Replay" not in taken
         assert api.post(path, idempotency_key="k")["Idempotent-Replay"] == "true"
 
+    @pytest.mark.rule("idempotency.kept")
     @pytest.mark.parametrize(
         ("body", "headers", "code"),
         [
@@ -356,11 +373,13 @@ class TestIdempotencyKey:
         operation.delete()
         assert api.post(path, idempotency_key="k").status_code == 200
 
+    @pytest.mark.rule("idempotency.key")
     def test_belongs_to_its_merchant(self, api: Api, rival_api: Api) -> None:
         mine = api.post("checkouts", order(), idempotency_key="k").json()["data"]
         theirs = rival_api.post("checkouts", order(), idempotency_key="k")
         assert theirs.status_code == 201 and theirs.json()["data"]["checkout_uuid"] != mine["checkout_uuid"]
 
+    @pytest.mark.rule("idempotency.kept")
     @pytest.mark.parametrize(("hours", "made"), [(23.9, 1), (24.1, 2)])
     def test_is_kept_for_a_day(self, api: Api, hours: float, made: int) -> None:
         api.post("checkouts", order(), idempotency_key="k")
@@ -382,6 +401,7 @@ class TestIdempotencyKey:
         assert api.post("checkouts", order()).status_code == 201
         assert ApiCall.objects.get().body is None
 
+    @pytest.mark.rule("idempotency.elsewhere")
     def test_is_ignored_where_nothing_is_replayed(self, api: Api, unpaid: Checkout) -> None:
         body = {"url": "http://127.0.0.1:9/", "event_types": ["*"]}
         assert api.post("webhooks/subscription", body, idempotency_key="k").status_code == 201
@@ -390,6 +410,7 @@ class TestIdempotencyKey:
         assert api.get("checkouts", idempotency_key="ключ").status_code == 200
 
 
+@pytest.mark.rule("idempotency.at_once")
 @pytest.mark.django_db(transaction=True)
 class TestSameKeyAtOnce:
     """On real connections: the rows decide, not the process."""
@@ -427,6 +448,7 @@ def uuids(answer: Any) -> list[str]:
 
 
 class TestList:
+    @pytest.mark.rule("list.pages")
     def test_pages_without_repeat_or_gap_while_rows_are_added(self, api: Api) -> None:
         made = [factories.checkout(api.merchant) for _ in range(7)]
         Checkout.objects.filter(pk__in=[row.pk for row in made[2:5]]).update(created_at=made[3].created_at)
@@ -441,12 +463,14 @@ class TestList:
             cursor = f"&cursor={following}"
         assert seen == [str(row.pk) for row in reversed(made)]
 
+    @pytest.mark.rule("list.cursor")
     def test_is_of_its_merchant_alone(self, api: Api, rival_api: Api, unpaid: Checkout) -> None:
         theirs = factories.checkout(rival_api.merchant)
         assert uuids(api.get("checkouts")) == [str(unpaid.pk)]
         assert uuids(rival_api.get("checkouts")) == [str(theirs.pk)]
         assert set(api.get("checkouts").json()["data"]) == {"checkouts", "next_cursor"}
 
+    @pytest.mark.rule("list.filters")
     def test_filters_by_status_order_and_times(self, api: Api, pay: Callable[..., Checkout]) -> None:
         old, paid, new = (factories.checkout(api.merchant, merchant_order_id=name) for name in "abc")
         pay(paid)
@@ -469,12 +493,14 @@ class TestList:
         }.items():
             assert uuids(api.get(f"checkouts?{query}")) == [str(row.pk) for row in expected], query
 
+    @pytest.mark.rule("list.pages")
     def test_holds_fifty_unless_told_and_two_hundred_at_most(self, api: Api) -> None:
         for _ in range(51):
             factories.checkout(api.merchant)
         assert len(uuids(api.get("checkouts"))) == 50
         assert len(uuids(api.get("checkouts?limit=200"))) == 51
 
+    @pytest.mark.rule("list.filters")
     @pytest.mark.parametrize(
         ("param", "value"),
         [
@@ -494,6 +520,7 @@ class TestList:
     def test_refuses_a_query_that_makes_no_sense(self, api: Api, param: str, value: str) -> None:
         refused(api.get(f"checkouts?{param}={value}"), 422, "validation_failed", param)
 
+    @pytest.mark.rule("list.cursor")
     @pytest.mark.parametrize("text", ["", "garbage", "%00", "x" * 10_000])
     def test_refuses_a_cursor_that_is_not_its_own(self, api: Api, text: str) -> None:
         refused(api.get(f"checkouts?cursor={text}"), 400, "invalid_cursor")
@@ -513,6 +540,7 @@ def at_most(count: int) -> Iterator[list[str]]:
     assert len(statements) <= count, "\n".join(statements)
 
 
+@pytest.mark.rule("api.statements")
 class TestStatements:
     @pytest.fixture(autouse=True)
     def _key_in_use(self, api: Api) -> None:
@@ -555,6 +583,7 @@ def test_bodies_are_compact_utf_8_json(api: Api) -> None:
     assert answer.content == json.dumps(answer.json(), ensure_ascii=False, separators=(",", ":")).encode()
 
 
+@pytest.mark.rule("read.refunds")
 class TestRefundsThatFailAgainAndAgain:
     def test_are_read_as_the_newest_hundred(self, api: Api, captured: Checkout) -> None:
         now = timezone.now()

@@ -42,16 +42,19 @@ def accept(api: Api, **changes: Any) -> dict[str, Any]:
 
 
 class TestRequiredFields:
+    @pytest.mark.rule("create.required")
     @pytest.mark.parametrize("value", BLANKS, ids=["missing", "null", "empty", "spaces"])
     @pytest.mark.parametrize("field", REQUIRED)
     def test_are_refused_without_a_value(self, api: Api, field: str, value: Any) -> None:
         refuse(api, field, **{field: value})
 
+    @pytest.mark.rule("create.required")
     @pytest.mark.parametrize("value", BLANKS, ids=["missing", "null", "empty", "spaces"])
     @pytest.mark.parametrize("field", REQUIRED_OF_AN_ITEM)
     def test_of_an_item_are_refused_without_a_value(self, api: Api, field: str, value: Any) -> None:
         refuse_item(api, field, **{field: value})
 
+    @pytest.mark.rule("api.all_fields", "api.error")
     def test_are_all_named_at_once(self, api: Api) -> None:
         with nothing_moves():
             error = refused(api.post("checkouts", {}), 422, "validation_failed", *REQUIRED)
@@ -88,6 +91,7 @@ class TestRequiredFields:
         assert sorted(named) == ["items[1].name", "items[1].quantity", "items[2].currency"]
 
 
+@pytest.mark.rule("api.integers", "create.limits")
 class TestTotalAmount:
     @pytest.mark.parametrize(
         "value", [-1, 0, 100_000_000, 99_999_999_999, 2**31, 2**63 - 1, *NO_INTEGERS], ids=repr
@@ -112,6 +116,7 @@ class TestTotalAmount:
 
 
 class TestArithmetic:
+    @pytest.mark.rule("create.arithmetic")
     @pytest.mark.parametrize(
         ("total", "lines", "expected"),
         [
@@ -134,6 +139,7 @@ class TestArithmetic:
         facts = {"expected": expected, "actual": total, "difference": total - expected}
         assert error["details"] == [{"param": "total_amount", **facts}]
 
+    @pytest.mark.rule("create.currency", "create.signs")
     @pytest.mark.parametrize(
         ("field", "line"),
         [
@@ -148,6 +154,7 @@ class TestArithmetic:
     ) -> None:
         refuse(api, f"items[1].{field}", items=[item(), item(**line)])
 
+    @pytest.mark.rule("create.signs")
     def test_adds_fees_and_subtracts_discounts(self, api: Api) -> None:
         lines = [
             item(),
@@ -157,6 +164,7 @@ class TestArithmetic:
         assert accept(api, total_amount=9000, items=lines)["amount"] == 9000
 
 
+@pytest.mark.rule("create.currency")
 class TestCurrency:
     @pytest.mark.parametrize(
         "code", ["usd", "US", "USDD", "XXX", "ZZZ", "DEM", "GBP ", "ＧＢＰ", 840, ["GBP"]], ids=repr
@@ -221,6 +229,7 @@ REFUSED_URLS = [
 LOOPBACK = ["http://localhost:3000/", "https://localhost/", "http://127.0.0.1/", "http://[::1]:3000/"]
 
 
+@pytest.mark.rule("create.return_urls")
 class TestAddresses:
     @pytest.mark.parametrize("url", REFUSED_URLS, ids=lambda url: repr(url)[:40])
     def test_that_lead_nowhere_good_are_refused(self, api: Api, url: Any) -> None:
@@ -256,6 +265,7 @@ class TestAddresses:
 
 
 class TestItems:
+    @pytest.mark.rule("create.limits")
     @pytest.mark.parametrize(
         "items", [[], {}, "ticket", 5, True, [item()] * 101], ids=lambda items: repr(items)[:20]
     )
@@ -266,6 +276,7 @@ class TestItems:
     def test_that_are_no_object_are_refused(self, api: Api, line: Any) -> None:
         refuse(api, "items[1]", items=[item(), line])
 
+    @pytest.mark.rule("create.category")
     @pytest.mark.parametrize(
         "category",
         [None, "", "Ticket", "9lives", "_x", "a b", "a-b", "tícket", "a" * 65, "a" * 5_000, "x\n", 5],
@@ -274,6 +285,7 @@ class TestItems:
     def test_of_no_category_slug_are_refused(self, api: Api, category: Any) -> None:
         refuse_item(api, "category", category=category)
 
+    @pytest.mark.rule("create.category")
     def test_of_an_unknown_category_are_kept(self, api: Api) -> None:
         assert accept(api, items=[item(category="time_travel")])["items"][0]["category"] == "time_travel"
         assert accept(api, items=[without(item(category=MISSING))])["items"][0]["category"] == "other"
@@ -284,6 +296,7 @@ class TestItems:
             line["item_ref"] for line in lines
         ]
 
+    @pytest.mark.rule("api.unknown_fields")
     def test_unknown_fields_are_ignored_here_and_above(self, api: Api) -> None:
         read = accept(api, colour="green", status="captured", items=[item(checkout_uuid="x", id=5)])
         assert read["status"] == "created" and "colour" not in read
@@ -312,6 +325,7 @@ ODD_TEXTS = [
 ]
 
 
+@pytest.mark.rule("create.texts")
 class TestTexts:
     @pytest.mark.parametrize("text", BAD_TEXTS, ids=lambda text: repr(text)[:20])
     def test_that_are_none_are_refused(self, api: Api, text: Any) -> None:
@@ -337,6 +351,7 @@ def ticket(**custom: Any) -> list[dict[str, Any]]:
     return [item(custom_data=custom)]
 
 
+@pytest.mark.rule("create.custom_data")
 class TestCustomData:
     @pytest.mark.parametrize(
         "custom",
@@ -408,6 +423,7 @@ def ahead(**amount: float) -> str:
     return (timezone.now() + timedelta(**amount)).isoformat()
 
 
+@pytest.mark.rule("api.timestamps", "create.expires_at")
 class TestMerchantExpiresAt:
     @pytest.mark.parametrize(
         "at",
@@ -459,10 +475,12 @@ class TestMerchantExpiresAt:
 
 
 class TestRepeats:
+    @pytest.mark.rule("create.order_repeats")
     def test_of_an_order_id_make_new_checkouts(self, api: Api) -> None:
         first, second = (api.post("checkouts", order()).json()["data"] for _ in range(2))
         assert first["checkout_uuid"] != second["checkout_uuid"]
 
+    @pytest.mark.rule("idempotency.key")
     @pytest.mark.parametrize(
         "key", ["", " ", "a\x00b", "a\tb", "ключ", "k" * 256], ids=lambda key: repr(key)[:9]
     )
@@ -484,6 +502,7 @@ class TestRepeats:
                 answer = api.post("checkouts", body, idempotency_key="k")
                 refused(answer, 422, "idempotency_key_reused")
 
+    @pytest.mark.rule("operator.stop")
     def test_of_a_suspended_merchant_are_refused(self, api: Api) -> None:
         factories.stop(api.merchant)
         with nothing_moves():

@@ -62,6 +62,7 @@ def _payment_of(checkout: Checkout) -> Payment:
 
 
 class TestUnknownCheckout:
+    @pytest.mark.rule("api.strangers")
     @pytest.mark.parametrize(
         "name",
         [
@@ -91,6 +92,7 @@ class TestUnknownCheckout:
             for verb in VERBS:
                 refused(api.post(f"{path}/{verb}", REF), 404, "checkout_not_found")
 
+    @pytest.mark.rule("api.strangers")
     def test_is_also_a_strangers(self, rival_api: Api, held: Checkout) -> None:
         with nothing_moves():
             strangers = rival_api.get(f"checkouts/{held.pk}", x_request_id="same")
@@ -107,6 +109,7 @@ class TestUnknownCheckout:
 
 
 class TestConflict:
+    @pytest.mark.rule("api.conflict", "cancel.refused", "capture.refused", "refund.refused")
     @pytest.mark.parametrize(("status", "verb", "code"), CONFLICTS)
     def test_tells_status_and_what_may_be_done(
         self, api: Api, at: Bring, status: str, verb: str, code: str
@@ -117,6 +120,7 @@ class TestConflict:
         actual = {"lapsed": "voided"}.get(status, status)
         assert error["details"] == [{"status": actual, "available_actions": ACTIONS.get(actual, [])}]
 
+    @pytest.mark.rule("cancel.repeat", "capture.repeat")
     @pytest.mark.parametrize(("status", "verb"), REPEATS)
     def test_is_none_when_it_is_done_already(self, api: Api, at: Bring, status: str, verb: str) -> None:
         checkout = at(status)
@@ -125,6 +129,7 @@ class TestConflict:
         assert answer.status_code == 200
         assert answer.json() == api.get(f"checkouts/{checkout.pk}").json()
 
+    @pytest.mark.rule("capture.deadline")
     @pytest.mark.parametrize("status", ["created", "authorized"])
     @pytest.mark.parametrize(("verb", "code"), [("capture", "not_capturable"), ("refund", "not_refundable")])
     def test_finds_a_passed_deadline_before_any_sweep(
@@ -145,6 +150,7 @@ class TestConflict:
         assert (read["status"], read["void_reason"]) == ("voided", "auth_expired")
         assert Event.objects.filter(type="checkout.voided").count() == 1
 
+    @pytest.mark.rule("api.retry_after", "cancel.open_operation", "refund.open_operation")
     @pytest.mark.parametrize(
         ("status", "kind"),
         [("created", "authorize"), ("authorized", "capture"), ("authorized", "void"), ("captured", "refund")],
@@ -163,6 +169,7 @@ class TestConflict:
                 refused(answer, 409, "operation_in_progress")
             assert answer["Retry-After"] == "1"
 
+    @pytest.mark.rule("cancel.refused")
     @pytest.mark.parametrize(
         ("status", "verb", "code"),
         [
@@ -187,6 +194,7 @@ class TestConflict:
         actual = {"lapsed": "voided"}.get(status, status)
         assert error["details"] == [{"status": actual, "available_actions": ACTIONS.get(actual, [])}]
 
+    @pytest.mark.rule("operator.stop")
     @pytest.mark.parametrize(
         ("status", "verb", "expected"),
         [("authorized", "capture", 403), ("authorized", "cancel", 200), ("captured", "refund", 204)],
@@ -204,6 +212,7 @@ class TestConflict:
             refused(call(api, checkout, verb), 403, "merchant_suspended")
 
 
+@pytest.mark.rule("capture.full")
 class TestCaptureBody:
     @pytest.mark.parametrize("amount", [1, 8_999, 9_001, 99_999_999])
     def test_of_another_amount_is_refused(self, api: Api, held: Checkout, amount: int) -> None:
@@ -232,6 +241,7 @@ class TestCancelBody:
         with nothing_moves():
             refused(call(api, held, "cancel", reason=reason), 422, "validation_failed", "reason")
 
+    @pytest.mark.rule("cancel.repeat")
     @pytest.mark.parametrize(
         "body", [b"", b"{}", b'{"reason": null}', b'{"reason": "Sold out"}', b'{"amount": 1}']
     )
@@ -245,6 +255,7 @@ class TestCancelBody:
 
 
 class TestRefundBody:
+    @pytest.mark.rule("refund.ref")
     @pytest.mark.parametrize(
         "ref",
         [MISSING, None, "", "  ", 5, True, [], {}, "x" * 256, "a\x00b", "a\nb"],
@@ -261,6 +272,7 @@ class TestRefundBody:
         with nothing_moves():
             refused(call(api, captured, "refund", reason=reason), 422, "validation_failed", "reason")
 
+    @pytest.mark.rule("refund.full")
     @pytest.mark.parametrize("amount", [1, 8_999, 9_001])
     def test_of_a_part_is_refused(self, api: Api, captured: Checkout, amount: int) -> None:
         with nothing_moves():
@@ -287,6 +299,7 @@ class TestRefundBody:
 
 
 class TestRefundReference:
+    @pytest.mark.rule("refund.ref")
     @pytest.mark.parametrize("status", ["refunding", "refunded"])
     def test_repeated_answers_with_the_same_refund(self, api: Api, at: Bring, status: str) -> None:
         checkout = at(status)
@@ -305,6 +318,7 @@ class TestRefundReference:
             error = refused(answer, 422, "partial_refund_not_supported", "amount")
         assert error["details"][0]["expected"] == 9000
 
+    @pytest.mark.rule("refund.ref_conflict")
     @pytest.mark.parametrize("status", ["created", "authorized", "captured"])
     def test_of_another_checkout_is_refused(
         self, api: Api, at: Bring, pay: Callable[..., Checkout], status: str

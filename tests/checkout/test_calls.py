@@ -34,6 +34,7 @@ class TestTheRecord:
         assert [str(call.checkout_uuid) for call in ApiCall.objects.all()] == [made, made]
 
 
+@pytest.mark.rule("secret.retention")
 @pytest.mark.django_db
 class TestTheRetention:
     def called(self, api: Api, days: float) -> UUID:

@@ -63,6 +63,7 @@ def some_connection_waits() -> bool:
         return bool(cursor.fetchone()[0])
 
 
+@pytest.mark.rule("capture.deadline")
 @pytest.mark.django_db(transaction=True)
 class TestCaptureThatWaitsForTheRow:
     def test_across_the_deadline_is_refused(self, held: Checkout) -> None:

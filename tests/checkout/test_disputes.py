@@ -74,6 +74,7 @@ def balances(checkout: Checkout) -> dict[str, int]:
 
 
 class TestADispute:
+    @pytest.mark.rule("read.refunds", "sandbox.cards")
     def test_of_card_0259_is_told_two_seconds_after_the_capture(
         self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api
     ) -> None:
@@ -101,6 +102,7 @@ class TestADispute:
         listed = api.get("checkouts").json()["data"]["checkouts"]
         assert listed[0]["disputes"] == shown["disputes"]
 
+    @pytest.mark.rule("dispute.booked")
     def test_takes_the_money_back_until_it_is_won(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
         assert balances(captured) == {"merchant": -9000, "disputed": 9000}
@@ -133,6 +135,7 @@ class TestADispute:
         tasks.answer_inquiries()
         assert Checkout.objects.values_list("updated_at", flat=True).get() == before, "nothing new"
 
+    @pytest.mark.rule("dispute.booked")
     def test_is_booked_once_however_often_it_is_told(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
         with nothing_moves():
@@ -141,6 +144,7 @@ class TestADispute:
                 tasks.answer_inquiries()
         assert Dispute.objects.count() == Discrepancy.objects.count() == 1
 
+    @pytest.mark.rule("dispute.booked")
     def test_is_not_believed_of_a_message_alone(self, captured: Checkout) -> None:
         """The bank signs that there is one, and then has none in its books."""
         assert captured.payment_id is not None
@@ -209,6 +213,7 @@ class TestADispute:
 
 
 class TestARefundWhileItStands:
+    @pytest.mark.rule("dispute.no_refund")
     def test_is_refused_with_the_dispute(self, captured: Checkout, api: Api) -> None:
         found = dispute(captured.payment)
         for status in ("open", "lost"):
@@ -248,6 +253,7 @@ def links(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest
 
 
 class TestAMatesLink:
+    @pytest.mark.rule("share.pauses")
     def test_pauses_while_it_is_open_and_gets_its_time_back(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
@@ -265,6 +271,7 @@ class TestAMatesLink:
         left = PaymentRequest.objects.get(pk=links[1].pk).expires_at
         assert left is not None and left > clock.now() + timedelta(days=1)
 
+    @pytest.mark.rule("dispute.lost")
     def test_ends_when_it_is_lost(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
         unpaid.refresh_from_db()
         decide(dispute(unpaid.payment), is_won=False)
@@ -295,6 +302,7 @@ class TestWhatIsOwedToTheLead:
         unpaid.refresh_from_db()
         assert balances(unpaid)["lead"] == -5000
 
+    @pytest.mark.rule("dispute.waits")
     def test_waits_while_it_is_open_and_goes_on_when_it_is_won(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
@@ -307,6 +315,7 @@ class TestWhatIsOwedToTheLead:
         assert {row.status for row in PaymentRequest.objects.all()} == {"reimbursed"}
         assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
+    @pytest.mark.rule("dispute.lost")
     def test_is_closed_against_the_dispute_that_the_leads_card_wins(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:

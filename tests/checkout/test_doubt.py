@@ -76,6 +76,7 @@ def _proven(db: None) -> Iterator[None]:
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestSilence:
+    @pytest.mark.rule("doubt.unknown")
     @pytest.mark.parametrize("mode", UNDONE + DONE)
     def test_is_unknown_and_never_failed(self, in_doubt: InDoubt, kind: str, mode: str) -> None:
         operation = in_doubt(kind, mode)
@@ -84,6 +85,7 @@ class TestSilence:
         assert operation.payment.status not in ("declined", "refunded", "voided")
         assert Fault.objects.get(verb=kind).times == 0, "the bank has gone wrong indeed"
 
+    @pytest.mark.rule("doubt.day")
     def test_of_a_day_is_left_for_a_person_once(self, in_doubt: InDoubt, kind: str) -> None:
         operation = in_doubt(kind, times=9)
         break_down("look_up", "down", times=9)
@@ -104,6 +106,7 @@ class TestSilence:
 
 
 class TestAnotherAmount:
+    @pytest.mark.rule("doubt.amount")
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     def test_is_no_answer(self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
         operation, answer = in_doubt(kind), misbehaving.call
@@ -121,6 +124,7 @@ class TestAnotherAmount:
         operation.refresh_from_db()
         assert (operation.state, operation.payment.status) == ("unknown", before)
 
+    @pytest.mark.rule("pay.held_for_less")
     def test_of_a_hold_is_a_refusal_and_what_is_held_is_released(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
@@ -135,6 +139,7 @@ class TestAnotherAmount:
 
 
 class TestCapture:
+    @pytest.mark.rule("api.retry_after", "doubt.capture_before")
     @pytest.mark.parametrize("mode", UNDONE + DONE)
     def test_is_a_504_that_tells_when_to_ask_again(self, api: Api, held: Checkout, mode: str) -> None:
         break_down("capture", mode)
@@ -159,6 +164,7 @@ class TestCapture:
         answer = api.post(f"checkouts/{held.pk}/capture")
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
 
+    @pytest.mark.rule("doubt.capture_before", "doubt.unknown")
     def test_before_the_deadline_it_is_sent_again_under_the_same_key(
         self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any]
     ) -> None:
@@ -169,6 +175,7 @@ class TestCapture:
         assert seen(unpaid) == ("captured",) * 3
         assert Call.objects.filter(kind="capture").count() == 1
 
+    @pytest.mark.rule("doubt.capture_after")
     @pytest.mark.parametrize(("mode", "end"), [("down", "voided"), ("done_then_reset", "captured")])
     def test_after_the_deadline_it_is_asked_about_and_never_sent_again(
         self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any], mode: str, end: str
@@ -200,6 +207,7 @@ class TestCapture:
         assert seen(unpaid) == ("voided",) * 3
         assert unpaid.voided_at == unpaid.capture_before and events()[1:] == ["checkout.voided"]
 
+    @pytest.mark.rule("doubt.nothing_over_it")
     @pytest.mark.parametrize("kind", ["authorize", "capture"])
     def test_neither_cancel_nor_refund_runs_over_a_doubt(
         self, api: Api, in_doubt: InDoubt, kind: str
@@ -244,6 +252,7 @@ class TestCapture:
         assert Operation.objects.filter(kind="void").count() == 1
         assert (seen(unpaid), events()[1:]) == (("voided",) * 3, ["checkout.voided"])
 
+    @pytest.mark.rule("capture.provider_refused")
     @pytest.mark.parametrize("no", [Verdict.DECLINED, Verdict.FAILED])
     def test_a_clear_no_is_a_502_and_changes_nothing(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch, no: Verdict

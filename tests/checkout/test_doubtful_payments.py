@@ -90,6 +90,7 @@ def _proven(db: None) -> Iterator[None]:
 
 
 class TestAuthorize:
+    @pytest.mark.rule("doubt.authorize")
     def test_a_hold_found_while_the_payer_waits_gives_the_merchant_the_full_time(
         self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any]
     ) -> None:
@@ -113,6 +114,7 @@ class TestAuthorize:
         assert seen(unpaid) == ("authorized", "authorized", "held")
         assert calls == [(verb, operation.pk) for verb in ("authorize", *("look_up", "authorize") * 2)]
 
+    @pytest.mark.rule("doubt.authorize")
     @pytest.mark.parametrize(("age", "seconds"), [(0, 2), (59, 2), (61, 10), (3600, 10), (86_000, 10)])
     def test_is_asked_about_every_2_s_and_after_a_minute_every_10_s(
         self, in_doubt: InDoubt, age: int, seconds: int
@@ -126,6 +128,7 @@ class TestAuthorize:
         wait = operation.next_attempt_at - clock.now()
         assert timedelta(seconds=seconds - 1) < wait <= timedelta(seconds=seconds)
 
+    @pytest.mark.rule("pay.another_card")
     def test_for_a_minute_no_other_card_takes_its_place(
         self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
     ) -> None:
@@ -133,6 +136,7 @@ class TestAuthorize:
         with nothing_moves(), pytest.raises(transitions.OperationInProgress):
             pay(unpaid)
 
+    @pytest.mark.rule("pay.another_card")
     @pytest.mark.parametrize("mode", ["done_then_reset", "down"])
     def test_after_a_minute_another_card_does_and_the_first_is_let_go_whenever_it_is_found(
         self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout], mode: str
@@ -164,6 +168,7 @@ class TestAuthorize:
         assert (seen(unpaid), events()) == (("created", "voided", "voided"), [])
         assert pay(unpaid).status == "authorized"
 
+    @pytest.mark.rule("expiry.open_operation")
     def test_an_unpaid_checkout_expires_all_the_same_and_the_hold_is_let_go(
         self, unpaid: Checkout, in_doubt: InDoubt
     ) -> None:

@@ -43,6 +43,7 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return die
 
 
+@pytest.mark.rule("doubt.crash")
 @pytest.mark.django_db
 @pytest.mark.parametrize("after_call", [False, True])
 class TestACrash:
@@ -101,6 +102,7 @@ class TestACrash:
         assert (Charge.objects.get().state, Payment.objects.get().status) == ("voided", "voided")
 
 
+@pytest.mark.rule("doubt.capture_after")
 @pytest.mark.django_db
 class TestTheFence:
     def test_proves_a_capture_that_the_look_up_did_not_find(

@@ -17,6 +17,7 @@ def migration() -> str:
     return Path("checkout/migrations/0002_guards.py").read_text()
 
 
+@pytest.mark.rule("money.states")
 class TestTheTable:
     def test_the_database_holds_exactly_its_pairs(self) -> None:
         pairs = re.findall(r"\('(\w+)', '(\w+)'\)", migration())
@@ -51,6 +52,7 @@ class TestMove:
         unpaid.refresh_from_db()
         assert unpaid.status == "created"
 
+    @pytest.mark.rule("money.states")
     def test_leaves_a_line_of_history(self, held: Checkout) -> None:
         lines = list(
             Change.objects.filter(checkout=held).order_by("created_at", "id").values_list("origin", "to")
@@ -60,6 +62,7 @@ class TestMove:
 
 @pytest.mark.django_db
 class TestTheGuards:
+    @pytest.mark.rule("money.states")
     @pytest.mark.parametrize(
         ("origin", "to"),
         [

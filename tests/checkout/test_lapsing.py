@@ -34,6 +34,7 @@ def statuses(checkouts: list[Checkout]) -> list[str]:
 
 
 class TestHolds:
+    @pytest.mark.rule("lapse.together", "lapse.void")
     def test_end_together_each_as_of_its_own_deadline(self, acme: Merchant, holds: list[Checkout]) -> None:
         Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
         assert deadlines.keep_due(Status.AUTHORIZED, limit=10) == 3
@@ -71,6 +72,7 @@ class TestHolds:
         assert deadlines.keep_due(Status.AUTHORIZED, limit=10) == 2
         assert statuses(holds) == ["voided", "authorized", "voided"]
 
+    @pytest.mark.rule("lapse.together")
     def test_one_that_fails_holds_up_no_other(
         self, holds: list[Checkout], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -86,6 +88,7 @@ class TestHolds:
         assert statuses(holds) == ["voided", "authorized", "voided"]
         assert proof.breaches() == []
 
+    @pytest.mark.rule("lapse.together")
     @pytest.mark.django_db(transaction=True)
     def test_that_another_process_has_locked_are_left_to_it(self, holds: list[Checkout]) -> None:
         other = connection.copy()

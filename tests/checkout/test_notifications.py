@@ -86,6 +86,7 @@ def end_of(refund: Operation) -> tuple[str, str, str]:
 
 
 class TestASettledRefund:
+    @pytest.mark.rule("doubt.notification")
     def test_is_found_by_its_notice(self, accepted: Operation, posted: list[int]) -> None:
         tasks.finish_operations()
         assert end_of(accepted) == ("refunding", "pending", "pending")
@@ -160,6 +161,7 @@ class TestAMessage:
         assert Operation.objects.filter(kind="capture").count() == 1
         assert not Discrepancy.objects.exists() and proof.breaches() == []
 
+    @pytest.mark.rule("doubt.notification")
     @pytest.mark.parametrize(
         ("changes", "kind"),
         [
@@ -203,6 +205,7 @@ class TestAMessage:
             assert send(told(capture, Verdict.FAILED)).status_code == 204
         assert Discrepancy.objects.get().kind == "notification_contradicts"
 
+    @pytest.mark.rule("doubt.notification")
     @pytest.mark.parametrize("header", ["", "t=1,v1=", "t=now,v1=00", "v1=00", "t=1;v1=00", "é=ü"])
     def test_that_is_not_signed_is_a_400_and_one_discrepancy(self, accepted: Operation, header: str) -> None:
         with nothing_moves():

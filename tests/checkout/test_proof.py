@@ -238,6 +238,7 @@ def prove(*arguments: str) -> tuple[int, str, str]:
 
 
 class TestBreaches:
+    @pytest.mark.rule("money.proof")
     @pytest.mark.parametrize(
         "status",
         [
@@ -256,6 +257,7 @@ class TestBreaches:
         at(status)
         assert proof.breaches() == proof.breaches(since=timezone.now() - timedelta(hours=1)) == []
 
+    @pytest.mark.rule("lapse.nothing_forgotten", "money.proof")
     @pytest.mark.parametrize(
         "tampering", TAMPERINGS, ids=lambda case: f"{case.status} {' '.join(sorted(case.kinds))}"
     )
@@ -304,6 +306,7 @@ class TestTheCommand:
         ]
         assert said.endswith("2 checkouts, 4 postings\n")
 
+    @pytest.mark.rule("money.proof")
     def test_names_who_breaks_what_and_exits_1(self, captured: Checkout) -> None:
         tamper(captured, TAMPERINGS[0].sql)
         for arguments in ((), ("--since-hours", "2")):

@@ -21,6 +21,7 @@ def settle(checkout: Checkout) -> Checkout:
 
 @pytest.mark.django_db
 class TestAccept:
+    @pytest.mark.rule("refund.accepted", "refund.settled")
     def test_gives_everything_back_once_settled(self, captured: Checkout) -> None:
         accepted = refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         captured.refresh_from_db()
@@ -31,6 +32,7 @@ class TestAccept:
         assert ledger.balances(captured.pk) == {"provider": 0, "merchant": 0}
         assert Payment.objects.get().status == "refunded" and proof.breaches() == []
 
+    @pytest.mark.rule("refund.ref")
     def test_a_repeated_ref_makes_nothing_new(self, captured: Checkout) -> None:
         first = refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         again = refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
@@ -65,6 +67,7 @@ class TestAccept:
         assert not Refund.objects.exists()
 
 
+@pytest.mark.rule("refund.failed")
 @pytest.mark.django_db
 class TestFailure:
     def test_leads_back_to_captured_and_a_new_ref_may_try(

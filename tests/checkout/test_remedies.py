@@ -175,11 +175,13 @@ class TestClosingAPart:
         refuses(close, stuck, "disputed: the money would go twice")
         refuses(send, stuck, "disputed: the money would go twice")
 
+    @pytest.mark.rule("operator.once")
     def test_twice_books_once(self, stuck: Operation) -> None:
         close(stuck)
         refuses(close, stuck, "settled otherwise before|newest attempt")
         assert Booking.objects.count() == 1
 
+    @pytest.mark.rule("operator.once")
     def test_twice_at_once_books_once(self, monkeypatch: pytest.MonkeyPatch, stuck: Operation) -> None:
         look_up, others = asking.look_up, [stuck]
 
@@ -194,6 +196,7 @@ class TestClosingAPart:
             close(stuck)
         assert Booking.objects.count() == 1
 
+    @pytest.mark.rule("operator.asks_first")
     @pytest.mark.parametrize(
         ("answer", "words"),
         [
@@ -395,6 +398,7 @@ class TestGivingUp:
         mates.pump(operation.payment.checkout_uuid, rounds=2)
         assert Charge.objects.get().state == "voided", "nobody waits for it: what is found is released"
 
+    @pytest.mark.rule("operator.asks_first")
     def test_is_refused_when_the_provider_knows_it(self, doubt: Callable[..., Operation]) -> None:
         refuses(give_up, doubt("done_then_reset"), "it succeeded")
 
@@ -469,6 +473,7 @@ class TestBookingARefund:
         told.refresh_from_db()
         assert told.closed_at is not None and told.note == NOTE
 
+    @pytest.mark.rule("operator.once")
     def test_twice_books_once(self, captured: Checkout, told: Discrepancy) -> None:
         booking.book_outside_refund(told.pk, note=NOTE, cause=CAUSE)
         self.refuse(told, "Only an open discrepancy")

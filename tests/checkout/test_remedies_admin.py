@@ -67,10 +67,12 @@ class TestClosing:
         assert "The provider says: it failed (card_account_closed)." in page
         assert "Close as settled otherwise" in page
 
+    @pytest.mark.rule("operator.proof")
     def test_wants_a_note(self, admin: Client, stuck: Operation) -> None:
         with nothing_moves():
             assert "errorlist" in act(admin, OPERATIONS, "close_as_settled_otherwise", stuck.pk, note=" ")
 
+    @pytest.mark.rule("operator.once")
     def test_keeps_who_and_why_and_proves_the_ledger(
         self, admin: Client, operator: User, unpaid: Checkout, stuck: Operation
     ) -> None:
@@ -150,6 +152,7 @@ class TestTheOthers:
         page = admin.get(f"{OPERATIONS}{captured.pk}/change/").content.decode()
         assert not any(words in page for words in ("Close as settled otherwise", "Send again", "Give up"))
 
+    @pytest.mark.rule("operator.proof")
     @pytest.mark.parametrize("action", ["close_as_settled_otherwise", "send_again", "give_up"])
     def test_want_a_fresh_proof_of_who_it_is(
         self, admin: Client, operator: User, stuck: Operation, action: str

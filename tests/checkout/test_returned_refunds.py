@@ -89,6 +89,7 @@ def returned(checkout: Checkout) -> Operation:
 
 
 class TestARefundThatComesBack:
+    @pytest.mark.rule("refund.returned")
     def test_reads_failed_while_the_order_stays_refunded(self, refunded: Checkout, api: Api) -> None:
         before, changed_at = api.get(f"checkouts/{refunded.pk}").json()["data"], refunded.updated_at
         assert before["refunds"][0]["status"] == "settled"
@@ -107,6 +108,7 @@ class TestARefundThatComesBack:
         again = api.post(f"checkouts/{refunded.pk}/refund", {"merchant_refund_ref": "r-2"})
         assert (again.status_code, again.json()["error"]["code"]) == (409, "not_refundable")
 
+    @pytest.mark.rule("refund.returned")
     def test_is_in_the_ledger_and_told_to_an_operator(self, refunded: Checkout) -> None:
         assert balances(refunded) == {}
         come_back()

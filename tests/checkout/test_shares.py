@@ -56,6 +56,7 @@ def give_back(order: Checkout) -> Refund:
 
 
 class TestSplit:
+    @pytest.mark.rule("split.shares")
     def test_leaves_the_rest_to_the_lead(self, unpaid: Checkout) -> None:
         assert [(share.position, share.amount, share.status) for share in mates.split(unpaid, 1, 8999)] == [
             (2, 1, "draft"),
@@ -71,11 +72,13 @@ class TestSplit:
         assert refused.value.excess == sum(amounts) - 9000
         assert not unpaid.payment_requests.exists()
 
+    @pytest.mark.rule("split.shares")
     @pytest.mark.parametrize("amounts", [[0], [-1, 5], [1] * 20])
     def test_of_nothing_or_between_too_many_is_refused(self, unpaid: Checkout, amounts: list[int]) -> None:
         with pytest.raises(ValueError, match="mates"):
             mates.split(unpaid, *amounts)
 
+    @pytest.mark.rule("share.link")
     def test_makes_links_that_nobody_can_guess(self, unpaid: Checkout) -> None:
         one, other = mates.split(unpaid, 1000, 1000)
         assert len(one.token) == 22 and one.token != other.token
@@ -85,16 +88,19 @@ class TestSplit:
 
 
 class TestLinks:
+    @pytest.mark.rule("share.opens")
     def test_open_with_the_capture_for_two_weeks(self, order: Checkout, shares: list[PaymentRequest]) -> None:
         assert [share.status for share in shares] == ["open", "open"]
         assert order.captured_at and shares[0].expires_at == order.captured_at + timedelta(days=14)
 
+    @pytest.mark.rule("share.opens")
     def test_are_drafts_while_it_is_held(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         share, _ = mates.split(unpaid, 1000, 1000)
         pay(unpaid)
         with pytest.raises(sharing.ShareNotOpen):
             mates.pay(share)
 
+    @pytest.mark.rule("share.ends")
     @pytest.mark.parametrize("end", ["cancelled unpaid", "cancelled held", "lapsed", "expired"])
     def test_end_with_an_order_that_is_not_captured(
         self, unpaid: Checkout, pay: Callable[..., Checkout], end: str
@@ -109,6 +115,7 @@ class TestLinks:
             deadlines.keep_due(Status(unpaid.status), limit=10)
         assert mates.settled(share) == "cancelled"
 
+    @pytest.mark.rule("share.ends")
     def test_end_after_two_weeks(self, shares: list[PaymentRequest]) -> None:
         PaymentRequest.objects.filter(pk=shares[0].pk).update(expires_at=clock.now())
         tasks.end_links()
@@ -117,11 +124,13 @@ class TestLinks:
             mates.pay(shares[0])
         assert refused.value.status == "expired"
 
+    @pytest.mark.rule("share.ends")
     def test_that_are_late_are_found_by_whoever_comes_first(self, shares: list[PaymentRequest]) -> None:
         PaymentRequest.objects.filter(pk=shares[0].pk).update(expires_at=clock.now())
         with pytest.raises(sharing.ShareNotOpen):
             mates.pay(shares[0])
 
+    @pytest.mark.rule("share.ended_once")
     def test_are_ended_by_either_side_once(self, shares: list[PaymentRequest]) -> None:
         finn, amy = shares
         assert sharing.decline(finn.pk).status == sharing.decline(finn.pk).status == "declined"
@@ -133,6 +142,7 @@ class TestLinks:
 
 
 class TestPaying:
+    @pytest.mark.rule("reimburse.lead", "share.taken")
     def test_a_share_gives_it_back_to_the_lead(self, order: Checkout, shares: list[PaymentRequest]) -> None:
         assert mates.pay(shares[0]).verdict == Verdict.SUCCEEDED
         assert mates.settled(shares[0]) == "reimbursed"
@@ -141,6 +151,7 @@ class TestPaying:
         assert (order.status, order.refunded_amount) == ("captured", 0)
         assert order.payment and Payment.objects.get(pk=order.payment.pk).status == "captured"
 
+    @pytest.mark.rule("reimburse.lead", "split.full_hold")
     def test_is_owed_to_the_lead_meanwhile(self, order: Checkout, shares: list[PaymentRequest]) -> None:
         mates.pay(shares[0])
         mates.pump(order.pk)
@@ -148,6 +159,7 @@ class TestPaying:
         assert ledger.balances(order.pk) == {"provider": 11000, "merchant": -9000, "lead": -2000}
         assert proof.breaches() == []
 
+    @pytest.mark.rule("reimburse.delay")
     def test_waits_for_the_delay(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings
     ) -> None:
@@ -199,12 +211,14 @@ class TestPaying:
         assert mates.settled(shares[0]) == "open"
         assert mates.pay(shares[0]).verdict == Verdict.SUCCEEDED
 
+    @pytest.mark.rule("share.not_the_lead")
     def test_with_the_leads_own_card_releases_it(self, order: Checkout, shares: list[PaymentRequest]) -> None:
         mates.pay(shares[0], "4242424242424242")
         assert mates.settled(shares[0]) == "open"
         refused = Payment.objects.get(subject=shares[0].pk)
         assert (refused.status, refused.decline_reason) == ("voided", "same_card")
 
+    @pytest.mark.rule("share.not_the_lead")
     def test_with_the_leads_own_number_is_refused(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
@@ -214,6 +228,7 @@ class TestPaying:
             mates.settled(shares[0]) == "open" and not Payment.objects.filter(subject=shares[0].pk).exists()
         )
 
+    @pytest.mark.rule("share.one_card")
     def test_twice_at_once_takes_one_card(self, shares: list[PaymentRequest]) -> None:
         mates.pay(shares[0])
         with pytest.raises(transitions.OperationInProgress):
@@ -237,6 +252,7 @@ class TestPaying:
         assert mates.settled(shares[0]) == "reimbursed"
         assert borne(order) == {"4242": 7000, "4444": 2000}
 
+    @pytest.mark.rule("share.taken")
     def test_when_the_order_is_refunded_meanwhile_takes_nothing(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
@@ -249,6 +265,7 @@ class TestPaying:
 
 
 class TestTheLeadsShare:
+    @pytest.mark.rule("reimburse.retry")
     def test_that_cannot_be_given_back_is_tried_again_daily_and_shown_after_three_days(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
@@ -289,6 +306,7 @@ class TestTheLeadsShare:
 
 
 class TestRefund:
+    @pytest.mark.rule("refund.same_cards")
     def test_goes_back_to_each_card_that_bore_it(self, order: Checkout, shares: list[PaymentRequest]) -> None:
         mates.pay(shares[0])
         mates.settled(shares[0])
@@ -301,6 +319,7 @@ class TestRefund:
         assert (order.status, order.refunded_amount) == ("refunded", 9000)
         assert set(ledger.balances(order.pk).values()) == {0}
 
+    @pytest.mark.rule("refund.unreimbursed")
     def test_of_what_the_lead_has_not_got_goes_to_the_mate_and_the_lead_gets_all(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
@@ -314,6 +333,7 @@ class TestRefund:
         assert (withdrawn.state, withdrawn.reason, withdrawn.attempts) == ("failed", "withdrawn", 0)
         assert borne(order) == {"4242": 0, "4444": 0} and set(ledger.balances(order.pk).values()) == {0}
 
+    @pytest.mark.rule("refund.waits")
     @pytest.mark.parametrize("comes_back", [True, False])
     def test_waits_for_what_is_on_its_way_to_the_lead(
         self, unpaid: Checkout, pay: Callable[..., Checkout], comes_back: bool, settings: Settings
@@ -337,6 +357,7 @@ class TestRefund:
         )
         assert sorted(legs) == expected
 
+    @pytest.mark.rule("refund.failed", "share.pauses")
     def test_that_fails_opens_the_links_again_with_the_time_they_lost(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
@@ -354,6 +375,7 @@ class TestRefund:
         assert order.status == "captured" and order.captured_at and share.expires_at
         assert share.expires_at - order.captured_at >= timedelta(days=14) + paused
 
+    @pytest.mark.rule("refund.goes_on")
     def test_of_which_a_leg_has_settled_goes_on_until_all_have(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
@@ -378,6 +400,7 @@ class TestRefund:
         assert Payment.objects.filter(subject=share.pk, decline_reason="same_card").exists()
 
 
+@pytest.mark.rule("money.states")
 class TestTheTable:
     @pytest.mark.parametrize("to", [to for to in ShareStatus if ("draft", to) not in SHARE_ALLOWED])
     def test_refuses_what_it_lacks(self, unpaid: Checkout, to: ShareStatus) -> None:

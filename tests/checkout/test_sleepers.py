@@ -55,6 +55,7 @@ def silent(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
     return operation
 
 
+@pytest.mark.rule("doubt.sleeper")
 class TestAnOrder:
     def test_that_was_captured_meanwhile_keeps_its_payment(
         self, silent: Operation, unpaid: Checkout, meanwhile: Meanwhile
@@ -139,6 +140,7 @@ def pump_once() -> None:
         factories.settle(operation, Outcome(Verdict.SUCCEEDED))
 
 
+@pytest.mark.rule("doubt.sleeper")
 class TestALateNo:
     """A hold that was captured by another process stays captured, whatever a sleeper has heard before."""
 

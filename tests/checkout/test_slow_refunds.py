@@ -32,6 +32,7 @@ def give_back(order: Checkout) -> Refund:
     return refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE).refund
 
 
+@pytest.mark.rule("refund.goes_on")
 class TestAPartThatTheCardCannotTake:
     def parts(self, refund: Refund) -> list[Operation]:
         return list(Operation.objects.filter(refund_uuid=refund.pk, account="lead").order_by("created_at"))
@@ -66,6 +67,7 @@ class TestAMateWhoIsInDoubt:
         whole = Operation.objects.get(refund_uuid=refund.pk)
         assert (whole.amount, whole.payment.subject) == (9000, unpaid.pk)
 
+    @pytest.mark.rule("refund.waits")
     def test_is_given_up_after_an_hour_and_the_refund_ends(
         self, unpaid: Checkout, shares: list[PaymentRequest]
     ) -> None:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestTheLead:
+    @pytest.mark.rule("pay.lead")
     def test_who_is_not_it_any_more_does_not_pay(self, unpaid: Checkout) -> None:
         """Somebody else has signed in while the card page was open."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
@@ -44,6 +45,7 @@ class TestTheLead:
         assert unpaid.lead is not None and unpaid.lead.phone == "+447700900999"
 
 
+@pytest.mark.rule("list.filters")
 class TestTheListOfChanges:
     def seen_since(self, api: Api, at: str) -> list[str]:
         listed = api.get(f"checkouts?updated_after={at}").json()["data"]["checkouts"]
@@ -67,6 +69,7 @@ class TestTheListOfChanges:
         assert self.seen_since(api, at) == [str(held.pk)]
 
 
+@pytest.mark.rule("read.actions")
 class TestWhatMayBeDone:
     def test_is_nothing_past_the_deadline_while_a_capture_is_in_doubt(self, api: Api, held: Checkout) -> None:
         break_down("capture", "down")

@@ -104,6 +104,7 @@ def _proven() -> Iterator[None]:
     assert proof.breaches() == []
 
 
+@pytest.mark.rule("doubt.bounded")
 @pytest.mark.usefixtures("_proven")
 @pytest.mark.parametrize("kind", KINDS)
 class TestSuccess:

@@ -51,6 +51,7 @@ def _behind_a_proxy(settings: Settings) -> None:
     settings.TRUSTED_PROXY_COUNT = 1
 
 
+@pytest.mark.rule("limit.address")
 @pytest.mark.parametrize(("header", "seen"), SEEN)
 def test_is_what_the_proxy_saw(header: str, seen: str) -> None:
     request = RequestFactory(REMOTE_ADDR=PROXY).get("/", headers={"x-forwarded-for": header})
@@ -69,6 +70,7 @@ def test_without_proxies_is_the_peer_and_the_header_says_nothing(settings: Setti
     assert address.of(RequestFactory(REMOTE_ADDR=PROXY).get("/", headers=headers)) == PROXY
 
 
+@pytest.mark.rule("limit.address")
 @pytest.mark.parametrize(
     ("given", "counted"),
     [

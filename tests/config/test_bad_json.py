@@ -33,6 +33,7 @@ def send(api: Api, path: str, body: bytes, content_type: str = JSON, **headers: 
 
 
 class TestBody:
+    @pytest.mark.rule("api.strict_json")
     @pytest.mark.parametrize(
         "body",
         [
@@ -68,11 +69,13 @@ class TestBody:
             for path in paths:
                 refused(send(api, path, body), 400, "invalid_json")
 
+    @pytest.mark.rule("api.strict_json")
     def test_is_told_where_it_stops_being_json(self, api: Api, paths: list[str]) -> None:
         for path in paths:
             error = refused(send(api, path, b'{"a": 1,\n "b" 2}'), 400, "invalid_json")
             assert "expected ':' after key, at line 2, column 6." in error["message"]
 
+    @pytest.mark.rule("api.body")
     @pytest.mark.parametrize("body", [b"[]", b'"x"', b"null", b"5", b"true", b"[{}]", b"1.5"])
     def test_that_is_no_object_is_refused(self, api: Api, paths: list[str], body: bytes) -> None:
         with nothing_moves():
@@ -92,6 +95,7 @@ class TestBody:
                 if not path.endswith(("capture", "cancel", "rotate")):
                     assert refused(send(api, path, b""), 422, "validation_failed")["param"]
 
+    @pytest.mark.rule("api.body")
     @pytest.mark.parametrize(
         "content_type",
         [
@@ -109,6 +113,7 @@ class TestBody:
             for path in paths:
                 refused(send(api, path, b"{}", content_type), 415, "unsupported_media_type")
 
+    @pytest.mark.rule("api.body")
     @pytest.mark.parametrize("encoding", ["gzip", "br", "deflate"])
     def test_that_is_compressed_is_refused(self, api: Api, paths: list[str], encoding: str) -> None:
         with nothing_moves():
@@ -116,6 +121,7 @@ class TestBody:
                 answer = send(api, path, b"{}", **{"content-encoding": encoding})
                 refused(answer, 415, "unsupported_media_type")
 
+    @pytest.mark.rule("api.body_size")
     @pytest.mark.parametrize("size", [256 * 1024 + 1, 30_000_000])
     @pytest.mark.parametrize("headers", [{}, {"idempotency-key": "k"}], ids=["plain", "with a key"])
     def test_that_is_too_large_is_refused(
@@ -154,6 +160,7 @@ def _encoded(body: dict[str, Any]) -> bytes:
 
 
 class TestAddress:
+    @pytest.mark.rule("api.json_alone")
     @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "TRACE", "OPTIONS", "FROBNICATE"])
     @pytest.mark.parametrize("path", ["checkouts", "checkouts/{uuid}", "checkouts/{uuid}/capture"])
     def test_refuses_other_methods(self, api: Api, held: Checkout, method: str, path: str) -> None:
@@ -178,6 +185,7 @@ class TestAddress:
         with nothing_moves():
             refused(api.get(path.format(uuid=held.pk)), 405, "method_not_allowed")
 
+    @pytest.mark.rule("api.json_alone")
     @pytest.mark.parametrize(
         "path",
         [
@@ -203,6 +211,7 @@ class TestAddress:
                 address, headers = path.format(uuid=held.pk), api.headers({})
                 refused(api.client.generic(method, address, b"{}", JSON, headers=headers), 404, "not_found")
 
+    @pytest.mark.rule("api.json_alone")
     @pytest.mark.parametrize("accept", ["text/html", "application/xml", "image/*;q=0.1", "garbage", ""])
     def test_answers_json_whatever_is_accepted(self, api: Api, unpaid: Checkout, accept: str) -> None:
         answer = api.get(f"checkouts/{unpaid.pk}", accept=accept)

@@ -72,6 +72,7 @@ def refused_token(answer: Any, status: int, error: str) -> None:
 
 
 class TestTokenEndpoint:
+    @pytest.mark.rule("token.errors")
     @pytest.mark.parametrize(
         ("changes", "status", "error"),
         [
@@ -138,6 +139,7 @@ class TestTokenEndpoint:
             refused_token(answer, 400, "invalid_request")
             assert "grant_type is missing" in answer.json()["error_description"]
 
+    @pytest.mark.rule("token.errors")
     def test_does_not_tell_an_unknown_client_from_a_wrong_secret(self, asker: Asker, rival_api: Api) -> None:
         unknown = asker.ask(client_id="client_unknown")
         strangers = asker.ask(client_secret=rival_api.key.client_secret)
@@ -180,6 +182,7 @@ class TestTokenEndpoint:
         answer = asker.send(json.dumps({"grant_type": "client_credentials"}), authorization=header)
         assert answer.status_code in (400, 401) and "error" in answer.json()
 
+    @pytest.mark.rule("token.ways")
     def test_refuses_basic_and_body_that_differ(self, asker: Asker) -> None:
         refused_token(
             asker.basic(asker.right, "client_other", asker.right["client_secret"]), 400, "invalid_request"
@@ -201,6 +204,7 @@ class TestTokenEndpoint:
         answer = asker.client.generic("POST", f"/oauth/token?{query}", b"{}", JSON)
         refused_token(answer, 400, "invalid_request")
 
+    @pytest.mark.rule("token.ways")
     def test_takes_json_form_and_basic(self, asker: Asker) -> None:
         form = "&".join(f"{name}={value}" for name, value in asker.right.items())
         grant = {"grant_type": "client_credentials"}
@@ -211,6 +215,7 @@ class TestTokenEndpoint:
             assert (body["token_type"], body["expires_in"]) == ("Bearer", 3600)
             assert answer["Cache-Control"] == "no-store"
 
+    @pytest.mark.rule("token.scopes")
     def test_gives_the_scopes_that_were_asked_for(self, asker: Asker) -> None:
         assert asker.ask(scope="checkouts:read").json()["scope"] == "checkouts:read"
         assert len(asker.ask().json()["scope"].split()) == 5
@@ -220,6 +225,7 @@ class TestTokenEndpoint:
 
 
 class TestBearer:
+    @pytest.mark.rule("token.needed")
     @pytest.mark.parametrize(("method", "path", "scope"), ENDPOINTS)
     def test_is_asked_for_everywhere(self, api: Api, method: str, path: str, scope: str) -> None:
         with nothing_moves():
@@ -227,6 +233,7 @@ class TestBearer:
             refused(answer, 401, "missing_token")
         assert answer["WWW-Authenticate"] == "Bearer"
 
+    @pytest.mark.rule("token.scope_needed")
     @pytest.mark.parametrize(("method", "path", "scope"), ENDPOINTS)
     def test_needs_the_scope(self, api: Api, method: str, path: str, scope: str) -> None:
         others = " ".join(name for _, _, name in ENDPOINTS if name != scope)
@@ -263,11 +270,13 @@ class TestBearer:
             refused(answer, 401, code)
         assert answer["WWW-Authenticate"] == "Bearer"
 
+    @pytest.mark.rule("token.needed")
     def test_refuses_an_expired_token(self, api: Api, held: Checkout) -> None:
         AccessToken.objects.update(expires=timezone.now() - timedelta(seconds=1))
         with nothing_moves():
             refused(api.post(f"checkouts/{held.pk}/capture"), 401, "invalid_token")
 
+    @pytest.mark.rule("token.needed")
     def test_refuses_the_token_of_a_revoked_client(self, api: Api) -> None:
         ApiClient.objects.update(revoked_at=timezone.now())
         refused(api.get("checkouts"), 401, "invalid_token")
@@ -279,6 +288,7 @@ class TestBearer:
             body = json.dumps({"access_token": api.token})
             refused(api.client.generic("POST", path, body, JSON), 401, "missing_token")
 
+    @pytest.mark.rule("token.needed")
     def test_tells_who_sends_a_client_secret_where_to_take_it(self, api: Api) -> None:
         headers = {"authorization": f"Bearer {api.key.client_secret}"}
         answer: Any = api.client.get("/api/merchant/v1/checkouts", headers=headers)

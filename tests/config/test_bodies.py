@@ -22,6 +22,7 @@ class Unread:
     readline = read
 
 
+@pytest.mark.rule("api.body_size")
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("content_type", ["application/json", "multipart/form-data; boundary=x", "", "x"])
 @pytest.mark.parametrize(
@@ -45,6 +46,7 @@ def test_is_refused_unread(path: str, content_type: str, method: str) -> None:
         assert answer.content.decode() == bodies.TOO_LARGE
 
 
+@pytest.mark.rule("api.body_size")
 @pytest.mark.parametrize("path", ["/pay/phone", "/oauth/token", "/accounts/login/", "/livez", "/api/docs"])
 def test_of_a_form_may_be_shorter(path: str) -> None:
     headers: dict[str, Any] = {"CONTENT_LENGTH": str(bodies.LARGEST_FORM + 1), "wsgi.input": Unread()}

@@ -42,9 +42,11 @@ def page() -> Page:
 
 
 class TestPage:
+    @pytest.mark.rule("api.document")
     def test_has_an_anchor_for_each_error_code(self, page: Page) -> None:
         assert {f"error-{code}" for code in errors.ERRORS} <= set(page.anchors)
 
+    @pytest.mark.rule("api.document", "api.error")
     def test_is_where_error_bodies_point_to(self, page: Page, api: Api) -> None:
         doc_url = api.get("checkouts?cursor=abc").json()["error"]["doc_url"]
         address, _, anchor = doc_url.partition("#")

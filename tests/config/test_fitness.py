@@ -56,6 +56,7 @@ def test_one_that_fits_is_served_by() -> None:
     assert Client().get("/readyz").content == b"ready\n"
 
 
+@pytest.mark.rule("environment.database")
 @pytest.mark.parametrize("limit", [name for name in patience.LIMITS if name != "tcp_user_timeout"])
 @pytest.mark.parametrize("milliseconds", [0, 60_000])
 def test_a_role_without_its_time_limits_is_refused(limit: str, milliseconds: int) -> None:
@@ -64,6 +65,7 @@ def test_a_role_without_its_time_limits_is_refused(limit: str, milliseconds: int
     refused(f"lacks its time limits ({limit}). Run manage.py migrate.")
 
 
+@pytest.mark.rule("environment.database")
 def test_other_field_keys_are_refused(settings: Settings) -> None:
     settings.FIELD_KEYS = [Fernet.generate_key().decode()]
     crypto._fernet.cache_clear()
@@ -81,6 +83,7 @@ def test_another_lookup_key_is_refused(settings: Settings) -> None:
     refused("LOOKUP_KEY")
 
 
+@pytest.mark.rule("environment.database")
 def test_a_database_that_was_never_migrated_is_refused() -> None:
     Canary.objects.all().delete()
     refused("Run manage.py migrate.")
@@ -88,6 +91,7 @@ def test_a_database_that_was_never_migrated_is_refused() -> None:
         cursor.execute("SELECT 1")
 
 
+@pytest.mark.rule("environment.database")
 def test_an_old_postgresql_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitness, "OLDEST", 990000)
     refused("PostgreSQL must be 16 or newer, not ")

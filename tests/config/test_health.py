@@ -26,6 +26,7 @@ def test_says_so(probe: Client, path: str, words: str) -> None:
     assert (answer.status_code, answer.content.decode()) == (200, words)
 
 
+@pytest.mark.rule("environment.probes")
 def test_is_not_ready_without_a_database_and_alive_all_the_same(probe: Client) -> None:
     with connection.execute_wrapper(fail):
         assert probe.get("/readyz").status_code == 503

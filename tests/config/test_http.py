@@ -157,6 +157,7 @@ class TestDeadline:
         moment[0] += 6
         assert (until.left(), until.left(3), until.sooner(1.5).left()) == (0, 0, 0)
 
+    @pytest.mark.rule("capture.eight_seconds")
     @pytest.mark.django_db
     @pytest.mark.parametrize("lock_seconds", [0.0, 2.9, 4.5, 7.0])
     def test_of_a_capture_bounds_all_its_waits(

@@ -74,6 +74,7 @@ class TestSession:
         assert answer.status_code == 302 and answer["Location"].startswith("/accounts/login/")
 
 
+@pytest.mark.rule("secret.keys")
 class TestSecretKey:
     def test_that_was_replaced_is_still_taken_as_a_fallback(
         self, client: Client, acme: Merchant, unpaid: Checkout, settings: Settings

@@ -17,6 +17,7 @@ def _two_a_minute(settings: Settings) -> None:
 
 
 class TestBuckets:
+    @pytest.mark.rule("limit.buckets")
     def test_of_reads_and_creates_are_apart(self, api: Api) -> None:
         answers = [api.get("checkouts").status_code for _ in range(3)]
         assert answers == [200, 200, 429]
@@ -24,11 +25,13 @@ class TestBuckets:
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limited")
         assert refused["Retry-After"] == "1" and Checkout.objects.count() == 2
 
+    @pytest.mark.rule("limit.buckets")
     def test_are_each_clients_own(self, api: Api, rival_api: Api) -> None:
         for _ in range(3):
             api.get("checkouts")
         assert rival_api.get("checkouts").status_code == 200
 
+    @pytest.mark.rule("limit.no_redis")
     def test_count_in_this_process_while_redis_is_out(
         self, api: Api, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -41,6 +44,7 @@ class TestBuckets:
             monkeypatch.setattr(limits, "_out_until", 0.0)
 
 
+@pytest.mark.rule("limit.buckets", "limit.last_capture")
 class TestCapture:
     def test_has_a_bucket_of_its_own_and_is_never_refused_at_the_end_of_a_hold(
         self, api: Api, held: Checkout
@@ -54,6 +58,7 @@ class TestCapture:
         assert api.post(path).status_code == 409
 
 
+@pytest.mark.rule("token.failures")
 class TestTokenFailures:
     def test_are_limited_per_client_and_address(self, api: Api) -> None:
         wrong = credentials(api, client_secret="wrong")

@@ -73,6 +73,7 @@ class TestPage:
             assert words in page
         assert "is-late" not in page
 
+    @pytest.mark.rule("operator.page")
     def test_shows_what_is_in_doubt_the_oldest_first(self, operator: Client, doubtful: Operation) -> None:
         age(Operation.objects.filter(pk=doubtful.pk), created_at=timedelta(minutes=3))
         (doubt,) = board.read().doubts
@@ -86,6 +87,7 @@ class TestPage:
         assert f"/admin/payments/operation/{doubtful.pk}/change/" in page
         assert f"/admin/checkout/checkout/{doubtful.payment.checkout_uuid}/change/" in page
 
+    @pytest.mark.rule("operator.page")
     def test_shows_what_a_person_must_see_to(self, operator: Client, acme: Merchant) -> None:
         told = subscribe()
         parked = emit(told)
@@ -132,6 +134,7 @@ class TestQueues:
         settings.SANDBOX = False
         assert len(queues.read(clock.now())) == len(queues.TABLE) - 1
 
+    @pytest.mark.rule("operator.page")
     def test_tell_of_operations_that_nobody_finishes(self, doubtful: Operation) -> None:
         assert queue("Operations to finish").since is None
         age(Operation.objects.filter(pk=doubtful.pk), next_attempt_at=timedelta(seconds=90))

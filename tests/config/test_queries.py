@@ -25,6 +25,7 @@ def call(
 
 
 class TestQuery:
+    @pytest.mark.rule("api.query")
     @pytest.mark.parametrize(("path", "method"), CALLS)
     def test_that_is_not_known_is_refused(self, api: Api, held: Checkout, path: str, method: str) -> None:
         with nothing_moves():
@@ -60,6 +61,7 @@ class TestQuery:
             assert view.queries.get(method) is endpoint.query
 
 
+@pytest.mark.rule("api.body")
 class TestNoBody:
     @pytest.mark.parametrize("path", POSTS)
     @pytest.mark.parametrize(

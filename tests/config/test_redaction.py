@@ -117,6 +117,7 @@ WRITERS = {
 
 
 class TestSecretAddress:
+    @pytest.mark.rule("secret.logs")
     @pytest.mark.parametrize("writer", WRITERS)
     @pytest.mark.parametrize("kind", ADDRESSES)
     def test_is_in_no_log(
@@ -177,6 +178,7 @@ def routes(patterns: list[Any], before: str = "") -> Iterator[str]:
 
 
 class TestBlanking:
+    @pytest.mark.rule("secret.logs")
     @pytest.mark.parametrize(
         "text",
         [
@@ -191,6 +193,7 @@ class TestBlanking:
     def test_knows_a_secret_by_its_name(self, text: str) -> None:
         assert TOKEN not in redaction.blank(text)
 
+    @pytest.mark.rule("secret.logs")
     def test_keeps_numbers_and_knows_them_in_texts(self) -> None:
         line = redaction.redact(
             None, "", {"amount": 4242424242424242, "said": "4242424242424242 +447700900123"}

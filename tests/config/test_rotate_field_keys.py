@@ -96,6 +96,7 @@ def rotate() -> str:
     return said.getvalue()
 
 
+@pytest.mark.rule("secret.keys")
 def test_leaves_nothing_that_needs_the_old_key(
     kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:

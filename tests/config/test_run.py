@@ -78,6 +78,7 @@ class TestRefusal:
 
 
 class TestRun:
+    @pytest.mark.rule("environment.run")
     @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
     def test_announces_itself_and_ends_whole(
         self, folder: Path, ports: tuple[int, int], how: signal.Signals
@@ -107,6 +108,7 @@ class TestRun:
         assert process.returncode == 1
         assert living.processes_in(folder) == []
 
+    @pytest.mark.rule("environment.run")
     def test_a_killed_run_leaves_no_process_and_the_next_one_starts(
         self, folder: Path, ports: tuple[int, int]
     ) -> None:

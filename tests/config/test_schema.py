@@ -31,6 +31,7 @@ def document() -> dict[str, Any]:
 
 
 class TestDocument:
+    @pytest.mark.rule("api.document")
     def test_is_valid_openapi(self, document: dict[str, Any]) -> None:
         assert document["openapi"].startswith("3.1")
         validate_schema(document)
@@ -61,15 +62,18 @@ class TestDocument:
             thread.join()
         assert statuses == [200] * len(paths)
 
+    @pytest.mark.rule("api.document")
     def test_has_every_address_of_the_api_and_no_other(self, document: dict[str, Any]) -> None:
         told = {(path, method) for path, method, _ in described.operations(document)}
         assert told == {*described.routes(get_resolver().url_patterns), ("/oauth/token", "post")}
 
+    @pytest.mark.rule("api.error_codes")
     def test_names_every_error_code(self, document: dict[str, Any]) -> None:
         envelope = document["components"]["schemas"]["Error"]["properties"]["error"]["properties"]
         assert envelope["code"]["enum"] == list(errors.ERRORS)
         assert set(document["components"]["examples"]) == set(errors.ERRORS)
 
+    @pytest.mark.rule("api.error_codes")
     def test_answers_each_code_with_its_own_status(self, document: dict[str, Any]) -> None:
         told = {
             (code, int(status))
@@ -117,6 +121,7 @@ class TestDocument:
 
 
 class TestExamples:
+    @pytest.mark.rule("api.data", "api.document")
     def test_are_what_the_api_answers_today(self, api: Api) -> None:
         fresh = story.as_text(story.Story(api).tell())
         if os.environ.get(RECORD):

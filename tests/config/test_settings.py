@@ -12,6 +12,7 @@ BANK = "payments.providers.sandbox.adapter.SandboxProvider"
 PAGE = "hosted_page.sms.PageSender"
 
 
+@pytest.mark.rule("environment.table")
 class TestTheEnvironmentTable:
     @pytest.mark.parametrize(
         "mix",

@@ -50,6 +50,7 @@ def read(body: bytes) -> None:
         strict_json.parse(body)
 
 
+@pytest.mark.rule("api.linear_json")
 class TestPrice:
     @pytest.mark.parametrize("name", WORST)
     def test_of_twice_as_much_is_twice_as_high(self, name: str) -> None:

@@ -32,6 +32,7 @@ def silent() -> Iterator[Celery]:
         yield Celery(broker=f"redis://127.0.0.1:{listening.getsockname()[1]}")
 
 
+@pytest.mark.rule("pump.wake_up")
 def test_is_sent_after_the_commit_and_not_before(is_queued: Callable[[str], bool]) -> None:
     name = f"tests.wake.{uuid4()}"
     with transaction.atomic():
@@ -51,6 +52,7 @@ def test_is_not_sent_of_what_was_undone(is_queued: Callable[[str], bool]) -> Non
     assert not is_queued(undone)
 
 
+@pytest.mark.rule("pump.wake_up")
 def test_waits_for_no_silent_redis(silent: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wakeup, "_sender", None)  # of this test alone: it hangs
     monkeypatch.setattr(wakeup, "current_app", silent)

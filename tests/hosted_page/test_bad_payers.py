@@ -78,6 +78,7 @@ class TestAddress:
             for step in set(GETS) - {"/split"}:
                 assert lea.post(step).status_code == 405
 
+    @pytest.mark.rule("secret.csp")
     @pytest.mark.parametrize("step", POSTS)
     def test_takes_no_form_of_another_site(self, unpaid: Checkout, step: str) -> None:
         with nothing_moves():
@@ -103,6 +104,7 @@ class TestOrder:
                 assert payer.get(step)["Location"] == f"/pay?id={payer.checkout.pk}"
         assert not SignInCode.objects.exists()
 
+    @pytest.mark.rule("lapse.whoever")
     def test_that_is_late_is_found_so_by_its_page(self, lea: Payer) -> None:
         lea.sign_in()
         factories.make_late(lea.checkout)
@@ -126,6 +128,7 @@ class TestOrder:
             assert "Your mobile number" in words(lea.get())
             assert lea.post("/split", split="all")["Location"] == f"/pay?id={lea.checkout.pk}"
 
+    @pytest.mark.rule("sign_in.session")
     def test_a_sign_in_of_another_order_is_nobody_here(self, lea: Payer) -> None:
         lea.sign_in()
         other = factories.checkout(lea.checkout.merchant)
@@ -133,6 +136,7 @@ class TestOrder:
         lea.client.cookies[f"payer_{other.pk.hex}"] = morsel
         assert "Your mobile number" in words(lea.client.get(f"/pay?id={other.pk}"))
 
+    @pytest.mark.rule("pay.token_once")
     def test_amounts_come_from_the_server_alone(self, lea: Payer) -> None:
         lea.sign_in()
         lea.post("/split", split="equal", people="3", amount="1", total="1", share="1", status="captured")
@@ -176,6 +180,7 @@ class TestOrder:
 
 
 class TestPhone:
+    @pytest.mark.rule("sign_in.number")
     @pytest.mark.parametrize(
         "typed",
         [
@@ -207,6 +212,7 @@ class TestPhone:
     def test_that_is_missing_is_asked_again(self, lea: Payer) -> None:
         assert lea.post("/phone").status_code == 422
 
+    @pytest.mark.rule("sign_in.number")
     @pytest.mark.parametrize(
         "typed",
         [
@@ -257,6 +263,7 @@ class TestCode:
         lea.checkout.refresh_from_db()
         assert lea.checkout.lead is not None
 
+    @pytest.mark.rule("sign_in.bound")
     @pytest.mark.parametrize("ended", ["expires_at", "used_at"])
     def test_that_is_old_or_used_signs_nobody_in(self, lea: Payer, right: str, ended: str) -> None:
         SignInCode.objects.update(**{ended: timezone.now()})
@@ -270,6 +277,7 @@ class TestCode:
         if lea.code() != right:
             assert "is not right" in words(lea.post("/code", code=right))
 
+    @pytest.mark.rule("sign_in.bound")
     def test_of_another_order_signs_nobody_in(self, lea: Payer, right: str) -> None:
         other = factories.checkout(lea.checkout.merchant)
         with nothing_moves():

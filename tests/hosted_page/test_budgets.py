@@ -63,6 +63,7 @@ class TestALimit:
     def _limited(self, limit: Set, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
         limit(settings, monkeypatch)
 
+    @pytest.mark.rule("sms.budgets")
     def test_refuses_when_it_is_used_up_and_says_when_to_try_again(self, acme: Merchant) -> None:
         for number in range(3):
             ask(acme, f"+44770090012{number}")
@@ -70,6 +71,7 @@ class TestALimit:
             ask(acme, "+447700900129")
         assert Text.objects.count() == 3
 
+    @pytest.mark.rule("sms.paid")
     def test_takes_back_the_place_of_what_was_paid(
         self, acme: Merchant, pay: Callable[[Checkout], Checkout]
     ) -> None:
@@ -157,6 +159,7 @@ def test_a_day_ends(acme: Merchant, settings: Settings) -> None:
 
 
 class TestTheOperators:
+    @pytest.mark.rule("sms.budgets")
     def test_get_one_mail_a_day_for_each_at_80_percent(self, acme: Merchant, settings: Settings) -> None:
         settings.OPERATORS, settings.SMS_MERCHANT_BUDGET, settings.SMS_TOTAL_BUDGET = ["ops@x.example"], 5, 6
         for number in range(3):

@@ -90,12 +90,14 @@ class TestTheQuestion:
 
 
 class TestTheAnswer:
+    @pytest.mark.rule("pay.challenge")
     def test_yes_holds_the_money(self, lea: Asked) -> None:
         assert lea.answer("confirm")["Location"].endswith(f"/pay/confirmed?id={lea.checkout.pk}")
         assert lea.back()["Location"] == f"/pay?id={lea.checkout.pk}"
         assert "your Visa ending 3155" in words(lea.get())
         assert (status(lea), charges(), proof.breaches()) == ("authorized", ["held"], [])
 
+    @pytest.mark.rule("pay.challenge")
     def test_no_leads_to_the_card_step_with_its_reason(self, lea: Asked) -> None:
         lea.answer("refuse")
         lea.back()
@@ -128,6 +130,7 @@ class TestTheAnswer:
         lea.back()
         assert (status(lea), charges()) == ("created", ["voided"])
 
+    @pytest.mark.rule("pay.challenge")
     def test_that_never_comes_ends_after_ten_minutes(self, lea: Asked) -> None:
         self.wait(timedelta(minutes=9))
         tasks.finish_operations()
@@ -180,6 +183,7 @@ class TestThePageMeanwhile:
 
 
 class TestAnotherCard:
+    @pytest.mark.rule("pay.another_card")
     def test_lets_the_first_one_go(self, lea: Asked) -> None:
         assert lea.post("/another-card")["Location"] == f"/pay?id={lea.checkout.pk}"
         ended = Operation.objects.get(kind="authorize")

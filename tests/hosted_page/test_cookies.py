@@ -17,6 +17,7 @@ def hosted(settings: Settings) -> None:
     settings.CSRF_COOKIE_NAME, settings.CSRF_COOKIE_SECURE = "__Host-csrftoken", True
 
 
+@pytest.mark.rule("secret.cookies")
 def test_are_of_this_host_alone_where_https_is(hosted: None, unpaid: Checkout) -> None:
     payer = Payer(unpaid)
     payer.sign_in()

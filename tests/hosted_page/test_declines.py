@@ -62,6 +62,7 @@ def send(payer: Payer, page: str, number: str) -> Any:
 
 
 class TestAPhone:
+    @pytest.mark.rule("pay.declines")
     def test_has_so_many_declined_a_day_over_all_orders(self, new: Callable[..., Payer]) -> None:
         for number in range(3):
             assert give(new(at=f"192.0.2.{number}"), DECLINED).status_code == 303
@@ -105,6 +106,7 @@ class TestAPhone:
 
 
 class TestAnAddress:
+    @pytest.mark.rule("pay.declines")
     def test_has_so_many_declined_an_hour_over_all_phones(self, new: Callable[..., Payer]) -> None:
         for number in range(5):
             assert give(new(f"07700 90020{number}", at=f"2001:db8::{number}"), DECLINED).status_code == 303

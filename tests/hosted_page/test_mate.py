@@ -92,6 +92,7 @@ class TestTheLink:
         mates.pump(order.pk)
         assert "4444" not in words(Mate(finn.share).get())
 
+    @pytest.mark.rule("share.link")
     @pytest.mark.parametrize("token", ["x", "A" * 22, "%00", "a" * 5000, "..%2f"])
     def test_that_we_never_made_is_a_404(self, finn: Mate, token: str) -> None:
         assert Client().get(f"/pay/share/{token}").status_code == 404
@@ -238,6 +239,7 @@ class TestTheLead:
         later.post("/code", code=code_page.context["shown_code"])
         assert words(later.get()).count("/pay/share/") > 1
 
+    @pytest.mark.rule("sign_in.lead_returns")
     def test_is_the_only_one_who_gets_a_code_then(self, order: Checkout) -> None:
         stranger = Payer(order)
         code_page = stranger.client.get(stranger.post("/phone", phone=FINN)["Location"])
@@ -279,6 +281,7 @@ class TestTheLead:
         page = words(lea.get())
         assert "Starts when confirmed" in page and "/pay/share/" not in page
 
+    @pytest.mark.rule("share.ended_once")
     def test_may_keep_a_share(self, lea: Payer, finn: Mate) -> None:
         assert lea.post("/cancel-share", share=str(finn.share.pk)).status_code == 303
         assert finn.status() == "cancelled" and "Stays with you" in words(lea.get())
@@ -324,6 +327,7 @@ class TestSigningIn:
         assert change == f"{finn.path}?change=1" and "Your mobile number" in words(finn.client.get(change))
 
 
+@pytest.mark.rule("share.privacy")
 def test_a_mate_sees_nothing_of_the_lead_or_of_other_mates(finn: Mate) -> None:
     page = words(finn.get())
     assert "900123" not in page and "4242" not in page and "Amy" not in page

@@ -4,6 +4,7 @@ from hosted_page import naming
 from payments.models import Merchant
 
 
+@pytest.mark.rule("sms.invitation")
 @pytest.mark.parametrize(
     ("name", "texted"),
     [

@@ -67,6 +67,7 @@ class TestALink:
         url: str = self.link(api, lea)["data"]["url"]
         return urlsplit(url).path
 
+    @pytest.mark.rule("opt_in.free", "opt_in.link")
     def test_shows_the_box_unticked_and_takes_a_tick(self, path: str, lea: Payer) -> None:
         page = Client().get(path)
         assert "Hear from" in words(page) and 'name="opt_in" value="yes">' in words(page)
@@ -89,6 +90,7 @@ class TestALink:
         assert refused.status_code == 422 and "Enter an e-mail address" in words(refused)
         assert told() == []
 
+    @pytest.mark.rule("opt_in.link")
     @pytest.mark.parametrize("placement", ["app", "other"])
     def test_says_where_it_stood(self, api: Api, lea: Payer, placement: str) -> None:
         url = self.link(api, lea, f"?placement={placement}")["data"]["url"]
@@ -108,10 +110,12 @@ class TestALink:
         assert Client().get(change(path)).status_code == 404
         assert Client().post(change(path), TICKED).status_code == 404
 
+    @pytest.mark.rule("opt_in.link")
     def test_that_is_too_old_is_none(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(opt_in_link, "LIFE", timedelta(0))
         assert Client().get(path).status_code == 404
 
+    @pytest.mark.rule("opt_in.free")
     def test_of_a_merchant_who_has_it_off_offers_nothing(
         self, api: Api, path: str, lea: Payer, shop: Merchant
     ) -> None:
@@ -124,6 +128,7 @@ class TestALink:
 
 
 class TestTheLead:
+    @pytest.mark.rule("opt_in.every_tick", "opt_in.phone")
     def test_ticks_and_the_merchant_is_told(self, lea: Payer) -> None:
         page = words(lea.get())
         assert "Acme Tickets may send me offers by e-mail and text." in page
@@ -152,6 +157,7 @@ class TestTheLead:
         }
         assert (kept.email, kept.text.version) == ("lea@example.com", 1)
 
+    @pytest.mark.rule("opt_in.every_tick")
     def test_is_told_of_every_time(self, lea: Payer) -> None:
         for email in ("lea@example.com", "lea@work.example"):
             lea.post("/opt-in", **{**TICKED, "email": email})
@@ -167,6 +173,7 @@ class TestTheLead:
         assert answer.status_code == 422 and "Enter an e-mail address" in words(answer)
         assert "Confirmed and paid." in words(answer) and told() == []
 
+    @pytest.mark.rule("opt_in.free")
     def test_who_has_not_ticked_agrees_to_nothing(self, lea: Payer) -> None:
         answer = lea.post("/opt-in", email="lea@example.com", version="1")
         assert answer.status_code == 422 and "not needed" in words(answer) and told() == []
@@ -184,6 +191,7 @@ class TestTheLead:
         assert "Hear from" not in words(lea.get())
         assert lea.post("/opt-in", **TICKED).status_code == 303 and told() == []
 
+    @pytest.mark.rule("opt_in.link")
     def test_cannot_tell_the_shop_for_ever(self, lea: Payer) -> None:
         for _ in range(opt_in.MOST_TICKS):
             assert lea.post("/opt-in", **TICKED).status_code == 303
@@ -218,6 +226,7 @@ class TestTheName:
 
 
 class TestAFriend:
+    @pytest.mark.rule("opt_in.phone")
     def test_ticks_at_the_link_without_signing_in(self, finn: Mate) -> None:
         assert "Hear from" in words(finn.get())
         saved = finn.post("/opt-in", **{**TICKED, "email": "finn@example.com"})
@@ -255,6 +264,7 @@ class TestAFriend:
 
 
 class TestTheWords:
+    @pytest.mark.rule("opt_in.words")
     def test_are_kept_as_they_were_shown(self, lea: Payer, shop: Merchant) -> None:
         lea.get()
         OptInText.objects.create(merchant=shop, version=2, text="Acme may write to me.")
@@ -264,6 +274,7 @@ class TestTheWords:
         lea.post("/opt-in", **{**TICKED, "version": "x"})
         assert [data["opt_in"]["text_version"] for data in told()] == [1, 2, 2]
 
+    @pytest.mark.rule("opt_in.words")
     def test_and_the_ticks_never_change(self, lea: Payer) -> None:
         lea.post("/opt-in", **TICKED)
         for model in (OptInText, OptIn):

@@ -60,6 +60,7 @@ def words(answer: Any) -> str:
 
 
 class TestTheJourney:
+    @pytest.mark.rule("pay.held", "sign_in.code")
     def test_leads_from_phone_to_held(self, lea: Payer) -> None:
         assert "Your mobile number" in words(lea.get())
         lea.post("/phone", phone=PHONE)
@@ -90,6 +91,7 @@ class TestTheJourney:
         lea.client.get(back["Location"])
         assert "your Mastercard ending 4444" in words(lea.get())
 
+    @pytest.mark.rule("pay.no_card_data")
     def test_the_card_number_is_never_put_back_or_stored(self, lea: Payer) -> None:
         lea.sign_in()
         lea.post("/split", split="all")
@@ -98,6 +100,7 @@ class TestTheJourney:
         assert wrong.status_code == 422 and "This card has expired." in words(wrong)
         assert "4242424242424242" not in words(wrong) and "987" not in words(wrong).split("csrf")[0]
 
+    @pytest.mark.rule("pay.token_once")
     def test_a_token_is_good_once_and_for_this_person_alone(self, lea: Payer) -> None:
         lea.sign_in()
         lea.post("/split", split="all")
@@ -111,6 +114,7 @@ class TestTheJourney:
         lea.client.get(back["Location"])
         assert Payment.objects.count() == 1
 
+    @pytest.mark.rule("pay.lead")
     def test_the_one_who_signs_in_last_leads(self, lea: Payer) -> None:
         lea.sign_in()
         Text.objects.update(created_at=timezone.now() - texts.GAP)
@@ -119,6 +123,7 @@ class TestTheJourney:
         assert "Somebody else is paying now" in words(lea.get())
         assert "Who’s in on this?" in words(finn.get("/split"))
 
+    @pytest.mark.rule("sign_in.session")
     def test_fifteen_minutes_without_a_move_sign_out(
         self, lea: Payer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -128,6 +133,7 @@ class TestTheJourney:
 
 
 class TestSignIn:
+    @pytest.mark.rule("sign_in.tries")
     def test_five_wrong_tries_end_a_code(self, lea: Payer) -> None:
         lea.post("/phone", phone=PHONE)
         right = lea.code()
@@ -139,34 +145,40 @@ class TestSignIn:
         lea.checkout.refresh_from_db()
         assert lea.checkout.lead is None
 
+    @pytest.mark.rule("sign_in.bound")
     def test_a_code_is_good_in_its_own_browser_alone(self, lea: Payer) -> None:
         lea.post("/phone", phone=PHONE)
         other = Payer(lea.checkout)
         other.post("/code", code=lea.code())
         assert "Your mobile number" in words(other.get())
 
+    @pytest.mark.rule("sign_in.limits")
     def test_half_a_minute_lies_between_two_codes(self, lea: Payer) -> None:
         lea.post("/phone", phone=PHONE)
         assert "Wait half a minute" in words(lea.post("/resend"))
         assert SignInCode.objects.count() == 1
 
+    @pytest.mark.rule("sign_in.limits")
     def test_a_checkout_gets_five_codes(self, lea: Payer) -> None:
         for number in range(6):
             lea.post("/phone", phone=f"07700 90012{number}")
         assert SignInCode.objects.count() == 5
         assert "all the codes we can" in words(lea.post("/phone", phone="07700 900199"))
 
+    @pytest.mark.rule("sign_in.limits")
     def test_a_number_gets_five_codes_an_hour(self, lea: Payer) -> None:
         for _ in range(6):
             Payer(factories.checkout(lea.checkout.merchant)).post("/phone", phone=PHONE)
             Text.objects.update(created_at=timezone.now() - texts.GAP)
         assert SignInCode.objects.count() == 5
 
+    @pytest.mark.rule("sign_in.code")
     def test_only_a_keyed_hash_is_kept(self, lea: Payer) -> None:
         lea.post("/phone", phone=PHONE)
         assert lea.code() not in str(SignInCode.objects.values().get())
 
 
+@pytest.mark.rule("pay.honest_page")
 class TestEveryStateHasAnHonestPage:
     def test_held(self, lea: Payer) -> None:
         lea.pay()
@@ -221,17 +233,20 @@ class TestEveryStateHasAnHonestPage:
 
 
 class TestThePagesGuards:
+    @pytest.mark.rule("pay.return", "secret.csp")
     def test_forms_may_lead_to_this_checkouts_shop_alone(self, lea: Payer) -> None:
         policy = lea.get()["Content-Security-Policy"]
         directives = {name: set(rest) for name, *rest in (part.split() for part in policy.split(";"))}
         assert directives["form-action"] == {"'self'", "http://127.0.0.1:8000", "https://shop.example"}
         assert (directives["script-src"], directives["default-src"]) == ({"'self'"}, {"'none'"})
 
+    @pytest.mark.rule("secret.csp")
     def test_a_post_without_its_token_is_refused(self, lea: Payer) -> None:
         strict = Client(enforce_csrf_checks=True)
         assert strict.post(f"/pay/phone?id={lea.checkout.pk}", {"phone": PHONE}).status_code == 403
         assert not SignInCode.objects.exists()
 
+    @pytest.mark.rule("pay.return")
     def test_cancelling_leads_back_to_the_shop_and_leaves_it_payable(self, lea: Payer) -> None:
         assert lea.post("/cancel")["Location"] == lea.checkout.cancel_url
         lea.checkout.refresh_from_db()
@@ -248,6 +263,7 @@ class TestThePagesGuards:
         lea.checkout.refresh_from_db()
         assert lea.checkout.people is None
 
+    @pytest.mark.rule("split.until_card")
     def test_who_pays_is_settled_once_it_is_held(self, held: Checkout) -> None:
         with pytest.raises(transitions.NotPayable):
             sharing.split_equally(held.pk, 2)
@@ -257,6 +273,7 @@ class TestThePagesGuards:
         answer = Client().get(f"/pay{query}")
         assert answer.status_code == 404 and "<h1" in words(answer)
 
+    @pytest.mark.rule("pay.one_hold")
     def test_a_double_tap_on_pay_holds_once(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         pay(unpaid)
         with pytest.raises(transitions.NotPayable):
@@ -264,6 +281,7 @@ class TestThePagesGuards:
         assert Payment.objects.count() == 1
 
 
+@pytest.mark.rule("pay.declines")
 class TestDeclinedCards:
     DECLINED = "4000000000000002"
 

@@ -19,17 +19,20 @@ def post(api: Api, checkout: Checkout, verb: str, body: Any) -> Any:
 
 
 class TestPay:
+    @pytest.mark.rule("sandbox.pay")
     def test_holds_as_the_customer_does_on_the_page(self, api: Api, unpaid: Checkout) -> None:
         answer = post(api, unpaid, "pay", {})
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "authorized")
         unpaid.refresh_from_db()
         assert unpaid.lead is not None and unpaid.lead.phone == "+447700900123"
 
+    @pytest.mark.rule("sandbox.pay")
     def test_a_decline_is_a_402_with_its_reason(self, api: Api, unpaid: Checkout) -> None:
         answer = post(api, unpaid, "pay", {"card": "4000000000009995"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (402, "card_declined")
         assert answer.json()["error"]["details"] == [{"reason": "insufficient_funds"}]
 
+    @pytest.mark.rule("sandbox.pay")
     def test_what_is_held_is_not_payable(self, api: Api, held: Checkout) -> None:
         answer = post(api, held, "pay", {})
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "not_payable")
@@ -59,6 +62,7 @@ def split(api: Api, unpaid: Checkout) -> Checkout:
 
 
 class TestShares:
+    @pytest.mark.rule("sandbox.shares")
     def test_are_asked_for_when_the_lead_pays(self, api: Api, unpaid: Checkout) -> None:
         shown = post(api, unpaid, "pay", SPLIT).json()["data"]
         assert [(one["amount"], one["status"]) for one in shown["payment_requests"]] == [
@@ -87,6 +91,7 @@ class TestShares:
         assert answer.json()["error"]["param"].startswith("shares")
         assert not Operation.objects.exists() and not PaymentRequest.objects.exists()
 
+    @pytest.mark.rule("sandbox.shares")
     def test_are_paid_one_by_one_and_go_back_to_the_lead(self, api: Api, split: Checkout) -> None:
         for number in (1, 2):
             paid = post(api, split, "pay-share", {"card": "5555555555554444"}).json()["data"]
@@ -132,6 +137,7 @@ class TestShares:
 
 
 class TestAdvance:
+    @pytest.mark.rule("sandbox.advance")
     def test_lets_a_hold_lapse(self, api: Api, held: Checkout) -> None:
         assert post(api, held, "advance", {"seconds": 119}).json()["data"]["status"] == "authorized"
         held.refresh_from_db()
@@ -148,6 +154,7 @@ class TestAdvance:
         api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r"})
         assert post(api, captured, "advance", {"seconds": 10}).json()["data"]["status"] == "refunded"
 
+    @pytest.mark.rule("sandbox.advance")
     def test_moves_nothing_that_has_happened(self, api: Api, captured: Checkout) -> None:
         before = api.get(f"checkouts/{captured.pk}").json()
         assert post(api, captured, "advance", {"seconds": 864_000}).json() == before
@@ -160,6 +167,7 @@ class TestAdvance:
         after = Delivery.objects.get().next_attempt_at
         assert before is not None and after is not None and (before - after).total_seconds() == 30
 
+    @pytest.mark.rule("sandbox.advance")
     @pytest.mark.parametrize("seconds", [0, -1, 864_001, "10", 1.5, None, True])
     def test_takes_up_to_ten_days(self, api: Api, unpaid: Checkout, seconds: Any) -> None:
         answer = post(api, unpaid, "advance", {"seconds": seconds})
@@ -168,6 +176,7 @@ class TestAdvance:
         assert unpaid.status == "created"
 
 
+@pytest.mark.rule("sandbox.absent")
 def test_the_helpers_do_not_exist_in_production() -> None:
     production = {
         "ENVIRONMENT": "production",

@@ -44,6 +44,7 @@ def rows() -> list[Text]:
 
 
 class TestACode:
+    @pytest.mark.rule("sms.outbox")
     def test_is_sent_by_no_request(self, unpaid: Checkout, network: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         assert network.sent == {}
@@ -51,6 +52,7 @@ class TestACode:
         [(phone, text)] = network.sent.values()
         assert phone == LEA and "is your code for Acme Tickets" in text
 
+    @pytest.mark.rule("sms.sealed")
     def test_waits_encrypted_and_is_emptied_once_sent(self, unpaid: Checkout, network: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         with connection.cursor() as cursor:
@@ -61,6 +63,7 @@ class TestACode:
         send_all()
         assert emptied() == [True] and rows()[0].sent_at is not None
 
+    @pytest.mark.rule("sms.once")
     @pytest.mark.parametrize("fault", ["the carrier refuses", "the sender dies"])
     def test_is_never_sent_twice(self, unpaid: Checkout, network: Network, fault: str) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
@@ -76,6 +79,7 @@ class TestACode:
         sending.end_late()
         assert emptied() == [True] and rows()[0].sent_at is None
 
+    @pytest.mark.rule("sms.once")
     def test_is_not_sent_after_its_end(self, unpaid: Checkout, network: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         Text.objects.update(ends_at=timezone.now())
@@ -83,6 +87,7 @@ class TestACode:
         sending.end_late()
         assert network.sent == {} and emptied() == [True]
 
+    @pytest.mark.rule("sms.once")
     def test_is_not_sent_when_the_next_one_is_there(self, unpaid: Checkout, network: Network) -> None:
         lea = Payer(unpaid)
         lea.post("/phone", phone=PHONE)
@@ -116,6 +121,7 @@ class TestACode:
 
 
 class TestAStop:
+    @pytest.mark.rule("sms.once")
     @pytest.mark.parametrize("of_all", [True, False])
     def test_ends_codes_asked_for_and_waiting(
         self, unpaid: Checkout, network: Network, acme: Merchant, of_all: bool
@@ -158,6 +164,7 @@ class TestAStrangersNumber:
         send_all()
         assert [phone for phone, _ in network.sent.values()] == ["+447700900456"]
 
+    @pytest.mark.rule("sign_in.lead_returns")
     def test_is_answered_as_the_leads_is(self, order: Checkout, network: Network) -> None:
         def answers(phone: str) -> list[tuple[int, str]]:
             seen = []

@@ -29,6 +29,7 @@ def own(lea: Payer, **fields: list[str]) -> Any:
 
 
 class TestOwnAmounts:
+    @pytest.mark.rule("split.shares")
     def test_are_kept_with_names_and_the_rest_is_the_leads(self, lea: Payer) -> None:
         answer = own(lea, name=["Finn", "", "Priya"], amount=["24.00", "", "£8"], your_name=["Lea"])
         assert answer["Location"] == f"/pay/card?id={lea.checkout.pk}"
@@ -58,6 +59,7 @@ class TestOwnAmounts:
         assert page.status_code == 200 and words(page).count("data-row") == 4
         assert "Enter an amount" not in words(page) and not lea.checkout.payment_requests.exists()
 
+    @pytest.mark.rule("split.shares")
     def test_take_nineteen_mates_at_most(self, lea: Payer) -> None:
         page = words(own(lea, name=[""] * 30, amount=["1"] * 30, add=["1"]))
         assert page.count("data-row") == 19 and "Add a mate" not in page
@@ -76,6 +78,7 @@ class TestOwnAmounts:
         assert "<b>F" not in words(lea.get("/split"))
 
 
+@pytest.mark.rule("split.minimum")
 class TestTheLeastThatACardCanBeCharged:
     @pytest.fixture(autouse=True)
     def thirty_pence(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +90,7 @@ class TestTheLeastThatACardCanBeCharged:
         assert own(lea, name=["Finn"], amount=["0.30"]).status_code == 303
         assert shares(lea.checkout) == [("Finn", 30)]
 
+    @pytest.mark.rule("split.shares")
     def test_limits_how_many_share_equally(self, acme: Merchant) -> None:
         line = factories.item(quantity=1, unit_price=149)
         lea = Payer(factories.checkout(acme, items=[line], total_amount=149))

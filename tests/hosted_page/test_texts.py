@@ -78,6 +78,7 @@ def a_day_later() -> None:
 
 
 class TestAnInvitation:
+    @pytest.mark.rule("sms.invitation")
     def test_names_who_asks_for_what_and_the_link(
         self, lea: Payer, finns: PaymentRequest, network: Network, settings: Settings
     ) -> None:
@@ -143,6 +144,7 @@ class TestAnInvitation:
         assert ask(lea, other.payment_requests.get()).status_code == 303
         assert not Text.objects.filter(kind="invitation").exists()
 
+    @pytest.mark.rule("sms.invitation")
     def test_ends_at_twenty_of_an_order(self, lea: Payer, finns: PaymentRequest) -> None:
         for number in range(texts.INVITATIONS):
             PaymentRequest.objects.update(next_reminder_at=None)
@@ -158,6 +160,7 @@ class TestAnInvitation:
         assert refused.status_code == 422 and "too many texts" in words(refused)
 
 
+@pytest.mark.rule("sms.invitation")
 class TestAMerchantsName:
     NAME = "Your bank 0800 123: log in at evil.co/x or lose your money"
 
@@ -172,6 +175,7 @@ class TestAMerchantsName:
         assert not any("evil.co" in text or "0800" in text or "lose" in text for text in told)
 
 
+@pytest.mark.rule("sms.invitation")
 class TestAReminder:
     def test_goes_to_the_same_number_a_day_later(
         self, lea: Payer, finns: PaymentRequest, network: Network
@@ -227,6 +231,7 @@ class TestLimits:
     def count(self, phone: str = FINN_SENT, address: str = "192.0.2.1") -> None:
         put(phone, self.visit, address=address)
 
+    @pytest.mark.rule("sms.address")
     def test_of_an_address(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(texts, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
         for number in range(3):
@@ -245,6 +250,7 @@ class TestLimits:
             self.count("+447700900459", address="2001:db8::ffff:9")
         self.count("+447700900459", address="2001:db8:0:1::9")
 
+    @pytest.mark.rule("sms.budgets")
     def test_of_a_range_of_numbers(self, settings: Settings) -> None:
         settings.SMS_RANGE_BUDGET = 3
         for number in range(3):
@@ -263,6 +269,7 @@ class TestLimits:
         with pytest.raises(texts.TooManyTexts, match="try again in 24 hours"):
             self.count("+447700900453", address="192.0.2.9")
 
+    @pytest.mark.rule("sms.address")
     def test_of_countries(self, settings: Settings) -> None:
         settings.SMS_COUNTRIES = ["FR", "GB"]
         self.count()

@@ -75,6 +75,7 @@ def kept() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob("*.upload*"))
 
 
+@pytest.mark.rule("api.body_size")
 class TestTooLarge:
     @pytest.mark.parametrize("path", OPEN)
     def test_is_refused_by_its_length(self, service: Service, path: str) -> None:
@@ -104,6 +105,7 @@ class TestTooLarge:
         assert kept() == before
 
 
+@pytest.mark.rule("api.slow_body")
 class TestSlow:
     def test_is_given_up_after_ten_seconds_and_holds_up_nobody(self, service: Service) -> None:
         began = time.monotonic()

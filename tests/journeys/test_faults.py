@@ -88,6 +88,7 @@ def goes_on(deployment: Deployment, merchant: Merchant, receiver: Receiver) -> N
         settles_in_time(deployment, merchant, paid["checkout_uuid"])
 
 
+@pytest.mark.rule("pump.redis")
 class TestValkeyStopped:
     def test_everything_goes_on_and_after_it_too(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
@@ -134,6 +135,7 @@ class TestValkeyFlushed:
         goes_on(deployment, subscribed, receiver)
 
 
+@pytest.mark.rule("pump.beat")
 class TestBeatDead:
     def test_everything_happens_in_its_time(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver

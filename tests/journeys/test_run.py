@@ -122,6 +122,7 @@ def ended(run: Run) -> Iterator[None]:
     assert not run.sandbox.exists()
 
 
+@pytest.mark.rule("environment.run")
 class TestMakeRun:
     def test_announces_itself_and_keeps_the_data_from_run_to_run(self, tree: Path) -> None:
         with make_run(tree) as run:

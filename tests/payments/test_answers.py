@@ -62,6 +62,7 @@ def kept(outcome: Outcome, field: str) -> Any:
     return getattr(outcome.card if field in OF_CARD else outcome, field)
 
 
+@pytest.mark.rule("doubt.bounded")
 @pytest.mark.parametrize("field", COLUMNS)
 @given(value=things)
 @example(value="x" * 5000)
@@ -146,6 +147,7 @@ class TestTheLog:
 
         return told
 
+    @pytest.mark.rule("doubt.bounded")
     def test_has_it_whole(self, said: Said) -> None:
         assert said("reference", "r" * 5000) == repr("r" * 5000)
         assert said("reason", "\x00\ud800") == r"'\x00\ud800'"
@@ -153,6 +155,7 @@ class TestTheLog:
     def test_is_bounded(self, said: Said) -> None:
         assert len(said("reference", "\x00" * 50_000)) == answers.MOST_IN_LOG
 
+    @pytest.mark.rule("doubt.bounded")
     @pytest.mark.parametrize("number", [PAN, "4242 4242 4242 4242", "x4242-4242-4242-4242x", "1" * 5000])
     @pytest.mark.parametrize("field", ["brand", "last4", "reason"])
     def test_has_no_number_of_a_card(self, said: Said, field: str, number: str) -> None:

@@ -81,6 +81,7 @@ def _line(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytes
 
 
 class TestTheContract:
+    @pytest.mark.rule("sandbox.bank")
     @pytest.mark.parametrize("kind", ACTS)
     def test_one_key_has_one_answer_and_one_effect(self, kind: str) -> None:
         teller, key = Teller(), uuid7()
@@ -180,6 +181,7 @@ class TestTheContract:
         assert {row.key for row in found} == set(Call.objects.values_list("key", flat=True))
         assert not list(provider.current().records(clock.now() + timedelta(seconds=1)))
 
+    @pytest.mark.rule("sandbox.cards")
     def test_an_unknown_card_is_refused(self) -> None:
         with pytest.raises(bank.UnknownCard):
             Teller("4111111111111111")

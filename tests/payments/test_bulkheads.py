@@ -181,6 +181,7 @@ class TestEnough:
         assert "config.web.Worker --threads 160`" in words and "threads --concurrency 16`" in words
 
 
+@pytest.mark.rule("capture.slot")
 @pytest.mark.django_db
 class TestPayersAndCaptures:
     """The case that was seen: ten payers at a slow bank, and six captures of healthy holds were all 503."""
@@ -203,6 +204,7 @@ class TestPayersAndCaptures:
 
 @pytest.mark.django_db
 class TestWithoutASlot:
+    @pytest.mark.rule("capture.slot", "limit.slots")
     def test_a_capture_waits_two_seconds_is_a_503_and_works_when_repeated(
         self, api: Api, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]
     ) -> None:
@@ -265,6 +267,7 @@ class TestWithoutASlot:
         others.close()
         assert sharing.pay(share.pk, card=card, mate=mate, cause=CAUSE).verdict == Verdict.SUCCEEDED
 
+    @pytest.mark.rule("limit.slots")
     def test_reads_cancels_and_refusals_wait_for_nothing(
         self, api: Api, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]
     ) -> None:
@@ -327,6 +330,7 @@ class TestThePump:
         assert sorted(kinds) == sorted(Operation.Kind)
 
 
+@pytest.mark.rule("limit.slots")
 class TestTheConnection:
     @pytest.mark.django_db(transaction=True)
     def test_is_anothers_while_the_provider_is_asked(
@@ -393,6 +397,7 @@ class TestJoining:
         assert (answer["Retry-After"], asked) == ("1", [])
         assert set(free) == {bulkheads.CAPTURES.slots}
 
+    @pytest.mark.rule("capture.join")
     def test_gets_the_answer_when_it_comes_though_no_slot_is_free(
         self,
         api: Api,
@@ -412,6 +417,7 @@ class TestJoining:
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
         assert asked == ["capture"] and Operation.objects.filter(kind="capture").count() == 1
 
+    @pytest.mark.rule("capture.join")
     def test_a_second_one_of_the_process_is_told_at_once(
         self, api: Api, doubtful: Checkout, asked: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:

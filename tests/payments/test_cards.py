@@ -39,6 +39,7 @@ def pump() -> None:
     tasks.finish_operations()
 
 
+@pytest.mark.rule("sandbox.cards")
 class TestTheCards:
     """Each ends as INTERFACE.md 7 says."""
 

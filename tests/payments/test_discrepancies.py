@@ -19,6 +19,7 @@ def operator() -> Client:
     return client
 
 
+@pytest.mark.rule("money.discrepancy")
 def test_is_closed_with_a_note_and_told_again_when_it_comes_again(operator: Client) -> None:
     for _ in range(2):
         discrepancies.report("forged_notification", None)

@@ -6,6 +6,7 @@ from checkout.models import Checkout
 from payments.models import Operation, Posting
 
 
+@pytest.mark.rule("money.balanced")
 @pytest.mark.django_db
 class TestPostings:
     def test_are_append_only(self, captured: Checkout) -> None:
@@ -27,6 +28,7 @@ class TestPostings:
         assert Posting.objects.count() == 2
 
 
+@pytest.mark.rule("money.one_capture")
 @pytest.mark.django_db
 class TestOperations:
     def test_one_capture_succeeds_per_payment(self, captured: Checkout) -> None:

@@ -98,6 +98,7 @@ class TestTheMail:
 
 
 class TestSending:
+    @pytest.mark.rule("money.discrepancy")
     def test_tells_each_once(self, acme: Merchant) -> None:
         discrepancies.report("missing_here", acme.pk)
         tasks.mail_discrepancies()

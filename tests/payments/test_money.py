@@ -8,6 +8,7 @@ NONE = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
 THREE = "BHD IQD JOD KWD LYD OMR TND"
 
 
+@pytest.mark.rule("money.minor_units")
 class TestMinorUnits:
     def test_are_those_of_iso_4217(self) -> None:
         ours = {code: money.minor_digits(code) for code in money.currencies()}

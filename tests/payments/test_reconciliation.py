@@ -144,6 +144,7 @@ class TestAgreeingBooks:
 
 
 class TestADifference:
+    @pytest.mark.rule("money.reconciled")
     @pytest.mark.parametrize(
         ("kind", "changes"),
         [
@@ -342,6 +343,7 @@ class TestWhatHappensLate:
         assert Discrepancy.objects.get().kind == "outside_refund"
 
 
+@pytest.mark.rule("money.reconciled")
 class TestTheTask:
     def test_looks_back_two_days_each_night(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[Any] = []

@@ -38,6 +38,7 @@ def pay(api: Api, checkout: Checkout) -> Any:
 
 
 class TestAStop:
+    @pytest.mark.rule("operator.stop")
     def test_refuses_new_checkouts(self, api: Api, stopped: tuple[Stop, int, str]) -> None:
         stop, status, code = stopped
         stop()
@@ -46,18 +47,21 @@ class TestAStop:
         refused(answer, status, code)
         assert answer.get("Retry-After") == ("1" if status == 503 else None)
 
+    @pytest.mark.rule("operator.stop")
     def test_refuses_payments(self, api: Api, unpaid: Checkout, stopped: tuple[Stop, int, str]) -> None:
         stop, status, code = stopped
         stop()
         with nothing_moves():
             refused(pay(api, unpaid), status, code)
 
+    @pytest.mark.rule("operator.stop")
     def test_refuses_captures(self, api: Api, held: Checkout, stopped: tuple[Stop, int, str]) -> None:
         stop, status, code = stopped
         stop()
         with nothing_moves():
             refused(api.post(f"checkouts/{held.pk}/capture"), status, code)
 
+    @pytest.mark.rule("operator.stop")
     def test_leaves_reads_and_cancels(self, api: Api, held: Checkout, stopped: tuple[Stop, int, str]) -> None:
         stopped[0]()
         assert api.get(f"checkouts/{held.pk}").json()["data"]["status"] == "authorized"
@@ -79,6 +83,7 @@ class TestAStop:
         captured.refresh_from_db()
         assert captured.status == "refunded"
 
+    @pytest.mark.rule("operator.stop")
     def test_does_not_touch_a_capture_in_doubt(
         self, api: Api, held: Checkout, stopped: tuple[Stop, int, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -109,6 +114,7 @@ class TestAStop:
 
 
 class TestWhenItIsEffective:
+    @pytest.mark.rule("operator.stop")
     @pytest.mark.parametrize("is_stopped", [True, False])
     def test_within_five_seconds_in_a_process_that_goes_on(
         self,

@@ -31,6 +31,7 @@ def mailed() -> list[str]:
 
 
 class TestChange:
+    @pytest.mark.rule("portal.audit")
     def test_of_endpoint_and_secret_is_written_and_mailed(self, calls: Api) -> None:
         assert calls.post(PATH, ENDPOINT, x_request_id="r-1").status_code == 201
         calls.post(PATH, ENDPOINT | {"url": "http://127.0.0.1:9/others"})

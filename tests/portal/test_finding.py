@@ -140,6 +140,7 @@ class TestPages:
         assert "Clear the filters" in client.get("/portal/checkouts?q=nobody").content.decode()
 
 
+@pytest.mark.rule("portal.csv")
 class TestFile:
     def read(self, client: Client, query: str = "") -> list[dict[str, str]]:
         answer: Any = client.get(f"/portal/checkouts.csv{query}")

@@ -52,6 +52,7 @@ class TestPassword:
         people.join(acme, email="Lea@Acme.example")
         assert people.log_in(client, email=" lea@ACME.example ").status_code == 302
 
+    @pytest.mark.rule("portal.login")
     def test_answers_alike_whether_or_not_there_is_an_account(self, client: Client, lea: User) -> None:
         known, unknown = (
             people.log_in(client, "wrong"),

@@ -43,6 +43,7 @@ def fail(times: int, *, email: str = EMAIL, at: str = HOME) -> None:
 
 @pytest.mark.django_db
 class TestPair:
+    @pytest.mark.rule("portal.login")
     def test_ten_failures_lock_it_even_for_the_right_password(self, client: Client, lea: User) -> None:
         fail(10)
         assert "Wait 15 minutes" in people.log_in(client).content.decode()
@@ -52,6 +53,7 @@ class TestPair:
         fail(9)
         assert people.log_in(client).status_code == 302
 
+    @pytest.mark.rule("portal.login")
     def test_is_locked_for_fifteen_minutes_from_the_tenth(self, client: Client, lea: User) -> None:
         fail(9)
         pass_time(timedelta(minutes=14))
@@ -97,6 +99,7 @@ class TestAccount:
         for number in range(5):
             fail(10, email=email, at=f"10.1.0.{number}")
 
+    @pytest.mark.rule("portal.login")
     @pytest.mark.parametrize("email", [EMAIL, "nobody@acme.example"])
     def test_fifty_failures_ask_for_a_code_by_mail(self, client: Client, lea: User, email: str) -> None:
         self.fail_from_everywhere(email)

@@ -95,6 +95,7 @@ def undone() -> Iterator[None]:
         transaction.set_rollback(True)
 
 
+@pytest.mark.rule("portal.roles")
 @pytest.mark.parametrize("name", ROWS)
 class TestAddress:
     def test_serves_those_roles_and_no_other(self, own: Stage, name: str) -> None:
@@ -121,6 +122,7 @@ class TestAddress:
             assert not any(str(uuid) in answer.content.decode() for uuid in ids.values())
         assert of_merchant(strangers.merchant) == before
 
+    @pytest.mark.rule("portal.second_factor")
     def test_changes_nothing_for_who_is_not_let_in(self, own: Stage, name: str) -> None:
         ids, row = own.ids() | {"merchant": own.merchant.pk}, ROWS[name]
         before = everything()

@@ -33,6 +33,7 @@ def look_and_send() -> list[Any]:
     return list(mail.outbox)
 
 
+@pytest.mark.rule("portal.mails")
 class TestWatching:
     def test_tells_of_an_endpoint_that_fails_for_an_hour_once(self, owner: Membership) -> None:
         subscription = subscriptions.read(owner.merchant)

@@ -32,6 +32,7 @@ def basic(client_id: str, secret: str) -> str:
 
 
 class TestToken:
+    @pytest.mark.rule("token.answer", "token.ways")
     def test_is_issued_for_json_form_and_basic(self, api: Api) -> None:
         own = credentials(api)
         form = "&".join(f"{name}={value}" for name, value in own.items())
@@ -51,6 +52,7 @@ class TestToken:
                 "scope": "checkouts:read checkouts:write refunds:write webhooks:read webhooks:write",
             }
 
+    @pytest.mark.rule("token.hashed")
     def test_is_stored_hashed_as_the_secret_is(self, api: Api) -> None:
         stored = AccessToken.objects.get()
         assert stored.token == "" and api.token not in str(vars(stored))
@@ -70,12 +72,14 @@ class TestToken:
             "error_description": "Ask again in a second.",
         }
 
+    @pytest.mark.rule("token.scopes")
     def test_can_be_narrowed(self, api: Api) -> None:
         api.token = api.get_token(scope="webhooks:read")
         assert api.get("webhooks/deliveries").status_code == 200
         refused = api.get("checkouts")
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "insufficient_scope")
 
+    @pytest.mark.rule("token.keys")
     def test_both_live_secrets_work_while_one_is_rotated(self, api: Api) -> None:
         old = make_password("sk_old", hasher="client_secret")
         ApiClient.objects.update(previous_secret=old)
@@ -83,6 +87,7 @@ class TestToken:
         assert ask(credentials(api, client_secret="sk_old")).status_code == 200
         assert ask(credentials(api, client_secret="sk_other")).status_code == 401
 
+    @pytest.mark.rule("token.keys")
     def test_of_a_revoked_client_ends_at_once(self, api: Api) -> None:
         assert api.get("checkouts").status_code == 200
         ApiClient.objects.update(revoked_at=timezone.now())

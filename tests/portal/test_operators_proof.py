@@ -42,6 +42,7 @@ def chosen(action: str, row: object, **more: str) -> dict[str, str]:
 
 
 class TestEveryChange:
+    @pytest.mark.rule("operator.proof")
     def test_asks_who_it_is(self, client: Client, olga: User, acme: Merchant, held: Checkout) -> None:
         discrepancies.report("another_amount", acme.pk, merchant=acme)
         subscription = subscriptions.register(acme, url="http://127.0.0.1:9/", event_types=["*"]).subscription

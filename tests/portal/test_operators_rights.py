@@ -49,6 +49,7 @@ ALL_RIGHTS = {"is_active": "on", "is_staff": "on", "is_superuser": "on"}
 
 
 class TestRights:
+    @pytest.mark.rule("operator.rights")
     def test_are_not_given_by_who_lacks_them(self, client: Client, helper: User, acme: Merchant) -> None:
         lea, group = people.join(acme), Group.objects.create(name="Everything")
         form = {"email": lea.email, "groups": [str(group.pk)], "user_permissions": ["1"], **ALL_RIGHTS}
@@ -108,6 +109,7 @@ class TestGuessing:
         assert all(isinstance(shown, OperatorAdmin) for shown in admin.site._registry.values())
         assert not admin.site.is_registered(EmailAddress)
 
+    @pytest.mark.rule("operator.rights")
     def test_of_secrets_is_refused_on_every_list(self, client: Client, chief: User) -> None:
         people.operate(client, chief)
         for model in admin.site._registry:

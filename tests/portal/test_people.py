@@ -78,6 +78,7 @@ class TestPortal:
         answer = Client().post("/accounts/login/", {"login": "owner@acme.example", "password": "wrong"})
         assert answer.status_code == 200 and "alert" in answer.content.decode()
 
+    @pytest.mark.rule("portal.audit")
     def test_the_audit_log_is_append_only(self, acme: Merchant) -> None:
         AuditEntry.objects.create(merchant=acme, action="test")
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():

@@ -38,6 +38,7 @@ def ref_in(page: Any) -> str:
 
 
 class TestRefund:
+    @pytest.mark.rule("refund.portal")
     def test_takes_two_steps_and_is_one_refund(self, client: Client, captured: Checkout) -> None:
         first = client.get(address(captured))
         ref = ref_in(first)
@@ -58,6 +59,7 @@ class TestRefund:
         assert "£90.00" in client.get(address(captured)).content.decode()
         assert "Visa ending 4242" in client.get(address(captured)).content.decode()
 
+    @pytest.mark.rule("refund.portal")
     def test_of_a_stale_page_says_so_and_does_nothing(self, client: Client, captured: Checkout) -> None:
         ref = ref_in(client.get(address(captured)))
         refunds.accept(captured.merchant, captured.pk, ref="elsewhere", cause=CAUSE)

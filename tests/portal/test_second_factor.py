@@ -101,6 +101,7 @@ class TestLogin:
         people.log_in(client)
         assert client.post(ASKED, {"code": people.code(secret, later=later)}).status_code == 302
 
+    @pytest.mark.rule("portal.second_factor")
     @pytest.mark.parametrize("later", [0, -1])
     def test_takes_no_code_again_nor_an_earlier_one(self, lea: User, later: int) -> None:
         secret = people.set_up_app(lea)
@@ -142,6 +143,7 @@ class TestRequired:
     def _required(self, settings: Settings) -> None:
         settings.TOTP_REQUIRED = True
 
+    @pytest.mark.rule("portal.second_factor")
     @pytest.mark.parametrize("role", [Role.OWNER, Role.ADMIN])
     def test_of_owners_and_admins_before_anything_else(
         self, client: Client, acme: Merchant, role: Role

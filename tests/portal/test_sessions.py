@@ -42,6 +42,7 @@ def pass_time(span: timedelta) -> None:
 
 
 class TestEnd:
+    @pytest.mark.rule("portal.sessions")
     def test_comes_after_thirty_idle_minutes(self, client: Client, lea: User) -> None:
         people.log_in(client)
         pass_time(timedelta(minutes=29))
@@ -55,6 +56,7 @@ class TestEnd:
             pass_time(timedelta(minutes=20))
             assert people.is_in(client)
 
+    @pytest.mark.rule("portal.sessions")
     def test_comes_after_twelve_hours_in_any_case(self, client: Client, lea: User) -> None:
         people.log_in(client)
         assert people.is_in(client)
@@ -112,6 +114,7 @@ class TestList:
         assert (second.browser, second.address) == ("Firefox on Linux", people.ELSEWHERE)
         assert "Firefox on Linux" in shown.content.decode()
 
+    @pytest.mark.rule("portal.sessions")
     def test_one_is_ended_at_once(self, client: Client, lea: User) -> None:
         others = [Client(), Client()]
         for other in (client, *others):

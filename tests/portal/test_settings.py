@@ -101,6 +101,7 @@ class TestSettings:
         assert Merchant.objects.filter(pk=acme.pk).values().get() == before
 
 
+@pytest.mark.rule("create.return_hosts")
 class TestReturnHosts:
     def test_refuse_any_other_at_creation(self, client: Client, api: Api) -> None:
         save(client, return_hosts="Shop.example\nbasket.example:8443")
@@ -120,6 +121,7 @@ class TestReturnHosts:
         assert api.post("checkouts", factories.order(return_url="https://any.example/")).status_code == 201
 
 
+@pytest.mark.rule("expiry.hour")
 class TestUnpaidLifetime:
     def test_is_the_merchants_own(self, client: Client, acme: Merchant) -> None:
         save(client, unpaid_minutes="20")

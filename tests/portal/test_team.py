@@ -146,6 +146,7 @@ class TestInvitation:
         assert Membership.objects.filter(user=dora.user).count() == 1
 
 
+@pytest.mark.rule("portal.last_owner")
 class TestOwner:
     def test_the_last_one_stays(self, client: Client, owner: Membership) -> None:
         for address, form in ((f"{owner.pk}/role", {"role": "viewer"}), (f"{owner.pk}/remove", {})):

@@ -48,6 +48,7 @@ def lapse(checkout: Checkout) -> None:
 
 
 class TestTimeline:
+    @pytest.mark.rule("portal.timeline")
     def test_tells_states_calls_attempts_bank_and_ledger(self, api: Api, told: Merchant) -> None:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         checkout = Checkout.objects.get(pk=uuid)
@@ -76,6 +77,7 @@ class TestTimeline:
         assert captured.text == "£90.00 is yours. By key “Key”."
         assert captured.since_hold is not None and captured.since_hold > timedelta()
 
+    @pytest.mark.rule("portal.timeline")
     def test_of_a_split_names_nobody(self, acme: Merchant, unpaid: Checkout) -> None:
         asked = mates.split(unpaid, 2000, 3000)
         stage.hold(unpaid)
@@ -218,6 +220,7 @@ class TestAsLongAsItMayBe:
         assert timeline.of(other, timeline.of(order.read(acme, held.pk)).older).is_newest
 
 
+@pytest.mark.rule("portal.timeline")
 class TestWhyVoided:
     def test_names_what_was_sent_and_answered(self, told: Merchant, held: Checkout) -> None:
         sent = stage.deliver(told, None, "could not connect")

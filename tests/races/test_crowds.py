@@ -78,6 +78,7 @@ def bank_calls(service: Service, checkout_uuid: str, kind: str) -> list[str]:
     return [row["verdict"] for row in rows("bank.call", "charge", charges) if row["kind"] == kind]
 
 
+@pytest.mark.rule("capture.one")
 class TestAHundredCaptures:
     @pytest.mark.parametrize("card", [SLOW_CARD, CARD], ids=["slow bank", "quick bank"])
     def test_of_one_checkout_are_one(self, service: Service, merchant: Merchant, card: str) -> None:
@@ -96,6 +97,7 @@ class TestAHundredCaptures:
         assert bank_calls(service, checkout, "capture") == ["succeeded"]
 
 
+@pytest.mark.rule("refund.one")
 class TestAHundredRefunds:
     def test_under_one_ref_are_one(self, service: Service, merchant: Merchant) -> None:
         checkout = merchant.captured()

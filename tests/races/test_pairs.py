@@ -165,6 +165,7 @@ def come_between(patched: pytest.MonkeyPatch, beat: str, rival: str, checkout: C
     return answers
 
 
+@pytest.mark.rule("capture.one")
 @pytest.mark.long
 class TestAtTheSameMoment:
     @pytest.mark.parametrize("state", AT_ONCE)

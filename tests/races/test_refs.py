@@ -14,6 +14,7 @@ from tests import factories
 from tests.factories import CAUSE
 
 
+@pytest.mark.rule("refund.ref_conflict")
 @pytest.mark.django_db(transaction=True)
 def test_a_ref_used_twice_at_once_is_one_refund_and_a_conflict(
     acme: Merchant, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch

@@ -122,6 +122,7 @@ class TestUrl:
     def test_that_is_none_is_refused(self, api: Api, url: Any) -> None:
         refuse(api, "url", url=url)
 
+    @pytest.mark.rule("target.public")
     @pytest.mark.usefixtures("hosted")
     @pytest.mark.parametrize("url", NOT_PUBLIC, ids=lambda url: repr(url)[:30])
     def test_that_is_not_public_is_refused(self, api: Api, url: str) -> None:
@@ -131,6 +132,7 @@ class TestUrl:
 
 
 class TestEventTypes:
+    @pytest.mark.rule("subscription.types")
     @pytest.mark.parametrize(
         "event_types",
         [
@@ -148,6 +150,7 @@ class TestEventTypes:
     def test_that_are_no_list_are_refused(self, api: Api, event_types: Any) -> None:
         refuse(api, "event_types", event_types=event_types)
 
+    @pytest.mark.rule("subscription.types")
     @pytest.mark.parametrize(
         "name",
         [
@@ -190,6 +193,7 @@ class TestEventTypes:
 
 
 class TestSubscription:
+    @pytest.mark.rule("subscription.one")
     def test_shows_its_secret_once(self, api: Api) -> None:
         first = subscribe(api)
         assert first.status_code == 201 and first["Cache-Control"] == "no-store"
@@ -213,6 +217,7 @@ class TestSubscription:
             refused(rival_api.delete(PATH), 404, "subscription_not_found")
             refused(rival_api.post("webhooks/secret/rotate"), 404, "subscription_not_found")
 
+    @pytest.mark.rule("subscription.end")
     def test_ends_once_and_its_successor_has_a_new_secret(self, api: Api) -> None:
         secret = subscribe(api).json()["data"]["signing_secret"]
         ended = api.delete(PATH)
@@ -225,6 +230,7 @@ class TestSubscription:
 class TestRotate:
     ROTATE = "webhooks/secret/rotate"
 
+    @pytest.mark.rule("rotation.revoke")
     @pytest.mark.parametrize("flag", ["true", "", 1, 0, None, [], {}], ids=repr)
     def test_takes_a_boolean_alone(self, api: Api, flag: Any) -> None:
         subscribe(api)
@@ -232,6 +238,7 @@ class TestRotate:
             answer = api.post(self.ROTATE, {"revoke_previous": flag})
             refused(answer, 422, "validation_failed", "revoke_previous")
 
+    @pytest.mark.rule("rotation.revoke")
     @pytest.mark.parametrize(
         ("query", "body"),
         [
@@ -347,6 +354,7 @@ class TestDeliveries:
     def test_refuses_a_cursor_that_is_not_its_own(self, api: Api, text: str) -> None:
         refused(api.get(f"{self.LOG}?cursor={text}"), 400, "invalid_cursor")
 
+    @pytest.mark.rule("list.cursor")
     def test_refuses_a_strangers_anothers_and_a_mangled_cursor(self, api: Api, rival_api: Api) -> None:
         log_attempts(api.merchant, 2)
         own = api.get(f"{self.LOG}?limit=1").json()["data"]["next_cursor"]
@@ -356,6 +364,7 @@ class TestDeliveries:
         for mangled in (own[:-1], own[1:], own.swapcase(), f"{own}="):
             refused(api.get(f"{self.LOG}?cursor={mangled}"), 400, "invalid_cursor")
 
+    @pytest.mark.rule("log.entries")
     def test_shows_one_entry_per_attempt_newest_first(self, api: Api, rival: Merchant) -> None:
         made = log_attempts(api.merchant, 2)
         log_attempts(rival, 1)
@@ -374,6 +383,7 @@ class TestDeliveries:
             "timed out",
         )
 
+    @pytest.mark.rule("log.entries")
     def test_filters_by_type_event_and_outcome(self, api: Api) -> None:
         made = log_attempts(api.merchant, 4)
         for query, expected in {

@@ -73,6 +73,7 @@ class TestSending:
         assert set(post(canary, spellings).values()) == {NOT_ALLOWED}
         assert canary.visits == 3
 
+    @pytest.mark.rule("target.every_address")
     def test_refuses_every_literal(self, canary: Canary) -> None:
         assert post(canary, LITERALS) == dict.fromkeys(LITERALS, NOT_ALLOWED)
         assert canary.visits == 0
@@ -96,11 +97,13 @@ class TestSending:
             assert set(got.values()) == {NOT_ALLOWED}, address
         assert canary.visits == 0
 
+    @pytest.mark.rule("target.every_address")
     def test_refuses_a_mixed_answer_whole(self, canary: Canary) -> None:
         for mixed in (["1.1.1.1", "127.0.0.1"], ["127.0.0.1", "1.1.1.1"], ["2606:4700::1", "::1"]):
             assert post(canary, ["shop.example.com"], Names(mixed)) == {"shop.example.com": NOT_ALLOWED}
         assert canary.visits == 0
 
+    @pytest.mark.rule("target.each_connection")
     def test_refuses_an_answer_that_changes_before_the_connection_is_made(self, canary: Canary) -> None:
         names = FickleNames(["1.1.1.1"])
         assert post(canary, ["shop.example.com"], names) == {"shop.example.com": NOT_ALLOWED}
@@ -114,10 +117,12 @@ class TestSending:
         }
         assert (names.asked, canary.visits) == (2, 1)
 
+    @pytest.mark.rule("target.checks")
     def test_says_that_a_name_has_no_address_without_naming_a_server(self, canary: Canary) -> None:
         assert post(canary, ["shop.example.com"], Names([])) == {"shop.example.com": UNKNOWN}
 
 
+@pytest.mark.rule("target.redirects")
 class TestRedirects:
     @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
     def test_are_answers_and_never_followed(self, status: int, canary: Canary) -> None:

@@ -74,6 +74,7 @@ def check(names: SilentNames, transactional_db: None) -> Iterator[Callable[[Merc
 
 
 class TestWhileNamesAreSlow:
+    @pytest.mark.rule("target.checks")
     def test_a_merchant_waits_for_one_check_of_a_process(
         self, check: Callable[[Merchant], "Future[str]"], names: SilentNames, acme: Merchant, api: Api
     ) -> None:
@@ -86,6 +87,7 @@ class TestWhileNamesAreSlow:
         assert waiting.result(10) == URL
         assert api.post("webhooks/subscription", ASKED).status_code == 201
 
+    @pytest.mark.rule("target.checks")
     def test_never_more_than_two_of_a_process_wait(
         self, check: Callable[[Merchant], "Future[str]"], acme: Merchant
     ) -> None:
@@ -139,6 +141,7 @@ class TestTheQuota:
         settings.LIMITS = settings.LIMITS | {"url_checks": "2/minute"}
         names.may_answer.set()
 
+    @pytest.mark.rule("target.checks")
     def test_is_each_merchants_own_and_says_when_to_come_again(
         self, api: Api, rival_api: Api, names: SilentNames
     ) -> None:

@@ -74,6 +74,7 @@ class TestClaim:
         first, second, _ = (emit(subscription) for _ in range(3))
         assert claimed_ids(slots=2) == {first.pk, second.pk}
 
+    @pytest.mark.rule("delivery.fair")
     def test_keeps_slots_for_authorized(self) -> None:
         general, acme = [subscribe(f"shop {number}") for number in range(3)], subscribe()
         waiting = [emit(subscription) for subscription in general]
@@ -87,6 +88,7 @@ class TestClaim:
         urgent = emit(subscription, EventType.AUTHORIZED, valid_for=100)
         assert claimed_ids(slots=1) == {urgent.pk}
 
+    @pytest.mark.rule("delivery.fair")
     def test_holds_ten_in_flight_at_an_endpoint_and_leaves_the_others_theirs(self) -> None:
         acme, rival = subscribe(), subscribe("Rival")
         for _ in range(15):
@@ -96,6 +98,7 @@ class TestClaim:
         assert Delivery.objects.get(pk=rivals.pk).lease_token is not None
         assert claimed_ids(slots=50, general_slots=50) == set()
 
+    @pytest.mark.rule("delivery.fair")
     def test_holds_twenty_in_flight_at_an_endpoint_for_authorized(self) -> None:
         acme = subscribe()
         for _ in range(25):
@@ -124,6 +127,7 @@ class TestClaim:
 
 @pytest.mark.django_db(transaction=True)
 class TestClaimAtOnce:
+    @pytest.mark.rule("delivery.once")
     def test_no_two_workers_take_the_same_row_or_overfill_an_endpoint(self) -> None:
         acme = subscribe()
         shops = [subscribe(f"shop {number}") for number in range(20)]
@@ -183,6 +187,7 @@ class TestPace:
         Endpoint.objects.update(paced_until=clock.now() + timedelta(seconds=0.12))
         assert 5 <= len(claimed_ids()) <= 7
 
+    @pytest.mark.rule("delivery.fair")
     def test_never_more_than_fifty_in_any_second(self) -> None:
         assert delivery.BURST + 1 / delivery.PACE_SECONDS <= 50
 
@@ -230,6 +235,7 @@ class TestHangingEndpoint:
             record(claimed, None, "timeout after 15 s", ms)
         Endpoint.objects.update(paced_until=None)
 
+    @pytest.mark.rule("delivery.fair")
     def test_gets_one_at_a_time_after_it_has_hung_twice(self) -> None:
         acme = subscribe()
         for _ in range(30):

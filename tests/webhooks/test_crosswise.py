@@ -37,6 +37,7 @@ def at_once(verb: Callable[[], Returned]) -> list[Returned]:
         return list(pool.map(call, range(MANY)))
 
 
+@pytest.mark.rule("subscription.one")
 def test_first_registrations_at_once_make_one_subscription_whose_secret_one_of_them_is_told() -> None:
     acme = Merchant.objects.create(name="Acme")
     told = at_once(lambda: subscriptions.register(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]))

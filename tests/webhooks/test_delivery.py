@@ -16,6 +16,7 @@ NO_ANSWER = (None, "could not connect", 4)
 
 
 class TestRecord:
+    @pytest.mark.rule("delivery.delivered")
     def test_a_2xx_delivers(self) -> None:
         due = emit(subscribe())
         record(claim_one(), 204, None, 12)
@@ -97,6 +98,7 @@ class TestRecord:
             assert Attempt.objects.get(delivery=row.delivery_id).http_status == status
         assert Delivery.objects.filter(status="delivered").get().pk == claimed[0].delivery_id
 
+    @pytest.mark.rule("delivery.three_days")
     def test_gives_a_dead_endpoint_nine_attempts_over_three_days_and_parks(self) -> None:
         due = emit(subscribe())
         gaps = []
@@ -118,6 +120,7 @@ class TestCloseLost:
         Delivery.objects.update(lease_until=datetime(2020, 1, 1, tzinfo=UTC))
         return due, claimed
 
+    @pytest.mark.rule("delivery.lost_worker")
     def test_closes_the_attempt_of_a_lease_that_ran_out_and_counts_it(self) -> None:
         due, _ = self.lose()
         assert delivery.close_lost() == 1
@@ -147,6 +150,7 @@ class TestCloseLost:
         claim_one()
         assert delivery.close_lost() == 0
 
+    @pytest.mark.rule("delivery.lost_worker")
     def test_the_late_result_of_a_lost_worker_changes_nothing(self) -> None:
         due, claimed = self.lose()
         delivery.close_lost()

@@ -66,6 +66,7 @@ class TestRegistering:
         assert Subscription.objects.get().url == "https://shop.example.com/hooks"
 
 
+@pytest.mark.rule("target.each_connection")
 @pytest.mark.django_db(transaction=True)
 class TestRebinding:
     def test_is_refused_when_the_delivery_is_sent(self, api: Api, names: Names, canary: Canary) -> None:

@@ -98,6 +98,7 @@ def signatures(headers: Mapping[str, str]) -> tuple[int, int]:
 
 
 class TestADelivery:
+    @pytest.mark.rule("signing.foreign", "signing.standard")
     def test_passes_all_and_none_once_it_was_changed_or_is_stale(self, shop: Shop) -> None:
         received = shop.receive()
         now = int(time.time())

@@ -58,6 +58,7 @@ async def post_unaccepted(**settings: float) -> transport.Answer:
 
 
 class TestSlow:
+    @pytest.mark.rule("delivery.deadline")
     def test_ends_at_the_deadline_and_is_left(self) -> None:
         async def attack(hostility: Hostility) -> tuple[str, transport.Answer, int]:
             async with receiving(hostility.behaviour, reads=hostility.reads) as receiver:
@@ -114,6 +115,7 @@ class TestHostile:
         words = answer.excerpt.replace("\n", "").replace("\t", "")
         assert words.isprintable() and len(answer.excerpt.encode()) <= 1024
 
+    @pytest.mark.rule("delivery.bounded")
     def test_a_flood_is_not_read(self) -> None:
         sent = 0
 
@@ -134,6 +136,7 @@ class TestHostile:
         answer, _ = posted(cut)
         assert (answer.http_status, answer.excerpt) == (500, "out of ord")
 
+    @pytest.mark.rule("delivery.bounded")
     def test_nothing_is_decompressed(self) -> None:
         answer, _ = posted(hostile.bomb())
         assert answer.http_status == 200 and "aaa" not in answer.excerpt
@@ -166,6 +169,7 @@ class TestMemory:
         assert too_much == {}
 
 
+@pytest.mark.rule("delivery.deadline")
 @pytest.mark.long
 class TestAtFullLength:
     def test_fifteen_seconds_are_fifteen_seconds(self) -> None:

@@ -258,11 +258,13 @@ class TestConnection:
         broken = CHUNKED + b"4\r\nhalf\r\nzz\r\n"
         assert transport.run(read([broken])) == (200, b"half", True)
 
+    @pytest.mark.rule("delivery.bounded")
     def test_reads_no_more_than_16_kib_of_what_follows_the_head(self) -> None:
         packets = [CHUNKED, *[b"1;" + b"a" * 8190] * 2, b"aa"]
         assert transport.run(read([*packets, b"a" * 16])) == (200, b"", True)
 
 
+@pytest.mark.rule("target.each_connection")
 class TestAge:
     def test_an_old_connection_takes_no_other_request(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert posts(answering(OK), count=3)[1] == 1

@@ -129,6 +129,7 @@ class TestSending:
         due = emit(subscribe(receiving().url))
         assert within(3, has_status(due, "delivered"))
 
+    @pytest.mark.rule("event.same_bytes", "signing.fresh")
     def test_sends_the_same_bytes_again_signed_afresh(
         self, receiving: Callable[..., Receiver], sender: loop.Sender
     ) -> None:
@@ -147,6 +148,7 @@ class TestSending:
         assert first["webhook-id"] == second["webhook-id"]
         assert second["X-Service-Delivery-Attempt"] == "2"
 
+    @pytest.mark.rule("delivery.fair")
     def test_a_hanging_endpoint_delays_no_other_and_holds_ten_at_most(
         self, receiving: Callable[..., Receiver], sender: loop.Sender
     ) -> None:
@@ -205,6 +207,7 @@ class TestSending:
         assert due.attempts.get().error_message == "its personal data has been removed"
         assert receiver.requests == []
 
+    @pytest.mark.rule("target.each_connection")
     def test_an_internal_address_is_never_connected_to(self, receiving: Callable[..., Receiver]) -> None:
         canary = receiving()
         due = emit(subscribe(canary.url))
@@ -228,6 +231,7 @@ class TestSending:
             )
         assert within(10, has_status(emit(acme), "delivered"))
 
+    @pytest.mark.rule("delivery.lost_worker")
     def test_ends_what_a_dead_worker_left_and_sends_it_again(
         self, receiving: Callable[..., Receiver], sender: loop.Sender
     ) -> None:
@@ -280,6 +284,7 @@ class TestASlowClaim:
 
 
 class TestStopping:
+    @pytest.mark.rule("delivery.drain")
     def test_drains_what_is_in_flight_and_claims_nothing_more(
         self, receiving: Callable[..., Receiver], sender: loop.Sender
     ) -> None:

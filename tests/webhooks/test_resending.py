@@ -39,6 +39,7 @@ def stands(due: Delivery) -> tuple[object, ...]:
 
 
 class TestResend:
+    @pytest.mark.rule("resend.same_event")
     def test_sends_a_parked_delivery_with_the_same_event_and_the_next_number(
         self, acme: Subscription
     ) -> None:
@@ -50,6 +51,7 @@ class TestResend:
         record(claimed, 200)
         assert stands(due)[0] == "delivered"
 
+    @pytest.mark.rule("resend.nothing_scheduled")
     def test_that_fails_schedules_nothing(self, acme: Subscription) -> None:
         due = parked(acme)
         for _ in range(2):
@@ -191,6 +193,7 @@ class TestRefusals:
         due.event.save()
         self.refuse(due, resending.Purged)
 
+    @pytest.mark.rule("resend.confirmed")
     @pytest.mark.parametrize("change", ["superseded_at", "valid_until"])
     def test_a_hold_that_is_over_wants_confirmation(self, acme: Subscription, change: str) -> None:
         due = parked(acme, EventType.AUTHORIZED)
@@ -231,6 +234,7 @@ class TestMany:
         over.event.save()
         return [parked(acme), parked(acme), flying, done, over]
 
+    @pytest.mark.rule("resend.same_event")
     def test_of_a_selection_sends_those_that_can_be(self, acme: Subscription, five: list[Delivery]) -> None:
         rivals = parked(subscribe("Rival"))
         chosen = [due.pk for due in [*five, rivals]]

@@ -27,6 +27,7 @@ def opt_in(subscription: Subscription) -> Delivery:
 
 
 class TestPersonalBodies:
+    @pytest.mark.rule("secret.retention")
     def test_are_encrypted_at_rest_and_sent_plain(self, acme: Subscription) -> None:
         due = opt_in(acme)
         assert EMAIL.encode() not in bytes(due.event.body)
@@ -49,6 +50,7 @@ class TestPersonalBodies:
         assert personal.attempts.get().response_excerpt == ""
         assert other.attempts.get().response_excerpt == "text"
 
+    @pytest.mark.rule("secret.retention")
     @pytest.mark.parametrize("status", ["delivered", "parked"])
     def test_are_removed_a_week_after_their_end(self, acme: Subscription, status: str) -> None:
         due = aged(opt_in(acme), 7.01, status=status)
@@ -80,6 +82,7 @@ class TestOldEvents:
         renamed(due.event_id, clock.now() - timedelta(days=days))
         return due
 
+    @pytest.mark.rule("secret.retention")
     def test_go_with_their_deliveries_and_attempts_after_thirty_days(self, acme: Subscription) -> None:
         assert timedelta(days=30) == settings.WEBHOOK_RETENTION
         self.old(acme, 30.1)
@@ -88,6 +91,7 @@ class TestOldEvents:
         assert set(Delivery.objects.values_list("pk", flat=True)) == {young.pk}
         assert Event.objects.count() == Attempt.objects.count() == 1
 
+    @pytest.mark.rule("secret.retention")
     def test_that_have_not_ended_are_never_removed(self, acme: Subscription) -> None:
         self.old(acme, 400, status="pending")
         assert retention.remove_old() == 0

@@ -55,6 +55,7 @@ class TestJitter:
 
 
 class TestAuthorized:
+    @pytest.mark.rule("delivery.hold")
     @pytest.mark.parametrize(("attempts", "start"), [(1, 5), (2, 25), (3, 75)])
     def test_starts_at_offsets_from_the_event(self, attempts: int, start: int) -> None:
         expected = start * retries.jitter(DELIVERY, attempts)
@@ -67,6 +68,7 @@ class TestAuthorized:
     def test_parks_after_the_fourth(self) -> None:
         assert seconds_to_next("checkout.authorized", attempts=4, ended=76, valid_for=120) is None
 
+    @pytest.mark.rule("delivery.hold")
     @pytest.mark.parametrize(("valid_for", "expected"), [(112.999, None), (113.0, None), (113.001, 113.0)])
     def test_never_starts_at_or_after_the_end_of_the_window(
         self, valid_for: float, expected: float | None
@@ -74,12 +76,14 @@ class TestAuthorized:
         start = seconds_to_next("checkout.authorized", attempts=1, ended=110, valid_for=valid_for)
         assert start == expected
 
+    @pytest.mark.rule("delivery.last_word")
     @pytest.mark.parametrize("http_status", [None, 408, 429, 500, 502, 503, 504, 599])
     def test_retries_silence_and_answers_that_say_not_now(self, http_status: int | None) -> None:
         assert (
             seconds_to_next("checkout.authorized", attempts=1, ended=1, http_status=http_status) is not None
         )
 
+    @pytest.mark.rule("delivery.last_word")
     @pytest.mark.parametrize("http_status", [101, 301, 302, 307, 400, 401, 403, 404, 407, 409, 410, 428, 430])
     def test_parks_at_once_on_any_other_answer(self, http_status: int) -> None:
         assert seconds_to_next("checkout.authorized", attempts=1, ended=1, http_status=http_status) is None
@@ -102,6 +106,7 @@ class TestAuthorized:
         assert starts[3] <= 82.5
 
 
+@pytest.mark.rule("delivery.three_days")
 @pytest.mark.parametrize("event_type", ["checkout.voided", "marketing.opted_in"])
 class TestThreeDays:
     GAPS = (60, 300, 1800, 7200, 21600, 43200, 72000, 111600)
@@ -143,6 +148,7 @@ class TestPolicy:
         assert set(retries.POLICY) == {event_type.value for event_type in EventType}
 
 
+@pytest.mark.rule("delivery.delivered")
 class TestIsDelivered:
     @pytest.mark.parametrize("http_status", [200, 201, 204, 299])
     def test_takes_any_2xx(self, http_status: int) -> None:

@@ -49,6 +49,7 @@ def let_it_be_due() -> None:
 
 
 class TestEnvelope:
+    @pytest.mark.rule("event.envelope")
     @pytest.mark.parametrize("event_type", ALL)
     def test_has_five_fields_of_exactly_these_values(self, acme: Merchant, event_type: EventType) -> None:
         payload: dict[str, Any] = {"amount": 9000, "name": "Zoë", "none": None, "list": [True, {}]}
@@ -66,6 +67,7 @@ class TestEnvelope:
 
 
 class TestFilter:
+    @pytest.mark.rule("event.test", "subscription.filter")
     @pytest.mark.parametrize(("event_types", "goes"), GOES.items(), ids=" ".join)
     def test_lets_its_types_through_and_tests_always(
         self, acme: Merchant, event_types: tuple[str, ...], goes: list[EventType]
@@ -82,6 +84,7 @@ class TestFilter:
         happen(acme, event_type)
         assert (Event.objects.get().merchant, Delivery.objects.count()) == (acme, 0)
 
+    @pytest.mark.rule("event.outbox")
     def test_sends_no_event_to_another_merchant(self, acme: Merchant, rival: Merchant) -> None:
         register(acme)
         register(rival, url=NEW_URL)
@@ -101,6 +104,7 @@ class TestFilter:
         later = happen(acme)
         assert claimed_events() == {later.pk}
 
+    @pytest.mark.rule("subscription.filter")
     def test_that_is_narrowed_keeps_what_waits(self, acme: Merchant) -> None:
         register(acme, "*")
         waiting = happen(acme)
@@ -119,6 +123,7 @@ class TestFilter:
 
 
 class TestNewUrl:
+    @pytest.mark.rule("subscription.new_url")
     def test_takes_what_waits_with_the_same_secret(self, acme: Merchant) -> None:
         made = register(acme)
         event = happen(acme)
@@ -128,6 +133,7 @@ class TestNewUrl:
         assert changed.signing_secret is None
         assert SigningSecret.objects.get().secret == made.signing_secret
 
+    @pytest.mark.rule("event.same_bytes")
     def test_takes_the_next_attempt_with_the_same_bytes(self, acme: Merchant) -> None:
         register(acme)
         happen(acme)
@@ -154,6 +160,7 @@ class TestEnding:
 
     PATH = "webhooks/subscription"
 
+    @pytest.mark.rule("subscription.end")
     def test_parks_what_waits_and_what_is_to_be_retried(self, api: Api) -> None:
         register(api.merchant)
         happen(api.merchant, EventType.AUTHORIZED)
@@ -195,6 +202,7 @@ class TestEnding:
         api.delete(self.PATH)
         assert claimed_events() == {theirs.pk}
 
+    @pytest.mark.rule("subscription.end")
     def test_has_a_successor_that_gets_only_what_is_new(self, api: Api) -> None:
         old = register(api.merchant).signing_secret
         happen(api.merchant)

@@ -65,6 +65,7 @@ def subscribed(acme: Merchant) -> None:
 
 
 class TestAuthorized:
+    @pytest.mark.rule("event.authorized")
     def test_tells_these_six_and_nothing_else(self, held: Checkout) -> None:
         envelope = told("checkout.authorized")
         assert envelope["created_at"] == clock.iso(held.authorized_at)
@@ -77,6 +78,7 @@ class TestAuthorized:
             "user_uuid": user_uuid(held),
         }
 
+    @pytest.mark.rule("opt_in.customer")
     def test_names_a_person_alike_at_one_merchant_and_otherwise_at_another(
         self, acme: Merchant, rival: Merchant
     ) -> None:
@@ -89,6 +91,7 @@ class TestAuthorized:
 
 
 class TestVoided:
+    @pytest.mark.rule("cancel.held", "event.voided")
     def test_by_the_merchant_tells_these_four_and_nothing_else(self, held: Checkout) -> None:
         cancel(held)
         held.refresh_from_db()
@@ -101,6 +104,7 @@ class TestVoided:
             "reason": "merchant_cancel",
         }
 
+    @pytest.mark.rule("event.voided")
     def test_by_time_tells_the_deadline(self, held: Checkout) -> None:
         lapse(held)
         held.refresh_from_db()
@@ -109,6 +113,7 @@ class TestVoided:
         assert envelope["data"]["reason"] == "auth_expired"
 
 
+@pytest.mark.rule("opt_in.every_tick")
 class TestOptedIn:
     def test_has_the_fields_of_its_table(self) -> None:
         """As the API's document tells them."""
@@ -124,6 +129,7 @@ class TestOptedIn:
         }
 
 
+@pytest.mark.rule("event.types")
 class TestTypes:
     def test_are_spec_s_four(self) -> None:
         assert {kind.value for kind in EventType} == {
@@ -136,6 +142,7 @@ class TestTypes:
 
 @pytest.mark.usefixtures("subscribed")
 class TestTheEndOfAHold:
+    @pytest.mark.rule("event.superseded")
     @pytest.mark.parametrize("verb", [capture, cancel, lapse])
     def test_supersedes_its_own_word_and_leaves_its_release_due(
         self, held: Checkout, verb: Callable[[Checkout], None]
@@ -164,6 +171,7 @@ class TestTheEndOfAHold:
         record(claim_one(), 503, "HTTP 503")
         assert self.status_after_the_end(due) == "superseded"
 
+    @pytest.mark.rule("event.superseded")
     @pytest.mark.parametrize(("http_status", "status"), [(200, "delivered"), (503, "superseded")])
     def test_leaves_the_attempt_in_flight_its_result(
         self, acme: Merchant, http_status: int, status: str

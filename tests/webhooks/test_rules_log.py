@@ -40,6 +40,7 @@ def acme_subscribed(acme: Merchant) -> Merchant:
     return acme
 
 
+@pytest.mark.rule("delivery.hold", "delivery.three_days", "event.test")
 class TestSchedule:
     @pytest.mark.parametrize(("event_type", "retries"), SCHEDULES.items())
     def test_of_an_endpoint_that_is_down(
@@ -71,6 +72,7 @@ class TestEntry:
     def _subscribed(self, acme_subscribed: Merchant) -> None:
         pass
 
+    @pytest.mark.rule("log.entries", "log.words")
     def test_tells_each_attempt_as_it_was(self, api: Api) -> None:
         due = happen(api.merchant, EventType.VOIDED)
         record(claim_one(), 500, "HTTP 500", 37)
@@ -103,6 +105,7 @@ class TestEntry:
             "next_attempt_at": None,
         }
 
+    @pytest.mark.rule("log.words")
     def test_tells_the_next_attempt_at_the_newest_alone(self, api: Api) -> None:
         due = happen(api.merchant, EventType.VOIDED)
         for _ in range(2):

@@ -56,11 +56,13 @@ def pass_time(by_time: timedelta) -> None:
 
 
 class TestRotation:
+    @pytest.mark.rule("rotation.grace", "signing.header")
     def test_has_both_sign_what_waited_before_it_newest_first(self, acme: Merchant, first: str) -> None:
         wait(acme)
         second = subscriptions.rotate(acme).signing_secret
         assert signatures() == by(second, first)
 
+    @pytest.mark.rule("rotation.grace")
     def test_has_the_old_one_sign_for_two_hours_and_not_after(self, acme: Merchant, first: str) -> None:
         wait(acme)
         before = clock.now()
@@ -72,12 +74,14 @@ class TestRotation:
         pass_time(timedelta(minutes=1))
         assert signatures() == by(rotated.signing_secret)
 
+    @pytest.mark.rule("rotation.revoke")
     def test_has_none_but_the_new_one_sign_when_it_revokes(self, acme: Merchant, first: str) -> None:
         wait(acme)
         assert signatures() == by(first)
         second = subscriptions.rotate(acme, revoke_previous=True).signing_secret
         assert signatures() == by(second)
 
+    @pytest.mark.rule("rotation.repeat")
     def test_that_is_repeated_ends_nobodys_secret_early(self, acme: Merchant, first: str) -> None:
         wait(acme)
         second = subscriptions.rotate(acme).signing_secret
@@ -103,6 +107,7 @@ class TestRotation:
         assert sent["webhook-signature"] == wanted["webhook-signature"]
         assert sent["webhook-signature"].count("v1,") == 3
 
+    @pytest.mark.rule("rotation.full")
     def test_waits_while_three_sign_and_says_for_how_long(self, api: Api, acme: Merchant, first: str) -> None:
         wait(acme)
         told = [api.post("webhooks/secret/rotate").json()["data"] for _ in range(2)]
@@ -154,6 +159,7 @@ class TestRotation:
 
 
 class TestSecrets:
+    @pytest.mark.rule("signing.secret")
     def test_are_unreadable_in_the_database(self, acme: Merchant, first: str) -> None:
         second = subscriptions.rotate(acme).signing_secret
         with connection.cursor() as cursor:

@@ -26,6 +26,7 @@ def refusal(header: str | None, body: bytes = BODY, now: int = AT) -> str:
     return refused.value.reason
 
 
+@pytest.mark.rule("signing.secret")
 class TestNewSecret:
     def test_is_whsec_and_the_base64_of_32_bytes(self) -> None:
         secret = signing.new_secret()
@@ -37,11 +38,13 @@ class TestNewSecret:
 
 
 class TestSign:
+    @pytest.mark.rule("signing.header")
     def test_agrees_with_openssl(self) -> None:
         # printf '1780000000.{"id": "evt_1"}' | openssl dgst -sha256 -hmac whsec_bm5u…
         hexadecimal = "a9866806f2d2a0b85aa0c1d826cb9dcacd2fec2c447db2a69e5601002824e6b7"
         assert signing.sign([NEW], b'{"id": "evt_1"}', AT) == f"t={AT},v1={hexadecimal}"
 
+    @pytest.mark.rule("signing.header")
     def test_writes_the_newest_secret_first_and_no_spaces(self) -> None:
         new, old = (signing.sign([secret], BODY, AT).split(",")[1] for secret in (NEW, OLD))
         assert signing.sign([NEW, OLD], BODY, AT) == f"t={AT},{new},{old}"
@@ -54,6 +57,7 @@ def test_what_python_takes_for_numbers_and_json_does_not_is_refused(constant: st
 
 
 class TestVectors:
+    @pytest.mark.rule("signing.verify")
     @pytest.mark.parametrize("vector", vectors.X_SERVICE_SIGNATURE, ids=attrgetter("name"))
     def test_verify_comes_to_the_verdict(self, vector: Vector) -> None:
         header = vector.headers.get("x-service-signature")
@@ -71,6 +75,7 @@ class TestVectors:
             header = signing.sign(vector.signed_with or [], vector.body, vector.timestamp or 0)
             assert header == vector.headers["x-service-signature"], vector.name
 
+    @pytest.mark.rule("signing.standard")
     def test_standard_headers_are_what_the_vectors_call_signed(self) -> None:
         signed = [v for v in vectors.STANDARD_WEBHOOKS if v.signed_with and v.timestamp is not None]
         assert len(signed) > 20
@@ -136,6 +141,7 @@ class TestVerify:
         changed[position] ^= other
         assert refusal(signing.sign([NEW], BODY, AT), bytes(changed)) == "no_matching_signature"
 
+    @pytest.mark.rule("signing.verify")
     @pytest.mark.parametrize("difference", [-300, 0, 300])
     def test_accepts_up_to_the_tolerance_both_ways(self, difference: int) -> None:
         assert signing.verify(signing.sign([NEW], BODY, AT), BODY, [NEW], AT + difference)
@@ -155,6 +161,7 @@ class TestVerify:
         assert refusal(f"t={AT},v1=abc", b"{", stale) == "no_matching_signature"
         assert refusal(signing.sign([NEW], b"{", AT), b"{", stale) == "timestamp_out_of_tolerance"
 
+    @pytest.mark.rule("signing.verify")
     def test_compares_every_pair_in_constant_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         compared: list[tuple[bytes, bytes]] = []
         original = hmac.compare_digest

@@ -37,6 +37,7 @@ class TestCheckUrl:
         assert targets.check_url(url, allow_loopback=False) == normal
         assert targets.check_url(normal, allow_loopback=False) == normal
 
+    @pytest.mark.rule("target.public")
     def test_refuses_each_bad_spelling_without_repeating_it(self) -> None:
         for url in forbidden.BAD_URLS:
             try:
@@ -76,6 +77,7 @@ class TestCheckUrl:
         with pytest.raises(targets.TargetRefused):
             targets.check_url(url, allow_loopback=False)
 
+    @pytest.mark.rule("target.loopback", "target.public")
     @pytest.mark.parametrize(
         "url",
         [
@@ -111,6 +113,7 @@ class TestVet:
         assert targets.vet("https://shop.example.com", allow_loopback=False) == "https://shop.example.com"
         assert names.asked == 1
 
+    @pytest.mark.rule("target.checks")
     @pytest.mark.parametrize("addresses", [["10.1.2.3"], ["1.1.1.1", "10.1.2.3"], ["::ffff:10.1.2.3"]])
     def test_refuses_a_name_that_leads_inside_without_naming_the_address(
         self, addresses: list[str], names: Names

@@ -60,6 +60,7 @@ class TestIsPublic:
     def test_takes_global_addresses(self) -> None:
         assert [address for address in forbidden.PUBLIC if not targets.is_public(address)] == []
 
+    @pytest.mark.rule("target.every_address")
     @given(address=addresses_of_blocks())
     def test_refuses_all_of_every_special_block_in_any_spelling(self, address: Address) -> None:
         assert [text for text in spellings(address) if targets.is_public(text)] == []
@@ -90,6 +91,7 @@ class TestIsPublic:
 
 
 class TestIsAllowed:
+    @pytest.mark.rule("target.loopback")
     @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.9.1", "::1"])
     def test_takes_loopback_only_where_it_is_allowed(self, address: str) -> None:
         assert targets.is_allowed(address, allow_loopback=True)

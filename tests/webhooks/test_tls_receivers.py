@@ -60,6 +60,7 @@ def trusted(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     return certificate(tmp_path)
 
 
+@pytest.mark.rule("target.tls")
 class TestCertificate:
     def test_that_is_trusted_and_of_the_host_name_is_delivered_to(self, trusted: Contexts) -> None:
         answer = posted(trusted)
@@ -93,6 +94,7 @@ class TestCertificate:
 
 
 class TestHandshake:
+    @pytest.mark.rule("target.tls")
     @pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
     @pytest.mark.parametrize("version", ["TLSv1", "TLSv1_1"])
     def test_with_old_tls_is_refused(

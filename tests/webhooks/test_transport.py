@@ -12,6 +12,7 @@ class TestVerdict:
         answer, _ = posted(answering(f"HTTP/1.1 {status} Fine\r\nContent-Length: 0\r\n\r\n".encode()))
         assert (answer.http_status, answer.error_message, answer.excerpt) == (status, None, "")
 
+    @pytest.mark.rule("delivery.bounded")
     def test_keeps_the_beginning_of_the_body(self) -> None:
         answer, _ = posted(answering(OK))
         assert answer.excerpt == "thanks"
@@ -110,12 +111,14 @@ class TestRequest:
         assert (answer.http_status, answer.error_message) == (None, "the request could not be sent")
         assert connected == 0
 
+    @pytest.mark.rule("target.redirects")
     def test_uses_no_proxy_of_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
         monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
         answer, _ = posted(answering(OK))
         assert answer.http_status == 200
 
+    @pytest.mark.rule("target.redirects")
     def test_sends_no_cookie_back(self) -> None:
         async def scenario() -> list[bytes]:
             with_cookie = OK.replace(b"\r\n\r\n", b"\r\nSet-Cookie: a=b\r\n\r\n")

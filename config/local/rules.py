@@ -1,0 +1,132 @@
+"""`make rules`: every rule of docs/contract.md with the code that names it and the tests that show it.
+
+A rule stands there in a line of its own, its id first. A docstring or comment names it by the word "Rule" and its id,
+or "Rules" and ids after commas, or a whole topic as `capture.*`; a test that shows it is marked with
+`@pytest.mark.rule("<id>")`. Nothing is imported to find out.
+"""
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTRACT = Path("docs/contract.md")
+CODE = (
+    "checkout",
+    "config",
+    "hosted_page",
+    "payments",
+    "portal",
+    "webhooks",
+    "static",
+    "templates",
+    "tests",
+    "docs",
+)
+SUFFIXES = {".py", ".html", ".txt", ".css", ".js", ".mjs", ".md"}
+_ID = r"[a-z_]+\.(?:\*|[a-z0-9_]*[a-z0-9])"
+_RULE = re.compile(rf"^- `({_ID})`: .", re.MULTILINE)
+_BETWEEN = r"[\s#*]"  # a reference may go on in the next line of a comment
+_NAMED = re.compile(rf"\b[Rr]ules?{_BETWEEN}+(`?{_ID}`?(?:(?:,|,?{_BETWEEN}+and){_BETWEEN}+`?{_ID}`?)*)")
+
+
+@dataclass
+class Rule:
+    """What names a rule (files), and what shows it (tests by their node ids)."""
+
+    code: list[str] = field(default_factory=list)
+    tests: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Map:
+    """The contract's rules, and what is wrong with what names them, each in a sentence."""
+
+    rules: dict[str, Rule]
+    problems: list[str]
+
+
+def read(root: Path = ROOT) -> Map:
+    """Return the rules of the project that lies there."""
+    found = _contract((root / CONTRACT).read_text())
+    for path in _files(root):
+        text, place = path.read_text(), path.relative_to(root).as_posix()
+        for name in sorted(_named_in(text)):
+            _put(found, name, place, is_test=False)
+        if place.startswith("tests/") and "mark.rule" in text:
+            for name, test in _marked_in(ast.parse(text), place):
+                _put(found, name, test, is_test=True)
+    untested = [name for name, rule in found.rules.items() if not rule.tests]
+    found.problems += [f"No test shows the rule {name}." for name in untested]
+    return found
+
+
+def _contract(text: str) -> Map:
+    """Return the rules as they are written, nothing at them yet."""
+    ids = _RULE.findall(text)
+    odd = [line for line in re.findall(r"^- .*", text, re.MULTILINE) if not _RULE.match(line)]
+    twice = [name for name, times in Counter(ids).items() if times > 1]
+    problems = [f"{CONTRACT} says no rule in “{line}”." for line in odd]
+    problems += [f"{CONTRACT} has the rule {name} twice." for name in twice]
+    return Map({name: Rule() for name in ids}, problems)
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder in CODE:
+        paths = sorted((root / folder).rglob("*"))
+        yield from (path for path in paths if path.suffix in SUFFIXES and "node_modules" not in path.parts)
+
+
+def _named_in(text: str) -> set[str]:
+    return {name for match in _NAMED.finditer(text) for name in re.findall(_ID, match[1])}
+
+
+def _put(found: Map, name: str, place: str, *, is_test: bool) -> None:
+    """Note a place at the rule that it names, or at each of its topic's."""
+    topic = name.removesuffix("*")
+    named = [id for id in found.rules if id == name or (topic != name and id.startswith(topic))]
+    if not named or (is_test and topic != name):
+        found.problems.append(f"{place} names {name}, which is no rule of {CONTRACT}.")
+        return
+    for id in named:
+        rule = found.rules[id]
+        (rule.tests if is_test else rule.code).append(place)
+
+
+def _marked_in(node: ast.AST, place: str) -> Iterator[tuple[str, str]]:
+    """Yield each rule that a test is marked with, and the test's node id."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef):
+            inner = f"{place}::{child.name}"
+            for decorator in child.decorator_list:
+                yield from ((name, inner) for name in _ids(decorator))
+            yield from _marked_in(child, inner)
+        elif isinstance(child, ast.Assign) and ast.unparse(child.targets[0]) == "pytestmark":
+            yield from ((name, place) for part in ast.walk(child.value) for name in _ids(part))
+
+
+def _ids(mark: ast.AST) -> list[str]:
+    if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.rule":
+        return [str(ast.literal_eval(argument)) for argument in mark.args]
+    return []
+
+
+def main() -> None:
+    """Print each rule that the arguments' words begin, all without any; with --check what is wrong instead."""
+    found, wanted = read(), tuple(sys.argv[1:])
+    if "--check" in wanted:
+        print("\n".join([*found.problems, f"{len(found.rules)} rules."]))
+        sys.exit(bool(found.problems))
+    for name, rule in found.rules.items():
+        if name.startswith(wanted or ("",)):
+            code = [f"code  {place}" for place in rule.code]
+            tests = [f"test  {test}" for test in rule.tests]
+            print("\n  ".join([name, *code, *tests]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The map of rules: what names a rule that there is not, and a rule that no test shows, is found by reading alone."""
+
+from pathlib import Path
+
+import pytest
+
+from config.local import rules
+
+CONTRACT = "# Rules\n\n- `pay.once`: A card is held once.\n- `pay.told`: The payer is told.\n"
+CODE = '"""Paying.\n\nRULES pay.once,\npay.told.\n"""\n'
+TESTS = """
+import pytest
+
+pytestmark = [pytest.mark.rule("pay.told")]
+
+@pytest.mark.rule("pay.once", "pay.told")
+class TestPay:
+    @pytest.mark.rule("pay.once")
+    def test_once(self): ...
+"""
+
+
+def write(root: Path, path: str, text: str) -> None:
+    """Write a file; what the texts here shout is no reference of this very file."""
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text.replace("RULE", "Rule").replace("RuleS", "Rules"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write(tmp_path, "docs/contract.md", CONTRACT)
+    write(tmp_path, "checkout/paying.py", CODE)
+    write(tmp_path, "tests/test_pay.py", TESTS)
+    return tmp_path
+
+
+def test_each_rule_has_its_places(project: Path) -> None:
+    found = rules.read(project)
+    assert found.problems == []
+    once, told = found.rules["pay.once"], found.rules["pay.told"]
+    assert once.code == told.code == ["checkout/paying.py"]
+    assert once.tests == ["tests/test_pay.py::TestPay", "tests/test_pay.py::TestPay::test_once"]
+    assert told.tests == ["tests/test_pay.py", "tests/test_pay.py::TestPay"]
+
+
+def test_a_topic_names_all_of_it(project: Path) -> None:
+    write(project, "templates/pay.html", "{# RULES pay.* #}")
+    assert [rule.code[-1] for rule in rules.read(project).rules.values()] == ["templates/pay.html"] * 2
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "problem"),
+    [
+        ("docs/contract.md", f"{CONTRACT}- `pay.once`: Again.\n", "has the RULE pay.once twice"),
+        ("docs/contract.md", f"{CONTRACT}- `pay.late`: It ends.\n", "No test shows the RULE pay.late."),
+        ("docs/contract.md", f"{CONTRACT}- pay.late: It ends.\n", "says no rule in “- pay.late: It ends.”"),
+        ("payments/bank.py", "# RULE pay.twice\n", "payments/bank.py names pay.twice"),
+        ("static/pay.css", "/* RULES pay.once and pay.twice */", "static/pay.css names pay.twice"),
+        (
+            "tests/test_more.py",
+            '@pytest.mark.rule("pay.twice")\ndef test_it(): ...',
+            "test_it names pay.twice",
+        ),
+        ("tests/test_more.py", '@pytest.mark.rule("pay.*")\ndef test_it(): ...', "test_it names pay.*"),
+    ],
+)
+def test_what_does_not_fit_is_told(project: Path, path: str, text: str, problem: str) -> None:
+    write(project, path, text)
+    told = rules.read(project).problems
+    assert len(told) == 1 and problem.replace("RULE", "rule") in told[0], told
