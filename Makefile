@@ -26,7 +26,7 @@ test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
 
 chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
 	@FAULTS=all $(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -m "not long" -s $(ARGS)
