@@ -19,7 +19,7 @@ from payments.models import Merchant
 
 @dataclass(frozen=True)
 class Order:
-    """A creation request (SPEC.md 2.2), each field already checked."""
+    """A creation request, each field already checked."""
 
     merchant_order_id: str
     total_amount: int
@@ -34,7 +34,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     """Write a new checkout with its items and first line of history.
 
     Raises switches.MerchantSuspended, switches.AllStopped, pricing.InvalidAmountArithmetic.
-    SPEC.md 2.2, 2.3.
+    Rules create.answer, create.arithmetic, create.order_repeats, expiry.hour.
     """
     switches.check(merchant)
     lines: Any = order.items

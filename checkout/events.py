@@ -1,4 +1,4 @@
-"""What a checkout tells its merchant (SPEC.md part 6)."""
+"""What a checkout tells its merchant (rules event.authorized, event.voided)."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The legs of a refund: each card gets back exactly what it has borne (INTERFACE.md 5).
+"""The legs of a refund: each card gets back exactly what it has borne (rule refund.same_cards).
 
 All of it belongs under the checkout's lock.
 """

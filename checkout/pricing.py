@@ -31,7 +31,7 @@ def wrong_sign(unit_price: int, category: str) -> str | None:
 
 
 def check_total(lines: Sequence[Line], total_amount: int) -> None:
-    """Raise InvalidAmountArithmetic unless quantity × unit price of all lines is the total. SPEC.md 7."""
+    """Raise InvalidAmountArithmetic unless quantity × unit price of all lines is the total. Rule create.arithmetic."""
     expected = sum(line["quantity"] * line["unit_price"] for line in lines)
     if expected != total_amount:
         raise InvalidAmountArithmetic(expected, total_amount)

@@ -29,7 +29,7 @@ class Invariant(NamedTuple):
     sql: str
 
 
-# INTERFACE.md 5, 10, DESIGN.md 5. Each query returns the checkouts that break its promise, in a column that
+# Rule money.proof. Each query returns the checkouts that break its promise, in a column that
 # is one of a table's own and, where there are groups, one that is grouped by: so a restriction to some
 # checkouts, put around the query, reaches the tables' indexes.
 INVARIANTS = (

@@ -58,7 +58,7 @@ def accept(
     """Accept to give everything back: `captured` becomes `refunding`. A repeated ref makes nothing new.
 
     Raises Checkout.DoesNotExist, NotRefundable, RefundRefConflict, PartialRefundNotSupported,
-    OperationInProgress. SPEC.md 2.4, 3.
+    OperationInProgress. Rules refund.accepted, refund.ref, refund.refused.
     """
     try:
         with transaction.atomic(durable=True):

@@ -1,4 +1,4 @@
-"""What a mate has paid goes back to the lead's card, as a part of the lead's own payment (INTERFACE.md 5)."""
+"""What a mate has paid goes back to the lead's card, as a part of the lead's own payment (rule reimburse.lead)."""
 
 from datetime import datetime, timedelta
 

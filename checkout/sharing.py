@@ -1,4 +1,4 @@
-"""Who pays, and how the cost is shared (INTERFACE.md 5)."""
+"""Who pays, and how the cost is shared (rules pay.lead, split.shares)."""
 
 import secrets
 from collections.abc import Sequence
@@ -116,7 +116,7 @@ def _changeable(checkout_uuid: UUID) -> Checkout:
 
 
 def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Paid:
-    """Hold the share's amount on a mate's card; the pump takes it if the order still wants it (INTERFACE.md 5).
+    """Hold the share's amount on a mate's card; the pump takes it if the order still wants it (rule share.taken).
 
     A card in whose stead this one comes is given up, as in `transitions.authorize`. Raises
     PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,

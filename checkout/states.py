@@ -1,10 +1,10 @@
-"""The states of a checkout (SPEC.md part 3) and the only moves between them."""
+"""The states of a checkout (rule money.states) and the only moves between them."""
 
 from django.db import models
 
 
 class Status(models.TextChoices):
-    """Where an order is. `expired` is ours: an unpaid checkout's end (INTERFACE.md 4)."""
+    """Where an order is. `expired` is ours: an unpaid checkout's end (rule expiry.end)."""
 
     CREATED = "created"
     AUTHORIZED = "authorized"
@@ -49,7 +49,7 @@ ACTIONS: dict[Status, list[str]] = {
 
 
 class ShareStatus(models.TextChoices):
-    """Where a mate's share is (INTERFACE.md 5)."""
+    """Where a mate's share is (rules share.opens, share.ends)."""
 
     DRAFT = "draft"
     OPEN = "open"

@@ -30,7 +30,7 @@ LOOK_AGAIN_SECONDS = 0.05
 
 @shared_task
 def keep_deadlines() -> None:
-    """Let held checkouts lapse and unpaid ones expire whose time has passed (SPEC.md 3, 8).
+    """Let held checkouts lapse and unpaid ones expire whose time has passed (rules lapse.void, expiry.end).
 
     Many at a time; then, one by one, those whose bank is silent, and all if the many failed.
     """
@@ -59,7 +59,7 @@ def _left(status: Status, is_done: bool) -> Prepared[Checkout]:
 
 @shared_task
 def end_links() -> None:
-    """End the pay links whose time has passed (INTERFACE.md 5)."""
+    """End the pay links whose time has passed (rule share.ends)."""
     late = PaymentRequest.objects.filter(
         status=ShareStatus.OPEN, expires_at__lte=Now(), checkout__status=Status.CAPTURED
     )

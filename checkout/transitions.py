@@ -92,7 +92,7 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
 
     A card in whose stead this one comes is given up: one whose challenge is open, or one that the bank has
     been silent about for a minute. Raises NotPayable, NotTheLead, OperationInProgress, switches.MerchantSuspended,
-    switches.AllStopped, bulkhead.Busy. SPEC.md 3, INTERFACE.md 10.
+    switches.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
     """
     deadline = Deadline.after(operations.PATIENCE)
 
@@ -185,7 +185,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     The deadline is judged by the database's clock under the row's lock. A capture that finds another one
     open waits two seconds for it. All of it ends within eight seconds. Raises Checkout.DoesNotExist,
     NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused, OutcomeUnknown,
-    switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy. SPEC.md 3, 4.
+    switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy. Rules capture.takes, capture.deadline, capture.join.
     """
     deadline = Deadline.after(CAPTURE_SECONDS)
 
@@ -278,7 +278,7 @@ def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
 def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Cause) -> Checkout:
     """Release the hold, or end an unpaid checkout: it becomes `voided`; a voided one is returned as it is.
 
-    Raises Checkout.DoesNotExist, NotCancellable, OperationInProgress. SPEC.md 3.
+    Raises Checkout.DoesNotExist, NotCancellable, OperationInProgress. Rules cancel.held, cancel.unpaid, cancel.refused.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)

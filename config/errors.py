@@ -1,4 +1,4 @@
-"""The error table, and how everything that can go wrong becomes one of its rows (INTERFACE.md 1, 2)."""
+"""The error table, and how everything that can go wrong becomes one of its rows (rules api.error, api.error_codes)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

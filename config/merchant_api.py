@@ -103,7 +103,8 @@ class HasScope(BasePermission):
 
 
 class ClientLimits(BaseThrottle):
-    """Each API client has its buckets (INTERFACE.md 8). A capture whose hold is about to end always passes."""
+    """Each API client has its buckets, and a capture whose hold is about to end passes (rules limit.buckets,
+    limit.last_capture)."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
         bucket = "reads" if request.method == "GET" else getattr(view, "limit", "creates")

@@ -20,7 +20,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 class Environment(NamedTuple):
-    """What an environment allows (INTERFACE.md 7)."""
+    """What an environment allows (rule environment.table)."""
 
     sandbox: bool  # sandbox bank, test cards, SMS code shown on the page, helper API
     loopback: bool  # http and loopback for webhook and return URLs, credentials printed
@@ -84,7 +84,7 @@ ALLOWED_HOSTS += env.words("ALLOWED_HOSTS")
 if LOCAL:
     ALLOWED_HOSTS += ["127.0.0.1", "localhost"]
 
-HOLD = timedelta(minutes=2)  # SPEC.md 8
+HOLD = timedelta(minutes=2)  # rule pay.held
 UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTES", 60))
 PAY_LINK_LIFETIME = timedelta(days=14)
 SMS_COUNTRIES = [country.upper() for country in env.words("SMS_COUNTRIES")]  # none: all
@@ -183,7 +183,7 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 FILE_UPLOAD_HANDLERS: list[str] = []  # nobody uploads files here
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 250  # the longest list with boxes to tick has a hundred
-DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # INTERFACE.md 4
+DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # rule api.body_size
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -329,7 +329,7 @@ OAUTH2_PROVIDER = {
     "REFRESH_TOKEN_REUSE_PROTECTION": True,
     "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
 }
-LIMITS = {  # INTERFACE.md 8
+LIMITS = {  # rules limit.buckets, token.failures
     "reads": env.text("LIMIT_READS", "100/second"),
     "creates": env.text("LIMIT_CREATES", "50/second"),
     "verbs": env.text("LIMIT_VERBS", "100/second"),  # capture and cancel

@@ -1,4 +1,4 @@
-"""Texts to mates with the links of their shares: an invitation, then at most one reminder a day (INTERFACE.md 5)."""
+"""Texts to mates with the links of their shares: an invitation, then a reminder a day (rule sms.invitation)."""
 
 from datetime import timedelta
 from uuid import UUID

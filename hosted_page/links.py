@@ -17,7 +17,7 @@ from hosted_page import summary
 from hosted_page.visit import Visit
 from payments import money
 
-# How each status is told: tone, icon and words (look/LOOK.md 4).
+# How each status is told: tone, icon and words.
 TOLD: dict[str, tuple[str, str, str | Promise]] = {
     ShareStatus.DRAFT: ("still", "clock", gettext_lazy("Starts when confirmed")),
     ShareStatus.OPEN: ("still", "dashes", gettext_lazy("Not paid yet")),

@@ -1,4 +1,4 @@
-"""The merchant's marketing box: never ticked beforehand, never needed; each tick is told (SPEC.md part 6)."""
+"""The merchant's marketing box: never ticked beforehand, never needed; each tick is told (rules opt_in.*)."""
 
 from datetime import datetime
 from uuid import UUID

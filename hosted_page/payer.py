@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
 
-LIFE = 15 * 60  # seconds, sliding (INTERFACE.md 4)
+LIFE = 15 * 60  # seconds, sliding (rule sign_in.session)
 BROWSER, SHOWN_CODE = "browser", "code"
 
 

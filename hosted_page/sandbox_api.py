@@ -1,4 +1,4 @@
-"""The helper API (INTERFACE.md 7): what a customer and the time do, for tests without a browser."""
+"""The helper API (rules sandbox.*): what a customer and the time do, for tests without a browser."""
 
 import time
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The helper API, as its document tells it (INTERFACE.md 7)."""
+"""The helper API, as its document tells it."""
 
 from checkout.api.answers import CheckoutOut, ShareOut, SplitCheckoutOut, TickedOut
 from config.lib.endpoint import Answer, Endpoint, Endpoints

@@ -1,4 +1,4 @@
-"""The page of a pay link: where the share is, in words for the mate (look/LOOK.md 6)."""
+"""The page of a pay link: where the share is, in words for the mate."""
 
 from datetime import datetime
 from uuid import UUID

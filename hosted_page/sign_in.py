@@ -1,4 +1,4 @@
-"""Signing in by phone: a code for one number, one checkout or share and one browser (INTERFACE.md 8)."""
+"""Signing in by phone: a code for one number, one checkout or share and one browser (rules sign_in.*)."""
 
 import secrets
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""The page after Pay: where the money is, in words for people (look/LOOK.md 6)."""
+"""The page after Pay: where the money is, in words for people (rule pay.honest_page)."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""When an operation is due, and who takes it: what has not ended is asked about again and again (INTERFACE.md 10)."""
+"""When an operation is due, and who takes it: what has not ended is asked about again (rule doubt.unknown)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -42,7 +42,7 @@ def is_in_doubt(operation: Operation) -> bool:
 
 
 def gap(operation: Operation, state: State, now: datetime) -> timedelta:
-    """Return how long to wait before asking again (INTERFACE.md 10): soon at first, then ever more seldom."""
+    """Return how long to wait before asking again (rule doubt.authorize): soon at first, then ever more seldom."""
     age, tries = now - operation.created_at, operation.attempts
     if state == State.NEEDS_ACTION:
         return timedelta(seconds=5 if age < ASKED_OFTEN_FOR else 60)

@@ -1,4 +1,4 @@
-"""Charts as SVG from the server (LOOK 4): positions in percent across and pixels down, no script, no inline style."""
+"""Charts as SVG from the server: positions in percent across and pixels down, no script, no inline style."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How often somebody may guess, or have mails sent, before they are in (INTERFACE.md 8). Counted in PostgreSQL."""
+"""How often somebody may guess, or have mails sent, before they are in (rule portal.login). Counted in PostgreSQL."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The token endpoint (INTERFACE.md 3): client credentials by JSON, form or Basic; RFC 6749 answers."""
+"""The token endpoint (rules token.*): client credentials by JSON, form or Basic; RFC 6749 answers."""
 
 import base64
 import binascii
@@ -81,7 +81,7 @@ class _Issuer(OAuthLibMixin):
 @csrf_exempt
 @sensitive_variables()
 def token(request: HttpRequest) -> HttpResponse:
-    """POST /oauth/token. SPEC.md 5.1."""
+    """POST /oauth/token. Rules token.answer, token.ways."""
     if request.method != "POST":
         return _refusal("invalid_request", 405, "Use POST.", Allow="POST")
     try:

@@ -1,4 +1,4 @@
-"""A state as colour, icon and word, never one alone (LOOK 4)."""
+"""A state as colour, icon and word, never one alone."""
 
 from datetime import datetime
 from typing import NamedTuple

@@ -28,7 +28,7 @@ class NewMerchant(NamedTuple):
 def create_merchant(name: str, *, email: str) -> NewMerchant:
     """Make a merchant with one API client and an owner who can sign in. Raises EmailTaken.
 
-    Outside production its marketing opt-in is enabled (INTERFACE.md 7).
+    Outside production its marketing opt-in is enabled.
     """
     password = secrets.token_urlsafe(16)
     with transaction.atomic():

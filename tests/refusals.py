@@ -1,4 +1,4 @@
-"""What every refusal has in common: the envelope (INTERFACE.md 1), and books in which nothing has moved."""
+"""What every refusal has in common: the envelope (rule api.error), and books in which nothing has moved."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -13,7 +13,8 @@ import httptools
 HEAD_BYTES = 32 * 1024  # interim answers, status line and headers together
 BODY_BYTES = 16 * 1024  # on the wire, besides what comes with the head: chunk sizes and trailers too
 STALE_SECONDS = 0.5  # a receiver's close that crosses our request arrives sooner
-KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0  # from its beginning (INTERFACE 6: 60 s), and without a request
+# From its beginning (rule target.each_connection), and without a request.
+KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0
 CLOSED = "the connection was closed before an answer"
 
 

@@ -1,4 +1,4 @@
-"""The queue of deliveries in PostgreSQL: claim what is due, record what came of it (SPEC part 6, DESIGN 8).
+"""The queue of deliveries in PostgreSQL: claim what is due, record what came of it (rules delivery.*).
 
 Plain SQL in batches. Nothing here waits for a receiver, and no transaction is open while one is waited for.
 """
@@ -176,7 +176,7 @@ def _cursor() -> Iterator[Any]:
 
 
 def in_words(error_message: str | None) -> str | None:
-    """Return an attempt's error as people read it (INTERFACE 6)."""
+    """Return an attempt's error as people read it (rule log.words)."""
     return LOST_IN_WORDS if error_message == WORKER_LOST else error_message
 
 

@@ -13,7 +13,7 @@ from payments.models import Merchant
 
 
 class EventType(models.TextChoices):
-    """SPEC.md part 6."""
+    """What merchants are told of (rule event.types)."""
 
     AUTHORIZED = "checkout.authorized"
     VOIDED = "checkout.voided"

@@ -45,7 +45,7 @@ def emit(
 def emit_all(event_type: EventType, news: Sequence[News]) -> Sequence[Event]:
     """Write events of a type with the bytes that will be sent, and a delivery of each that its merchant wants.
 
-    Wakes the senders on commit. SPEC.md 2.7.
+    Wakes the senders on commit. Rules event.envelope, event.outbox.
     """
     events = Event.objects.bulk_create(_event(event_type, item) for item in news)
     for event in events:

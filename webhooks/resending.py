@@ -1,4 +1,4 @@
-"""Sending again what was not delivered, because a person wants it (INTERFACE 6).
+"""Sending again what was not delivered, because a person wants it (rules resend.*).
 
 The event keeps its id and its bytes, the numbers of the attempts go on, and the endpoint's caps and pace are
 kept. An attempt that was asked for and fails schedules nothing: the delivery goes back to where it stood.

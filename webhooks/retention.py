@@ -1,4 +1,4 @@
-"""What is not kept for ever: personal data a week, events with their log for 30 days (SPEC part 6, DESIGN 5).
+"""What is not kept for ever: personal data a week, events with their log for 30 days (rule secret.retention).
 
 Small batches, each a transaction of its own; what has not ended is never removed.
 """

@@ -1,4 +1,4 @@
-"""When a delivery is tried again (SPEC part 6, INTERFACE 6): policies as a table, pure functions."""
+"""When a delivery is tried again (rules delivery.hold, delivery.three_days): policies as a table, pure functions."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ class Attempted:
 
 
 def is_delivered(http_status: int | None) -> bool:
-    """Whether the answer's status means delivered: 2xx does (SPEC part 6, semantics 3)."""
+    """Whether the answer's status means delivered: 2xx does (rule delivery.delivered)."""
     return http_status is not None and 200 <= http_status < 300
 
 

@@ -1,4 +1,4 @@
-"""Signs and verifies webhook deliveries (SPEC 5.4 to 5.7). Standard library only: copy it into your backend.
+"""Signs and verifies webhook deliveries. Standard library only: copy it into your backend.
 
 In a receiver: `event = verify(header, raw_body, [secret], int(time.time()))`, where `header` is the value of
 X-Service-Signature; answer 400 when it raises, without processing, logging or keeping the body.
@@ -20,7 +20,7 @@ TIMESTAMP_DIGITS = 12
 
 
 class VerificationError(Exception):
-    """A delivery that must be answered with 400; `reason` is one of SPEC 5.5's four."""
+    """A delivery that must be answered with 400; `reason` is one of the four."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason)
@@ -51,7 +51,7 @@ def standard_headers(secrets: Sequence[str], body: bytes, at: int, *, event_id: 
 def verify(
     header: str | None, body: bytes, secrets: Sequence[str], now: int, tolerance: int = TOLERANCE_SECONDS
 ) -> dict[str, Any]:
-    """The envelope in `body`, when X-Service-Signature's value `header` proves its origin (SPEC 5.5).
+    """The envelope in `body`, when X-Service-Signature's value `header` proves its origin.
 
     `body` is the raw request body, `now` the receiver's unix time, `tolerance` the seconds that it may differ
     from the header's `t`. Raises VerificationError.

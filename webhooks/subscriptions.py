@@ -12,7 +12,7 @@ from webhooks import checks, signing
 from webhooks.checks import CheckedUrl
 from webhooks.models import Delivery, Endpoint, EventType, SigningSecret, Subscription
 
-GRACE = timedelta(hours=2)  # SPEC.md 5.7
+GRACE = timedelta(hours=2)  # rule rotation.grace
 MOST_SIGNING = 3  # the newest and two before it: a rotation may be repeated whose answer was lost
 MAX_ENDED = 20  # secrets that sign no more, kept of a subscription
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
@@ -48,7 +48,7 @@ class Rotated(NamedTuple):
 def register(merchant: Merchant, *, url: str, event_types: Sequence[str]) -> Registered:
     """Check where events shall go, and let them go there.
 
-    Raises targets.TargetRefused, checks.TooManyChecks, bulkhead.Busy. SPEC.md 2.5.
+    Raises targets.TargetRefused, checks.TooManyChecks, bulkhead.Busy. Rule subscription.one.
     """
     return keep(merchant, url=checks.checked(merchant, url), event_types=event_types)
 

@@ -1,4 +1,4 @@
-"""Which addresses a webhook may go to (INTERFACE 6, "Public means"): a table of addresses, rules for a URL.
+"""Which addresses a webhook may go to (rules target.*): a table of addresses, rules for a URL.
 
 The rules for a URL only tell a merchant early. What protects us is `is_allowed`, asked again for the concrete
 address of each new connection (webhooks/transport.py).

@@ -1,4 +1,4 @@
-"""The `webhook.test` event: sent when a person in the portal wants to see what their endpoint answers (SPEC 6)."""
+"""The `webhook.test` event: a person in the portal wants to see what their endpoint answers (rule event.test)."""
 
 from django.db import transaction
 

@@ -1,4 +1,4 @@
-"""One POST to a merchant's endpoint: 15 s in all, only to an address that may be reached (INTERFACE 6)."""
+"""One POST to a merchant's endpoint: 15 s in all, to an allowed address alone (rules delivery.deadline, target.*)."""
 
 import asyncio
 import functools

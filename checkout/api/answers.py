@@ -10,7 +10,7 @@ from checkout.states import PAID, ShareStatus, Status, VoidReason
 from config.lib import fields
 from payments.models import Dispute, Operation
 
-# Fields that only some states have (INTERFACE.md 4): in which they always stand, and in which they may.
+# Fields that only some states have (rule read.fields): in which they always stand, and in which they may.
 ALWAYS: dict[str, tuple[Status, ...]] = {
     "expired_at": (Status.EXPIRED,),
     "authorized_at": (Status.AUTHORIZED, *PAID),

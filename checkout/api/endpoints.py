@@ -1,4 +1,4 @@
-"""The checkout API, as its document tells it (SPEC.md part 4)."""
+"""The checkout API, as its document tells it (rule api.document)."""
 
 from checkout.api import answers, serializers, views
 from config.lib.endpoint import Answer, Endpoint, Endpoints

@@ -1,4 +1,4 @@
-"""What stands under `data` of each event, as the API's document tells it (SPEC.md part 6)."""
+"""What stands under `data` of each event, as the API's document tells it (rules event.*)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What goes out: plain dictionaries, the fields that each state has (INTERFACE.md 4)."""
+"""What goes out: plain dictionaries, the fields that each state has (rule read.fields)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -74,7 +74,7 @@ _ONE = Prepared(
 
 
 def created(checkout: Checkout) -> dict[str, Any]:
-    """The answer to a creation (SPEC.md 2.3)."""
+    """The answer to a creation (rule create.answer)."""
     return {
         "checkout_uuid": str(checkout.pk),
         "status": checkout.status,
@@ -84,7 +84,7 @@ def created(checkout: Checkout) -> dict[str, Any]:
 
 
 def whole(checkout: Any) -> dict[str, Any]:
-    """A checkout read through `with_parts`, with the fields that its state has (SPEC.md 2.1)."""
+    """A checkout read through `with_parts`, with the fields that its state has (rule read.fields)."""
     shown: dict[str, Any] = {
         "checkout_uuid": str(checkout.pk),
         "merchant_order_id": checkout.merchant_order_id,
@@ -169,7 +169,7 @@ def dispute(row: Dispute) -> dict[str, Any]:
 
 
 def refund(row: Refund) -> dict[str, Any]:
-    """A refund as it stands (SPEC.md 2.4)."""
+    """A refund as it stands (rule read.refunds)."""
     return {
         "refund_uuid": str(row.pk),
         "merchant_refund_ref": row.merchant_refund_ref,

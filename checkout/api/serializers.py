@@ -1,4 +1,4 @@
-"""What comes in: one serializer a request, named by the spec's things."""
+"""What comes in: one serializer a request."""
 
 import re
 from datetime import datetime, timedelta
@@ -58,7 +58,7 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
 
 
 class ItemIn(serializers.Serializer[Any]):
-    """A line of the order (SPEC.md 2.2)."""
+    """A line of the order (rules create.limits, create.signs, create.category)."""
 
     item_ref = fields.Text()
     name = fields.Text()
@@ -106,7 +106,7 @@ def _check_ticket(custom: dict[str, Any]) -> None:
 
 
 class CheckoutIn(serializers.Serializer[Any]):
-    """A checkout creation request (SPEC.md 2.2). Its context holds the `merchant`."""
+    """A checkout creation request (rules create.*). Its context holds the `merchant`."""
 
     merchant_order_id = fields.Text()
     total_amount = fields.Integer(least=1, most=MOST)
@@ -160,7 +160,7 @@ class CancelIn(serializers.Serializer[Any]):
 
 
 class RefundIn(serializers.Serializer[Any]):
-    """A refund request (SPEC.md 2.4)."""
+    """A refund request (rules refund.ref, refund.full)."""
 
     merchant_refund_ref = fields.Text()
     reason = fields.Text(required=False, allow_null=True, least=0, most=500)

@@ -1,4 +1,4 @@
-"""The merchant API of checkouts (SPEC.md part 4)."""
+"""The merchant API of checkouts (rules read.fields, list.filters)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -15,7 +15,7 @@ from types import FrameType
 from config.local import CannotStart, children, engines, environment
 
 READY_SECONDS = 60
-END_SECONDS = 6  # with three for each engine at worst, all is over within the ten of INTERFACE.md 9
+END_SECONDS = 6  # with three for each engine at worst, all is over within the ten of rule environment.run
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 CREDENTIALS = "credentials.json"
 SANDBOX = "sandbox.json"
@@ -38,7 +38,7 @@ class Plan:
 
 
 def plan(folder: Path, port: str) -> Plan:
-    """Return the real thing: everything binds 127.0.0.1 (INTERFACE.md 9)."""
+    """Return the real thing: everything binds 127.0.0.1 (rule environment.run)."""
     python = (sys.executable, "-m")
     web = f"gunicorn config.wsgi:application --bind 127.0.0.1:{port} --no-control-socket"
     options = (
@@ -205,7 +205,7 @@ def _answers(port: int, path: str) -> bool:
 
 
 def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], folder: Path) -> Path:
-    """Print addresses and credentials and write them for programs (INTERFACE.md 9); return that file."""
+    """Print addresses and credentials and write them for programs (rule environment.run); return that file."""
     base_url = variables["BASE_URL"]
     known = {
         **credentials,

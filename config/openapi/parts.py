@@ -99,7 +99,7 @@ TOKEN_REFUSALS = {
 
 
 def token_path() -> Schema:
-    """The token endpoint (INTERFACE.md 3)."""
+    """The token endpoint (rule token.answer)."""
     sent = {"schema": {"$ref": "#/components/schemas/TokenRequest"}} | _example(examples.request("get_token"))
     token = _json("Token") | _example(examples.answer("get_token", 200))
     refusals: dict[str, Schema] = {
@@ -168,7 +168,7 @@ SIGNATURE_HEADERS = {
 
 
 def webhooks(refer: Refer) -> Schema:
-    """The events that we send (SPEC.md part 6), each with its envelope."""
+    """The events that we send (rule event.types), each with its envelope."""
     return {kind.value: {"post": _event(kind, refer)} for kind in events.EVENT_DATA}
 
 

@@ -17,7 +17,7 @@ from webhooks import retries
 
 AUTHORIZED, VOIDED = "checkout.authorized", "checkout.voided"
 BOTH = (AUTHORIZED, VOIDED)
-CAP, CAP_URGENT = 10, 20  # in flight at an endpoint (DESIGN 8)
+CAP, CAP_URGENT = 10, 20  # in flight at an endpoint (rule delivery.fair)
 SIGNED_WITHIN = 10.0  # seconds between the signature and the arrival, by a right clock
 DELIVERIES = """
 SELECT event_id::text, status, attempt_count FROM webhooks_delivery WHERE merchant_id = ANY(%s::uuid[])

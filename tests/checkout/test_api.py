@@ -1,4 +1,4 @@
-"""The promises of the merchant API: what each state shows, keys that replay, pages, statements (INTERFACE.md 1, 4)."""
+"""The promises of the merchant API: what each state shows, keys that replay, pages, statements."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Creating a checkout, wrongly and oddly (INTERFACE.md 4, Create)."""
+"""Creating a checkout, wrongly and oddly."""
 
 import json
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Reading, capturing, cancelling and refunding what cannot be (INTERFACE.md 2, 4)."""
+"""Reading, capturing, cancelling and refunding what cannot be."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Silence is not an answer (INTERFACE.md 10): what a provider leaves in doubt is brought to the truth."""
+"""Silence is not an answer: what a provider leaves in doubt is brought to the truth."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

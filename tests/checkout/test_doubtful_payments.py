@@ -1,4 +1,4 @@
-"""An authorization in doubt (INTERFACE.md 10): the payer waits for a minute, and no hold is forgotten."""
+"""An authorization in doubt: the payer waits for a minute, and no hold is forgotten."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta

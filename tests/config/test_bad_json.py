@@ -1,4 +1,4 @@
-"""Bodies that are no JSON object, and addresses that are none of ours (INTERFACE.md 1, 2)."""
+"""Bodies that are no JSON object, and addresses that are none of ours."""
 
 import json
 from typing import Any

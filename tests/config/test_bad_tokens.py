@@ -1,4 +1,4 @@
-"""Who calls: the token endpoint and the bearer header, asked wrongly (INTERFACE.md 2, 3)."""
+"""Who calls: the token endpoint and the bearer header, asked wrongly."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What people, their browsers and their enemies send to the page (INTERFACE.md 4, 5, 8)."""
+"""What people, their browsers and their enemies send to the page."""
 
 import re
 from collections.abc import Callable

@@ -35,7 +35,7 @@ Answer = Callable[[Arrival], int]
 
 
 class Receiver:
-    """Verifies each delivery against `secrets` as SPEC 5.5 tells, then answers with what `answer` returns."""
+    """Verifies each delivery against `secrets` by rule signing.verify, then answers with what `answer` returns."""
 
     def __init__(self, url: str) -> None:
         self.url = url

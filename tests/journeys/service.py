@@ -23,7 +23,7 @@ from tests.journeys.merchant import Credentials, Merchant
 ROOT = Path(__file__).resolve().parents[2]
 RUN = "import sys, pathlib; from config.local import run; sys.exit(run.main(pathlib.Path(sys.argv[1])))"
 START_SECONDS = 60
-END_SECONDS = 10  # INTERFACE.md 9
+END_SECONDS = 10  # rule environment.run
 
 
 @dataclass(frozen=True)

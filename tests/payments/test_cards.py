@@ -1,4 +1,4 @@
-"""What the bank's cards and faults end in (INTERFACE.md 7), alike in process and over HTTP."""
+"""What the bank's cards and faults end in, alike in process and over HTTP."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -41,7 +41,7 @@ def pump() -> None:
 
 @pytest.mark.rule("sandbox.cards")
 class TestTheCards:
-    """Each ends as INTERFACE.md 7 says."""
+    """Each ends as README says."""
 
     def test_0341_takes_two_seconds_a_call(
         self, unpaid: Checkout, pay: Callable[..., Checkout], no_sleep: list[float]

@@ -1,4 +1,4 @@
-"""How often somebody may guess (INTERFACE.md 8)."""
+"""How often somebody may guess."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

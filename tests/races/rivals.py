@@ -127,7 +127,7 @@ RIVALS = {
 
 
 class Answer(NamedTuple):
-    """What a rival got: what its verb returned; or the code of its refusal (INTERFACE.md 2) and the status named."""
+    """What a rival got: what its verb returned; or the code of its refusal and the status named."""
 
     rival: str
     code: str

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.journey
 SLOW_CARD = "4000000000000341"
 CARD = "4242424242424242"
 MANY = 100
-LOCK_SECONDS = 3.0  # after which who waits for a row gives up (DESIGN.md 9)
+LOCK_SECONDS = 3.0  # after which who waits for a row gives up
 HELD_SECONDS = 6.5
 SLOTS = 16  # as many may wait for the provider in one process, which may get them all
 MARGIN = 3.0  # for a machine that is busy
@@ -53,7 +53,7 @@ def at_once(asks: Iterable[Callable[[], requests.Response]]) -> list[requests.Re
 
 
 def within_limits(ask: Callable[[], requests.Response]) -> requests.Response:
-    """Return the answer, asked for again where it was one too many in a second for the client (INTERFACE.md 8)."""
+    """Return the answer, asked for again where it was one too many in a second for the client (rule limit.buckets)."""
     while (answer := ask()).status_code == 429:
         assert refusal(answer) == (429, "rate_limited")
         time.sleep(int(answer.headers["Retry-After"]))

@@ -1,4 +1,4 @@
-"""Subscribing, rotating and reading the delivery log, wrongly and oddly (INTERFACE.md 6)."""
+"""Subscribing, rotating and reading the delivery log, wrongly and oddly."""
 
 import re
 from datetime import timedelta

@@ -138,7 +138,7 @@ class TestADelivery:
         assert shop.verdicts(received._replace(secret=rotated.signing_secret)) == ACCEPTED_BY_ALL
 
 
-# Where the libraries are laxer or stricter than SPEC.md 5.5. None of these headers is ever sent by us.
+# Where the libraries are laxer or stricter than ours (rule signing.verify). None of these headers is ever sent by us.
 LAX_TIMES = {"t has a zero before it", "an equals sign after t", "t and more", "t is milliseconds"}
 LAX_COMMAS = {"a comma at the end", "a comma at the start", "two commas", "a word among the entries"}
 DIFFERENT = {

@@ -1,4 +1,4 @@
-"""The schedules of INTERFACE 6 as tables of exact times."""
+"""The schedules as tables of exact times."""
 
 import itertools
 from datetime import UTC, datetime, timedelta

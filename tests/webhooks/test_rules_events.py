@@ -1,4 +1,4 @@
-"""What each verb tells the merchant, field by field, and what it makes of what still waits (SPEC.md part 6)."""
+"""What each verb tells the merchant, field by field, and what it makes of what still waits."""
 
 import json
 from collections.abc import Callable

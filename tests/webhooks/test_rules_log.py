@@ -1,4 +1,4 @@
-"""What the queue does, type by type, and how the delivery log tells it (SPEC.md 2.6, part 6; INTERFACE.md 6)."""
+"""What the queue does, type by type, and how the delivery log tells it."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which secrets sign a delivery: computed when it is signed, through rotation and revocation (SPEC.md 5.7)."""
+"""Which secrets sign a delivery: computed when it is signed, through rotation and revocation."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The webhook API, as its document tells it (SPEC.md part 4)."""
+"""The webhook API, as its document tells it (rule api.document)."""
 
 from config.lib.endpoint import Answer, Endpoint, Endpoints
 from webhooks.api import answers, serializers, views

@@ -19,7 +19,7 @@ class EventTypes(serializers.ListField):
 
 
 class SubscriptionIn(serializers.Serializer[Any]):
-    """SPEC.md 2.5."""
+    """Where events shall go, and which (rules subscription.one, subscription.types)."""
 
     url = fields.Text(most=2048)
     event_types = EventTypes()

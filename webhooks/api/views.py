@@ -1,4 +1,4 @@
-"""The merchant API of webhooks (SPEC.md part 4)."""
+"""The merchant API of webhooks (rules subscription.*)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -155,7 +155,7 @@ def _uuid(text: str) -> UUID:
 
 
 def _entry(attempt: Any) -> dict[str, Any]:
-    """SPEC.md 2.6, and what helps beside it. The next attempt stands on the latest entry of its event."""
+    """An attempt as the log tells it (rules log.*). The next attempt stands on the latest entry of its event."""
     is_latest = attempt.number == attempt.delivery__attempt_count
     checkout_uuid = attempt.delivery__event__checkout_uuid
     return {

@@ -1,4 +1,4 @@
-"""The sandbox bank's cards, as a table: the only numbers it knows, and what each does (INTERFACE.md 7)."""
+"""The sandbox bank's cards, as a table: the only numbers it knows, and what each does (rule sandbox.cards)."""
 
 from typing import NamedTuple
 

@@ -25,7 +25,7 @@ Calls = Sequence[Call]
 
 
 class Request(NamedTuple):
-    """A row of the table: the budgets of DESIGN.md 11 (refund and deliveries: our own), and how it is called."""
+    """A row of the table: what a call may cost at most, and how it is made."""
 
     name: str
     cpu_budget: float

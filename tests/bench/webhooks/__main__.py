@@ -1,4 +1,4 @@
-"""`make bench-webhooks`: what DESIGN.md promises of the webhooks, measured against real receivers.
+"""`make bench-webhooks`: what the webhooks promise, measured against real receivers (docs/scale.md).
 
 `python -m tests.bench.webhooks [pages] [latency] [backlog] [memory] [isolation]`, all without arguments. SCALE=0.05
 makes every measurement smaller, to try it. Exits 1 when a bound is missed.

@@ -1,4 +1,4 @@
-"""SPEC part 3 on one page, with INTERFACE.md 4 and 10: what may happen to a checkout, and when.
+"""The states on one page: what may happen to a checkout, and when (rules money.states, doubt.*).
 
 It knows nothing of the product, its tables or its clock; the machine asks it what should have happened.
 """
