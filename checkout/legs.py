@@ -25,12 +25,13 @@ BORNE = (ShareStatus.PAYING, ShareStatus.PAID, ShareStatus.REIMBURSED, ShareStat
 
 
 def begin(checkout: Checkout, refund: Refund, *, now: datetime, cause: Cause) -> None:
-    """Plan what can go back at once."""
+    """Plan what can go back at once; where all of it has gone back by other ways before, the refund ends here."""
     if checkout.has_mates:
         _plan(checkout, refund.pk, now, cause)
-    elif checkout.payment_id is not None:
-        whole = Purpose(refund_uuid=refund.pk)
-        operations.plan([checkout.payment_id], Kind.REFUND, now=now, cause=cause, purpose=whole)
+    else:
+        _plan_leads(checkout, refund.pk, checkout.amount, now, cause)
+    if not _legs(refund.pk).exists():
+        go_on(checkout, now)
 
 
 def go_on(checkout: Checkout, now: datetime) -> None:
@@ -76,11 +77,19 @@ def _plan(checkout: Checkout, refund_uuid: UUID, now: datetime, cause: Cause) ->
             purpose = Purpose(account=account, refund_uuid=refund_uuid)
             operations.plan([share.payment_id], Kind.REFUND, now=now, cause=cause, purpose=purpose)
         returned += share.amount if account == Account.MERCHANT else 0
-    left = checkout.amount - returned
-    if is_leads_known and left and checkout.payment_id is not None and checkout.payment_id not in accounts:
+    if is_leads_known and checkout.payment_id not in accounts:
+        _plan_leads(checkout, refund_uuid, checkout.amount - returned, now, cause)
+    return is_complete
+
+
+def _plan_leads(checkout: Checkout, refund_uuid: UUID, borne: int, now: datetime, cause: Cause) -> None:
+    """Plan the leg of the lead's card: what it has borne, less what the provider's own dashboard has given back."""
+    if checkout.payment_id is None:
+        return
+    left = borne - bookings.given_back_outside(checkout.payment_id)
+    if left > 0:
         purpose = Purpose(amount=left, refund_uuid=refund_uuid)
         operations.plan([checkout.payment_id], Kind.REFUND, now=now, cause=cause, purpose=purpose)
-    return is_complete
 
 
 def _legs(refund_uuid: UUID) -> QuerySet[Operation]:
@@ -109,13 +118,12 @@ def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
         refund.status, refund.failure_reason = Refund.Status.FAILED, back.reason
     refund.save(update_fields=["status", "settled_at", "failure_reason"])
     checkout.move(Status.REFUNDED, PUMP, now, refunded_amount=refund.amount, last_refund_at=now)
+    # one that mates have borne whole had no leg of its own, another gave less where its card had got some before
+    taken = Payment.objects.filter(subject=checkout.pk, status=Payment.Status.CAPTURED)
+    taken.update(status=Payment.Status.REFUNDED)
     if checkout.has_mates:
         links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
         links.update(status=ShareStatus.CANCELLED, ended_at=now)
-        # one that mates have borne whole had no leg of its own
-        Payment.objects.filter(subject=checkout.pk, status=Payment.Status.CAPTURED).update(
-            status=Payment.Status.REFUNDED
-        )
 
 
 def _fail(checkout: Checkout, refund: Refund, reason: str, now: datetime) -> None:

@@ -56,6 +56,12 @@ def given_back(payment: Payment) -> int:
     return sum(rows.aggregate(sum=Sum("amount"))["sum"] or 0 for rows in (refunds, payment.bookings.all()))
 
 
+def given_back_outside(payment_uuid: UUID) -> int:
+    """Return how much of a payment was given back in the provider's own dashboard, as booked, in minor units."""
+    rows = Booking.objects.filter(payment=payment_uuid, kind=Kind.REFUNDED_OUTSIDE)
+    return rows.aggregate(sum=Sum("amount"))["sum"] or 0
+
+
 def _post(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
     """Keep the booking, and post it: it leaves the provider for outside, and whoever bears it is owed the less."""
     booking.checkout_uuid = booking.payment.checkout_uuid

@@ -53,8 +53,8 @@ WHAT_TO_DO = {
     " of the merchant's finds it; if it has ended, give the money back there.",
     "outside_void": "Somebody has released the hold in the provider's own dashboard: nothing can be captured any more."
     " Tell the merchant.",
-    "outside_refund": "Somebody has given money back in the provider's own dashboard. Tell the merchant to refund"
-    " nothing besides, and book it on the discrepancy's page.",
+    "outside_refund": "Somebody has given money back in the provider's own dashboard. Tell the merchant, and book it on"
+    " the discrepancy's page: then a refund gives back the rest; until then the provider refuses it.",
     "missing_here": "The provider has moved money that we know nothing of. Ask it who wanted that.",
     "texts_of_merchant_nearly_used_up": "Most of its texts of today led to no payment. Suspend it if it is misused.",
     "texts_of_all_nearly_used_up": "Most texts of today led to no payment. See whose they are, and who asks for them.",

@@ -15,7 +15,7 @@ from django.utils.formats import date_format
 from checkout.models import ApiCall, Change, Checkout, PaymentRequest
 from checkout.states import Status, VoidReason
 from payments import money
-from payments.models import Dispute, Operation, Posting
+from payments.models import Booking, Dispute, Operation, Payment, Posting
 from portal.actors import Names
 from portal.window import Window
 from webhooks.delivery import in_words
@@ -28,6 +28,10 @@ BANK: dict[str, tuple[str, str]] = {  # by kind: as it goes, as it went well
     Operation.Kind.CAPTURE: ("Taking {amount} from {card}", "The bank took {amount} from {card}"),
     Operation.Kind.VOID: ("Releasing {amount} on {card}", "The bank released {amount} on {card}"),
     Operation.Kind.REFUND: ("Giving {amount} back to {card}", "The bank gave {amount} back to {card}"),
+}
+BOOKED: dict[str, str] = {
+    Booking.Kind.REFUNDED_OUTSIDE: "{amount} was given back to {card} in the bank’s own dashboard",
+    Booking.Kind.SETTLED_OTHERWISE: "{amount} was given back otherwise: {card} could not take it",
 }
 ACCOUNTS = {
     Account.PROVIDER: "the bank",
@@ -188,7 +192,8 @@ def of_bank(checkout: Checkout, window: Window) -> Iterator[Entry]:
     back = list(rows.select_related("payment").filter(returned_as__isnull=False))
     closed = list(rows.filter(closed_as__isnull=False))
     disputes = list(Dispute.objects.filter(checkout_uuid=checkout.pk))
-    moved = [row.pk for row in (*operations, *disputes)]
+    booked = list(Booking.objects.filter(checkout_uuid=checkout.pk).select_related("payment"))
+    moved = [row.pk for row in (*operations, *disputes, *booked)] + [row.borne_as for row in booked]
     moved += [
         uuid for row in (*back, *closed) for uuid in (row.returned_as, row.closed_as) if uuid is not None
     ]
@@ -205,6 +210,8 @@ def of_bank(checkout: Checkout, window: Window) -> Iterator[Entry]:
         yield from _of_closing(checkout, capture, posted)
     for dispute in disputes:
         yield from _of_dispute(checkout, dispute, posted)
+    for booking in booked:
+        yield _of_booking(checkout, booking, posted)
 
 
 def _of_return(
@@ -220,7 +227,7 @@ def _of_return(
         kind="bank",
         tone="stop",
         icon="alert",
-        title=f"The refund of {amount} to {_whose_card(checkout, refund)} came back",
+        title=f"The refund of {amount} to {_whose_card(checkout, refund.payment)} came back",
         text=f"{_in_words(refund.reason)} Posted: {_postings(lines)}.",
         facts={"operation": str(refund.pk), "amount": refund.amount, "reason": refund.reason},
     )
@@ -271,9 +278,24 @@ def _of_dispute(
         )
 
 
+def _of_booking(checkout: Checkout, booking: Booking, posted: Mapping[UUID, Sequence[Posting]]) -> Entry:
+    """What an operator has booked; what it moved through `outside` comes to nothing there."""
+    lines = [*posted.get(booking.pk, ()), *posted.get(booking.borne_as, ())]
+    amount = money.display(booking.amount, checkout.currency)
+    return Entry(
+        at=booking.created_at,
+        kind="bank",
+        tone="still",
+        icon="bank",
+        title=BOOKED[booking.kind].format(amount=amount, card=_whose_card(checkout, booking.payment)),
+        text=f"Posted: {_postings([line for line in lines if line.account != Account.OUTSIDE])}.",
+        facts={"booking": str(booking.pk), "booking_kind": booking.kind, "amount": booking.amount},
+    )
+
+
 def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Posting]) -> Entry:
     going, done = BANK[operation.kind]
-    card = _whose_card(checkout, operation)
+    card = _whose_card(checkout, operation.payment)
     facts = {"amount": money.display(operation.amount, checkout.currency), "card": card}
     has_failed = operation.state in (Operation.State.DECLINED, Operation.State.FAILED)
     has_ended = operation.state in Operation.ENDED
@@ -317,9 +339,8 @@ def _in_words(reason: str) -> str:
     return reason.replace("_", " ").capitalize() + "."
 
 
-def _whose_card(checkout: Checkout, operation: Operation) -> str:
-    is_mates = operation.payment.subject != checkout.pk
-    return f"{'a mate’s ' if is_mates else ''}{_card(operation.payment)}"
+def _whose_card(checkout: Checkout, payment: Payment) -> str:
+    return f"{'a mate’s ' if payment.subject != checkout.pk else ''}{_card(payment)}"
 
 
 def _card(payment: Any) -> str:

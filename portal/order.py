@@ -10,7 +10,7 @@ from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib.prepared import Prepared
 from payments import money, returns
-from payments.models import Dispute, Merchant
+from payments.models import Booking, Dispute, Merchant
 from portal import pills
 
 MAX_REFUNDS = 50  # the newest; the timeline has all of them
@@ -39,12 +39,15 @@ def shown(checkout: Checkout) -> dict[str, Any]:
     )
     came_back = returns.outstanding(checkout.pk)
     is_taken_back = any(row.status != Dispute.Status.WON for row in disputed)
+    is_elsewhere = Booking.objects.filter(
+        checkout_uuid=checkout.pk, kind=Booking.Kind.REFUNDED_OUTSIDE
+    ).exists()
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
         "pill": pills.of_checkout(checkout),
         "place": ""
-        if is_taken_back or (came_back and checkout.status == Status.REFUNDED)
+        if is_taken_back or is_elsewhere or (came_back and checkout.status == Status.REFUNDED)
         else _place(checkout),
         "lines": [_line(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",

@@ -154,6 +154,7 @@ class TestARelease:
         assert (Payment.objects.get().status, Charge.objects.get().state) == ("voided", "voided")
         assert not Discrepancy.objects.exists()
 
+    @pytest.mark.rule("money.settled")
     def test_that_is_refused_again_and_again_is_told_once_until_it_succeeds(self, held: Checkout) -> None:
         break_down("void", "void_refused", times=9)
         transitions.cancel(held.merchant, held.pk, cause=CAUSE)

@@ -335,6 +335,7 @@ class TestWhatIsOwedToTheLead:
         assert statuses() == ["refunded", "reimbursed"]
         assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
+    @pytest.mark.rule("dispute.lost")
     def test_is_closed_as_well_when_a_mates_money_comes_after_the_loss(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
@@ -355,6 +356,7 @@ class TestWhatIsOwedToTheLead:
         client = stage.browser(stage.person(unpaid.merchant, Role.OWNER))
         assert "Kept for a lost dispute" in client.get("/portal/balance").content.decode()
 
+    @pytest.mark.rule("dispute.lost")
     def test_is_closed_as_well_when_it_was_on_its_way_and_does_not_arrive(
         self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
     ) -> None:
@@ -373,6 +375,7 @@ class TestWhatIsOwedToTheLead:
         assert not Discrepancy.objects.filter(kind="share_not_reimbursed", closed_at=None).exists()
         assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
 
+    @pytest.mark.rule("dispute.lost")
     def test_is_left_for_a_person_where_it_is_more_than_the_dispute_was_about(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
@@ -399,6 +402,7 @@ class TestWhatIsOwedToTheLead:
         mates.pump(unpaid.pk)
         assert statuses() == ["refunded", "refunded"]
 
+    @pytest.mark.rule("dispute.lost")
     def test_is_nothing_of_a_card_that_says_no_after_the_loss(
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:

@@ -17,8 +17,10 @@ from payments.models import Booking, Discrepancy, Operation, Payment
 from payments.provider import CARD_CANNOT_TAKE_IT, CardUse
 from payments.providers.sandbox import bank, disputing, misbehaving
 from payments.providers.sandbox.models import Call, CardToken, Charge
+from portal.models import Role
 from tests import mates
 from tests.factories import CAUSE, CustomerFactory, make_late
+from tests.portal import stage
 from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
@@ -253,6 +255,7 @@ class TestClosingAPart:
 
 
 class TestSendingAgain:
+    @pytest.mark.rule("money.settled")
     def test_a_refund_that_failed_goes_out_at_once_under_a_new_key(
         self, unpaid: Checkout, stuck: Operation
     ) -> None:
@@ -474,6 +477,41 @@ class TestBookingARefund:
         assert told.closed_at is not None and told.note == NOTE
 
     @pytest.mark.rule("operator.once")
+    @pytest.mark.parametrize("amount", [2000, 9000])
+    @pytest.mark.rule("refund.outside")
+    def test_leaves_the_rest_to_a_refund_by_the_merchant(self, captured: Checkout, amount: int) -> None:
+        give_back_at_the_bank(captured, amount)
+        reconciliation.compare(captured.created_at)
+        booking.book_outside_refund(Discrepancy.objects.get().pk, note=NOTE, cause=CAUSE)
+        client = stage.browser(stage.person(captured.merchant, Role.OWNER))
+        page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+        assert f"£{amount / 100:.2f} was given back to Visa ending 4242 in the bank’s own dashboard" in page
+        assert "place-title" not in page, "it is in more than one place"
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk, rounds=2)
+        captured.refresh_from_db()
+        assert (captured.status, captured.refunded_amount) == ("refunded", 9000)
+        assert set(ledger.balances(captured.pk).values()) == {0}
+        assert (Charge.objects.get().refunded_amount, Payment.objects.get().status) == (9000, "refunded")
+
+    @pytest.mark.rule("refund.outside")
+    def test_leaves_the_rest_of_a_split_to_it_too(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        (share,) = mates.split(unpaid, 3000)
+        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        mates.pay(share)
+        assert mates.settled(share) == "reimbursed"
+        unpaid.refresh_from_db()
+        give_back_at_the_bank(unpaid, 2000)
+        reconciliation.compare(unpaid.created_at)
+        booking.book_outside_refund(Discrepancy.objects.get().pk, note=NOTE, cause=CAUSE)
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk, rounds=2)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "refunded" and set(ledger.balances(unpaid.pk).values()) == {0}
+        assert sorted(Charge.objects.values_list("refunded_amount", flat=True)) == [3000, 9000]
+
     def test_twice_books_once(self, captured: Checkout, told: Discrepancy) -> None:
         booking.book_outside_refund(told.pk, note=NOTE, cause=CAUSE)
         self.refuse(told, "Only an open discrepancy")

@@ -266,6 +266,7 @@ class TestPaying:
 
 class TestTheLeadsShare:
     @pytest.mark.rule("reimburse.retry")
+    @pytest.mark.rule("money.settled")
     def test_that_cannot_be_given_back_is_tried_again_daily_and_shown_after_three_days(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:

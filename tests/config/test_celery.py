@@ -61,6 +61,7 @@ class TestTheTickers:
                 thread.join(10)
         celery._is_ending.clear()
 
+    @pytest.mark.rule("pump.kinds")
     def test_release_a_hold_while_the_bank_is_silent_about_refunds(
         self, captured: Checkout, pay: Callable[..., Checkout], ticking: None
     ) -> None:

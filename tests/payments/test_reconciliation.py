@@ -300,6 +300,7 @@ class TestTheCommand:
         assert not Discrepancy.objects.exists()
 
 
+@pytest.mark.rule("money.late")
 class TestWhatHappensLate:
     """Days after the order, and nobody has told: the next night's run learns of it all the same."""
 
