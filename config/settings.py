@@ -99,7 +99,7 @@ REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SA
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
 # Threads of a web process that may wait for the provider, for payers and, apart from them, for captures; and
-# those of a worker, for each of three kinds of operations. README has the formulas.
+# those of a worker, for each of three kinds of operations. docs/operate.md has the formula.
 PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)
 CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)
 PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)

@@ -30,6 +30,7 @@ CODE = (
 SUFFIXES = {".py", ".html", ".txt", ".css", ".js", ".mjs", ".md"}
 _ID = r"[a-z_]+\.(?:\*|[a-z0-9_]*[a-z0-9])"
 _RULE = re.compile(rf"^- `({_ID})`: .", re.MULTILINE)
+_OUTSIDE = re.compile(r"\b(?:SPEC|DESIGN|INTERFACE|LOOK)(?:\.md\b|(?:\.md)?,?(?: part)? [0-9])")
 _BETWEEN = r"[\s#*]"  # a reference may go on in the next line of a comment
 _NAMED = re.compile(rf"\b[Rr]ules?{_BETWEEN}+(`?{_ID}`?(?:(?:,|,?{_BETWEEN}+and){_BETWEEN}+`?{_ID}`?)*)")
 
@@ -57,6 +58,10 @@ def read(root: Path = ROOT) -> Map:
         text, place = path.read_text(), path.relative_to(root).as_posix()
         for name in sorted(_named_in(text)):
             _put(found, name, place, is_test=False)
+        if path != root / CONTRACT:  # which says for which part of the specification each rule stands
+            found.problems += [
+                f"{place} refers to {words}, which is not here." for words in _OUTSIDE.findall(text)
+            ]
         if place.startswith("tests/") and "mark.rule" in text:
             for name, test in _marked_in(ast.parse(text), place):
                 _put(found, name, test, is_test=True)

@@ -1,11 +1,13 @@
+import re
 from io import StringIO
 from pathlib import Path
 
 from django.core.management import call_command
 
 from payments.providers.sandbox.cards import CARDS
+from payments.tasks import WHAT_TO_DO
 
-README = Path("README.md").read_text()
+README, OPERATE = Path("README.md").read_text(), Path("docs/operate.md").read_text()
 
 
 def test_the_state_picture_is_drawn_from_the_table() -> None:
@@ -25,4 +27,25 @@ def test_every_setting_is_listed() -> None:
         for part in read
         if part.split("(")[0] in {"text", "words", "integer", "boolean", "choice", "database"}
     }
-    assert names and {name for name in names if f"`{name}`" not in README} == set()
+    assert names and {name for name in names if f"`{name}`" not in OPERATE} == set()
+
+
+def test_every_discrepancy_is_explained() -> None:
+    assert [kind for kind in WHAT_TO_DO if f"`{kind}`" not in OPERATE] == []
+
+
+def test_every_link_leads_somewhere() -> None:
+    pages = {page: page.read_text() for page in [Path("README.md"), *Path("docs").glob("*.md")]}
+    headings = {page.resolve(): {_anchor(line) for line in text.splitlines()} for page, text in pages.items()}
+    for page, text in pages.items():
+        for path, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text):
+            there = (page.parent / path).resolve() if path else page.resolve()
+            assert there.exists(), (page, path)
+            assert not anchor or anchor in headings[there], (page, path, anchor)
+
+
+def _anchor(line: str) -> str:
+    """The address of a heading, "" of any other line."""
+    if not line.startswith("#"):
+        return ""
+    return re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-")

@@ -23,7 +23,9 @@ class TestPay:
 def write(root: Path, path: str, text: str) -> None:
     """Write a file; what the texts here shout is no reference of this very file."""
     (root / path).parent.mkdir(parents=True, exist_ok=True)
-    (root / path).write_text(text.replace("RULE", "Rule").replace("RuleS", "Rules"))
+    (root / path).write_text(
+        text.replace("RULE", "Rule").replace("RuleS", "Rules").replace("OUTSIDE", "SP" + "EC")
+    )
 
 
 @pytest.fixture
@@ -55,6 +57,7 @@ def test_a_topic_names_all_of_it(project: Path) -> None:
         ("docs/contract.md", f"{CONTRACT}- `pay.late`: It ends.\n", "No test shows the RULE pay.late."),
         ("docs/contract.md", f"{CONTRACT}- pay.late: It ends.\n", "says no rule in “- pay.late: It ends.”"),
         ("payments/bank.py", "# RULE pay.twice\n", "payments/bank.py names pay.twice"),
+        ("payments/bank.py", "# OUTSIDE 5.5", "refers to SP" + "EC 5"),
         ("static/pay.css", "/* RULES pay.once and pay.twice */", "static/pay.css names pay.twice"),
         (
             "tests/test_more.py",

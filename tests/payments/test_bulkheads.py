@@ -176,8 +176,8 @@ class TestEnough:
         concurrency = int(worker[worker.index("--concurrency") + 1])
         assert concurrency == (len(bulkheads.PUMPS) + 1) * settings.PUMP_SLOTS
 
-    def test_readme_starts_as_many(self) -> None:
-        words = (environment.FOLDER.parent / "README.md").read_text()
+    def test_operators_start_as_many(self) -> None:
+        words = (environment.FOLDER.parent / "docs" / "operate.md").read_text()
         assert "config.web.Worker --threads 160`" in words and "threads --concurrency 16`" in words
 
 
