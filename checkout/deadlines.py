@@ -26,6 +26,7 @@ def keep(checkout: Checkout, now: datetime) -> bool:
 
     Whoever looks at a checkout first calls this. Returns whether it moved. An authorization that the bank is
     silent about for a minute does not keep an unpaid checkout alive.
+    Rules lapse.whoever, expiry.open_operation.
     """
     if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
         return False
@@ -54,7 +55,7 @@ def oldest(status: Status) -> datetime | None:
 def keep_due(status: Status, limit: int) -> int:
     """As `keep`, for up to `limit` late checkouts of a status in one transaction; return how many moved.
 
-    Left to others: what is locked, and what has a card operation open.
+    Left to others: what is locked, and what has a card operation open. Rule lapse.together.
     """
     with transaction.atomic(durable=True):
         late = {checkout.pk: checkout for checkout in _late(status, limit).all()}
@@ -112,6 +113,7 @@ def abandon(checkout: Checkout, operation: Operation, now: datetime) -> bool:
     """Stop waiting for a bank that has been silent for a minute: a hold that is found later is voided.
 
     Belongs under the checkout's lock, with both read there; returns whether nobody waits for it any more.
+    Rule pay.another_card.
     """
     if operation.kind != Kind.AUTHORIZE or operation.ended_at is not None:
         return False

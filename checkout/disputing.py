@@ -21,7 +21,10 @@ ASK_SOON = timedelta(seconds=30)  # what was not answered
 
 
 def look_into(claim: Claim) -> None:
-    """Ask the provider what others did to a payment's money since, and book what it confirms."""
+    """Ask the provider what others did to a payment's money since, and book what it confirms.
+
+    Rule dispute.booked.
+    """
     told = disputes.ask(claim.payment_uuid)
     answers = returns.ask(claim.payment_uuid)
     with transaction.atomic(durable=True):
@@ -57,7 +60,10 @@ def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -
 
 
 def _pause(checkout: Checkout, now: datetime) -> None:
-    """What is planned for the lead's card waits. A refund that is under way may give the money twice."""
+    """What is planned for the lead's card waits. A refund that is under way may give the money twice.
+
+    Rule dispute.waits.
+    """
     for share in checkout.payment_requests.filter(status=ShareStatus.PAID):
         operations.withdraw(share.pk, now=now)
     if checkout.status == Status.REFUNDING:
@@ -65,6 +71,7 @@ def _pause(checkout: Checkout, now: datetime) -> None:
 
 
 def _decide(checkout: Checkout, dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
+    """Links end with a loss; what waited goes on where nothing is disputed any more (rule dispute.lost)."""
     disputes.decide(dispute, status, now=now)
     if status == DisputeStatus.LOST:
         checkout.payment_requests.filter(status=ShareStatus.OPEN).update(

@@ -1,4 +1,7 @@
-"""Finishing what was begun: each operation whose time has come is brought to its end."""
+"""Finishing what was begun: each operation whose time has come is brought to its end.
+
+Rules doubt.unknown, doubt.crash.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -99,7 +102,10 @@ def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline)
 
 
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
-    """While it is wanted it is sent again; then it is looked up, and fenced by a void if it never arrived."""
+    """While it is wanted it is sent again; then it is looked up, and fenced by a void if it never arrived.
+
+    Rules doubt.capture_before, doubt.capture_after.
+    """
     if is_wanted(Checkout.objects.get(pk=operation.payment.checkout_uuid), operation):
         outcome = _sent_again(operation, deadline)
         if outcome is not None and operations.is_captured_already(outcome):
@@ -173,6 +179,7 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
     """Send it under its key, or ask what became of it where it must not be sent again.
 
     None where the provider vouches that it never arrived: it is sent anew soon, under a new key.
+    Rule doubt.old_key.
     """
     if may_be_sent(operation):
         return operations.perform(operation, deadline=deadline)

@@ -35,7 +35,10 @@ def begin(checkout: Checkout, refund: Refund, *, now: datetime, cause: Cause) ->
 
 
 def go_on(checkout: Checkout, now: datetime) -> None:
-    """Bring the refund that is under way as far as it goes now: something that it waited for has ended."""
+    """Bring the refund that is under way as far as it goes now: something that it waited for has ended.
+
+    Rule refund.goes_on.
+    """
     if checkout.status != Status.REFUNDING:
         return
     refund = checkout.refunds.get(status=Refund.Status.PENDING)
@@ -59,7 +62,7 @@ def _plan(checkout: Checkout, refund_uuid: UUID, now: datetime, cause: Cause) ->
 
     A share that is on its way to the lead is waited for, and by its own leg one that is being paid. What the lead
     has not got goes back to the mate from what is owed to the lead, and the lead's own leg stays whole: so that
-    leg need not wait for a mate's card.
+    leg need not wait for a mate's card. Rules refund.waits, refund.unreimbursed, refund.outside.
     """
     accounts = dict(_legs(refund_uuid).values_list("payment_id", "account"))
     returned, is_complete, is_leads_known = 0, True, True
@@ -112,6 +115,7 @@ def _try_again(refund: Refund, failed: list[Operation], now: datetime) -> None:
 
 
 def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
+    """Each card has got its part, and no link is open any more (rule refund.settled)."""
     refund.status, refund.settled_at = Refund.Status.SETTLED, now
     back = returns.still_back(refund.pk)
     if back is not None:
@@ -127,7 +131,7 @@ def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
 
 
 def _fail(checkout: Checkout, refund: Refund, reason: str, now: datetime) -> None:
-    """Nothing has gone back. The links, which have paused, go on."""
+    """Nothing has gone back. The links, which have paused, go on (rules refund.failed, share.pauses)."""
     refund.status, refund.failure_reason = Refund.Status.FAILED, reason or "refused"
     refund.save(update_fields=["status", "failure_reason"])
     checkout.move(Status.CAPTURED, PUMP, now)

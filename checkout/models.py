@@ -289,7 +289,10 @@ class Item(models.Model):
 
 
 class PaymentRequest(models.Model):
-    """A mate's share, with its own pay link. `status` is written by `move` alone, under the checkout's lock."""
+    """A mate's share, with its own pay link. `status` is written by `move` alone, under the checkout's lock.
+
+    Rule share.link.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="payment_requests")

@@ -1,4 +1,7 @@
-"""The provider's messages. None is believed: one that fits makes its operation due, and the pump asks."""
+"""The provider's messages. None is believed: one that fits makes its operation due, and the pump asks.
+
+Rule doubt.notification.
+"""
 
 from typing import Any
 from uuid import UUID

@@ -18,7 +18,10 @@ from payments.models import Dispute, Merchant
 
 
 class NotRefundable(StateConflict):
-    """Only a captured checkout can be refunded, once; none whose payer has the money back by a dispute, or may."""
+    """Only a captured checkout can be refunded, once; none whose payer has the money back by a dispute, or may.
+
+    Rule dispute.no_refund.
+    """
 
     def __init__(self, status: str, dispute: Dispute | None = None) -> None:
         super().__init__(status)
@@ -28,11 +31,11 @@ class NotRefundable(StateConflict):
 
 
 class RefundRefConflict(Exception):
-    """The merchant has used this reference for another checkout's refund."""
+    """The merchant has used this reference for another checkout's refund (rule refund.ref_conflict)."""
 
 
 class PartialRefundNotSupported(Exception):
-    """Only the full amount can be refunded."""
+    """Only the full amount can be refunded (rule refund.full)."""
 
     def __init__(self, amount: int) -> None:
         super().__init__(f"Only the full amount of {amount} can be refunded.")
@@ -106,7 +109,7 @@ def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Re
 
 
 def _check_refundable(checkout: Checkout) -> None:
-    """Raise what `accept` names unless everything can be given back now."""
+    """Raise what `accept` names unless everything can be given back now (rule refund.open_operation)."""
     undecided = checkout.status in (Status.CREATED, Status.AUTHORIZED, Status.CAPTURED)
     live = operations.live_payment(checkout.pk) if undecided else None
     if live is not None and live.open_kind:

@@ -63,5 +63,5 @@ def go_on(checkout: Checkout, now: datetime, *, paused_for: timedelta) -> None:
 
 
 def due_at(paid_at: datetime) -> datetime:
-    """When a share that was paid then is sent to the lead."""
+    """When a share that was paid then is sent to the lead (rule reimburse.delay)."""
     return paid_at + settings.REIMBURSEMENT_DELAY

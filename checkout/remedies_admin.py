@@ -1,4 +1,7 @@
-"""What operators do about money that is stuck: the provider is asked first, and the ledger is proven after."""
+"""What operators do about money that is stuck: the provider is asked first, and the ledger is proven after.
+
+Rules operator.once, operator.proof.
+"""
 
 from collections.abc import Callable
 from functools import partial

@@ -15,7 +15,7 @@ def book(checkout: Checkout, answer: Answer) -> None:
     """Book what the provider confirms to have come back, once, and let the refund that it belongs to read `failed`.
 
     A refund that is under way goes on with its other parts, and reads `failed` when they have ended. Of what goes
-    back to the lead for a mate the merchant's refunds know nothing.
+    back to the lead for a mate the merchant's refunds know nothing. Rule refund.returned.
     """
     part = returns.book(answer)
     if part is None:

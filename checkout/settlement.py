@@ -35,6 +35,7 @@ def settle(checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, *, lease
     """Lock the checkout again, read the operation anew, and record what the provider said of it.
 
     `lease` is the one under which the provider was asked. What another process has settled meanwhile stays.
+    Rule doubt.sleeper.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -173,7 +174,10 @@ def _lapse(checkout: Checkout, now: datetime) -> None:
 
 
 def _release_again(refused: Operation, now: datetime) -> None:
-    """A release that the provider refuses is tried again, ever later, until the hold has ended by itself."""
+    """A release that the provider refuses is tried again, ever later, until the hold has ended by itself.
+
+    Rule lapse.release.
+    """
     voids = refused.payment.operations.filter(kind=Kind.VOID)
     if voids.filter(ended_at=None).exists() or now - refused.payment.created_at > HOLDS_LAST:
         return
@@ -230,7 +234,7 @@ def _settle_refund(checkout: Checkout, operation: Operation, now: datetime) -> N
 def end_challenge(checkout: Checkout, operation: Operation, reason: str, now: datetime) -> None:
     """End an authorization that the payer has not confirmed; should they do so yet, the hold is released.
 
-    Belongs under the checkout's lock, with both read there.
+    Belongs under the checkout's lock, with both read there. Rule pay.challenge.
     """
     if operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):
         shares.release(operation.payment, now)

@@ -128,6 +128,7 @@ def settle_reimbursement(checkout: Checkout, operation: Operation, share_uuid: U
 
 
 def _try_again(checkout: Checkout, share: PaymentRequest, failed: Operation, now: datetime) -> None:
+    """The lead has not got it: tried daily, and told after three days (rule reimburse.retry)."""
     if Operation.objects.filter(share_uuid=share.pk, ended_at=None).exists():
         return  # this answer has come before
     reimbursement.plan(checkout, share, at=now + reimbursement.RETRY_AFTER, now=now)

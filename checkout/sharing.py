@@ -32,7 +32,7 @@ class ShareNotOpen(Exception):
 
 
 class OwnShare(Exception):
-    """The lead cannot pay a mate's share: it would come back to them."""
+    """The lead cannot pay a mate's share: it would come back to them (rule share.not_the_lead)."""
 
 
 class Share(NamedTuple):
@@ -71,7 +71,7 @@ def split_equally(checkout_uuid: UUID, people: int) -> None:
 def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
     """Let each mate bear an amount of their own; the lead bears what is left.
 
-    Raises splitting.DoesNotAddUp, ValueError, NotPayable, OperationInProgress.
+    Raises splitting.DoesNotAddUp, ValueError, NotPayable, OperationInProgress. Rule split.shares.
     """
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
@@ -80,7 +80,10 @@ def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
 
 
 def least(checkout: Checkout) -> int:
-    """Return the least that a mate can be asked for, in minor units: what their card can be charged at least."""
+    """Return the least that a mate can be asked for, in minor units: what their card can be charged at least.
+
+    Rule split.minimum.
+    """
     return max(1, provider.current().minimum_charge(checkout.currency))
 
 
@@ -106,7 +109,7 @@ def _write(checkout: Checkout, shares: Sequence[Share]) -> None:
 
 
 def _changeable(checkout_uuid: UUID) -> Checkout:
-    """Until a card operation starts, everything about who pays may change."""
+    """Until a card operation starts, everything about who pays may change (rule split.until_card)."""
     checkout = Checkout.objects.locked(checkout_uuid)
     if checkout.status != Status.CREATED:
         raise NotPayable(checkout.status)
@@ -147,7 +150,10 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
 
 
 def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Customer, now: datetime) -> str:
-    """Return `open` if it can be paid now, else why not. A card that has waited too long is given up."""
+    """Return `open` if it can be paid now, else why not. A card that has waited too long is given up.
+
+    Rule share.one_card.
+    """
     end_late(share, now)
     if checkout.status != Status.CAPTURED:
         return checkout.status if share.status == ShareStatus.OPEN else share.status
@@ -190,7 +196,7 @@ def cancel(share_uuid: UUID) -> PaymentRequest:
 
 
 def _end(share_uuid: UUID, to: ShareStatus) -> PaymentRequest:
-    """End an open link; one that has ended in this very way is returned as it is."""
+    """End an open link; one that has ended in this very way is returned as it is (rule share.ended_once)."""
     with transaction.atomic(durable=True):
         share, _ = _locked(share_uuid)
         now = clock.now()
@@ -210,7 +216,10 @@ def expire(share_uuid: UUID) -> None:
 
 
 def end_late(share: PaymentRequest, now: datetime) -> None:
-    """Let an open link end whose time has passed; it pauses while the order is being refunded, or disputed."""
+    """Let an open link end whose time has passed; it pauses while the order is being refunded, or disputed.
+
+    Rules share.ends, share.pauses.
+    """
     is_late = share.expires_at is not None and now >= share.expires_at
     if share.status != ShareStatus.OPEN or not is_late or share.checkout.status != Status.CAPTURED:
         return

@@ -39,11 +39,11 @@ class StateConflict(Exception):
 
 
 class NotCapturable(StateConflict):
-    """Only a held checkout can be captured, until its deadline."""
+    """Only a held checkout can be captured, until its deadline (rule capture.refused)."""
 
 
 class NotCancellable(StateConflict):
-    """What is paid is refunded instead; what has expired has ended."""
+    """What is paid is refunded instead; what has expired has ended (rule cancel.refused)."""
 
 
 class NotPayable(StateConflict):
@@ -55,11 +55,11 @@ class NotTheLead(Exception):
 
 
 class OperationInProgress(Exception):
-    """A card operation is open on the checkout."""
+    """A card operation is open on the checkout (rules cancel.open_operation, doubt.nothing_over_it)."""
 
 
 class PartialCaptureNotSupported(Exception):
-    """Only the full amount can be captured."""
+    """Only the full amount can be captured (rule capture.full)."""
 
     def __init__(self, amount: int) -> None:
         super().__init__(f"Only the full amount of {amount} can be captured.")
@@ -67,7 +67,10 @@ class PartialCaptureNotSupported(Exception):
 
 
 class ProviderRefused(Exception):
-    """The provider clearly said no, for `reason` where it named one; nothing has changed."""
+    """The provider clearly said no, for `reason` where it named one; nothing has changed.
+
+    Rule capture.provider_refused.
+    """
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
@@ -214,7 +217,8 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
 
 def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
     """Capture. Where the answer is lost, or speaks of a capture that is not this one, ask once what became of it;
-    where it is accepted and not confirmed, ask until it is, as far as the time goes."""
+    where it is accepted and not confirmed, ask until it is, as far as the time goes.
+    Rules doubt.pending, capture.in_time."""
     outcome = operations.perform(operation, deadline=deadline)
     if operations.is_captured_already(outcome):
         outcome = Outcome(Verdict.UNKNOWN, reason=outcome.reason)
@@ -265,7 +269,10 @@ def _begin_capture(
 
 
 def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
-    """Return when the operation has ended; one call of the process waits for it, others come back later."""
+    """Return when the operation has ended; one call of the process waits for it, others come back later.
+
+    Rule capture.join.
+    """
     with bulkheads.JOINING.place(operation_uuid) as is_ours:
         while is_ours and patience.left():
             idle.begin()

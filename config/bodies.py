@@ -16,7 +16,10 @@ WITH_LARGE_BODIES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications
 
 
 class BodyMiddleware:
-    """Answers 413, and closes the connection, on which the rest would come; 415 to files on a page."""
+    """Answers 413, and closes the connection, on which the rest would come; 415 to files on a page.
+
+    Rule api.body_size.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response

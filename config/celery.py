@@ -1,4 +1,7 @@
-"""Celery: beat starts each pump every second; a worker that hears nothing for two ticks by itself."""
+"""Celery: beat starts each pump every second; a worker that hears nothing for two ticks by itself.
+
+Rules pump.beat, pump.redis.
+"""
 
 import gc
 import logging.config

@@ -162,7 +162,7 @@ def envelope(
 
 
 def headers(code: str) -> dict[str, str]:
-    """Return the headers that go with a code."""
+    """Return the headers that go with a code (rule api.retry_after)."""
     row = ERRORS[code]
     extra = {"Cache-Control": "no-store"}
     if row.status == 401:
@@ -187,6 +187,7 @@ def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
 
 
 def _details(exc: Exception) -> list[dict[str, Any]]:
+    """What a developer needs to know of this refusal (rule api.conflict)."""
     match exc:
         case refunds.NotRefundable() if exc.dispute is not None:
             dispute = presentation.dispute(exc.dispute)
@@ -209,7 +210,7 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
 
 
 def flatten(detail: Any, param: str = "") -> list[dict[str, Any]]:
-    """Return a serializer's nested errors as a list of fields such as `items[2].currency`."""
+    """Return a serializer's nested errors as a list of fields such as `items[2].currency` (rule api.all_fields)."""
     if isinstance(detail, dict):
         rows = ((_join(param, name), inner) for name, inner in detail.items())
     elif isinstance(detail, list) and any(isinstance(inner, dict | list) for inner in detail):
@@ -227,7 +228,10 @@ def _join(param: str, name: Any) -> str:
 
 
 class ApiErrorMiddleware:
-    """An API address never answers HTML: what Django itself refuses becomes the same envelope."""
+    """An API address never answers HTML: what Django itself refuses becomes the same envelope.
+
+    Rule api.json_alone.
+    """
 
     CODES = {
         400: "invalid_json",

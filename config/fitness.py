@@ -1,4 +1,7 @@
-"""Whether the database is the one that was meant. Outside local, nothing is served by another."""
+"""Whether the database is the one that was meant. Outside local, nothing is served by another.
+
+Rule environment.database.
+"""
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured

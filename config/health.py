@@ -1,4 +1,7 @@
-"""Is this process alive, and can it serve? Redis is not asked: nothing that matters is there."""
+"""Is this process alive, and can it serve? Redis is not asked: nothing that matters is there.
+
+Rule environment.probes.
+"""
 
 from collections.abc import Callable
 

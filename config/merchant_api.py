@@ -40,7 +40,7 @@ class InsufficientScope(Exception):
 
 
 class BearerAuthentication(BaseAuthentication):
-    """A token in the Authorization header, looked up by its hash: one statement, no cache."""
+    """A token in the Authorization header, looked up by its hash: one statement, no cache (rule token.needed)."""
 
     def authenticate(self, request: Request) -> tuple[Caller, Caller]:
         header = request.headers.get("Authorization", "")
@@ -93,7 +93,7 @@ def _note_use(client_uuid: UUID) -> None:
 
 
 class HasScope(BasePermission):
-    """Each view names the scope of each method."""
+    """Each view names the scope of each method (rule token.scope_needed)."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         scope = getattr(view, "scopes", {}).get(request.method)
@@ -118,7 +118,10 @@ class ClientLimits(BaseThrottle):
 
 
 class StrictJSONParser(BaseParser):
-    """One JSON value, without what makes two readers disagree: duplicate keys, NaN, BOM, lone surrogates."""
+    """One JSON value, without what makes two readers disagree: duplicate keys, NaN, BOM, lone surrogates.
+
+    Rules api.body, api.strict_json.
+    """
 
     media_type = "application/json"
 
@@ -130,7 +133,7 @@ class StrictJSONParser(BaseParser):
 
 
 class DataRenderer(BaseRenderer):
-    """The views and the error table build the envelope; this writes it down."""
+    """The views and the error table build the envelope; this writes it down (rules api.no_store, api.data)."""
 
     media_type = "application/json"
     format = "json"
@@ -145,7 +148,7 @@ class DataRenderer(BaseRenderer):
 
 
 class AlwaysJSON(DefaultContentNegotiation):
-    """Whatever Accept says, the answer is JSON."""
+    """Whatever Accept says, the answer is JSON (rule api.json_alone)."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type

@@ -1,4 +1,7 @@
-"""How many texts a merchant, and all together, may have a day. Those whose order or share was paid do not count."""
+"""How many texts a merchant, and all together, may have a day. Those whose order or share was paid do not count.
+
+Rules sms.budgets, sms.paid.
+"""
 
 from collections import Counter
 from datetime import date, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The pay step: to the provider's card page, and back with a token."""
+"""The pay step: to the provider's card page, and back with a token (rules pay.no_card_data, pay.token_once)."""
 
 import re
 from typing import Any

@@ -1,7 +1,7 @@
 """Cards that the bank declined, counted for an order, a phone and an address: nobody tries stolen ones here.
 
 A try counts before its card is asked, and until it is known to be good: of a hundred at once each is counted.
-The sandbox's helper API does not come by here.
+The sandbox's helper API does not come by here. Rule pay.declines.
 """
 
 from datetime import datetime, timedelta

@@ -1,4 +1,7 @@
-"""Names as strangers are shown them, in a text or an invitation's mail: whoever chooses one must not write it."""
+"""Names as strangers are shown them, in a text or an invitation's mail: whoever chooses one must not write it.
+
+Rule sms.invitation.
+"""
 
 import unicodedata
 

@@ -1,4 +1,4 @@
-"""What the payer's views share: which checkout an address names, and how a page is shown."""
+"""What the payer's views share: which checkout an address names, and how a page is shown (rule secret.csp)."""
 
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,7 @@
 """Sends the texts that wait, each at most once, in threads of its own: a silent carrier holds up nothing else.
 
 A text is taken in a transaction of its own before the carrier hears of it, and never again after that: whoever
-dies in between has perhaps sent it, and the payer asks for another code.
+dies in between has perhaps sent it, and the payer asks for another code. Rules sms.outbox, sms.once.
 """
 
 import threading

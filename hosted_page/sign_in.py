@@ -92,6 +92,7 @@ def send_code(visit: Visit, phone: str, browser: str, address: str) -> Sent:
 
     Where only the lead has anything to do, no other number gets a text, and nobody is told so. Raises
     TooManyTexts, NothingToSignInFor, switches.MerchantSuspended, switches.AllStopped.
+    Rule sign_in.lead_returns.
     """
     plain = f"{secrets.randbelow(10**6):06d}"
     with transaction.atomic():

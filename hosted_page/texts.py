@@ -1,4 +1,7 @@
-"""The text messages that we send: rows that a pump sends, and how many there may be at most."""
+"""The text messages that we send: rows that a pump sends, and how many there may be at most.
+
+Rules sms.sealed, sms.address.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

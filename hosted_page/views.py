@@ -1,4 +1,4 @@
-"""The payer's pages. One address shows what is true now; each POST answers 303."""
+"""The payer's pages. One address shows what is true now; each POST answers 303 (rule pay.honest_page)."""
 
 import contextlib
 from uuid import UUID

@@ -2,7 +2,7 @@
 
 Whatever is longer or stranger than expected is cut, or mapped to what is still true of it, and stands whole in the
 log. So nothing that a provider says stops the recording of money. An answer whose sense is lost (what became of the
-operation, how much, where the payer is asked) is no answer: UNKNOWN, and a discrepancy.
+operation, how much, where the payer is asked) is no answer: UNKNOWN, and a discrepancy. Rule doubt.bounded.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

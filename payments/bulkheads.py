@@ -1,4 +1,7 @@
-"""Who may wait for the provider at the same time: payers, captures and the pump have slots of their own."""
+"""Who may wait for the provider at the same time: payers, captures and the pump have slots of their own.
+
+Rules capture.slot, limit.slow_peers, pump.kinds.
+"""
 
 from django.conf import settings
 

@@ -1,4 +1,7 @@
-"""What should not be, left for a person: a row and, within a minute, a mail to the operators."""
+"""What should not be, left for a person: a row and, within a minute, a mail to the operators.
+
+Rule money.discrepancy.
+"""
 
 from datetime import datetime
 from uuid import UUID
@@ -53,7 +56,7 @@ def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
 
 
 def settle(kind: str, subject: UUID, *, note: str, now: datetime) -> None:
-    """Close what is open of a kind about a subject: what it waited for has come of itself."""
+    """Close what is open of a kind about a subject: what it waited for has come of itself (rule money.settled)."""
     Discrepancy.objects.filter(kind=kind, subject=subject, closed_at=None).update(closed_at=now, note=note)
 
 

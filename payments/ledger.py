@@ -1,4 +1,4 @@
-"""The ledger: every amount that moved, twice, summing to zero."""
+"""The ledger: every amount that moved, twice, summing to zero (rule money.balanced)."""
 
 from collections.abc import Mapping
 from typing import TypeAlias

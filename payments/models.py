@@ -126,7 +126,10 @@ class Payment(models.Model):
 
 
 class Operation(models.Model):
-    """One wanted act at the provider. Its id is the idempotency key of every call that carries it out."""
+    """One wanted act at the provider. Its id is the idempotency key of every call that carries it out.
+
+    Rule money.one_capture.
+    """
 
     class Kind(models.TextChoices):
         AUTHORIZE = "authorize"

@@ -1,4 +1,4 @@
-"""Minor units, currencies and how people read them."""
+"""Minor units, currencies and how people read them (rule money.minor_units)."""
 
 import copy
 import re

@@ -256,7 +256,10 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: s
 
 
 def _of_the_amount(operation: Operation, outcome: Outcome) -> Outcome:
-    """Another amount is no answer; a hold of another amount is no hold, and is to be released."""
+    """Another amount is no answer; a hold of another amount is no hold, and is to be released.
+
+    Rules doubt.amount, pay.held_for_less.
+    """
     is_all_of_it = operation.kind == Kind.VOID and operation.payment.decline_reason == HELD_FOR_LESS
     is_done = outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING, Verdict.NEEDS_ACTION)
     if outcome.amount in (None, operation.amount) or is_all_of_it or not is_done:
@@ -274,7 +277,7 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
 
     Belongs under the checkout's lock, with the operation as `current` returns it there. One that has ended stays
     as it is: a late answer under the same key can only repeat it. No answer at all changes nothing where another
-    process has taken over the lease under which the provider was asked.
+    process has taken over the lease under which the provider was asked. Rule doubt.sleeper.
     """
     if operation.ended_at is not None:
         return False
@@ -294,6 +297,7 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
 
 
 def _tell_of_doubt(operation: Operation, now: datetime) -> None:
+    """Leave for a person what nobody has answered clearly for too long (rules doubt.day, doubt.pending)."""
     first = keys_before(operation).order_by("created_at").first() or operation
     age = now - first.created_at
     if operation.state == State.PENDING and operation.kind == Kind.CAPTURE and age > due.PENDING_TOO_LONG:

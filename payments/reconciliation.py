@@ -1,4 +1,7 @@
-"""Our operations against the provider's own books: each difference is a discrepancy, left for a person."""
+"""Our operations against the provider's own books: each difference is a discrepancy, left for a person.
+
+Rules money.reconciled, money.late.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

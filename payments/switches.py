@@ -1,4 +1,4 @@
-"""The operators' stops, as this process last read them: at most three seconds ago."""
+"""The operators' stops, as this process last read them: at most three seconds ago (rule operator.stop)."""
 
 import threading
 import time

@@ -73,6 +73,7 @@ def mail_discrepancies() -> None:
     """Mail the operators whatever discrepancies they have not been told of: one mail, at most one a minute.
 
     What cannot be sent is told next time; should a sender die after the mail, it is told twice.
+    Rule money.discrepancy.
     """
     if not settings.OPERATORS:
         return

@@ -1,4 +1,4 @@
-"""Who may come in, for which merchant they act, and what their role allows."""
+"""Who may come in, for which merchant they act, and what their role allows (rule portal.roles)."""
 
 import time
 from collections.abc import Callable

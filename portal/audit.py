@@ -1,4 +1,7 @@
-"""The audit log: who did what for a merchant, a person or a key, when, from where and in which request."""
+"""The audit log: who did what for a merchant, a person or a key, when, from where and in which request.
+
+Rule portal.audit.
+"""
 
 from typing import Any
 

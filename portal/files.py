@@ -1,4 +1,4 @@
-"""Files to take home: CSV, streamed a thousand rows at a time, safe to open in a spreadsheet."""
+"""Files to take home: CSV, streamed a thousand rows at a time, safe to open in a spreadsheet (rule portal.csv)."""
 
 import csv
 import re

@@ -1,4 +1,7 @@
-"""Why a hold was lost, in words: what was sent when, what came back, and whether a capture was tried."""
+"""Why a hold was lost, in words: what was sent when, what came back, and whether a capture was tried.
+
+Rule portal.timeline.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,7 @@
-"""The admin's door: operators come in as everybody does, with a second factor where one is required."""
+"""The admin's door: operators come in as everybody does, with a second factor where one is required.
+
+Rule operator.rights.
+"""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,4 +1,7 @@
-"""The second factor: a code of an authenticator app or a recovery code, each taken once."""
+"""The second factor: a code of an authenticator app or a recovery code, each taken once.
+
+Rule portal.second_factor.
+"""
 
 from allauth.core.internal.cryptokit import compare_user_code
 from allauth.mfa.models import Authenticator

@@ -1,4 +1,4 @@
-"""A person's sessions: how long they last, where they are, and their end."""
+"""A person's sessions: how long they last, where they are, and their end (rule portal.sessions)."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The merchant's team: invited by mail, given a role, removed. The last owner stays."""
+"""The merchant's team: invited by mail, given a role, removed. The last owner stays (rule portal.last_owner)."""
 
 import secrets
 from datetime import timedelta

@@ -1,4 +1,7 @@
-"""All that happened to a checkout, on one line of time: states, calls, webhook attempts, the bank, the ledger."""
+"""All that happened to a checkout, on one line of time: states, calls, webhook attempts, the bank, the ledger.
+
+Rule portal.timeline.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

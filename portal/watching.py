@@ -1,4 +1,7 @@
-"""What the owners should hear of although nobody looks: an endpoint down, parked deliveries, lost money."""
+"""What the owners should hear of although nobody looks: an endpoint down, parked deliveries, lost money.
+
+Rule portal.mails.
+"""
 
 from datetime import datetime, timedelta
 

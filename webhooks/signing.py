@@ -28,7 +28,7 @@ class VerificationError(Exception):
 
 
 def new_secret() -> str:
-    """A fresh signing secret: "whsec_" and the standard base64 of 32 random bytes."""
+    """A fresh signing secret: "whsec_" and the standard base64 of 32 random bytes (rule signing.secret)."""
     return SECRET_PREFIX + base64.b64encode(randomness.token_bytes(SECRET_BYTES)).decode("ascii")
 
 
@@ -39,7 +39,10 @@ def sign(secrets: Sequence[str], body: bytes, at: int) -> str:
 
 
 def standard_headers(secrets: Sequence[str], body: bytes, at: int, *, event_id: str) -> dict[str, str]:
-    """The three headers of the Standard Webhooks specification, by that standard's own rules."""
+    """The three headers of the Standard Webhooks specification, by that standard's own rules.
+
+    Rules signing.standard, signing.foreign.
+    """
     message = f"{event_id}.{at}.".encode() + body
     return {
         "webhook-id": event_id,
@@ -54,7 +57,7 @@ def verify(
     """The envelope in `body`, when X-Service-Signature's value `header` proves its origin.
 
     `body` is the raw request body, `now` the receiver's unix time, `tolerance` the seconds that it may differ
-    from the header's `t`. Raises VerificationError.
+    from the header's `t`. Raises VerificationError. Rule signing.verify.
     """
     timestamp, signatures = _parse(header)
     # The signature comes before the time: an unsigned timestamp proves nothing.

@@ -23,7 +23,10 @@ class SubscriptionNotFound(Exception):
 
 
 class RotationInProgress(Exception):
-    """As many secrets sign as may; `until` says when each of the previous ones ends, the newest first."""
+    """As many secrets sign as may; `until` says when each of the previous ones ends, the newest first.
+
+    Rule rotation.full.
+    """
 
     def __init__(self, until: list[datetime]) -> None:
         super().__init__()
@@ -95,6 +98,7 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
     """Make a new secret; each previous one signs until its own two hours are over, unless all are revoked at once.
 
     Raises SubscriptionNotFound, and RotationInProgress while as many sign as may.
+    Rules rotation.grace, rotation.revoke, rotation.repeat.
     """
     with transaction.atomic():
         subscription = _locked(merchant)

@@ -31,11 +31,11 @@ class KeyRefused(Exception):
 
 
 class InvalidIdempotencyKey(KeyRefused):
-    """The header is not 1 to 255 printable ASCII characters."""
+    """The header is not 1 to 255 printable ASCII characters (rule idempotency.key)."""
 
 
 class IdempotencyKeyReused(KeyRefused):
-    """The key has served another request."""
+    """The key has served another request (rule idempotency.other)."""
 
 
 class IdempotencyInProgress(KeyRefused):
@@ -46,6 +46,7 @@ class RecordedView(ApiView, ABC):
     """A view whose POST is recorded. Subclasses write `act`, which returns the answer.
 
     With `in_one_transaction` the record shares the act's transaction: a crash leaves both or neither.
+    Rules idempotency.replay, idempotency.kept.
     """
 
     in_one_transaction = False
@@ -121,7 +122,10 @@ def _digest(request: Request) -> str:
 
 
 def _claim(call: ApiCall, key: str | None) -> HttpResponse | None:
-    """Write the row that owns the key, or return the stored answer. Raises KeyRefused."""
+    """Write the row that owns the key, or return the stored answer. Raises KeyRefused.
+
+    Rules idempotency.in_flight, idempotency.at_once.
+    """
     if key is None:
         return None
     if not _KEY.fullmatch(key):

@@ -39,7 +39,7 @@ def _list_of(table: str, columns: Sequence[str], order: str, *, of: str = "check
     """The rows of a checkout's child table as one JSON list, the first hundred: refunds may fail for ever.
 
     Written as SQL: the same as a query of the ORM would be built anew for each read, and costs as much again
-    as all the rest of it.
+    as all the rest of it. Rule read.refunds.
     """
     fields = ", ".join(f"'{column}', {column}" for column in columns)
     template = _LIST.replace("{fields}", fields).replace("{table}", table).replace("{order}", order)
@@ -62,7 +62,10 @@ def with_parts(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
 
 
 def read(merchant: Merchant, checkout_uuid: UUID) -> dict[str, Any]:
-    """Return the whole checkout as it is now. Raises Checkout.DoesNotExist, also for a stranger's."""
+    """Return the whole checkout as it is now. Raises Checkout.DoesNotExist, also for a stranger's.
+
+    Rule api.strangers.
+    """
     return whole(reading.one(_ONE, checkout_uuid, merchant.pk))
 
 
@@ -119,7 +122,7 @@ def whole(checkout: Any) -> dict[str, Any]:
 def _actions(checkout: Any) -> list[str]:
     """What the merchant may do. Past its deadline a hold is neither taken nor cancelled: what is open decides.
 
-    What the payer has back by a dispute, or may have, is not refunded besides.
+    What the payer has back by a dispute, or may have, is not refunded besides. Rule read.actions.
     """
     if checkout.has_lapsed(checkout.read_at):
         return []
@@ -183,5 +186,6 @@ def refund(row: Refund) -> dict[str, Any]:
 
 
 def _shares(parts: list[dict[str, Any]]) -> dict[str, int]:
+    """Counts and sums, and nobody's name (rules read.shares, share.privacy)."""
     paid = [part["amount"] for part in parts if part["status"] in states.SHARE_PAID]
     return {"count": len(parts), "paid_count": len(paid), "paid_amount": sum(paid)}

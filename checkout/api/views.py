@@ -49,7 +49,10 @@ _FILTERS = {
 
 
 def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
-    """A page, in which whatever is late has lapsed first, and is left out if it no longer fits the filter."""
+    """A page, in which whatever is late has lapsed first, and is left out if it no longer fits the filter.
+
+    Rules list.pages, lapse.whoever.
+    """
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
     rows = reading.at_once(presentation.with_parts(Checkout.objects.filter(merchant=merchant, **filters)))
     found, next_cursor = cursor.page(

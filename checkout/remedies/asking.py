@@ -1,4 +1,7 @@
-"""What every remedy of an operator begins with: the provider is asked, and its word decides what is allowed."""
+"""What every remedy of an operator begins with: the provider is asked, and its word decides what is allowed.
+
+Rule operator.asks_first.
+"""
 
 from payments import operations
 from payments.models import Operation

@@ -12,6 +12,7 @@ def of(request: HttpRequest) -> str:
     """Return the caller's address: what the outermost of our TRUSTED_PROXY_COUNT proxies saw.
 
     Where that proxy does not know it (`unknown`, or what is no address), it is the nearest proxy's.
+    Rule limit.address.
     """
     count: int = settings.TRUSTED_PROXY_COUNT
     seen = [part for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]

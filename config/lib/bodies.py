@@ -1,4 +1,7 @@
-"""Bodies, read whole and counted before anybody looks at the request: what comes is bounded in size and in time."""
+"""Bodies, read whole and counted before anybody looks at the request: what comes is bounded in size and in time.
+
+Rules api.body_size, api.slow_body.
+"""
 
 import contextlib
 import io

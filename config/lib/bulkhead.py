@@ -1,4 +1,7 @@
-"""Bulkheads: so many threads of a process may wait for one thing outside, so many more wait for their turn."""
+"""Bulkheads: so many threads of a process may wait for one thing outside, so many more wait for their turn.
+
+Rule limit.slots.
+"""
 
 import threading
 from collections import deque

@@ -26,7 +26,7 @@ def first_id(at: datetime) -> UUID:
 
 
 def iso(at: datetime | None) -> str | None:
-    """Return a timestamp as the API writes it: ISO 8601, UTC, exactly three decimals, `Z`."""
+    """Return a timestamp as the API writes it: ISO 8601, UTC, exactly three decimals, `Z` (rule api.timestamps)."""
     if at is None:
         return None
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"

@@ -1,4 +1,4 @@
-"""Where a page's forms may lead."""
+"""Where a page's forms may lead (rule secret.csp)."""
 
 from django.http import HttpResponse
 

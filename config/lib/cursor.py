@@ -1,4 +1,4 @@
-"""Opaque cursors for keyset pages, newest first on (created_at, id)."""
+"""Opaque cursors for keyset pages, newest first on (created_at, id) (rules list.pages, list.cursor)."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -17,7 +17,7 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Text(serializers.Field[str, Any, str, Any]):
-    """A string of 1 to `most` characters, not blank, without control characters."""
+    """A string of 1 to `most` characters, not blank, without control characters (rule create.texts)."""
 
     def __init__(self, *, most: int = 255, least: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -39,7 +39,7 @@ class Text(serializers.Field[str, Any, str, Any]):
 
 
 class Integer(serializers.Field[int, Any, int, Any]):
-    """A JSON integer between `least` and `most`: `10.0`, `"10"` and `true` are refused."""
+    """A JSON integer between `least` and `most`: `10.0`, `"10"` and `true` are refused (rule api.integers)."""
 
     def __init__(self, *, least: int, most: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -88,7 +88,10 @@ class Timestamp(serializers.Field[datetime, Any, str, Any]):
 
 
 class ReturnUrl(Text):
-    """An absolute https address to send a customer to; http towards loopback in `local` alone."""
+    """An absolute https address to send a customer to; http towards loopback in `local` alone.
+
+    Rule create.return_urls.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(most=2048, **kwargs)
@@ -125,7 +128,7 @@ def _is_public(host: str) -> bool:
 class Query(serializers.Serializer[Any]):
     """The base of query strings, and one that has none: refuses what it does not know, and what is repeated.
 
-    A misspelt filter would filter nothing, and of two values nobody knows which one counts.
+    A misspelt filter would filter nothing, and of two values nobody knows which one counts. Rule api.query.
     """
 
     def to_internal_value(self, data: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Threads that are about to wait for something outside hold no database connection meanwhile."""
+"""Threads that are about to wait for something outside hold no database connection meanwhile (rule limit.slots)."""
 
 from django.db import connection
 

@@ -1,4 +1,7 @@
-"""Counting calls: in Redis, for all processes together; in this process alone while Redis is out."""
+"""Counting calls: in Redis, for all processes together; in this process alone while Redis is out.
+
+Rule limit.no_redis.
+"""
 
 import time
 from functools import cache

@@ -1,4 +1,7 @@
-"""Queries of the ORM that are built once: for a short query the building costs more than all the rest of it."""
+"""Queries of the ORM that are built once: for a short query the building costs more than all the rest of it.
+
+Rule api.statements.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence

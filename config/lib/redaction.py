@@ -36,7 +36,10 @@ _PHONE = re.compile(r"\+\d{8,15}\b")
 
 
 def redact(_logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Return the line with secrets, secret addresses, tokens, card numbers and phone numbers blanked."""
+    """Return the line with secrets, secret addresses, tokens, card numbers and phone numbers blanked.
+
+    Rule secret.logs.
+    """
     for key, value in line.items():
         line[key] = _cleaned(value)
     return line

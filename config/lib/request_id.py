@@ -20,7 +20,7 @@ def current() -> str:
 
 
 class RequestIdMiddleware:
-    """Keep a caller's well-formed X-Request-Id, else make one; log one line a request."""
+    """Keep a caller's well-formed X-Request-Id, else make one; log one line a request (rule api.request_id)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,4 +1,7 @@
-"""Strict JSON: one value, without what makes two readers disagree. What it costs grows as the text does."""
+"""Strict JSON: one value, without what makes two readers disagree. What it costs grows as the text does.
+
+Rules api.strict_json, api.linear_json.
+"""
 
 import re
 from typing import Any

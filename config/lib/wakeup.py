@@ -1,4 +1,4 @@
-"""Wake-ups: hints to the workers that rows are due. Losing one costs a second, never the work."""
+"""Wake-ups: hints to the workers that rows are due. Losing one costs a second, never the work (rule pump.wake_up)."""
 
 import queue
 import threading

@@ -1,4 +1,7 @@
-"""What an operator looks at first. Fewer than twenty statements, each as cheap as what is open is little."""
+"""What an operator looks at first. Fewer than twenty statements, each as cheap as what is open is little.
+
+Rule operator.page.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

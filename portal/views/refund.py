@@ -1,4 +1,4 @@
-"""Giving everything back, in two steps: what and why, then the button."""
+"""Giving everything back, in two steps: what and why, then the button (rule refund.portal)."""
 
 from typing import Any
 from uuid import UUID, uuid4
