@@ -64,7 +64,15 @@ def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[st
     named = [row.get("param") for row in error["details"]]
     assert error["param"] == (named[0] if named else None)
     assert set(params) <= set(named), error
+    if code == "validation_failed":
+        assert error["message"] == _in_words(*error["details"])
     return error
+
+
+def _in_words(first: dict[str, Any], *more: dict[str, Any]) -> str:
+    """The first detail, so that a log of messages alone is useful."""
+    named = f"{first['param']}: " if first["param"] else ""
+    return f"{named}{first['message']}" + (f" {len(more)} more in details." if more else "")
 
 
 def without(fields: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
@@ -18,6 +19,7 @@ from django.utils import timezone
 from checkout import refunds, tasks, transitions
 from checkout.models import ApiCall, Checkout, Refund
 from config.errors import ERRORS
+from config.lib.bulkhead import Busy
 from payments import operations
 from payments.models import Operation, Payment
 from tests import factories, mates
@@ -371,6 +373,20 @@ class TestIdempotencyKey:
         path = f"checkouts/{held.pk}/capture"
         refused(api.post(path, idempotency_key="k"), 409, "operation_in_progress")
         operation.delete()
+        assert api.post(path, idempotency_key="k").status_code == 200
+
+    def test_is_free_again_after_what_somebody_else_could_not_do(
+        self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = f"checkouts/{held.pk}/cancel"
+        for error, status, code in (
+            (transitions.ProviderRefused("card_declined"), 502, "provider_error"),
+            (Busy(), 503, "service_unavailable"),
+            (transitions.OutcomeUnknown(), 504, "outcome_unknown"),
+        ):
+            with monkeypatch.context() as patch:
+                patch.setattr(transitions, "cancel", Mock(side_effect=error))
+                refused(api.post(path, idempotency_key="k"), status, code)
         assert api.post(path, idempotency_key="k").status_code == 200
 
     @pytest.mark.rule("idempotency.key")

@@ -158,6 +158,13 @@ def test_a_day_ends(acme: Merchant, settings: Settings) -> None:
     ask(acme, "+447700900121")
 
 
+def test_a_days_counts_are_removed_after_thirty_days() -> None:
+    today = timezone.now().date()
+    TextDay.objects.bulk_create(TextDay(day=today - timedelta(days=ago), count=1) for ago in (0, 30, 31))
+    tasks.forget_texts()
+    assert min(day.day for day in TextDay.objects.all()) == today - timedelta(days=30)
+
+
 class TestTheOperators:
     @pytest.mark.rule("sms.budgets")
     def test_get_one_mail_a_day_for_each_at_80_percent(self, acme: Merchant, settings: Settings) -> None:

@@ -8,6 +8,7 @@ from django.core import mail
 from django.core.mail.backends import locmem
 from django.db.models import Model
 from django.test import Client
+from oauth2_provider.models import AccessToken
 
 from config import celery
 from config.lib import bulkhead, clock
@@ -16,12 +17,14 @@ from payments.models import Merchant
 from payments.providers.sandbox import bank
 from payments.providers.sandbox import tasks as bank_tasks
 from payments.providers.sandbox.models import CardSession, CardToken
+from payments.providers.sandbox.models import Notice as BankNotice
 from portal import keys, log, login, notices, team
 from portal import tasks as portal_tasks
 from portal.models import ApiClient, Invitation, Notice, Role
 from tests.conftest import Api
 from tests.portal import people, stage
-from webhooks import outbox, retention, subscriptions
+from webhooks import outbox, subscriptions
+from webhooks import tasks as webhook_tasks
 from webhooks.models import Attempt, EventType, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -83,30 +86,41 @@ class TestRowsOfMerchants:
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         api.delete("webhooks/subscription")
         api.post("webhooks/subscription", asked)
-        assert retention.remove_ended() == 0, "just now"
+        webhook_tasks.remove_old_events()
+        assert Subscription.objects.count() == 5, "they have just ended"
         ended = Subscription.objects.exclude(ended_at=None)
         ended.update(ended_at=clock.now() - timedelta(hours=2))
-        assert retention.remove_ended() == 3
+        webhook_tasks.remove_old_events()
         left = set(Subscription.objects.values_list("pk", flat=True))
         assert left == {used.pk, subscriptions.read(acme).pk}
         assert (
             SigningSecret.objects.filter(subscription__in=left).count() == SigningSecret.objects.count() == 2
         )
 
+    def test_tokens_are_removed_an_hour_after_their_end(self, api: Api) -> None:
+        api.get_token()
+        old, young = AccessToken.objects.order_by("pk")
+        for token, minutes in ((old, 61), (young, 59)):
+            token.expires = clock.now() - timedelta(minutes=minutes)
+            token.save()
+        portal_tasks.forget_expired_tokens()
+        assert AccessToken.objects.get() == young
+
     def test_mails_and_invitations_are_removed_after_ninety_days(self, acme: Merchant) -> None:
         owner = stage.person(acme, Role.OWNER)
-        asked = [team.invite(owner, f"{name}@acme.example", Role.VIEWER) for name in ("old", "young")]
+        asked = [team.invite(owner, f"{name}@acme.example", Role.VIEWER) for name in ("old", "young", "open")]
         notices.send_due()
         notices.tell(acme, "refund_failed", key="waiting")
         over = clock.now() - timedelta(days=80)
         age(asked[0], 90.1, expires_at=over)
         young = age(asked[1], 89.9, expires_at=over)
-        old, other = Notice.objects.filter(kind="invitation").order_by("pk")
+        is_open = age(asked[2], 90.1)
+        old, *others = Notice.objects.filter(kind="invitation").order_by("pk")
         age(old, 90.1)
         waiting = age(Notice.objects.get(key="waiting"), 90.1)
         portal_tasks.remove_old_notices()
-        assert set(Notice.objects.values_list("pk", flat=True)) == {other.pk, waiting}
-        assert [row.pk for row in Invitation.objects.all()] == [young]
+        assert set(Notice.objects.values_list("pk", flat=True)) == {waiting, *(other.pk for other in others)}
+        assert {row.pk for row in Invitation.objects.all()} == {young, is_open}
 
 
 class TestRowsOfPayers:
@@ -121,6 +135,13 @@ class TestRowsOfPayers:
         bank_tasks.remove_old_visits()
         assert CardSession.objects.count() == 1
         assert CardToken.objects.get().used_at is not None
+
+    def test_what_the_bank_has_told_is_removed_after_thirty_days(self) -> None:
+        told = [BankNotice.objects.create(verdict="won", due_at=due) for due in (None, None, clock.now())]
+        age(told[0], 30.1)
+        left = {age(told[1], 29.9), age(told[2], 30.1)}
+        bank_tasks.remove_old_visits()
+        assert set(BankNotice.objects.values_list("pk", flat=True)) == left
 
 
 class TestEveryCleanUp:
