@@ -375,6 +375,7 @@ class TestIdempotencyKey:
         operation.delete()
         assert api.post(path, idempotency_key="k").status_code == 200
 
+    @pytest.mark.rule("idempotency.kept")
     def test_is_free_again_after_what_somebody_else_could_not_do(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:

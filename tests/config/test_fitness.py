@@ -1,8 +1,12 @@
 """Outside local nothing is served by another database than the one that was meant: it is said in a sentence."""
 
+import runpy
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
+from celery import signals
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
@@ -37,6 +41,11 @@ def _connection_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test's own transaction is undone at its end."""
     monkeypatch.setattr(connection, "close", lambda: None)
     monkeypatch.setattr(connection, "close_pool", lambda: None)
+
+
+def said(asked: str, instead: str) -> AbstractContextManager[None]:
+    """Let the database be asked something else in one place."""
+    return connection.execute_wrapper(lambda execute, sql, *more: execute(sql.replace(asked, instead), *more))
 
 
 def refused(words: str) -> None:
@@ -91,10 +100,17 @@ def test_a_database_that_was_never_migrated_is_refused() -> None:
         cursor.execute("SELECT 1")
 
 
+def test_a_limit_of_tcp_is_asked_for_where_there_is_tcp() -> None:
+    with said("inet_client_addr()", "'192.0.2.1'::inet"):
+        refused("lacks its time limits (tcp_user_timeout).")
+
+
 @pytest.mark.rule("environment.database")
-def test_an_old_postgresql_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitness, "OLDEST", 990000)
-    refused("PostgreSQL must be 16 or newer, not ")
+def test_an_old_postgresql_is_refused() -> None:
+    with said("SHOW server_version_num", "SELECT 150099"):
+        refused("PostgreSQL must be 16 or newer, not 15.")
+    with said("SHOW server_version_num", "SELECT 160000"):
+        fitness.require()
 
 
 def test_one_that_does_not_answer_is_waited_for() -> None:
@@ -104,6 +120,22 @@ def test_one_that_does_not_answer_is_waited_for() -> None:
     with connection.execute_wrapper(fail):
         fitness.require()
         assert Client().get("/readyz").content == b"the database does not answer\n"
+
+
+def test_worker_and_beat_look_before_they_begin() -> None:
+    for process in (signals.worker_init, signals.beat_init):
+        assert celery._look_at_the_database in process._live_receivers(None)
+    first, then = (
+        signals.worker_init._live_receivers(None).index(begun)
+        for begun in (celery._look_at_the_database, celery._start_tickers)
+    )
+    assert first < then
+
+
+def test_the_web_looks_before_it_serves() -> None:
+    Canary.objects.all().delete()
+    with pytest.raises(ImproperlyConfigured, match=r"Run manage\.py migrate"):
+        runpy.run_path(str(Path(fitness.__file__).with_name("wsgi.py")))
 
 
 def test_local_asks_nothing(settings: Settings) -> None:

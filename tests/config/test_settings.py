@@ -79,6 +79,7 @@ class TestTheEnvironmentTable:
         assert ended.returncode != 0 and "ENVIRONMENT must be one of" in ended.stderr
 
 
+@pytest.mark.rule("secret.cookies")
 def test_cookies_are_of_this_host_alone_where_https_is() -> None:
     hosted = starting.read(PRODUCTION)
     kept = {hosted[f"{name}_COOKIE_NAME"] for name in ("SESSION", "CSRF", "LANGUAGE")}

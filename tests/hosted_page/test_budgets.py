@@ -109,6 +109,7 @@ def test_what_was_paid_just_now_counts_no_more_at_a_range_and_an_address(
     ask(acme, "+447700900129")
 
 
+@pytest.mark.rule("sms.paid")
 def test_a_paid_share_gives_its_place_back_and_a_code_to_come_back_has_none(
     at: Callable[[str], Checkout],
 ) -> None:

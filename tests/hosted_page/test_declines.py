@@ -179,6 +179,7 @@ def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.Mon
         assert sum(pool.map(tried, phones, ["192.0.2.1"] * 10)) == 5
 
 
+@pytest.mark.rule("pay.declines")
 def test_of_good_cards_the_tries_count_no_more() -> None:
     lea = Customer(phone=LEA)
     for verdict, reason, is_counted in (

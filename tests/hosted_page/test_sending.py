@@ -181,6 +181,7 @@ class TestAStrangersNumber:
         send_all()
         assert {phone for phone, _ in network.sent.values()} == {LEA}
 
+    @pytest.mark.rule("sign_in.lead_returns")
     def test_waits_for_no_other_number(self, order: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
         locked: list[str] = []
         monkeypatch.setattr(quota, "lock", lambda *keys: locked.extend(keys))
