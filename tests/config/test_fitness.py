@@ -4,13 +4,14 @@ import runpy
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from celery import signals
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.db import OperationalError, connection
+from django.db import OperationalError, ProgrammingError, connection
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -103,6 +104,16 @@ def test_a_database_that_was_never_migrated_is_refused() -> None:
 def test_a_limit_of_tcp_is_asked_for_where_there_is_tcp() -> None:
     with said("inet_client_addr()", "'192.0.2.1'::inet"):
         refused("lacks its time limits (tcp_user_timeout).")
+
+
+def test_a_database_that_lacks_a_table_is_refused() -> None:
+    def ask(execute: Any, sql: str, *more: Any) -> Any:
+        if "portal_canary" in sql:
+            raise ProgrammingError('relation "portal_canary" does not exist')
+        return execute(sql, *more)
+
+    with connection.execute_wrapper(ask):
+        refused("The database lacks a table. Run manage.py migrate.")
 
 
 @pytest.mark.rule("environment.database")

@@ -32,7 +32,7 @@ def test_are_of_this_host_alone_where_https_is(hosted: None, unpaid: Checkout) -
     for name, cookie in kept.items():
         assert name.startswith("__Host-"), name
         assert (cookie["path"], cookie["domain"], cookie["secure"]) == ("/", "", True), name
-        assert cookie["samesite"] == "Lax", name
+        assert (cookie["samesite"], cookie["httponly"]) == ("Lax", True), name
 
 
 def test_have_plain_names_in_local(unpaid: Checkout) -> None:

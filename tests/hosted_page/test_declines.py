@@ -23,6 +23,7 @@ from payments.provider import CardUse, Verdict
 from payments.providers.sandbox import misbehaving
 from tests import factories
 from tests.conftest import Api
+from tests.hosted_page.test_mate import Mate
 from tests.hosted_page.test_pages import PHONE, Payer, words
 
 pytestmark = pytest.mark.django_db
@@ -149,6 +150,20 @@ def test_tries_are_forgotten_when_no_limit_looks_at_them(new: Callable[..., Paye
     CardTry.objects.update(created_at=timezone.now() - declines.KEPT)
     tasks.forget_card_tries()
     assert not CardTry.objects.exists()
+
+
+@pytest.mark.rule("pay.declines")
+def test_a_mates_cards_are_counted_with_all_others(at: Callable[[str], Checkout]) -> None:
+    finn = Mate(at("shared").payment_requests.get(status="open"))
+    finn.pay(DECLINED)
+    kept = CardTry.objects.get()
+    assert (kept.subject, kept.is_counted) == (finn.share.pk, True)
+    assert "7700900456" not in f"{kept.phone_digest} {kept.address_digest} {kept.card_token}"
+    assert finn.get("/card").status_code == 302
+    for _ in range(2):
+        finns = Customer.objects.get(phone="+447700900456")
+        declines.begin(Visit(Checkout(pk=uuid4())), finns, "tok", "192.0.2.9")
+    assert finn.get("/card").status_code == 429
 
 
 @pytest.mark.django_db(transaction=True)

@@ -179,7 +179,7 @@ class TestFile:
 
 class TestCell:
     @pytest.mark.parametrize(
-        "text", ["=1+1", " =1+1", "+1", "-x", "@a", "\t=1", "\r=1", "\n=1", "＝1", "|a", "%0"]
+        "text", ["=1+1", " =1+1", "+1", "-x", "-1+1", "@a", "\t=1", "\r=1", "\n=1", "＝1", "|a", "%0"]
     )
     def test_that_a_spreadsheet_would_run_is_text(self, text: str) -> None:
         assert files.cell(text) == f"'{text}"
