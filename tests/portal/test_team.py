@@ -52,6 +52,7 @@ class TestInvitation:
         kept = [*Notice.objects.values(), *Invitation.objects.values(), *AuditEntry.objects.values()]
         assert link.rpartition("/")[2] not in str(kept)
 
+    @pytest.mark.rule("sms.invitation")
     def test_is_not_written_by_whoever_names_the_merchant(self, client: Client) -> None:
         Merchant.objects.update(name="Your bank 0800 123: log in at evil.co/x or lose your money")
         client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
