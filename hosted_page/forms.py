@@ -18,6 +18,7 @@ ALL, EQUAL, OWN = "all", "equal", "own"
 ROWS = 3  # that are offered for own amounts at first
 MOST_NAME = 60
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_PEOPLE = re.compile(r"[0-9]{1,3}")
 
 
 def clean_name(text: str) -> str:
@@ -68,7 +69,7 @@ class SplitForm:
         return self._typed_people() or 2
 
     def _typed_people(self) -> int | None:
-        return int(self.typed_people) if re.fullmatch(r"[0-9]{1,3}", self.typed_people) else None
+        return int(self.typed_people) if _PEOPLE.fullmatch(self.typed_people) else None
 
     def is_valid(self) -> bool:
         """Find out what is wrong, field by field, in `errors` and in the rows."""

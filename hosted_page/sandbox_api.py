@@ -56,7 +56,7 @@ class PayIn(drf.Serializer[Any]):
     card = fields.Text(default="4242424242424242", most=19)
     phone = fields.Text(default="+447700900123", most=40)
     challenge = drf.ChoiceField(["pass", "fail"], default="pass")
-    shares = drf.ListField(child=ShareIn(), min_length=1, max_length=MOST_PEOPLE - 1, required=False)
+    shares = fields.List(child=ShareIn(), min_length=1, max_length=MOST_PEOPLE - 1, required=False)
 
 
 class PayShareIn(drf.Serializer[Any]):

@@ -10,6 +10,7 @@ from babel.core import Locale, get_global
 from babel.numbers import get_currency_precision, list_currencies
 from django.utils import translation
 
+_TYPED = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?")
 # Babel knows how many decimals people use. Where ISO 4217, which providers count by, has more, it goes first.
 ISO_DIGITS = {"IQD": 3} | dict.fromkeys(
     ["AFN", "ALL", "IRR", "KPW", "LAK", "LBP", "MGA", "MMK", "RSD", "SOS", "SYP", "YER"], 2
@@ -45,7 +46,7 @@ def parse(text: str, currency: str) -> int | None:
     """
     digits = minor_digits(currency)
     bare = "".join(sign for sign in text if not sign.isspace() and unicodedata.category(sign) != "Sc")
-    found = re.fullmatch(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?", bare, re.ASCII)
+    found = _TYPED.fullmatch(bare)
     if found is None or len(found[2] or "") > digits:
         return None
     return int(found[1] + (found[2] or "").ljust(digits, "0"))

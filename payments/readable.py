@@ -24,7 +24,7 @@ OURS = frozenset(
 _REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 _LAST4 = re.compile(r"[0-9]{4}")
 _CURRENCY = re.compile(r"[A-Z]{3}")
-_ADDRESS = re.compile(r"[\x21-\x7e]{1,2048}")
+_ADDRESS = re.compile(r"[\x21-\x7e]{1,2048}+")  # and if there is more, it is none: nobody tries less of it
 _CARD_NUMBER = re.compile(r"\d(?:[ -]?\d){11,18}")
 
 

@@ -108,6 +108,8 @@ def _logged_in(view: Guarded) -> Guarded:
 
 def _page_around(htmx: HtmxDetails) -> str | None:
     """Return the path of the page that asks for a part; None of a header that says none of ours."""
+    if not (htmx.current_url or "").isascii():
+        return None
     try:
         return htmx.current_url_abs_path
     except ValueError:

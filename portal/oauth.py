@@ -1,7 +1,6 @@
 """The token endpoint (rules token.*): client credentials by JSON, form or Basic; RFC 6749 answers."""
 
 import base64
-import binascii
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -199,7 +198,7 @@ def _basic(request: HttpRequest) -> dict[str, str]:
         raise InvalidRequest("The Basic Authorization header is too long.")
     try:
         client_id, _, secret = base64.b64decode(encoded, validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         raise InvalidRequest("The Basic Authorization header is malformed.") from None
     return {"client_id": unquote_plus(client_id), "client_secret": unquote_plus(secret)}
 

@@ -113,7 +113,7 @@ class CheckoutIn(serializers.Serializer[Any]):
     currency = fields.Text()
     return_url = fields.ReturnUrl()
     cancel_url = fields.ReturnUrl()
-    items = serializers.ListField(child=ItemIn(), allow_empty=False, max_length=100)
+    items = fields.List(child=ItemIn(), allow_empty=False, max_length=100)
     merchant_expires_at = fields.Timestamp(required=False, allow_null=True)
 
     def validate_currency(self, currency: str) -> str:

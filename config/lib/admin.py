@@ -26,6 +26,7 @@ class OperatorAdmin(admin.ModelAdmin):
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     sortable_by = ()
+    view_on_site = False  # no row has a page elsewhere, whatever a library's model says
 
     is_small = False  # so few rows that any of them may be looked at for a search or a filter
     secret: tuple[str, ...] = ()

@@ -3,7 +3,6 @@
 import re
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from rest_framework import serializers
@@ -11,6 +10,9 @@ from rest_framework import serializers
 from config.lib import origins
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
+_MISREAD = re.compile(r"[\s\\]")  # what one reader of an address takes for its end, and another does not
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -73,7 +75,7 @@ class Timestamp(serializers.Field[datetime, Any, str, Any]):
 
     def to_internal_value(self, data: Any) -> datetime:
         example = "Must be a timestamp with an offset, such as 2026-06-01T18:30:00.000Z."
-        if not isinstance(data, str) or not re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", data):
+        if not isinstance(data, str) or not _MOMENT.match(data):
             raise serializers.ValidationError(example)
         try:
             at = datetime.fromisoformat(data)
@@ -85,6 +87,15 @@ class Timestamp(serializers.Field[datetime, Any, str, Any]):
 
     def to_representation(self, value: Any) -> str:
         return str(value)
+
+
+class List(serializers.ListField):
+    """So many members at most: a longer list is refused before anybody looks at one of them."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if isinstance(data, list):
+            self.run_validators(data)
+        return super().to_internal_value(data)
 
 
 class ReturnUrl(Text):
@@ -99,11 +110,11 @@ class ReturnUrl(Text):
     def to_internal_value(self, data: Any) -> str:
         url = super().to_internal_value(data)
         try:
-            parts = urlsplit(url)
+            parts = origins.split(url)
             port = parts.port
         except ValueError:
             raise serializers.ValidationError("Must be a valid https address.") from None
-        if re.search(r"[\s\\]", url) or "@" in parts.netloc or port == 0 or not parts.hostname:
+        if _MISREAD.search(url) or "@" in parts.netloc or port == 0 or not parts.hostname:
             raise serializers.ValidationError(
                 "Must be an https address without user name, space or backslash."
             )
@@ -144,7 +155,7 @@ class QueryInteger(Integer):
     """An integer written in a query string, in plain digits."""
 
     def to_internal_value(self, data: Any) -> int:
-        if not re.fullmatch(r"-?[0-9]{1,18}", str(data)):
+        if not _WHOLE.fullmatch(str(data)):
             raise serializers.ValidationError(f"Must be a whole number from {self.least} to {self.most}.")
         return super().to_internal_value(int(data))
 

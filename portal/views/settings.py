@@ -9,6 +9,7 @@ from allauth.core.exceptions import ReauthenticationRequired
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.core.validators import MaxLengthValidator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -25,8 +26,19 @@ from portal.models import Membership
 _HOST = re.compile(
     r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?"
 )
-MOST_HOSTS = 20
+MOST_HOSTS, MOST_OF_ADDRESS = 20, 200
 FEWEST_MINUTES, MOST_MINUTES = 15, 1440
+
+
+class AddressField(forms.URLField):
+    """An https address; one that is too long is not looked at any further."""
+
+    def clean(self, value: Any) -> str:
+        MaxLengthValidator(MOST_OF_ADDRESS)(value or "")
+        url = str(super().clean(value))
+        if url and not url.startswith("https://"):
+            raise forms.ValidationError("Write an address that starts with https://.")
+        return url
 
 
 class SettingsForm(forms.Form):
@@ -39,9 +51,9 @@ class SettingsForm(forms.Form):
     )
     country = forms.CharField(max_length=2)
     time_zone = forms.CharField(max_length=64)
-    support_url = forms.URLField(required=False, max_length=200, assume_scheme="https")
-    terms_url = forms.URLField(required=False, max_length=200, assume_scheme="https")
-    privacy_url = forms.URLField(required=False, max_length=200, assume_scheme="https")
+    support_url = AddressField(required=False, max_length=MOST_OF_ADDRESS, assume_scheme="https")
+    terms_url = AddressField(required=False, max_length=MOST_OF_ADDRESS, assume_scheme="https")
+    privacy_url = AddressField(required=False, max_length=MOST_OF_ADDRESS, assume_scheme="https")
     return_hosts = forms.CharField(required=False, max_length=6000)
     unpaid_minutes = forms.IntegerField(
         required=False,
@@ -67,21 +79,6 @@ class SettingsForm(forms.Form):
             raise forms.ValidationError("Choose a time zone from the list, such as Europe/London.")
         ZoneInfo(zone)
         return zone
-
-    def clean_support_url(self) -> str:
-        return self._https("support_url")
-
-    def clean_terms_url(self) -> str:
-        return self._https("terms_url")
-
-    def clean_privacy_url(self) -> str:
-        return self._https("privacy_url")
-
-    def _https(self, name: str) -> str:
-        url = str(self.cleaned_data[name])
-        if url and not url.startswith("https://"):
-            raise forms.ValidationError("Write an address that starts with https://.")
-        return url
 
     def clean_return_hosts(self) -> list[str]:
         hosts = [host.lower() for host in self.cleaned_data["return_hosts"].replace(",", " ").split()]

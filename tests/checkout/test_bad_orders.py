@@ -272,6 +272,11 @@ class TestItems:
     def test_that_are_no_list_of_one_to_a_hundred_are_refused(self, api: Api, items: Any) -> None:
         refuse(api, "items", items=items)
 
+    def test_of_which_there_are_too_many_are_not_looked_at(self, api: Api) -> None:
+        answer = api.post("checkouts", order(items=[{}] * 101))
+        (detail,) = answer.json()["error"]["details"]
+        assert (answer.status_code, detail["param"]) == (422, "items")
+
     @pytest.mark.parametrize("line", [None, 5, "ticket", [], True], ids=repr)
     def test_that_are_no_object_are_refused(self, api: Api, line: Any) -> None:
         refuse(api, "items[1]", items=[item(), line])

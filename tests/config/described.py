@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.test import Client
-from django.urls import URLPattern, URLResolver
 from jsonschema_rs import Draft202012Validator
+
+from tests.config import addresses
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 
@@ -50,11 +51,8 @@ def response_schema(document: dict[str, Any], name: str, status: int) -> dict[st
 
 def routes(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, str]]:
     """Every path and method of the URLconf."""
-    for pattern in patterns:
-        path = prefix + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            yield from routes(pattern.url_patterns, path)
-        elif isinstance(pattern, URLPattern) and hasattr(pattern.callback, "cls"):
+    for path, pattern in addresses.below(patterns, prefix):
+        if hasattr(pattern.callback, "cls"):
             template = re.sub(r"<\w+:(\w+)>", r"{\1}", path)
             yield from ((template, method) for method in METHODS if hasattr(pattern.callback.cls, method))
 

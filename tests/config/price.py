@@ -1,54 +1,70 @@
-"""What an act costs, in CPU seconds of this process, and how that grows: ratios in one run, never times."""
+"""What an act costs, in CPU seconds of this thread, and how that grows: ratios in one run, never times."""
 
 import contextlib
 import gc
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
 
-Fed = TypeVar("Fed")
-LEAST = 0.005  # CPU seconds that a measurement takes: less is lost in the clock's steps
-ROUNDS = 3
+from tests.config.shapes import Shape
+
+LEAST = 0.003  # CPU seconds that half of it takes, where it seems to cost too much
+ROUNDS = 10  # of a measurement, at most: what others do here only makes an act dearer
 MOST_GROWTH = 2.5  # of the price, for twice as much
 
 
-def cpu(act: Callable[[], object], *, times: int = 1) -> float:
-    """Return the least CPU seconds that doing it so many times has cost."""
-
-    def measured() -> float:
-        started = time.process_time()
-        for _ in range(times):
-            act()
-        return time.process_time() - started
-
-    return min(measured() for _ in range(ROUNDS))
-
-
-def often_enough(act: Callable[[], object]) -> int:
-    """Return how often to do it for a measurement."""
-    once = cpu(act)
-    return max(1, round(LEAST / max(once, 1e-7)))
-
-
-def is_within(act: Callable[[], object], most: float) -> bool:
-    """Return whether doing it once costs at most so many CPU seconds; done again where it did not at first."""
-    started = time.process_time()
+def cpu(act: Callable[[], object]) -> float:
+    """Return the CPU seconds that doing it once has cost."""
+    started = time.thread_time()
     act()
-    return time.process_time() - started <= most or cpu(act) <= most
+    return time.thread_time() - started
 
 
-def growth(act: Callable[[Fed], object], shape: Callable[[int], Fed], n: int) -> float:
-    """Return how much more a shape of twice the size costs, at best: what others do here only makes it dearer."""
-    one, two = shape(n), shape(2 * n)
-    with as_in_a_web_process():
-        times = often_enough(lambda: act(one))
-        ratio = math.inf
+def lowest(measure: Callable[[], float], *, enough: float) -> float:
+    """Return the least of some measurements: of one, where it is low enough."""
+    least = measure()
+    for _ in range(ROUNDS):
+        if least <= enough:
+            break
+        least = min(least, measure())
+    return least
+
+
+def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
+    """Return how many times as much as its half a text of that size costs: of some measurements the best.
+
+    Each text is another one, so that nothing has been remembered of an earlier one. What seems to cost too much is
+    done again, and what takes no time more often: a clock has its own price, and what slows a machine has an end.
+    """
+    pieces = shape.pieces(size) // 2
+    counts = itertools.cycle(range(pieces, pieces // 2, -1))
+    act(shape.times(next(counts)))  # what is done once and for all
+    ratio, times = math.inf, 1
+    with _uncollected():
         for _ in range(ROUNDS):
-            ratio = min(ratio, cpu(lambda: act(two), times=times) / cpu(lambda: act(one), times=times))
+            some = list(itertools.islice(counts, times))
+            half = _sum(act, [shape.times(count) for count in some])
+            whole = _sum(act, [shape.times(2 * count) for count in some])
+            ratio = min(ratio, whole / half)
             if ratio <= MOST_GROWTH:
                 break
-        return ratio
+            times *= 2 if half < LEAST else 1
+    return ratio
+
+
+def _sum(act: Callable[[str], object], texts: Sequence[str]) -> float:
+    return cpu(lambda: [act(text) for text in texts])
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """The collector's turn comes whoever acts, and it walks what others have left too."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from django.http.multipartparser import MultiPartParser
 from django.test import Client
 
 from config import bodies
+from tests.config import addresses
 from tests.refusals import refused
 
 LARGE = str(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
@@ -77,3 +78,22 @@ def test_with_files_is_refused_before_it_is_taken_apart(
     monkeypatch.setattr(MultiPartParser, "parse", taken_apart)
     answer: Any = Client().post(path, body, content_type="multipart/form-data; boundary=x")
     assert (answer.status_code, answer.content.decode()) == (415, bodies.NO_FILES)
+
+
+@pytest.mark.django_db
+def test_is_read_as_utf_8_whatever_it_calls_itself() -> None:
+    """No stranger chooses a decoder: there are some that fail, and some that take long."""
+    form = "".join(
+        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in {"language": "fr", "next": "/pay/é"}.items()
+    )
+    kinds = {
+        "multipart/form-data; boundary=x": 303,
+        "multipart/form-data; boundary=x; charset=punycode": 400,
+        f'multipart/form-data; boundary=x; c="{";" * 7_900}': 400,
+        "application/x-www-form-urlencoded; charset=idna": 400,
+        "text/plain; CHARSET*0=unde; charset*1=fined": 400,
+    }
+    for kind, status in kinds.items():
+        ask = addresses.asking("POST", "/pay/language?a=b", f"{form}--x--\r\n", **{"Content-Type": kind})
+        assert ask().status_code == status, kind

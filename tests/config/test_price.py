@@ -1,216 +1,189 @@
 """What a stranger sends costs little more than a plain refusal, wherever it goes; twice as much costs twice."""
 
-import base64
-import contextlib
 import functools
-from collections.abc import Callable
-from typing import NamedTuple
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from urllib.parse import urlsplit
 
 import pytest
-from django.http import HttpRequest, HttpResponse
-from django.test import Client, RequestFactory
-from django.utils import translation
+from django.db import transaction
 from pytest_django.fixtures import Settings
-from rest_framework import serializers
 
-from checkout.api import calls
 from checkout.models import Checkout
-from config import bodies, merchant_api
-from config.lib import address, cursor, fields, origins, redaction, request_id
-from config.lib.cookies import CookieMiddleware
-from hosted_page import forms, sign_in
-from payments import money
-from payments.models import Merchant
-from payments.provider import ForgedNotification
-from payments.providers.sandbox import notices
-from portal import oauth
-from tests.config import price
-from webhooks import targets
+from config import bodies
+from config.lib import clock, crypto
+from hosted_page import opt_in_link
+from payments.models import Merchant, Operation
+from payments.providers.sandbox import bank
+from portal.models import Invitation, Role
+from tests import factories
+from tests.config import addresses, found, price, shapes
+from tests.config.readers import ADDRESS, HEADER, LINE, PARSED, READERS, WRITTEN_BY_US, Reader
+from tests.portal import people
 
 MOST = 50  # times the CPU of a plain refusal
-FORM, JSON, MULTIPART = (
-    "application/x-www-form-urlencoded",
-    "application/json",
-    "multipart/form-data; boundary=x",
+# Below these a stranger is led to the login, or told that a token is missing. Every other address is open.
+NEED_A_LOGIN = (
+    *("/api/merchant/v1/", "/api/sandbox/v1/", "/portal", "/admin/", "/accounts/2fa/", "/accounts/logout/"),
+    *("/accounts/password/change/", "/accounts/reauthenticate/", "/accounts/sessions/"),
 )
-PART = b'--x\r\nContent-Disposition: form-data; name="a"'
+# Open, and there is nothing: the bank's line for who has no key, mails that nobody was sent, and what is not there.
+NOTHING_THERE = [
+    *("pay/paid", "pay/share/<str:token>/paid", "bank/v1/<slug:verb>", "mail/<str:name>", "(?:api|oauth)/"),
+]
+# Here the resolver is not asked, or knows nothing.
+ELSEWHERE = ("/livez", "/readyz", "/static/css/tokens.css", "/nothing")
+READ = (
+    *("Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Bank-Signature", "HX-Current-URL"),
+    *("Idempotency-Key", "If-Modified-Since", "If-None-Match", "Origin", "Range", "Referer", "User-Agent"),
+    *("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-Id", "Cookie", "Content-Type"),
+)
+# It reads what orjson has found to be JSON, and test_strict_json feeds both.
+BEHIND_ANOTHER = "config/lib/strict_json.py _TOKEN.finditer"
 
 
-class Filled(NamedTuple):
-    """A piece again and again, between a beginning and an end."""
-
-    piece: bytes
-    before: bytes = b""
-    after: bytes = b""
-
-    def of(self, size: int) -> bytes:
-        times = (size - len(self.before) - len(self.after)) // len(self.piece)
-        return self.before + self.piece * times + self.after
+@pytest.fixture(scope="module", autouse=True)
+def _as_in_a_web_process() -> Iterator[None]:
+    with price.as_in_a_web_process():
+        yield
 
 
-SHAPES: dict[str, tuple[str, Filled]] = {
-    "escaped quotes without an end": (JSON, Filled(b'\\"', before=b"[" * 21 + b'"')),
-    "nested lists": (JSON, Filled(b"[")),
-    "empty objects": (JSON, Filled(b"{},", before=b"[", after=b"{}]")),
-    "keys": (JSON, Filled(b'"a":0,', before=b"{", after=b'"b":0}')),
-    "a long integer": (JSON, Filled(b"9")),
-    "escapes": (FORM, Filled(b"%41", before=b"code=")),
-    "broken escapes": (FORM, Filled(b"%", before=b"code=")),
-    "ampersands": (FORM, Filled(b"&")),
-    "fields": (FORM, Filled(b"a=&")),
-    "equal signs": (FORM, Filled(b"=")),
-    "blanks": (FORM, Filled(b"+", before=b"phone=")),
-    "digits": (FORM, Filled(b"1", before=b"phone=+")),
-    "boundaries": (MULTIPART, Filled(b"--x\r\n")),
-    "parts": (MULTIPART, Filled(PART + b"\r\n\r\n\r\n", after=b"--x--\r\n")),
-    "files": (MULTIPART, Filled(PART + b'; filename="a"\r\n\r\n\r\n', after=b"--x--\r\n")),
-    "a part's headers": (MULTIPART, Filled(b"A: b\r\n", before=PART + b"\r\n", after=b"\r\n\r\n--x--\r\n")),
-    "a part's quotes": (MULTIPART, Filled(b'\\"', before=PART + b'; c="', after=b'"\r\n\r\n\r\n--x--\r\n')),
-    "line breaks": (MULTIPART, Filled(b"\r\n", before=PART + b"\r\n\r\n")),
-    "base64": (
-        MULTIPART,
-        Filled(
-            b"\n", before=PART + b"\r\nContent-Transfer-Encoding: base64\r\n\r\nA", after=b"\r\n--x--\r\n"
-        ),
-    ),
-}
+class Stranger:
+    """Somebody who leaves nothing behind: each request finds what the first one has found."""
+
+    def __init__(self) -> None:
+        addresses.asking("POST", "/api/nothing")()  # what is done once and for all
+        self._found = transaction.savepoint()
+        self._plain = min(self._cost("POST", "/api/nothing") for _ in range(20))
+
+    def times(self, *asked: str, **headers: str) -> float:
+        """Return how many plain refusals a request costs."""
+        most = MOST * self._plain
+        return price.lowest(lambda: self._cost(*asked, **headers), enough=most) / self._plain
+
+    def _cost(self, *asked: str, **headers: str) -> float:
+        seconds = price.cpu(addresses.asking(*asked, **headers))
+        transaction.savepoint_rollback(self._found)
+        return seconds
+
+
+@functools.cache
+def closed() -> dict[str, str]:
+    """Return the route of each address that needs a login, and the address."""
+    found_at = {route: addresses.path(route) for route in addresses.routes()}
+    return {route: path for route, path in found_at.items() if addresses.needs_a_login(path)}
 
 
 @pytest.fixture
-def open_ones(unpaid: Checkout) -> list[str]:
-    """What takes a POST without a login: each kind of page, the API, what is only read, and what is not there."""
-    return [
-        *(f"/pay/{step}?id={unpaid.pk}" for step in ("phone", "code", "split")),
-        *("/pay/language", "/pay/share/x/phone", "/pay/offers/x", "/bank/card/x", "/accounts/login/"),
-        *("/accounts/password/reset/", "/join/x", "/admin/login/", "/oauth/token", "/provider/notifications"),
-        *(
-            "/api/merchant/v1/checkouts",
-            f"/api/sandbox/v1/checkouts/{unpaid.pk}/pay",
-            "/api/docs",
-            "/nothing",
-        ),
-    ]
+def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Checkout]) -> dict[str, str]:
+    """What leads a stranger as far as they get: a share of an order, a card page, a bank's question, an invitation."""
+    Merchant.objects.update(opt_in_enabled=True)
+    shared, asked = at("shared"), factories.checkout(acme)
+    pay(asked, card="4000002500003155")
+    Invitation.objects.create(
+        merchant=acme,
+        email="amy@acme.example",
+        role=Role.VIEWER,
+        token_digest=crypto.digest("invited"),
+        invited_by=people.join(acme),
+        expires_at=clock.now() + timedelta(days=1),
+    )
+    session = bank.open_session(subject=asked.pk, return_url="/pay", page={})
+    return {
+        "pay/share/<str:token>": f"pay/share/{shared.payment_requests.get(status='open').token}",
+        "pay/offers/<str:token>": urlsplit(opt_in_link.url(shared, "email_link")).path[1:],
+        "join/<str:token>": "join/invited",
+        "brand/<uuid:merchant_uuid>": f"brand/{acme.pk}",
+        "bank/card/<uuid:session_uuid>": f"bank/card/{session}",
+        "bank/challenge/<uuid:key>": f"bank/challenge/{Operation.objects.get(state='needs_action').pk}",
+    }
+
+
+@pytest.fixture
+def open_ones(known: dict[str, str], acme: Merchant) -> dict[str, str]:
+    """The route of each address that needs no login, and where that leads to something."""
+    order = f"?id={factories.checkout(acme).pk}"
+    found_at = {route: addresses.path(route, known) for route in addresses.routes() if route not in closed()}
+    return {route: f"{path}{order if path.startswith('/pay') else ''}" for route, path in found_at.items()}
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", SHAPES)
-def test_costs_little_more_than_a_plain_refusal(open_ones: list[str], name: str) -> None:
-    client = Client(raise_request_exception=False)
-    content_type, shape = SHAPES[name]
-    with price.as_in_a_web_process():
-        plain = price.cpu(lambda: client.post("/api/nothing", b"", content_type=JSON))
-        for path in open_ones:
-            body = shape.of(bodies._largest(path))  # a larger one is refused unread
-            act = functools.partial(client.post, path, body, content_type=content_type)
-            assert price.is_within(act, MOST * plain), path
+class TestAddresses:
+    def test_that_need_a_login_are_known(self) -> None:
+        needing = closed().values()
+        assert [path for path in needing if not path.startswith(NEED_A_LOGIN)] == []
+        assert [begun for begun in NEED_A_LOGIN if not any(path.startswith(begun) for path in needing)] == []
+
+    def test_that_need_none_lead_to_something(self, open_ones: dict[str, str]) -> None:
+        answers = {route: addresses.answer(path).status_code for route, path in open_ones.items()}
+        assert [route for route, status in answers.items() if status == 404] == NOTHING_THERE
+        assert max(answers.values()) < 500
+
+    def test_cost_little_more_than_a_plain_refusal(self, open_ones: dict[str, str]) -> None:
+        """Of those that need a login one of each kind is asked too: a body may be read before anybody is sent away."""
+        first = [next(path for path in closed().values() if path.startswith(begun)) for begun in NEED_A_LOGIN]
+        stranger, dear = Stranger(), {}
+        for path in (*open_ones.values(), *first, *ELSEWHERE):
+            for content_type, made in shapes.BODIES:
+                body = made(bodies._largest(path.partition("?")[0]))  # a larger one is refused unread
+                headers = {"Content-Type": content_type}
+                dear[path, content_type[:60], body[:60]] = stranger.times("POST", path, body, **headers)
+        assert {asked: times for asked, times in dear.items() if times > MOST} == {}
+
+    def test_cost_little_more_whatever_the_head_says(self, open_ones: dict[str, str]) -> None:
+        stranger, dear = Stranger(), {}
+        for path in (open_ones["pay"], "/accounts/login/?a=", "/static/css/tokens.css?a="):
+            for filled in shapes.QUOTED[::2]:
+                headers = dict.fromkeys(READ, filled.of(HEADER))
+                dear[path, filled] = stranger.times("GET", f"{path}&{filled.of(LINE)}", **headers)
+        assert {asked: times for asked, times in dear.items() if times > MOST} == {}
 
 
-def _asked(**headers: str) -> HttpRequest:
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return RequestFactory(REMOTE_ADDR="10.0.0.1").get("/", headers=names)
+Named = Iterable[tuple[str, Reader]]
 
 
-def _cookies(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(str(len(request.COOKIES)))
+def _steep(named: Named) -> dict[tuple[str, shapes.Filled], float]:
+    """Return who takes longer than that for twice as much, of what, and how many times as long."""
+    fed = ((name, filled, reader) for name, reader in named for filled in reader.texts)
+    grown = {(name, filled): price.growth(reader.act, filled, reader.size) for name, filled, reader in fed}
+    return {fed: times for fed, times in grown.items() if times > price.MOST_GROWTH}
 
 
-def _basic(value: str) -> None:
-    encoded = base64.b64encode(value.encode()).decode()
-    with contextlib.suppress(oauth.InvalidRequest):
-        oauth._basic(_asked(authorization=f"Basic {encoded}"))
+def _fed(acts: Iterable[tuple[str, found.Act]], size: int, texts: tuple[shapes.Filled, ...]) -> Named:
+    return ((name, Reader(act, size, texts)) for name, act in acts)
 
 
-def _url(value: str) -> None:
-    with contextlib.suppress(serializers.ValidationError):
-        fields.ReturnUrl().run_validation(value)
+class TestTwiceAsMuch:
+    """It costs at most two and a half times as much CPU to read."""
 
+    @pytest.fixture(autouse=True)
+    def _told_to_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is refused is logged, which is a reader of its own."""
+        monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
 
-def _target(value: str) -> None:
-    targets.check_url.cache_clear()
-    with contextlib.suppress(targets.TargetRefused):
-        targets.check_url(value, allow_loopback=False)
+    def test_is_asked_of_everything_that_reads(self) -> None:
+        assert found.parsing() == PARSED.keys() | WRITTEN_BY_US
+        assert PARSED.keys().isdisjoint(WRITTEN_BY_US) and set(PARSED.values()) <= READERS.keys()
+        assert found.unnamed() == []
 
+    def test_of_what_is_parsed(self, settings: Settings) -> None:
+        settings.TRUSTED_PROXY_COUNT = 1
+        assert _steep(READERS.items()) == {}
 
-def _phone(value: str) -> None:
-    with contextlib.suppress(sign_in.InvalidPhone):
-        sign_in.parse_phone(value, Merchant(country="GB"))
+    def test_of_what_an_expression_looks_at(self) -> None:
+        known = dict(found.expressions())
+        assert BEHIND_ANOTHER in known
+        del known[BEHIND_ANOTHER]
+        texts = shapes.TEXTS + shapes.ADDRESSES[::2] + shapes.QUOTED[::2]
+        assert _steep(_fed(known.items(), LINE, texts)) == {}
 
+    def test_of_an_address(self) -> None:
+        assert _steep(_fed(found.routes(), LINE, shapes.TEXTS)) == {}
 
-def _cursor(value: str) -> None:
-    with contextlib.suppress(cursor.InvalidCursor):
-        cursor._read(value, "log")
+    def test_of_what_is_typed(self) -> None:
+        assert _steep(_fed(found.form_classes(), ADDRESS, shapes.TEXTS[::2] + shapes.ADDRESSES[::2])) == {}
 
-
-def _notice(value: str) -> None:
-    with contextlib.suppress(ForgedNotification):
-        notices.read(value, value.encode())
-
-
-READERS: dict[str, Callable[[str], object]] = {
-    "cookies": lambda value: CookieMiddleware(_cookies)(_asked(cookie=value)),
-    "Basic": _basic,
-    "X-Forwarded-For": lambda value: address.of(_asked(x_forwarded_for=value)),
-    "Accept-Language": lambda value: translation.get_language_from_request(_asked(accept_language=value)),
-    "Authorization": merchant_api._BEARER.fullmatch,
-    "Idempotency-Key": calls._KEY.fullmatch,
-    "X-Request-Id": request_id._ACCEPTABLE.fullmatch,
-    "return_url": _url,
-    "an origin": origins.of,
-    "webhook url": _target,
-    "a phone": _phone,
-    "a name": forms.clean_name,
-    "an amount": lambda value: money.parse(value, "GBP"),
-    "a cursor": _cursor,
-    "a signature": _notice,
-    "a log line": redaction.blank,
-}
-VALUES: dict[str, Filled] = {
-    "quoted backslashes": Filled(b"\\", b'a="', b'"'),
-    "escaped quotes": Filled(b'\\"', b'a="', b'"'),
-    "octal escapes": Filled(b"\\1", b'a="', b'"'),
-    "semicolons": Filled(b"a=b; "),
-    "blanks": Filled(b" ", b"bearer", b"x"),
-    "bearers": Filled(b"bearer "),
-    "commas": Filled(b"1,"),
-    "colons": Filled(b":", b"https://"),
-    "dots": Filled(b"1.", b"https://"),
-    "labels": Filled(b"a.", b"https://", b"example/"),
-    "digits": Filled(b"1", b"+"),
-    "digits and blanks": Filled(b"1 "),
-    "percent signs": Filled(b"%", b"https://a.example/"),
-    "brackets": Filled(b"[", b"https://"),
-    "letters": Filled("é".encode(), b"https://", b".example"),
-    "languages": Filled(b"fr-fr-", b"", b";q=0.1"),
-    "secrets": Filled(b"whsec_"),
-    "lines": Filled(b"\n", b"a", b"a"),
-}
-
-
-# What each reader finds hardest; a header is read at most that long, so shapes are as long as headers are.
-WORST = {
-    "cookies": ("quoted backslashes", "escaped quotes", "octal escapes", "semicolons"),
-    "Basic": ("percent signs", "colons"),
-    "X-Forwarded-For": ("commas", "colons", "dots", "brackets"),
-    "Accept-Language": ("languages", "commas"),
-    "Authorization": ("bearers", "blanks"),
-    "Idempotency-Key": ("blanks", "digits and blanks"),
-    "X-Request-Id": ("dots", "digits"),
-    "return_url": ("labels", "dots", "letters", "percent signs"),
-    "an origin": ("labels", "dots", "letters", "brackets"),
-    "webhook url": ("labels", "dots", "letters", "brackets", "percent signs"),
-    "a phone": ("digits", "digits and blanks"),
-    "a name": ("lines", "blanks"),
-    "an amount": ("digits", "dots", "digits and blanks"),
-    "a cursor": ("colons", "dots"),
-    "a signature": ("commas", "languages"),
-    "a log line": ("bearers", "blanks", "digits", "digits and blanks", "secrets"),
-}
-
-
-@pytest.mark.parametrize(
-    ("reader", "value"), [(reader, value) for reader, found in WORST.items() for value in found]
-)
-def test_of_twice_as_much_is_twice_as_high(reader: str, value: str, settings: Settings) -> None:
-    settings.TRUSTED_PROXY_COUNT = 1
-    act, filled = READERS[reader], VALUES[value]
-    assert price.growth(act, lambda size: filled.of(size).decode(), 7_900) <= price.MOST_GROWTH
+    def test_of_what_a_call_says(self) -> None:
+        assert found.lists_without_an_end() == []
+        assert _steep(_fed(found.fields(), ADDRESS, shapes.TEXTS + shapes.ADDRESSES[::2])) == {}

@@ -14,12 +14,12 @@ from django.conf import settings
 from django.core import mail
 from django.http import HttpRequest
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from pytest_django.fixtures import Settings
 
 from config.lib import redaction
+from tests.config import addresses
 
 pytestmark = pytest.mark.django_db
 TOKEN = "kX3vWq_9-ZtR2mLb7Ay5Hw"
@@ -158,7 +158,7 @@ class TestSecretAddress:
             "api/sandbox/v1/",
             "mail/",  # files, in local
         }
-        free = [route for route in routes(get_resolver().url_patterns) if "<str:" in route or "(?P<" in route]
+        free = [route for route in addresses.routes() if "<str:" in route or "(?P<" in route]
         unruled = [
             route
             for route in free
@@ -166,15 +166,6 @@ class TestSecretAddress:
         ]
         assert unruled == []
         assert len(free) > 10
-
-
-def routes(patterns: list[Any], before: str = "") -> Iterator[str]:
-    for pattern in patterns:
-        route = before + str(pattern.pattern).removeprefix("^")
-        if isinstance(pattern, URLResolver):
-            yield from routes(pattern.url_patterns, route)
-        elif isinstance(pattern, URLPattern):
-            yield route
 
 
 class TestBlanking:

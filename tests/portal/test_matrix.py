@@ -8,12 +8,13 @@ import pytest
 from django.apps import apps
 from django.db import transaction
 from django.test import Client
-from django.urls import URLPattern, URLResolver, reverse
+from django.urls import reverse
 
 from checkout.models import Change, Checkout, Refund
 from payments.models import Merchant, Operation
 from portal import urls
 from portal.models import ApiClient, AuditEntry, Invitation, Membership, Notice, Role
+from tests.config import addresses
 from tests.portal import stage
 from tests.portal.matrix import PERSONAL, ROWS
 from tests.portal.stage import Stage
@@ -27,16 +28,7 @@ OWN: tuple[Any, ...] = (
 DONE = {200, 302, 303}
 
 
-def routes(patterns: list[Any], before: str = "") -> list[tuple[str, str]]:
-    """Return (path, name) of every address below."""
-    found: list[tuple[str, str]] = []
-    for pattern in patterns:
-        path = before + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            found += routes(pattern.url_patterns, path)
-        elif isinstance(pattern, URLPattern):
-            found.append((path, pattern.name or ""))
-    return found
+ADDRESSES = [(route, pattern.name or "") for route, pattern in addresses.below(urls.urlpatterns)]
 
 
 def everything() -> dict[str, list[Any]]:
@@ -59,7 +51,7 @@ def of_merchant(merchant: Merchant) -> dict[str, list[Any]]:
 
 
 def path_of(name: str) -> str:
-    return next(path for path, known in routes(urls.urlpatterns) if known == name)
+    return next(path for path, known in ADDRESSES if known == name)
 
 
 @pytest.fixture
@@ -80,7 +72,7 @@ def ask(client: Client, name: str, ids: dict[str, Any]) -> Any:
 
 
 def test_every_address_has_a_row() -> None:
-    merchants = [(path, name) for path, name in routes(urls.urlpatterns) if not path.startswith(PERSONAL)]
+    merchants = [(path, name) for path, name in ADDRESSES if not path.startswith(PERSONAL)]
     assert {name for _, name in merchants} == set(ROWS)
     assert all(path.startswith("portal") for path, _ in merchants)
 

@@ -151,6 +151,15 @@ class TestRefusal:
         answer = ask(body, content_type)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
 
+    @pytest.mark.django_db
+    @pytest.mark.parametrize("header", ["Basic", "Basic x", "Basic é", "Basic /w==", "Basic " + "a" * 8_200])
+    def test_of_credentials_that_cannot_be_read(self, header: str) -> None:
+        answer = ask({"grant_type": "client_credentials"}, authorization=header)
+        assert answer.status_code in (400, 401) and answer.json()["error"] in (
+            "invalid_request",
+            "invalid_client",
+        )
+
     def test_of_two_clients_at_once(self, api: Api) -> None:
         answer = ask(credentials(api), authorization=basic("somebody", "else"))
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")

@@ -9,7 +9,7 @@ from webhooks.models import EventType
 from webhooks.subscriptions import SUBSCRIBABLE
 
 
-class EventTypes(serializers.ListField):
+class EventTypes(fields.List):
     """At least one event type, or `*`."""
 
     child = fields.OneOf(SUBSCRIBABLE)

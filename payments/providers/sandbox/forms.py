@@ -8,6 +8,9 @@ from django.utils.translation import gettext_lazy
 
 from payments.providers.sandbox.cards import CARDS
 
+_BETWEEN = re.compile(r"[\s-]")
+_EXPIRY = re.compile(r"(\d{1,2})\s*/?\s*(\d{2}|20\d{2})")
+_CODE = re.compile(r"[0-9]{3,4}")
 UNKNOWN_NUMBER = gettext_lazy("This is not a test card. Use one from the list below.")
 NOT_A_DATE = gettext_lazy("Write the date as on the card, MM/YY.")
 NOT_A_CODE = gettext_lazy("The code has 3 digits, 4 on American Express.")
@@ -41,13 +44,13 @@ class CardForm(forms.Form):
     )
 
     def clean_number(self) -> str:
-        number = re.sub(r"[\s-]", "", self.cleaned_data["number"])
+        number = _BETWEEN.sub("", self.cleaned_data["number"])
         if number not in CARDS:
             raise forms.ValidationError(UNKNOWN_NUMBER)
         return number
 
     def clean_expiry(self) -> str:
-        found = re.fullmatch(r"(\d{1,2})\s*/?\s*(\d{2}|20\d{2})", self.cleaned_data["expiry"].strip())
+        found = _EXPIRY.fullmatch(self.cleaned_data["expiry"].strip())
         if not found or not 1 <= int(found[1]) <= 12:
             raise forms.ValidationError(NOT_A_DATE)
         now = datetime.now(UTC)
@@ -57,6 +60,6 @@ class CardForm(forms.Form):
 
     def clean_code(self) -> str:
         code: str = self.cleaned_data["code"].strip()
-        if not re.fullmatch(r"[0-9]{3,4}", code):
+        if not _CODE.fullmatch(code):
             raise forms.ValidationError(NOT_A_CODE)
         return code

@@ -1,0 +1,74 @@
+"""Every address there is, from the resolver itself, and how a stranger asks there."""
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from django.conf import settings
+from django.http.request import HttpHeaders
+from django.test import RequestFactory
+from django.test.client import ClientHandler
+from django.urls import URLPattern, URLResolver, get_resolver, resolve
+
+from config.lib.bodies import CountedBodies
+
+TOKEN = "a" * 32  # of a form, as cookie and as header: a stranger who sends both gets as far as anybody
+LOGINS = ("/accounts/login/", "/admin/login/")
+NOT_ALLOWED = 405
+# What stands for a part of an address where nothing has to be there.
+ANY = {"uuid": "00000000-0000-0000-0000-000000000000", "str": "x", "path": "x", "int": "1", "slug": "x"}
+ANY["api_uuid"] = ANY["uuid"]
+
+
+def below(patterns: list[Any], before: str = "") -> Iterator[tuple[str, URLPattern]]:
+    """Yield each route below, whole, and its pattern."""
+    for pattern in patterns:
+        route = before + str(pattern.pattern).removeprefix("^")
+        if isinstance(pattern, URLResolver):
+            yield from below(pattern.url_patterns, route)
+        elif isinstance(pattern, URLPattern):
+            yield route, pattern
+
+
+def routes() -> list[str]:
+    """Return every route of the service, once."""
+    return list(dict.fromkeys(route for route, _ in below(get_resolver().url_patterns)))
+
+
+def path(route: str, known: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return an address of a route; `known` says what stands for the beginnings of some routes."""
+    begun = next((known[part] + route.removeprefix(part) for part in known if route.startswith(part)), route)
+    plain = re.sub(r"\(\?(?:P<\w+>|:)(\w+)\|[^)]*\)", r"\1", begun)  # the first of several words
+    plain = re.sub(r"\(\?P<\w+>[^)]*\)", "1", plain)
+    found = "/" + re.sub(r"<(\w+):\w+>", lambda part: ANY[part[1]], plain.removesuffix("$"))
+    assert resolve(found).route.removeprefix("^") == route, f"Say what leads to {route}."
+    return found
+
+
+@functools.cache
+def _application() -> CountedBodies:
+    handler: Any = ClientHandler(enforce_csrf_checks=True)
+    handler.load_middleware()
+    return CountedBodies(lambda environ, _: handler(environ), largest=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+
+
+def asking(method: str, path: str, body: str = "", **headers: str) -> Callable[[], Any]:
+    """Return an act of asking, good once, which returns the answer; headers as a server hands them on."""
+    sent = {"Cookie": f"csrftoken={TOKEN}", "X-CSRFToken": TOKEN} | headers
+    environ = RequestFactory().generic(method, path, body).environ
+    named = {HttpHeaders.to_wsgi_name(name): value.encode().decode("latin-1") for name, value in sent.items()}
+    return functools.partial(_application(), environ | named, lambda *_: None)
+
+
+def answer(path: str) -> Any:
+    """Return what a stranger is answered who posts there, or looks where nothing is posted."""
+    posted = asking("POST", path)()
+    return asking("GET", path)() if posted.status_code == NOT_ALLOWED else posted
+
+
+def needs_a_login(path: str) -> bool:
+    """Return whether a stranger is led to the login there, or told that a token is missing."""
+    answered = answer(path)
+    return answered.status_code == 401 or answered.headers.get("Location", "").partition("?")[0] in LOGINS

@@ -1,0 +1,142 @@
+"""What of the product reads what others have written and is found by itself: expressions, forms, fields, routes."""
+
+import contextlib
+import functools
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.urls import URLPattern, get_resolver
+from rest_framework import serializers
+
+from config.lib.fields import List
+from tests.config import addresses
+
+PRODUCT = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
+# These read what we have written ourselves, or what is given to a command or stands in the environment.
+OURS = (
+    *("/config/local/", "/config/openapi/", "/config/settings.py", "/config/env.py"),
+    *("/management/", "/migrations/"),
+)
+NAMED = re.compile(r"^(\w+) = re\.compile\(", re.M)
+WITH_A_PERSON = ("portal.login_forms",)  # whose forms look up who it is: their fields alone are fed
+
+PARSES = re.compile(
+    r"\b(?:urlsplit|urlparse|parse_qsl?|unquote\w*|\w+\.loads|\w*b64decode|ip_address|ip_network|fromisoformat"
+    r"|parse_datetime|strptime|phonenumbers\.parse|yarl\.URL|URL\.build|HttpResponseParser|unicodedata\.normalize"
+    r"|EmailValidator|message_from_\w+|strict_json\.parse|csv\.\w+|shlex\.\w+)\("
+)
+
+Act = Callable[[str], object]
+
+
+@functools.cache
+def sources() -> dict[str, str]:
+    """Return the product's modules, but for OURS, as they are written."""
+    root = Path(settings.BASE_DIR)
+    every = (path for folder in PRODUCT for path in (root / folder).rglob("*.py"))
+    named = {str(path.relative_to(root)): path for path in every}
+    return {
+        name: path.read_text() for name, path in named.items() if not any(part in f"/{name}" for part in OURS)
+    }
+
+
+def parsing() -> set[str]:
+    """Return the modules that have a parser."""
+    return {module for module, source in sources().items() if PARSES.search(source)}
+
+
+def unnamed() -> list[str]:
+    """Return the modules with an expression that has no name of its own at the top, where it is found."""
+    every = re.compile(r"\bre\.\w+\(")
+    return [name for name, text in sources().items() if len(every.findall(text)) != len(NAMED.findall(text))]
+
+
+def expressions() -> Iterator[tuple[str, Act]]:
+    """Yield every regular expression, by its module's and its own name, in each way that it is used."""
+    for module, source in sources().items():
+        for name in NAMED.findall(source):
+            expression = getattr(importlib.import_module(module[:-3].replace("/", ".")), name)
+            for way in sorted(_ways(name, source) or _ways(name, "\n".join(sources().values()))):
+                yield f"{module} {name}.{way}", _used(expression, way)
+
+
+def _ways(name: str, source: str) -> set[str]:
+    return set(re.findall(rf"\b{name}\.(match|fullmatch|search|sub|split|findall|finditer)\b", source))
+
+
+def _used(expression: re.Pattern[str], way: str) -> Act:
+    if way == "finditer":
+        return expression.findall
+    act: Act = functools.partial(expression.sub, "") if way == "sub" else getattr(expression, way)
+    return act
+
+
+def routes() -> Iterator[tuple[str, Act]]:
+    """Yield the part of each address that is more than words, behind the words that it begins with."""
+    written = {str(pattern.pattern): pattern for _, pattern in addresses.below(get_resolver().url_patterns)}
+    for part, pattern in written.items():
+        if re.search(r"[<(]", part):
+            yield part, functools.partial(_matched, pattern, re.split(r"[<(]", part.lstrip("^"))[0])
+
+
+def _matched(pattern: URLPattern, before: str, text: str) -> object:
+    return pattern.pattern.match(f"{before}{text}")
+
+
+def form_classes() -> Iterator[tuple[str, Act]]:
+    """Yield every form that people fill in."""
+    for form in _below(forms.Form):
+        act = _fields if form.__module__ in WITH_A_PERSON else _form
+        yield f"{form.__module__} {form.__name__}", functools.partial(act, form)
+
+
+def _form(form: type[forms.Form], text: str) -> None:
+    form(dict.fromkeys(form.base_fields, text)).is_valid()
+
+
+def _fields(form: type[forms.Form], text: str) -> None:
+    for field in form.base_fields.values():
+        with contextlib.suppress(ValidationError):
+            field.clean(text)
+
+
+def fields() -> Iterator[tuple[str, Act]]:
+    """Yield every kind of field that a call's body or query has."""
+    kinds = {type(field).__name__: field for _, field in _taken()}
+    for name, field in kinds.items():
+        yield name, functools.partial(_run, field)
+
+
+def lists_without_an_end() -> list[str]:
+    """Return what takes a list and looks at it before it is known not to be too long."""
+    return [
+        name
+        for name, field in _taken()
+        if isinstance(field, serializers.ListField) and not (isinstance(field, List) and field.max_length)
+    ]
+
+
+def _taken() -> Iterator[tuple[str, Any]]:
+    for serializer in _below(serializers.Serializer):
+        if serializer.__name__.endswith(("In", "Query")):
+            for name, field in serializer().fields.items():
+                yield f"{serializer.__name__}.{name}", field
+
+
+def _run(field: Any, text: str) -> None:
+    with contextlib.suppress(serializers.ValidationError):
+        field.run_validation([text] if isinstance(field, serializers.ListField) else text)
+
+
+def _below(base: type[Any]) -> Iterator[type[Any]]:
+    """Yield the product's classes of a kind."""
+    for found in base.__subclasses__():
+        if found.__module__.startswith(PRODUCT):
+            yield found
+        yield from _below(found)

@@ -1,0 +1,274 @@
+"""The parsers of the product that read what others have written, each as an act on a text."""
+
+import base64
+import contextlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.contrib.staticfiles import finders
+from django.core.exceptions import DisallowedHost, SuspiciousOperation, TooManyFieldsSent
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http.multipartparser import MultiPartParserError
+from django.middleware.csrf import CsrfViewMiddleware
+from django.test import RequestFactory
+from django.utils import translation
+from django_htmx.middleware import HtmxDetails
+from whitenoise.responders import StaticFile
+
+from checkout.models import Checkout, Item
+from config.lib import address, bodies, cursor, origins, redaction, strict_json
+from config.lib.cookies import CookieMiddleware
+from config.urls import ApiUuid
+from hosted_page import naming, opt_in, opt_in_link, payer, sign_in, summary
+from hosted_page.forms import SplitForm, clean_name
+from payments import answers, money
+from payments.models import Merchant
+from payments.provider import ForgedNotification
+from payments.providers.sandbox import notices
+from portal import access, files, finding, log, oauth, sessions, timeline
+from portal.views import deliveries
+from tests.config.shapes import ADDRESSES, ANSWERS, DOCUMENTS, PARTS, QUOTED, TEXTS, Filled
+from tests.webhooks.test_kept_connections import read
+from webhooks import connections, signing, targets, transport
+from webhooks.models import Delivery, Event
+
+# Characters that are read at most: of a header, the first line, an address, a form, an answer, a call's body.
+HEADER, LINE, ADDRESS, FORM, ANSWER, BODY = 7_900, 4_000, 2_048, 32 * 1024, 32 * 1024, 256 * 1024
+NOBODY = UUID(int=0)
+
+
+class Reader(NamedTuple):
+    """What reads a text, how long that may be, and which texts it is fed."""
+
+    act: Callable[[str], object]
+    size: int = HEADER
+    texts: tuple[Filled, ...] = TEXTS
+
+
+def _asked(*, method: str = "GET", is_secure: bool = False, **headers: str) -> Any:
+    """As a server hands it on: bytes, each of which it takes for a letter."""
+    names = {name.replace("_", "-"): value.encode().decode("latin-1") for name, value in headers.items()}
+    return RequestFactory(REMOTE_ADDR="10.0.0.1").generic(method, "/", secure=is_secure, headers=names)
+
+
+def _answered(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(str(len(request.COOKIES)))
+
+
+def _content_type(text: str) -> None:
+    """As the server hands it on; the other way round the address of a form's end would be looked for."""
+    for kind in ("multipart/form-data;", "text/plain;", ""):
+        known = bodies._content_type({"CONTENT_TYPE": f"{kind}{text}"})
+        HttpRequest()._set_content_type_params({"CONTENT_TYPE": known})  # type: ignore[attr-defined]
+
+
+def _host(text: str) -> None:
+    request = HttpRequest()
+    request.META["HTTP_HOST"] = text
+    with contextlib.suppress(DisallowedHost):
+        request.get_host()
+
+
+def _csrf(text: str) -> None:
+    """All that tells a form of ours from another site's: cookie, header, origin, page it came from."""
+    for headers in (
+        {"origin": text},
+        {"referer": text},
+        {"cookie": f"csrftoken={text}", "x_csrftoken": text},
+    ):
+        request = _asked(method="POST", is_secure=True, **headers)
+        middleware = CsrfViewMiddleware(_answered)
+        middleware.process_request(request)
+        middleware.process_view(request, _answered, (), {})
+
+
+def _basic(text: str) -> None:
+    encoded = base64.b64encode(text.encode(errors="replace")).decode()
+    with contextlib.suppress(oauth.InvalidRequest):
+        oauth._basic(_asked(authorization=f"Basic {encoded}"))
+    with contextlib.suppress(oauth.InvalidRequest):
+        oauth._basic(_asked(authorization=f"Basic {text}"))
+
+
+def _static(text: str) -> None:
+    names = ("IF_NONE_MATCH", "IF_MODIFIED_SINCE", "ACCEPT_ENCODING", "RANGE")
+    answer = _FILE.get_response("HEAD", {f"HTTP_{name}": text for name in names})
+    assert answer.status
+
+
+_FILE = StaticFile(finders.find("css/tokens.css"), [("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")])
+
+
+def _page_around(text: str) -> None:
+    request = HttpRequest()
+    request.META |= {"HTTP_HX_CURRENT_URL": text.encode().decode("latin-1"), "HTTP_HOST": "127.0.0.1"}
+    request.META["HTTP_HX_CURRENT_URL_URI_AUTOENCODED"] = "true"
+    access._page_around(HtmxDetails(request))
+
+
+def _query(text: str) -> None:
+    with contextlib.suppress(TooManyFieldsSent):
+        QueryDict(text)
+
+
+def _parts(text: str) -> None:
+    request: Any = RequestFactory().generic("POST", "/", text, "multipart/form-data; boundary=x")
+    with contextlib.suppress(SuspiciousOperation, MultiPartParserError):
+        len(request.POST)
+
+
+def _split(text: str) -> None:
+    typed = QueryDict(mutable=True)
+    for choice in ("equal", "own"):
+        typed.update({"split": choice, "people": text, "your_name": text, "name": text, "amount": text})
+        SplitForm(typed, Checkout(amount=9000, currency="GBP")).is_valid()
+
+
+def _link(text: str) -> None:
+    with contextlib.suppress(Http404):
+        opt_in_link._read(text)
+
+
+def _cursor(text: str) -> None:
+    with contextlib.suppress(cursor.InvalidCursor):
+        cursor._read(text, "log")
+
+
+def _target(text: str) -> None:
+    with contextlib.suppress(targets.TargetRefused):
+        targets.check_url(text, allow_loopback=False)
+
+
+def _phone(text: str) -> None:
+    with contextlib.suppress(sign_in.InvalidPhone):
+        sign_in.parse_phone(text, Merchant(country="GB"))
+
+
+def _email(text: str) -> None:
+    with contextlib.suppress(opt_in.InvalidEmail):
+        opt_in.parse_email(text)
+
+
+def _notice(text: str) -> None:
+    with contextlib.suppress(ForgedNotification):
+        notices.read(text, text.encode())
+
+
+def _signature(text: str) -> None:
+    with contextlib.suppress(signing.VerificationError):
+        signing.verify(text, text.encode(), ["whsec_"], 0)
+
+
+def _envelope(text: str) -> None:
+    with contextlib.suppress(signing.VerificationError):
+        signing._parse_envelope(text.encode())
+
+
+def _answer(text: str) -> None:
+    packets = [text[start : start + 500].encode() for start in range(0, len(text), 500)]
+    with contextlib.suppress(connections.NoAnswer):
+        transport.run(read(packets, loses=True))
+
+
+def _said(text: str) -> None:
+    """What a provider says is no text of a length that anybody has promised."""
+    for readers in (answers.OUTCOME, answers.RECORD, answers.DISPUTE):
+        for read_field in readers.values():
+            read_field(text)
+
+
+def _json(text: str) -> None:
+    with contextlib.suppress(strict_json.InvalidJson):
+        strict_json.parse(text.encode())
+
+
+def _in_the_log(text: str) -> None:
+    delivery = Delivery(event=Event(body=text.encode()))
+    log._pretty(text.encode())
+    log._curl(text, delivery, None)
+
+
+READERS = {
+    "JSON": Reader(_json, BODY, DOCUMENTS),
+    "cookies": Reader(lambda text: CookieMiddleware(_answered)(_asked(cookie=text)), texts=TEXTS + QUOTED),
+    "a payer's cookie": Reader(
+        lambda text: payer.customer_of(_asked(cookie=f"payer_{NOBODY.hex}={text}"), NOBODY)
+    ),
+    "a language": Reader(lambda text: translation.get_language_from_request(_asked(accept_language=text))),
+    "a language's cookie": Reader(
+        lambda text: translation.get_language_from_request(_asked(cookie=f"language={text}"))
+    ),
+    "Basic": Reader(_basic),
+    "X-Forwarded-For": Reader(lambda text: address.of(_asked(x_forwarded_for=text))),
+    "an address": Reader(address.network),
+    "User-Agent": Reader(sessions.browser),
+    "Content-Length": Reader(lambda text: bodies._length({"CONTENT_LENGTH": text})),
+    "Content-Type": Reader(_content_type, texts=TEXTS + QUOTED),
+    "Host": Reader(_host),
+    "CSRF": Reader(_csrf, texts=ADDRESSES),
+    "If-Modified-Since, Range, Accept-Encoding": Reader(_static),
+    "HX-Current-URL": Reader(_page_around, texts=ADDRESSES),
+    "a query": Reader(_query, LINE),
+    "a form": Reader(_query, FORM),
+    "a form of parts": Reader(_parts, FORM, PARTS),
+    "an id": Reader(ApiUuid().to_python),
+    "a typed id": Reader(finding.parse_uuid),
+    "a typed moment": Reader(deliveries._moment),
+    "a split": Reader(_split),
+    "a name": Reader(clean_name),
+    "a name in a text message": Reader(lambda text: naming.plain(clean_name(text))),
+    "an amount": Reader(lambda text: money.parse(text, "GBP")),
+    "a phone": Reader(_phone),
+    "an e-mail": Reader(_email, 320),
+    "a long e-mail": Reader(_email),
+    "an opt-in link": Reader(_link),
+    "a cursor": Reader(_cursor),
+    "a timeline's cursor": Reader(lambda text: timeline._before(Checkout(), text)),
+    "an origin": Reader(origins.of, ADDRESS, TEXTS + ADDRESSES),
+    "a webhook's address": Reader(_target, ADDRESS, TEXTS + ADDRESSES),
+    "the bank's signature": Reader(_notice),
+    "our signature": Reader(_signature),
+    "our envelope": Reader(_envelope),
+    "a receiver's answer": Reader(_answer, ANSWER, ANSWERS),
+    "a receiver's words": Reader(lambda text: transport._safe_text(text.encode()), connections.BODY_BYTES),
+    "a provider's words": Reader(_said),
+    "a cell of a file": Reader(lambda text: b"".join(files.answer("x.csv", ["a"], [[text]]))),
+    "an event in the portal's log": Reader(_in_the_log),
+    "a ticket's day": Reader(lambda text: summary._when(Item(custom_data={"event_start": text}))),
+    "a line of the log": Reader(redaction.blank),
+}
+# Which of them stands for each module that has a parser of others' texts.
+PARSED = {
+    "config/lib/address.py": "X-Forwarded-For",
+    "config/lib/cursor.py": "a cursor",
+    "config/lib/fields.py": "a ticket's day",
+    "config/lib/origins.py": "an origin",
+    "config/lib/strict_json.py": "JSON",
+    "config/merchant_api.py": "JSON",
+    "hosted_page/card.py": "a payer's cookie",
+    "hosted_page/naming.py": "a name in a text message",
+    "hosted_page/opt_in.py": "an e-mail",
+    "hosted_page/opt_in_link.py": "an opt-in link",
+    "hosted_page/payer.py": "a payer's cookie",
+    "hosted_page/sign_in.py": "a phone",
+    "hosted_page/summary.py": "a ticket's day",
+    "payments/providers/sandbox/notices.py": "the bank's signature",
+    "payments/readable.py": "a provider's words",
+    "portal/files.py": "a cell of a file",
+    "portal/log.py": "an event in the portal's log",
+    "portal/oauth.py": "Basic",
+    "portal/timeline.py": "a timeline's cursor",
+    "portal/views/deliveries.py": "a typed moment",
+    "webhooks/connections.py": "a receiver's answer",
+    "webhooks/signing.py": "our envelope",
+    "webhooks/targets.py": "a webhook's address",
+}
+# These parse what we have written ourselves: rows, numbers and addresses that were checked, our line to the bank.
+WRITTEN_BY_US = {
+    "checkout/api/presentation.py",
+    "hosted_page/texts.py",
+    "payments/providers/sandbox/line.py",
+    "webhooks/pools.py",
+    "webhooks/transport.py",
+}
