@@ -62,6 +62,7 @@ check: $(INSTALLED) ## Format, lint, types, floors, rules against tests, migrati
 	$(BIN)/mypy .
 	$(BIN)/lint-imports
 	$(BIN)/python -m config.local.rules --check
+	$(BIN)/python -m config.local.house
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --deploy --fail-level WARNING
 

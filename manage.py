@@ -4,9 +4,13 @@ import sys
 
 from django.core.management import execute_from_command_line
 
+from config import version
 from config.local import environment
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     environment.adopt()
-    execute_from_command_line(sys.argv)
+    if sys.argv[1:] == ["version"]:  # Django would say its own
+        print(version.VERSION)
+    else:
+        execute_from_command_line(sys.argv)

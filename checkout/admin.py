@@ -5,7 +5,7 @@ from django.db import OperationalError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from checkout import remedies_admin, states, transitions
+from checkout import states, transitions
 from checkout.models import (
     ApiCall,
     Change,
@@ -16,9 +16,12 @@ from checkout.models import (
     PaymentRequest,
     Refund,
 )
+from checkout.remedies import admin as remedies_admin
 from checkout.states import Status, VoidReason
-from config.lib import confirming, lists, locks, request_id
-from config.lib.admin import ReadOnlyAdmin
+from config.lib import locks
+from config.lib.admin import confirming, lists
+from config.lib.admin.readonly import ReadOnlyAdmin
+from config.lib.web import request_id
 from payments import money
 from payments.cause import Cause
 from payments.columns import MoneyAdmin
@@ -139,7 +142,7 @@ class RefundAdmin(MoneyAdmin):
     panels = (("payments.operation", "refund_uuid"),)
 
 
-class Answer(admin.SimpleListFilter):
+class AnswerFilter(admin.SimpleListFilter):
     """How a call was answered, among the newest."""
 
     title = f"answer, among the newest {lists.LOOKED_THROUGH:,}"
@@ -162,7 +165,7 @@ class ApiCallAdmin(ReadOnlyAdmin):
     """What was asked, and whether it went well; what was answered is the merchant's."""
 
     list_display = ("created_at", "merchant", "method", "path", "status", "error_code", "request_id")
-    list_filter = (Answer,)
+    list_filter = (AnswerFilter,)
     search_fields = ("id", "request_id", "checkout_uuid", "idempotency_key")
     of_each_merchant = ("request_id", "checkout_uuid", "idempotency_key")
     references = {"checkout_uuid": "checkout.checkout", "client_uuid": "portal.apiclient"}

@@ -6,7 +6,7 @@ from datetime import datetime
 from checkout.models import Checkout, MerchantCustomer
 from webhooks import outbox
 from webhooks.models import EventType
-from webhooks.outbox import News
+from webhooks.outbox import OutboxMessage
 
 
 def authorized(checkout: Checkout, at: datetime) -> None:
@@ -40,7 +40,7 @@ def voided(checkouts: Sequence[Checkout]) -> None:
     outbox.emit_all(
         EventType.VOIDED,
         [
-            News(checkout.merchant_id, _voided(checkout), ends[checkout.pk], checkout.pk)
+            OutboxMessage(checkout.merchant_id, _voided(checkout), ends[checkout.pk], checkout.pk)
             for checkout in checkouts
         ],
     )

@@ -9,15 +9,15 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import deadlines, settlement
-from checkout.deadlines import CHALLENGE
+from checkout import abandonment, outcomes
+from checkout.abandonment import CHALLENGE
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
 from config.lib.deadline import Deadline
-from payments import bulkheads, due, operations, provider
+from payments import bulkheads, due, open_operations, operations, planning, provider
 from payments.cause import PUMP
-from payments.models import Operation
+from payments.models import Operation, Payment
 from payments.provider import SERVER_ERROR, Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
@@ -46,10 +46,10 @@ def finish(operation: Operation, deadline: Deadline | None = None) -> None:
 
 def finish_now(subject: UUID) -> None:
     """Ask the provider at once about the open operation of a checkout or share: the payer is back from their bank."""
-    found = operations.open_operation(subject)
+    found = open_operations.open_operation(subject)
     with bulkheads.PAYERS.slot() as slot:
         if found is not None and slot.is_taken():
-            due.at_once(found)
+            due.make_due(found)
             _finish_one(found.pk)
 
 
@@ -73,7 +73,7 @@ def _claimed(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
 def _settle(operation: Operation, outcome: Outcome | None) -> None:
     if outcome is not None:
         checkout_uuid, operation_uuid, lease = _claimed(operation)
-        settlement.settle(checkout_uuid, operation_uuid, outcome, lease=lease)
+        outcomes.record_outcome(checkout_uuid, operation_uuid, outcome, lease=lease)
 
 
 def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
@@ -81,12 +81,12 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
     age, checkout_uuid = clock.now() - operation.created_at, operation.payment.checkout_uuid
     outcome = _ask_authorization(operation, age, deadline)
     if outcome.verdict == Verdict.NEEDS_ACTION and age > CHALLENGE:
-        deadlines.end_challenge(checkout_uuid, operation.pk)
+        abandonment.end_challenge(checkout_uuid, operation.pk)
         return
     is_waited_for = operation.payment.abandoned_at is None
     is_silent = outcome.verdict in (Verdict.UNKNOWN, Verdict.PENDING) and age >= GIVEN_UP_AFTER
     if is_waited_for and (is_silent or (outcome.verdict == Verdict.NOT_FOUND and age >= due.PATIENT_FOR)):
-        deadlines.stop_waiting(checkout_uuid, operation.pk)
+        abandonment.stop_waiting(checkout_uuid, operation.pk)
     _settle(operation, outcome)
 
 
@@ -122,7 +122,7 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
 
 def is_wanted(checkout: Checkout, capture: Operation) -> bool:
     """Whether the money may still be asked for: of a hold until its deadline, of a mate while the order stands."""
-    if capture.payment.subject == checkout.pk:
+    if capture.payment.kind == Payment.Kind.ORDER:
         return checkout.status == Status.AUTHORIZED and not checkout.has_lapsed(clock.now())
     return checkout.status == Status.CAPTURED
 
@@ -151,7 +151,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     if outcome is not None and outcome.verdict in REFUSED and not operations.is_captured_already(outcome):
         seen = operations.look_up(operation, deadline=deadline)  # somebody may have released it there
         outcome = seen if seen.verdict == Verdict.SUCCEEDED else outcome
-    if outcome is None or outcome.verdict not in REFUSED or not settlement.is_fence(checkout, operation):
+    if outcome is None or outcome.verdict not in REFUSED or not outcomes.is_fence(checkout, operation):
         _settle(operation, outcome)
         return
     captures = operation.payment.operations.filter(kind=Kind.CAPTURE).select_related("payment")
@@ -164,7 +164,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
         _settle(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
     else:
         is_proven = seen.verdict in REFUSED or _is_vouched(seen, capture)
-        settlement.renew_fence(checkout.pk, operation.pk, reason=outcome.reason, is_proven=is_proven)
+        outcomes.renew_fence(checkout.pk, operation.pk, reason=outcome.reason, is_proven=is_proven)
 
 
 def _is_vouched(seen: Outcome, capture: Operation | None) -> bool:
@@ -220,5 +220,5 @@ def _renewed(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> b
             return False
         if operation.kind == Kind.CAPTURE and not is_wanted(checkout, operation):
             return False
-        operations.renew(operation, now=clock.now())
+        planning.renew(operation, now=clock.now())
     return True

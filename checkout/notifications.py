@@ -13,11 +13,12 @@ from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from checkout.disputing import ANSWER_INQUIRIES
+from checkout.outside.disputing import ANSWER_INQUIRIES
 from checkout.shares import FINISH_OPERATIONS
 from config.lib import wakeup
-from payments import answers, discrepancies, due, inquiries, outside, provider, returns
+from payments import answers, discrepancies, due, provider
 from payments.models import Operation, Payment
+from payments.outside import acts, inquiries, returns
 from payments.provider import ForgedNotification, Record, Verdict
 
 log = structlog.get_logger("checkout.notifications")
@@ -67,16 +68,16 @@ def hear(record: Record) -> None:
         discrepancies.report_operation(operation, contradiction, **facts)
     elif operation.ended_at is None:
         with transaction.atomic():
-            due.at_once(operation)
+            due.make_due(operation)
             wakeup.after_commit(FINISH_OPERATIONS)
 
 
 def _report_stranger(record: Record) -> None:
     """Leave for a person what we never asked for: done in the provider's own dashboard, or nobody's."""
-    if outside.booked([record]):
+    if acts.booked([record]):
         return
-    owners = outside.owners([record])
-    kind = outside.kind_of(record, owners, otherwise="notification_of_nothing")
+    owners = acts.owners([record])
+    kind = acts.kind_of(record, owners, otherwise="notification_of_nothing")
     is_ours = kind != "notification_of_nothing"
     facts = {"amount": record.amount, "currency": record.currency} if is_ours else {}
     merchant = record.account if is_ours else None

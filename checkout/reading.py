@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from checkout import deadlines
+from checkout import ending
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
@@ -18,7 +18,7 @@ from payments.models import Merchant
 SOON = timedelta(seconds=30)
 
 
-def at_once(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
+def with_read_at(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     """Let each row say when it was read, which `one` asks."""
     return rows.annotate(read_at=Now())
 
@@ -30,7 +30,7 @@ def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
     """
     checkout: Any = rows.get(checkout_uuid, *more)
     if checkout.has_lapsed(checkout.read_at) or checkout.has_expired(checkout.read_at):
-        deadlines.keep_of(checkout_uuid)
+        ending.expire_one_if_due(checkout_uuid)
         return rows.get(checkout_uuid, *more)
     return cast("Checkout", checkout)
 
@@ -47,7 +47,7 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
     if not late:
         return list(found)
     for checkout_uuid in late:
-        deadlines.keep_of(checkout_uuid)
+        ending.expire_one_if_due(checkout_uuid)
     again = {row.pk: row for row in rows.filter(pk__in=late)}
     return [
         again[row.pk] if row.pk in late else row for row in found if row.pk not in late or row.pk in again

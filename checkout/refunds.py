@@ -5,14 +5,14 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from checkout import legs
+from checkout import refund_parts
 from checkout.models import Checkout, Refund
 from checkout.shares import FINISH_OPERATIONS
 from checkout.states import Status
 from checkout.transitions import OperationInProgress, StateConflict
 from config.lib import clock, wakeup
 from config.lib.prepared import Prepared
-from payments import disputes, operations
+from payments import disputes, open_operations
 from payments.cause import Cause
 from payments.models import Dispute, Merchant
 
@@ -103,7 +103,7 @@ def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Re
     )
     refund.save(force_insert=True)
     checkout.move(Status.REFUNDING, cause, now)
-    legs.begin(checkout, refund, now=now, cause=cause)
+    refund_parts.begin(checkout, refund, now=now, cause=cause)
     wakeup.after_commit(FINISH_OPERATIONS)
     return refund
 
@@ -111,7 +111,7 @@ def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Re
 def _check_refundable(checkout: Checkout) -> None:
     """Raise what `accept` names unless everything can be given back now (rule refund.open_operation)."""
     undecided = checkout.status in (Status.CREATED, Status.AUTHORIZED, Status.CAPTURED)
-    live = operations.live_payment(checkout.pk) if undecided else None
+    live = open_operations.live_payment(checkout.pk) if undecided else None
     if live is not None and live.open_kind:
         raise OperationInProgress
     if live is None or checkout.status != Status.CAPTURED:

@@ -7,10 +7,10 @@ from django.db.models import F, Sum
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
-from payments import discrepancies, disputes, operations
+from payments import discrepancies, disputes, planning
 from payments.cause import PUMP
 from payments.models import Operation, Posting
-from payments.operations import Purpose
+from payments.planning import Details
 
 RETRY_AFTER = timedelta(days=1)
 TOO_LONG = timedelta(days=3)
@@ -29,9 +29,9 @@ def plan(checkout: Checkout, share: PaymentRequest, *, at: datetime, now: dateti
     elif lost := disputes.lost_on(checkout.payment_id):
         _close_within(checkout, share, lost, now)
     else:
-        purpose = Purpose(amount=share.amount, account=Posting.Account.LEAD, share_uuid=share.pk, at=at)
+        details = Details(amount=share.amount, account=Posting.Account.LEAD, share_uuid=share.pk, at=at)
         payments = [checkout.payment_id] if checkout.payment_id else []
-        operations.plan(payments, Operation.Kind.REFUND, now=now, cause=PUMP, purpose=purpose)
+        planning.plan(payments, Operation.Kind.REFUND, now=now, cause=PUMP, details=details)
 
 
 def _close_within(checkout: Checkout, share: PaymentRequest, lost: int, now: datetime) -> None:

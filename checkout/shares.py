@@ -5,18 +5,17 @@ All of it belongs under the checkout's lock.
 
 from collections.abc import Sequence
 from datetime import datetime
-from uuid import UUID
 
 from django.conf import settings
 
-from checkout import legs, reimbursement
+from checkout import refund_parts, reimbursement
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import wakeup
-from payments import discrepancies, disputes, operations
+from payments import discrepancies, disputes, open_operations, planning
 from payments.cause import PUMP
 from payments.models import Operation, Payment, Posting
-from payments.operations import Purpose
+from payments.planning import Details
 
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
 Kind, State = Operation.Kind, Operation.State
@@ -37,12 +36,7 @@ def end_drafts(checkouts: Sequence[Checkout], at: datetime) -> None:
         drafts.update(status=ShareStatus.CANCELLED, ended_at=at)
 
 
-def is_of_share(payment: Payment) -> bool:
-    """Whether it is a mate's card."""
-    return payment.subject != payment.checkout_uuid
-
-
-def settle_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
+def record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """A held share is taken if it is still wanted, else released; another answer leaves the share open."""
     share = _share(operation.payment)
     if operation.ended_at is None:
@@ -55,8 +49,8 @@ def settle_authorization(checkout: Checkout, operation: Operation, now: datetime
             Payment.objects.filter(pk=operation.payment_id, decline_reason="").update(decline_reason=reason)
             let_go(checkout, operation.payment, now)
         else:
-            taking = Purpose(account=Posting.Account.LEAD)
-            operations.plan([operation.payment_id], Kind.CAPTURE, now=now, cause=PUMP, purpose=taking)
+            taking = Details(account=Posting.Account.LEAD)
+            planning.plan([operation.payment_id], Kind.CAPTURE, now=now, cause=PUMP, details=taking)
             wakeup.after_commit(FINISH_OPERATIONS)
 
 
@@ -82,7 +76,7 @@ def _unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> st
     return "same_card" if is_same else ""
 
 
-def settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
+def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """A share that is taken is owed to the lead; one that cannot be taken is released and open again."""
     share = _share(operation.payment)
     if operation.ended_at is None or share.payment_id == operation.payment_id:
@@ -96,7 +90,7 @@ def settle_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
         if checkout.status == Status.CAPTURED:
             reimbursement.plan(checkout, share, at=reimbursement.due_at(now), now=now)
             wakeup.after_commit(FINISH_OPERATIONS)
-        legs.go_on(checkout, now)
+        refund_parts.go_on(checkout, now)
     else:
         let_go(checkout, operation.payment, now)
 
@@ -108,15 +102,15 @@ def let_go(checkout: Checkout, payment: Payment, now: datetime) -> None:
     free(checkout, _share(payment), now)
 
 
-def settle_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
+def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """A share that was released can be paid again."""
     if operation.state == State.SUCCEEDED:
         free(checkout, _share(operation.payment), now)
 
 
-def settle_reimbursement(checkout: Checkout, operation: Operation, share_uuid: UUID, now: datetime) -> None:
+def record_reimbursement(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """The lead has got the share, or it stays owed and is tried again each day."""
-    share = PaymentRequest.objects.get(pk=share_uuid)
+    share = PaymentRequest.objects.get(pk=operation.reimbursed_share)
     if operation.ended_at is None or share.status != ShareStatus.PAID:
         return
     if operation.state == State.SUCCEEDED:
@@ -124,7 +118,7 @@ def settle_reimbursement(checkout: Checkout, operation: Operation, share_uuid: U
         discrepancies.settle("share_not_reimbursed", share.pk, note="The lead has got it.", now=now)
     elif checkout.status == Status.CAPTURED:
         _try_again(checkout, share, operation, now)
-    legs.go_on(checkout, now)
+    refund_parts.go_on(checkout, now)
 
 
 def _try_again(checkout: Checkout, share: PaymentRequest, failed: Operation, now: datetime) -> None:
@@ -137,33 +131,33 @@ def _try_again(checkout: Checkout, share: PaymentRequest, failed: Operation, now
         discrepancies.report_operation(failed, "share_not_reimbursed", subject=share.pk, reason=failed.reason)
 
 
-def settle_leg(checkout: Checkout, leg: Operation, now: datetime) -> None:
+def record_refund_part(checkout: Checkout, part: Operation, now: datetime) -> None:
     """A card has got back what it bore, or not."""
-    if leg.ended_at is None:
+    if part.ended_at is None:
         return
-    if leg.state == State.SUCCEEDED:
-        discrepancies.settle("refund_leg_failed", leg.payment_id, note="The card has got it.", now=now)
-        close_leg(checkout, leg, now)
+    if part.state == State.SUCCEEDED:
+        discrepancies.settle("refund_part_failed", part.payment_id, note="The card has got it.", now=now)
+        close_refund_part(checkout, part, now)
     else:
-        legs.go_on(checkout, now)
+        refund_parts.go_on(checkout, now)
 
 
-def close_leg(checkout: Checkout, leg: Operation, now: datetime) -> None:
+def close_refund_part(checkout: Checkout, part: Operation, now: datetime) -> None:
     """A payer has got back what their card bore, to the card or otherwise."""
-    if is_of_share(leg.payment):
-        share = _share(leg.payment)
+    if part.payment.kind == Payment.Kind.SHARE:
+        share = _share(part.payment)
         if share.status != ShareStatus.REFUNDED:
             share.move(ShareStatus.REFUNDED, ended_at=now)
-    legs.go_on(checkout, now)
+    refund_parts.go_on(checkout, now)
 
 
 def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
     """Let another card be tried, unless one is being asked, or a lost dispute has ended the links meanwhile."""
-    if share.status == ShareStatus.PAYING and operations.live_payment(share.pk) is None:
+    if share.status == ShareStatus.PAYING and open_operations.live_payment(share.pk) is None:
         share.move(ShareStatus.OPEN)
         if disputes.is_lost(checkout.pk):
             share.move(ShareStatus.CANCELLED, ended_at=now)
-        legs.go_on(checkout, now)
+        refund_parts.go_on(checkout, now)
 
 
 def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
@@ -174,7 +168,7 @@ def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
 def release(payment: Payment, now: datetime) -> None:
     """Let go whatever a payment that nobody waits for any more may hold, once."""
     if not payment.operations.filter(kind=Kind.VOID).exclude(state=State.FAILED).exists():
-        operations.plan([payment.pk], Kind.VOID, now=now, cause=PUMP)
+        planning.plan([payment.pk], Kind.VOID, now=now, cause=PUMP)
         wakeup.after_commit(FINISH_OPERATIONS)
 
 

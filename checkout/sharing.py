@@ -8,14 +8,14 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import settlement, splitting, transitions
+from checkout import abandonment, outcomes, splitting, transitions
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import ShareStatus, Status
 from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import clock, crypto
 from config.lib.bulkhead import Slot
 from config.lib.deadline import Deadline
-from payments import bulkheads, disputes, operations, provider, switches
+from payments import bulkheads, disputes, open_operations, operations, provider, switches
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import CardUse
@@ -62,7 +62,7 @@ def split_equally(checkout_uuid: UUID, people: int) -> None:
     """
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
-        if people > most_people(checkout):
+        if people > max_people(checkout):
             raise ValueError("A share would be less than a card can be charged.")
         _, each = splitting.equally(checkout.amount, people)
         _write(checkout, [Share(each)] * (people - 1))
@@ -75,11 +75,13 @@ def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
     """
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
-        splitting.left_for_lead(checkout.amount, [share.amount for share in shares], least=least(checkout))
+        splitting.left_for_lead(
+            checkout.amount, [share.amount for share in shares], minimum=minimum(checkout)
+        )
         _write(checkout, shares)
 
 
-def least(checkout: Checkout) -> int:
+def minimum(checkout: Checkout) -> int:
     """Return the least that a mate can be asked for, in minor units: what their card can be charged at least.
 
     Rule split.minimum.
@@ -87,9 +89,9 @@ def least(checkout: Checkout) -> int:
     return max(1, provider.current().minimum_charge(checkout.currency))
 
 
-def most_people(checkout: Checkout) -> int:
+def max_people(checkout: Checkout) -> int:
     """Return how many can share a checkout equally."""
-    return splitting.most_people(checkout.amount, least=least(checkout))
+    return splitting.max_people(checkout.amount, minimum=minimum(checkout))
 
 
 def _write(checkout: Checkout, shares: Sequence[Share]) -> None:
@@ -113,7 +115,7 @@ def _changeable(checkout_uuid: UUID) -> Checkout:
     checkout = Checkout.objects.locked(checkout_uuid)
     if checkout.status != Status.CREATED:
         raise NotPayable(checkout.status)
-    if operations.open_operation(checkout.pk) is not None:
+    if open_operations.open_operation(checkout.pk) is not None:
         raise OperationInProgress
     return checkout
 
@@ -145,7 +147,7 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
         operation = slot.begin(begin)
         outcome = operations.perform(operation, deadline=deadline)
         checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
-        settled = settlement.settle(checkout_uuid, operation.pk, outcome, lease=lease).operation
+        settled = outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease).operation
     return transitions.paid(outcome, settled)
 
 
@@ -164,11 +166,11 @@ def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Cus
     if mate.pk == checkout.lead_id:
         raise OwnShare
     switches.check(checkout.merchant)
-    found = operations.open_operation(share.pk)
+    found = open_operations.open_operation(share.pk)
     if found is not None and found.payment.card_token != card.token:
-        transitions.give_up(checkout, found, now)
+        abandonment.make_way(checkout, found, now)
         share.refresh_from_db()
-    if share.status != ShareStatus.OPEN or operations.live_payment(share.pk) is not None:
+    if share.status != ShareStatus.OPEN or open_operations.live_payment(share.pk) is not None:
         raise OperationInProgress
     return share.status
 
@@ -176,6 +178,7 @@ def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Cus
 def _payment(share: PaymentRequest, checkout: Checkout, card: CardUse) -> Payment:
     return Payment.objects.create(
         merchant_id=checkout.merchant_id,
+        kind=Payment.Kind.SHARE,
         subject=share.pk,
         checkout_uuid=checkout.pk,
         amount=share.amount,

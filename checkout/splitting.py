@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-MOST_PEOPLE = 20
+MAX_PEOPLE = 20
 
 
 class DoesNotAddUp(ValueError):
@@ -18,24 +18,24 @@ def equally(amount: int, people: int) -> tuple[int, int]:
 
     What does not divide goes to the lead, so that the shares always sum to the amount.
     """
-    if not 1 <= people <= MOST_PEOPLE:
-        raise ValueError(f"Between 1 and {MOST_PEOPLE} people can share.")
+    if not 1 <= people <= MAX_PEOPLE:
+        raise ValueError(f"Between 1 and {MAX_PEOPLE} people can share.")
     each = amount // people
     return amount - each * (people - 1), each
 
 
-def left_for_lead(amount: int, shares: Sequence[int], *, least: int = 1) -> int:
+def left_for_lead(amount: int, shares: Sequence[int], *, minimum: int = 1) -> int:
     """Return what the mates' own amounts, each at least `least`, leave for the lead: at least 0.
 
     Raises DoesNotAddUp, ValueError.
     """
-    if len(shares) >= MOST_PEOPLE or any(share < least for share in shares):
-        raise ValueError(f"At most {MOST_PEOPLE - 1} mates, each with at least {least} minor units.")
+    if len(shares) >= MAX_PEOPLE or any(share < minimum for share in shares):
+        raise ValueError(f"At most {MAX_PEOPLE - 1} mates, each with at least {minimum} minor units.")
     if sum(shares) > amount:
         raise DoesNotAddUp(sum(shares) - amount)
     return amount - sum(shares)
 
 
-def most_people(amount: int, *, least: int = 1) -> int:
+def max_people(amount: int, *, minimum: int = 1) -> int:
     """Return how many can share equally so that everybody pays at least `least` minor units."""
-    return min(MOST_PEOPLE, max(1, amount // least))
+    return min(MAX_PEOPLE, max(1, amount // minimum))

@@ -11,16 +11,19 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from checkout import deadlines, disputing, finishing, proof, shares, sharing, states
-from checkout.api.calls import KEPT
+from checkout import ending, finishing, shares, sharing, states
+from checkout.api.idempotency import KEPT
 from checkout.models import ApiCall, Checkout, PaymentRequest
+from checkout.outside import disputing
+from checkout.proof import proving
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
-from payments import bulkheads, disputes, due, inquiries, operations
+from payments import bulkheads, disputes, due, open_operations, operations
 from payments.models import Operation
+from payments.outside import inquiries
 
 log = structlog.get_logger("checkout.tasks")
 BATCH = 500
@@ -29,21 +32,21 @@ LOOK_AGAIN_SECONDS = 0.05
 
 
 @shared_task
-def keep_deadlines() -> None:
+def expire_due() -> None:
     """Let held checkouts lapse and unpaid ones expire whose time has passed (rules lapse.void, expiry.end).
 
     Many at a time; then, one by one, those whose bank is silent, and all if the many failed.
     """
     for status in states.DEADLINES:
-        is_done = _alone(_keep_all, status)
+        is_done = _alone(_expire_all, status)
         for checkout in _left(status, is_done).all():
-            _alone(deadlines.keep_of, checkout.pk)
+            _alone(ending.expire_one_if_due, checkout.pk)
 
 
-def _keep_all(status: Status) -> None:
+def _expire_all(status: Status) -> None:
     """Where holds end one after the other, do not wait for the next tick."""
     end = time.monotonic() + TICK_SECONDS
-    while (moved := deadlines.keep_due(status, BATCH)) and time.monotonic() < end:
+    while (moved := ending.expire_due(status, BATCH)) and time.monotonic() < end:
         if moved < BATCH:
             time.sleep(LOOK_AGAIN_SECONDS)
 
@@ -52,7 +55,7 @@ def _keep_all(status: Status) -> None:
 def _left(status: Status, is_done: bool) -> Prepared[Checkout]:
     """What is in doubt cannot move yet, and must not stand in the way of what can."""
     silent = Q(kind=Operation.Kind.AUTHORIZE, created_at__lte=Now() - due.PATIENT_FOR)
-    open_on_it = operations.open_on(OuterRef("pk"))
+    open_on_it = open_operations.open_on(OuterRef("pk"))
     rows = Checkout.objects.late(status).exclude(Exists(open_on_it.exclude(silent))).only("pk")
     return Prepared(lambda: (rows.filter(Exists(open_on_it)) if is_done else rows)[:BATCH])
 
@@ -98,14 +101,14 @@ def answer_inquiries() -> None:
 
 
 @shared_task
-def forget_idempotency_keys() -> None:
+def delete_idempotency_keys() -> None:
     """Free the keys that have been kept for their 24 hours, and the answers stored under them."""
     old = ApiCall.objects.filter(idempotency_key__isnull=False, created_at__lt=clock.now() - KEPT)
     batches.update(old, idempotency_key=None, body=None)
 
 
 @shared_task
-def remove_old_calls() -> None:
+def delete_old_calls() -> None:
     """Remove what was called so long ago that nobody asks about it any more."""
     before = clock.first_id(clock.now() - settings.API_CALL_RETENTION)
     batches.delete(ApiCall.objects.filter(pk__lt=before))
@@ -114,13 +117,13 @@ def remove_old_calls() -> None:
 @shared_task
 def prove_changed() -> None:
     """Prove the ledger of what has changed in the last two hours; a breach is left for a person."""
-    proof.report(clock.now() - timedelta(hours=2))
+    proving.report(clock.now() - timedelta(hours=2))
 
 
 @shared_task
 def prove_all() -> None:
     """Prove the whole ledger."""
-    proof.report()
+    proving.report()
 
 
 def _alone(verb: Callable[..., object], row: object, *more: object) -> bool:

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import deadlines, settlement, states
+from checkout import abandonment, ending, outcomes, shares, states
 from checkout.models import Checkout, Customer
-from checkout.states import Status
+from checkout.states import Status, VoidReason
 from config.lib import clock, idle
 from config.lib.bulkhead import Slot
 from config.lib.deadline import Deadline
-from payments import bulkheads, due, operations, switches
+from payments import bulkheads, open_operations, operations, switches
 from payments.cause import Cause
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
@@ -116,7 +116,7 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
     with bulkheads.PAYERS.slot() as slot:
         operation = slot.begin(begin)
         outcome = operations.perform(operation, deadline=deadline)
-        settled = settlement.settle(
+        settled = outcomes.record_outcome(
             checkout_uuid, operation.pk, outcome, lease=operation.lease_token
         ).operation
     return paid(outcome, settled)
@@ -133,41 +133,18 @@ def paid(outcome: Outcome, settled: Operation) -> Paid:
 
 def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
     """Whether it can be paid now. Finds a passed deadline first."""
-    deadlines.keep(checkout, now)
+    ending.expire_if_due(checkout, now)
     if checkout.status != Status.CREATED:
         return False
     if checkout.lead_id is not None and (lead is None or checkout.lead_id != lead.pk):
         raise NotTheLead
     switches.check(checkout.merchant)
-    found = operations.open_operation(checkout.pk)
-    if found is not None and (found.payment.card_token == card_token or not give_up(checkout, found, now)):
+    found = open_operations.open_operation(checkout.pk)
+    if found is not None and (
+        found.payment.card_token == card_token or not abandonment.make_way(checkout, found, now)
+    ):
         raise OperationInProgress
     return True
-
-
-def give_up(checkout: Checkout, operation: Operation, now: datetime) -> bool:
-    """Let a card go in whose stead another one comes, if that is due; whatever it may hold is released.
-
-    Belongs under the checkout's lock, with both read there.
-    """
-    if operation.state == State.NEEDS_ACTION:
-        settlement.end_challenge(checkout, operation, "another_card", now)
-        return True
-    return deadlines.abandon(checkout, operation, now)
-
-
-def may_use_another_card(operation: Operation, now: datetime) -> bool:
-    """Whether the payer need not wait any longer for this authorization."""
-    return operation.state == State.NEEDS_ACTION or now - operation.created_at >= due.PATIENT_FOR
-
-
-def use_another_card(checkout_uuid: UUID, subject: UUID | None = None) -> None:
-    """Let the card go that the bank is silent about, or asks about, if that is due; of a share, if that is named."""
-    with transaction.atomic(durable=True):
-        checkout = Checkout.objects.locked(checkout_uuid)
-        found = operations.open_operation(subject or checkout_uuid)
-        if found is not None and found.kind == Kind.AUTHORIZE and give_up(checkout, found, clock.now()):
-            checkout.touch()
 
 
 def _new_payment(checkout: Checkout, card: CardUse) -> Payment:
@@ -207,7 +184,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
         if operation is None:
             return checkout
         outcome = _ask_for_money(operation, deadline.sooner(SETTLE_SECONDS))
-        settled = settlement.settle(checkout.pk, operation.pk, outcome, lease=operation.lease_token)
+        settled = outcomes.record_outcome(checkout.pk, operation.pk, outcome, lease=operation.lease_token)
     if settled.checkout.status == Status.CAPTURED:
         return settled.checkout
     if settled.operation.state in (State.FAILED, State.DECLINED):
@@ -255,12 +232,12 @@ def _begin_capture(
             raise PartialCaptureNotSupported(checkout.amount)
         if checkout.status == Status.CAPTURED:
             return checkout, None
-        live = operations.live_payment(checkout.pk)
+        live = open_operations.live_payment(checkout.pk)
         if live is not None and live.open_uuid is not None and live.open_kind == Kind.CAPTURE:
             raise _CaptureOpen(live.open_uuid)
         if live is not None and live.open_kind and checkout.status in (Status.CREATED, Status.AUTHORIZED):
             raise OperationInProgress
-        deadlines.keep(checkout, now)
+        ending.expire_if_due(checkout, now)
         if checkout.status == Status.AUTHORIZED and live is not None:
             switches.check(merchant)
             slot.take()
@@ -291,11 +268,21 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = clock.now()
         can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)  # no waiting helps any other
-        if can_end and operations.open_operation(checkout.pk) is not None:
+        if can_end and open_operations.open_operation(checkout.pk) is not None:
             raise OperationInProgress
-        deadlines.keep(checkout, now)
+        ending.expire_if_due(checkout, now)
         if checkout.status in (Status.CREATED, Status.AUTHORIZED):
-            deadlines.cancel(checkout, note=note, now=now, cause=cause)
+            _void(checkout, note, now, cause)
     if checkout.status != Status.VOIDED:
         raise NotCancellable(checkout.status)
     return checkout
+
+
+def _void(checkout: Checkout, note: str, now: datetime, cause: Cause) -> None:
+    """Void a locked checkout, held or not yet paid, because its merchant says so."""
+    was_held = checkout.status == Status.AUTHORIZED
+    reason = VoidReason.MERCHANT_CANCEL
+    checkout.move(Status.VOIDED, cause, now, voided_at=now, void_reason=reason, cancel_note=note)
+    shares.end_drafts([checkout], now)
+    if was_held:
+        ending.release([checkout], now, cause)

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections
 
-from config import fitness
+from config import fitness, version
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 log = structlog.get_logger("config.celery")
@@ -30,33 +30,33 @@ DELIVER_DUE = "webhooks.tasks.deliver_due"
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
 # The pumps: all of them short, all of them harmless when started twice or by two beats.
 PUMPS = (
-    "checkout.tasks.keep_deadlines",
+    "checkout.tasks.expire_due",
     FINISH_OPERATIONS,
     "checkout.tasks.answer_inquiries",
     DELIVER_DUE,
-    "payments.providers.sandbox.tasks.send_notices",
-    "hosted_page.tasks.send_texts",
+    "payments.providers.sandbox.tasks.send_notifications",
+    "hosted_page.tasks.send_sms_messages",
 )
 HOURLY = (
-    "checkout.tasks.forget_idempotency_keys",
-    "checkout.tasks.remove_old_calls",
-    "hosted_page.tasks.forget_card_tries",
-    "hosted_page.tasks.forget_texts",
-    "portal.tasks.forget_ended_sessions",
-    "portal.tasks.forget_expired_tokens",
-    "portal.tasks.forget_login_attempts",
-    "portal.tasks.remove_old_notices",
-    "payments.providers.sandbox.tasks.remove_old_visits",
-    "webhooks.tasks.purge_personal",
-    "webhooks.tasks.remove_old_events",
+    "checkout.tasks.delete_idempotency_keys",
+    "checkout.tasks.delete_old_calls",
+    "hosted_page.tasks.delete_old_card_tries",
+    "hosted_page.tasks.delete_old_sms_messages",
+    "portal.tasks.delete_ended_sessions",
+    "portal.tasks.delete_expired_tokens",
+    "portal.tasks.delete_login_attempts",
+    "portal.tasks.delete_old_emails",
+    "payments.providers.sandbox.tasks.delete_old_visits",
+    "webhooks.tasks.delete_personal",
+    "webhooks.tasks.delete_old_events",
 )
 CALENDAR = {
     "payments.tasks.mail_discrepancies": crontab(),
     "checkout.tasks.end_links": crontab(),
     "portal.tasks.count_hours": crontab(),
-    "portal.tasks.write_notices": crontab(),
-    "hosted_page.tasks.count_texts": 10.0,
-    "portal.tasks.send_notices": 5.0,
+    "portal.tasks.write_emails": crontab(),
+    "hosted_page.tasks.watch_sms_budgets": 10.0,
+    "portal.tasks.send_emails": 5.0,
     "payments.tasks.reconcile": crontab(hour=3, minute=20),
     "checkout.tasks.prove_changed": crontab(minute=10),
     "checkout.tasks.prove_all": crontab(day_of_week="sunday", hour=4, minute=20),
@@ -90,8 +90,12 @@ def _hear(task: Any = None, **_: Any) -> None:
 
 @signals.worker_init.connect
 @signals.beat_init.connect
-def _look_at_the_database(**_: Any) -> None:
-    """End here and now where the database is not the one that was meant: Celery passes over any other error."""
+def _look_at_the_database(signal: Any = None, **_: Any) -> None:
+    """Say which version begins, and end here and now where the database is not the one that was meant.
+
+    Celery passes over any other error.
+    """
+    version.announce("worker" if signal is signals.worker_init else "beat")
     try:
         fitness.require()
     except ImproperlyConfigured as refused:

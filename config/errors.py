@@ -13,12 +13,14 @@ from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
 from checkout import pricing, refunds, sharing, transitions
-from checkout.api import calls, presentation
+from checkout.api import idempotency, presentation
 from checkout.models import Checkout
 from config import merchant_api
-from config.lib import clock, cursor, locks, request_id, strict_json
+from config.lib import clock, cursor, locks, strict_json
 from config.lib.bulkhead import Busy
-from hosted_page import opt_in, sandbox_api
+from config.lib.web import request_id
+from hosted_page.opt_in import consent
+from hosted_page.sandbox import views
 from payments import switches
 from payments.provider import ProviderUnreachable
 from webhooks import subscriptions
@@ -98,14 +100,14 @@ CODES: list[tuple[type[Exception], str]] = [
     (transitions.ProviderRefused, "provider_error"),
     (transitions.OutcomeUnknown, "outcome_unknown"),
     (pricing.InvalidAmountArithmetic, "invalid_amount_arithmetic"),
-    (calls.InvalidIdempotencyKey, "invalid_header"),
-    (calls.IdempotencyKeyReused, "idempotency_key_reused"),
-    (calls.IdempotencyInProgress, "idempotency_in_progress"),
+    (idempotency.InvalidIdempotencyKey, "invalid_header"),
+    (idempotency.IdempotencyKeyReused, "idempotency_key_reused"),
+    (idempotency.IdempotencyInProgress, "idempotency_in_progress"),
     (subscriptions.SubscriptionNotFound, "subscription_not_found"),
     (subscriptions.RotationInProgress, "rotation_in_progress"),
-    (sandbox_api.CardDeclined, "card_declined"),
+    (views.CardDeclined, "card_declined"),
     (sharing.ShareNotOpen, "share_not_open"),
-    (opt_in.TooManyTicks, "rate_limited"),
+    (consent.TooManyTicks, "rate_limited"),
     (TooManyChecks, "rate_limited"),
     (cursor.InvalidCursor, "invalid_cursor"),
     (merchant_api.MissingToken, "missing_token"),
@@ -202,7 +204,7 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
             return [{"param": "amount", "expected": exc.amount}]
         case subscriptions.RotationInProgress():
             return [{"previous_secret_expires_at": clock.iso(at)} for at in exc.until]
-        case sandbox_api.CardDeclined() | transitions.ProviderRefused() if exc.reason:
+        case views.CardDeclined() | transitions.ProviderRefused() if exc.reason:
             return [{"reason": exc.reason}]
         case drf.ValidationError():
             return flatten(exc.detail)

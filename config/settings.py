@@ -32,7 +32,7 @@ ENVIRONMENTS = {
     "production": Environment(sandbox=False, loopback=False),
 }
 SANDBOX_PROVIDER = "payments.providers.sandbox.adapter.SandboxProvider"
-PAGE_SMS_SENDER = "hosted_page.sms.PageSender"
+PAGE_SMS_SENDER = "hosted_page.sms.senders.PageSender"
 
 ENVIRONMENT = env.choice("ENVIRONMENT", set(ENVIRONMENTS))
 SANDBOX, LOCAL = ENVIRONMENTS[ENVIRONMENT]
@@ -144,9 +144,9 @@ ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 APPEND_SLASH = False
 MIDDLEWARE = [
-    "config.lib.request_id.RequestIdMiddleware",
+    "config.lib.web.request_id.RequestIdMiddleware",
     "config.bodies.BodyMiddleware",
-    "config.lib.cookies.CookieMiddleware",
+    "config.lib.web.cookies.CookieMiddleware",
     "config.headers.HeadersMiddleware",
     "config.health.HealthMiddleware",
     "config.errors.ApiErrorMiddleware",
@@ -163,7 +163,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "portal.sessions.SessionMiddleware",
+    "portal.accounts.sessions.SessionMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -174,7 +174,7 @@ TEMPLATES: list[dict[str, Any]] = [
             "builtins": ["django.templatetags.i18n"],
             "context_processors": [
                 "django.template.context_processors.request",
-                "config.lib.pages.environment",
+                "config.lib.web.error_pages.environment",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
@@ -249,7 +249,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
         "OPTIONS": {"min_length": 12},
     },
-    {"NAME": "portal.passwords.MaximumLengthValidator", "OPTIONS": {"max_length": 128}},
+    {"NAME": "portal.accounts.passwords.MaximumLengthValidator", "OPTIONS": {"max_length": 128}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
@@ -258,25 +258,27 @@ PASSWORD_HASHERS = [
     "portal.keys.ClientSecretHasher",
 ]
 PASSWORD_RESET_TIMEOUT = 3600  # seconds for which a mailed link to a new password works
-ACCOUNT_ADAPTER = "portal.login.AccountAdapter"
+ACCOUNT_ADAPTER = "portal.accounts.login.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Sandbox] " if SANDBOX else ""
-ACCOUNT_RATE_LIMITS = False  # portal.login_limits counts instead: no flushed or full cache forgets a guess
+ACCOUNT_RATE_LIMITS = (
+    False  # portal.accounts.login_limits counts instead: no flushed or full cache forgets a guess
+)
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"
 ACCOUNT_LOGIN_BY_CODE_ENABLED = True
 ACCOUNT_LOGIN_BY_CODE_FORMAT = {"numeric": True, "length": 8, "dashed": False}
 ACCOUNT_LOGIN_BY_CODE_TIMEOUT = 600  # seconds
 ACCOUNT_LOGIN_BY_CODE_MAX_ATTEMPTS = 3
 ACCOUNT_FORMS = {
-    "login": "portal.login_forms.LoginForm",
-    "reset_password": "portal.login_forms.ResetPasswordForm",
-    "request_login_code": "portal.login_forms.RequestLoginCodeForm",
-    "confirm_login_code": "portal.login_forms.ConfirmLoginCodeForm",
-    "change_password": "portal.login_forms.ChangePasswordForm",
+    "login": "portal.accounts.login_forms.LoginForm",
+    "reset_password": "portal.accounts.login_forms.ResetPasswordForm",
+    "request_login_code": "portal.accounts.login_forms.RequestLoginCodeForm",
+    "confirm_login_code": "portal.accounts.login_forms.ConfirmLoginCodeForm",
+    "change_password": "portal.accounts.login_forms.ChangePasswordForm",
 }
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds for which a proof of who somebody is counts
 ACCOUNT_SESSION_REMEMBER = False
@@ -288,11 +290,11 @@ SESSION_COOKIE_AGE = 30 * 60  # seconds until an idle session ends
 SESSION_LONGEST = 12 * 3600  # seconds until any session ends
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 TOTP_REQUIRED = env.boolean("TOTP_REQUIRED", not LOCAL)  # of owners, admins and operators
-MFA_ADAPTER = "portal.login.MfaAdapter"
+MFA_ADAPTER = "portal.accounts.login.MfaAdapter"
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # whoever is invited has proven the address by that
 MFA_FORMS = {
-    "authenticate": "portal.login_forms.SecondFactorForm",
-    "reauthenticate": "portal.login_forms.SecondFactorAgainForm",
+    "authenticate": "portal.accounts.login_forms.SecondFactorForm",
+    "reauthenticate": "portal.accounts.login_forms.SecondFactorAgainForm",
 }
 MFA_TOTP_ISSUER = "Merchant Checkout" + (" (test)" if SANDBOX else "")
 MFA_TOTP_TOLERANCE = 1  # half minutes by which a phone's clock may be wrong

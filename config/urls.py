@@ -42,7 +42,7 @@ def api_not_found(request: HttpRequest) -> HttpResponse:
 merchant_api = [
     path("", include("checkout.api.urls")),
     path("", include("webhooks.api.urls")),
-    path("", include("hosted_page.api_urls")),
+    path("", include("hosted_page.opt_in.urls")),
 ]
 
 urlpatterns = [
@@ -61,11 +61,11 @@ urlpatterns = [
 ]
 if settings.SANDBOX:
     urlpatterns += [
-        path("api/sandbox/v1/", include("hosted_page.sandbox_urls")),
+        path("api/sandbox/v1/", include("hosted_page.sandbox.urls")),
         path("", include("payments.providers.sandbox.urls")),
     ]
 if settings.LOCAL:
     urlpatterns += [path("mail", include("config.local.mailbox"))]
 urlpatterns += [re_path(r"^(?:api|oauth)/", api_not_found)]
-handler403 = "config.lib.pages.refused"
-handler500 = "config.lib.pages.broken"
+handler403 = "config.lib.web.error_pages.refused"
+handler500 = "config.lib.web.error_pages.broken"

@@ -5,7 +5,7 @@ from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
 
-from config.lib import bodies
+from config.lib.web import bodies
 
 
 class Worker(ThreadWorker):

@@ -2,8 +2,8 @@ from typing import Any
 
 from django.contrib import admin
 
-from config.lib.admin import ReadOnlyAdmin
-from hosted_page.models import CardTry, OptIn, OptInText, SignInCode, Text, TextDay
+from config.lib.admin.readonly import ReadOnlyAdmin
+from hosted_page.models import CardTry, OptIn, OptInText, SignInCode, SmsDay, SmsMessage
 
 
 class PhoneAdmin(ReadOnlyAdmin):
@@ -23,8 +23,8 @@ class SignInCodeAdmin(PhoneAdmin):
     secret = ("phone", "code_digest", "browser_digest")
 
 
-@admin.register(Text)
-class TextAdmin(PhoneAdmin):
+@admin.register(SmsMessage)
+class SmsMessageAdmin(PhoneAdmin):
     list_display = ("id", "kind", "merchant", "number", "checkout_uuid", "created_at", "sent_at", "ended_at")
     list_filter = ("kind",)
     search_fields = ("id", "checkout_uuid")
@@ -32,8 +32,8 @@ class TextAdmin(PhoneAdmin):
     secret = ("phone", "body", "phone_digest", "range_digest", "address_digest")
 
 
-@admin.register(TextDay)
-class TextDayAdmin(ReadOnlyAdmin):
+@admin.register(SmsDay)
+class SmsDayAdmin(ReadOnlyAdmin):
     is_small = True
     list_display = ("day", "merchant", "count", "warned_at")
     search_fields = ("merchant__name",)

@@ -32,7 +32,7 @@ def properties(brand: str) -> dict[str, str]:
     light_fill = _readable(rgb)
     raised = _lifted(rgb, 0.92 if _chroma(rgb) < 0.03 else 0.56)
     dark_fill = _readable(raised)
-    night = _with_lightness(rgb, min(max(_lightness(rgb), 0.3), 0.4), most_chroma=0.14)
+    night = _with_lightness(rgb, min(max(_lightness(rgb), 0.3), 0.4), max_chroma=0.14)
     return {
         "--brand-fill-light": _hex(light_fill),
         "--on-brand-light": _ink_on(light_fill),
@@ -56,14 +56,14 @@ def _ink_on(rgb: Triple) -> str:
     return "#ffffff" if _luminance(rgb) < 0.179 else "#000000"
 
 
-def _lifted(rgb: Triple, least: float) -> Triple:
-    return _with_lightness(rgb, max(_lightness(rgb), least))
+def _lifted(rgb: Triple, minimum: float) -> Triple:
+    return _with_lightness(rgb, max(_lightness(rgb), minimum))
 
 
-def _with_lightness(rgb: Triple, lightness: float, most_chroma: float = 1.0) -> Triple:
+def _with_lightness(rgb: Triple, lightness: float, max_chroma: float = 1.0) -> Triple:
     _, a, b = _oklab(rgb)
     chroma = _chroma(rgb)
-    scale = min(chroma, most_chroma) / chroma if chroma else 0.0
+    scale = min(chroma, max_chroma) / chroma if chroma else 0.0
     lms = _times(_FROM_LAB, (lightness, a * scale, b * scale))
     red, green, blue = _times(_FROM_LMS, (lms[0] ** 3, lms[1] ** 3, lms[2] ** 3))
     return (min(max(red, 0.0), 1.0), min(max(green, 0.0), 1.0), min(max(blue, 0.0), 1.0))

@@ -30,7 +30,7 @@ class SignInCode(models.Model):
         return f"code for {self.subject}"
 
 
-class Text(models.Model):
+class SmsMessage(models.Model):
     """A text message that waits, or was asked for: number and words are there until it has ended, then no more.
 
     What stays is what the limits count. A code's text has the code's id.
@@ -85,7 +85,7 @@ class Text(models.Model):
         return f"{self.kind} for {self.subject}"
 
 
-class TextDay(models.Model):
+class SmsDay(models.Model):
     """How many texts of a day count, for a merchant or for all."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -168,7 +168,7 @@ class OptIn(models.Model):
     text = models.ForeignKey(OptInText, on_delete=models.PROTECT)
     person = models.ForeignKey(MerchantCustomer, on_delete=models.PROTECT)
     checkout_uuid = models.UUIDField()
-    share_uuid = models.UUIDField(null=True, blank=True, help_text="The friend's share.")
+    share_uuid = models.UUIDField(null=True, blank=True, help_text="The mate's share.")
     email = EncryptedTextField()
     email_digest = models.CharField(max_length=64)
     placement = models.CharField(max_length=20, choices=Placement)

@@ -62,6 +62,6 @@ def _set(response: HttpResponse, name: str, value: str, seconds: int) -> None:
     )
 
 
-def forget(response: HttpResponse, subject: UUID) -> None:
+def sign_out(response: HttpResponse, subject: UUID) -> None:
     """Sign the person out of this checkout or share."""
     response.delete_cookie(_name(subject.hex), samesite="Lax")

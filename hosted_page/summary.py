@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Item
 from config.lib import clock
-from hosted_page.visit import Visit, asker
+from hosted_page.payment_target import PaymentTarget, lead_name
 from payments import money
 from payments.models import Payment
 
@@ -46,22 +46,22 @@ class Summary:
     privacy_url: str
 
 
-def of(visit: Visit) -> Summary:
+def of(target: PaymentTarget) -> Summary:
     """Return the order's summary, for its lead or for a mate who is asked for a share."""
-    checkout = visit.checkout
+    checkout = target.checkout
     merchant, items = checkout.merchant, checkout.bill
-    name = asker(checkout)
+    name = lead_name(checkout)
     return Summary(
         merchant_name=merchant.name,
         merchant_initial=merchant.name[:1].upper(),
         brand_css=reverse("brand_css", args=[merchant.pk, merchant.brand_version]),
         order_id=checkout.merchant_order_id,
-        order_label=_("{name}’s order").format(name=name) if visit.share else _("Order"),
-        due=money.display(visit.amount, checkout.currency),
+        order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
+        due=money.display(target.amount, checkout.currency),
         title=items[0].name,
         subtitle=_when(items[0]),
         lines=[_line(item, checkout.currency) for item in items],
-        total_label=_("Total, paid by {name}").format(name=name) if visit.share else _("Total"),
+        total_label=_("Total, paid by {name}").format(name=name) if target.share else _("Total"),
         total=money.display(checkout.amount, checkout.currency),
         support_url=merchant.support_url,
         terms_url=merchant.terms_url,

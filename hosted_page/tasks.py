@@ -4,34 +4,35 @@ from typing import Any
 
 from celery import shared_task, signals
 
-from hosted_page import budgets, declines, sending, texts
+from hosted_page.sms import budgets, outbox, sending
+from hosted_page.steps import declines
 
 STOP_SECONDS = 3.0  # for what is being sent when the worker ends
 
 
 @shared_task
-def send_texts() -> None:
+def send_sms_messages() -> None:
     """Have the texts sent that are due."""
     sending.wake()
 
 
 @shared_task
-def count_texts() -> None:
+def watch_sms_budgets() -> None:
     """Let the texts of what was paid count no more, and tell the operators of budgets that are nearly used up."""
     budgets.give_back()
     budgets.warn()
 
 
 @shared_task
-def forget_texts() -> None:
+def delete_old_sms_messages() -> None:
     """Remove what was kept of texts for the limits alone."""
-    texts.forget_old()
+    outbox.delete_old()
 
 
 @shared_task
-def forget_card_tries() -> None:
+def delete_old_card_tries() -> None:
     """Remove the tries of cards that no limit looks at any more."""
-    declines.forget_old()
+    declines.delete_old()
 
 
 @signals.worker_shutdown.connect

@@ -7,8 +7,9 @@ from django.db import models
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 
-from config.lib import clock, columns, confirming
-from config.lib.admin import OperatorAdmin, ReadOnlyAdmin
+from config.lib import clock
+from config.lib.admin import columns, confirming
+from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments import discrepancies, switches
 from payments.columns import MoneyAdmin
 from payments.models import (

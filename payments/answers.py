@@ -28,7 +28,7 @@ from payments.provider import (
 
 log = structlog.get_logger("payments.answers")
 
-MOST_IN_LOG = 24_000  # characters, of which one that is strange takes up to ten
+MAX_IN_LOG = 24_000  # characters, of which one that is strange takes up to ten
 Readers = Mapping[str, Callable[[Any], Any]]
 OUTCOME: Readers = {
     "verdict": readable.verdict,
@@ -146,5 +146,5 @@ def _tell(field: str, said: object, **of: str) -> None:
         text = ascii(said)
     except Exception:
         text = type(said).__name__
-    shown = readable.without_card_numbers(text)[:MOST_IN_LOG]
+    shown = readable.without_card_numbers(text)[:MAX_IN_LOG]
     log.warning("provider said something strange", field=field, said=shown, **of)

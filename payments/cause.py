@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from config.lib import request_id
+from config.lib.web import request_id
 from payments.models import Merchant
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.contrib import admin
 
-from config.lib.admin import ReadOnlyAdmin
-from config.lib.columns import Column
+from config.lib.admin.columns import Column
+from config.lib.admin.readonly import ReadOnlyAdmin
 from payments import money
 
 

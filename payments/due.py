@@ -61,7 +61,7 @@ def _doubling(times: int, longest: int) -> timedelta:
     return timedelta(seconds=min(2.0 ** min(max(times, 0), 10), longest))
 
 
-def at_once(operation: Operation) -> None:
+def make_due(operation: Operation) -> None:
     """Let the pump ask about an open operation at once, unless somebody is at it."""
     rows = Operation.objects.filter(pk=operation.pk, ended_at=None, lease_token=None)
     rows.update(next_attempt_at=clock.now())

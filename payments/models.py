@@ -1,10 +1,11 @@
 """Money and whose it is."""
 
-from typing import ClassVar
+from typing import ClassVar, cast
+from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from uuid_utils.compat import uuid7
 
 from payments import money
@@ -82,10 +83,15 @@ class Payment(models.Model):
         DECLINED = "declined"
         REFUNDED = "refunded"
 
+    class Kind(models.TextChoices):
+        ORDER = "order", "the lead's card, for the order"
+        SHARE = "share", "a mate's card, for their share"
+
     LIVE = (Status.AUTHORIZING, Status.AUTHORIZED, Status.CAPTURED)
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    kind = models.CharField(max_length=5, choices=Kind, default=Kind.ORDER)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
     checkout_uuid = models.UUIDField(help_text="The checkout that it belongs to, for the ledger.")
     amount = models.BigIntegerField()
@@ -107,6 +113,11 @@ class Payment(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount__gt=0), name="a_payment_is_of_something"),
+            models.CheckConstraint(
+                condition=Q(kind="order", subject=F("checkout_uuid"))
+                | (Q(kind="share") & ~Q(subject=F("checkout_uuid"))),
+                name="an_orders_payment_is_of_its_checkout",
+            ),
             models.UniqueConstraint(
                 "subject",
                 condition=Q(status__in=["authorizing", "authorized", "captured"], abandoned_at=None),
@@ -147,6 +158,11 @@ class Operation(models.Model):
         DECLINED = "declined"
         FAILED = "failed"
 
+    class Purpose(models.TextChoices):
+        PAYMENT = "payment", "payment: the card is to pay, or to be let go"
+        REIMBURSEMENT = "reimbursement", "reimbursement: what a mate paid goes to the lead"
+        REFUND_PART = "refund_part", "refund part: a card gets back what it bore"
+
     OPEN = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN)
     # Accepted and not confirmed, these hold up what comes after them; a refund settles beside the next one.
     AWAITED = (Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID)
@@ -155,6 +171,7 @@ class Operation(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="operations")
     kind = models.CharField(max_length=10, choices=Kind)
+    purpose = models.CharField(max_length=13, choices=Purpose, default=Purpose.PAYMENT)
     amount = models.BigIntegerField()
     state = models.CharField(max_length=12, choices=State)
     reference = models.CharField(max_length=255, blank=True, help_text="The provider's own.")
@@ -166,7 +183,7 @@ class Operation(models.Model):
         help_text="Whose money it is that a capture brings or a refund takes.",
     )
     refund_uuid = models.UUIDField(
-        null=True, blank=True, help_text="The refund that a refund leg belongs to."
+        null=True, blank=True, help_text="The refund that a refund part belongs to."
     )
     share_uuid = models.UUIDField(
         null=True, blank=True, help_text="The mate's share that goes back to the lead's card."
@@ -193,6 +210,12 @@ class Operation(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount__gt=0), name="an_operation_is_of_something"),
+            models.CheckConstraint(
+                condition=Q(purpose="payment", refund_uuid=None, share_uuid=None)
+                | Q(purpose="reimbursement", refund_uuid=None, share_uuid__isnull=False)
+                | Q(purpose="refund_part", refund_uuid__isnull=False, share_uuid=None),
+                name="an_operation_says_what_it_is_for",
+            ),
             models.CheckConstraint(
                 condition=Q(returned_as=None) | Q(kind="refund", state="succeeded"),
                 name="only_a_settled_refund_comes_back",
@@ -242,6 +265,16 @@ class Operation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} · {self.state}"
+
+    @property
+    def reimbursed_share(self) -> UUID:
+        """The share that a reimbursement gives to the lead."""
+        return cast("UUID", self.share_uuid)
+
+    @property
+    def refund_of_part(self) -> UUID:
+        """The refund that a refund part belongs to."""
+        return cast("UUID", self.refund_uuid)
 
     @property
     def was_given_up(self) -> bool:

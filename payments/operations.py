@@ -1,22 +1,21 @@
 """Operations: the only callers of a provider. Begin commits the intent, perform calls, record keeps the answer."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
 import structlog
 from django.db import connection
-from django.db.models import CharField, F, FilteredRelation, Func, OuterRef, Q, QuerySet, Sum
-from uuid_utils.compat import uuid7
+from django.db.models import Sum
 
 from config.lib import failpoint, idle
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
-from payments import answers, discrepancies, due, ledger, provider
+from payments import answers, discrepancies, due, ledger, planning, provider
 from payments.cause import Cause
-from payments.models import Operation, Payment, Posting
+from payments.models import Operation, Payment
 from payments.provider import SERVER_ERROR, CardUse, Outcome, Verdict
 
 log = structlog.get_logger("payments.operations")
@@ -69,55 +68,6 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
     )
 
 
-@dataclass(frozen=True)
-class Purpose:
-    """What a planned operation is for. `amount` in minor units, None for the payment's own.
-
-    Before `at` it is not begun, and how long it is in doubt is counted from then on.
-    """
-
-    amount: int | None = None
-    account: Posting.Account = Posting.Account.MERCHANT
-    refund_uuid: UUID | None = None
-    share_uuid: UUID | None = None
-    at: datetime | None = None
-
-
-WHOLE = Purpose()
-
-
-def plan(
-    payments: Sequence[UUID], kind: Kind, *, now: datetime, cause: Cause, purpose: Purpose = WHOLE
-) -> None:
-    """Write an operation on each payment that the pump performs, and repeats until the provider confirms."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _PLAN,
-            {
-                "ids": [uuid7() for _ in payments],
-                "payments": list(payments),
-                "kind": kind.value,
-                "amount": purpose.amount,
-                "account": purpose.account.value,
-                "refund_uuid": purpose.refund_uuid,
-                "share_uuid": purpose.share_uuid,
-                "due_at": purpose.at or now,
-                "actor": cause.actor,
-                "request_id": cause.request_id,
-            },
-        )
-
-
-_PLAN = """
-INSERT INTO payments_operation (id, payment_id, kind, amount, state, reference, reason, action_url, account,
-    refund_uuid, share_uuid, attempts, next_attempt_at, actor, request_id, created_at)
-SELECT planned.id, payment.id, %(kind)s, coalesce(%(amount)s, payment.amount), 'planned', '', '', '', %(account)s,
-    %(refund_uuid)s, %(share_uuid)s, 0, %(due_at)s, %(actor)s, %(request_id)s, %(due_at)s
-FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS planned (id, payment_id)
-JOIN payments_payment payment ON payment.id = planned.payment_id
-"""
-
-
 def current(operation_uuid: UUID) -> Operation:
     """Return the operation with its payment, as they stand now.
 
@@ -127,76 +77,6 @@ def current(operation_uuid: UUID) -> Operation:
 
 
 _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("payment"), UUID)
-
-
-def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
-    """Let an operation that never reached the provider be sent anew, under a new key, from `at` on.
-
-    It takes the old one's place at once: nothing else may begin on its payment. Each further key waits for twice
-    as long. Belongs under the checkout's lock.
-    """
-    times = keys_before(operation).count()
-    later = now + timedelta(seconds=min(2**times, 3600)) if times else now
-    stands_behind = open_beside(operation)
-    Operation.objects.filter(pk=operation.pk, ended_at=None).update(
-        state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
-    )
-    copied = ("payment_id", "kind", "amount", "account", "refund_uuid", "share_uuid", "actor", "request_id")
-    Operation.objects.create(
-        **{name: getattr(operation, name) for name in copied},
-        state=State.PLANNED if stands_behind else State.IN_FLIGHT,
-        next_attempt_at=max(at or now, later),
-        created_at=now,
-    )
-
-
-def keys_before(operation: Operation) -> QuerySet[Operation]:
-    """Return what has wanted the same as an operation, under keys that it was renewed from."""
-    same = {name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")}
-    return Operation.objects.filter(**same, reason="new_key").exclude(pk=operation.pk)
-
-
-def open_beside(operation: Operation) -> bool:
-    """Whether another operation is open on the same payment, behind which this one must stand."""
-    return _open(payment=operation.payment_id).exclude(pk=operation.pk).exists()
-
-
-def plan_again(operation: Operation, *, at: datetime, cause: Cause) -> None:
-    """Plan what an operation wanted, and did not reach, once more, from `at` on.
-
-    Of a refund that came back it takes what came back: the first time was at the expense of its own account.
-    """
-    account = Posting.Account(operation.account)
-    purpose = Purpose(
-        amount=operation.amount,
-        account=Posting.Account.RETURNED if operation.returned_as else account,
-        refund_uuid=operation.refund_uuid,
-        share_uuid=operation.share_uuid,
-        at=at,
-    )
-    plan([operation.payment_id], Kind(operation.kind), now=at, cause=cause, purpose=purpose)
-
-
-def withdraw(share_uuid: UUID, *, now: datetime) -> bool:
-    """End what is planned for a share and was never sent; return whether nothing more is under way for it.
-
-    Belongs under the checkout's lock: who has claimed it meanwhile is waited for by the caller.
-    """
-    return withdraw_planned(Operation.objects.filter(share_uuid=share_uuid), now=now)
-
-
-def withdraw_planned(rows: QuerySet[Operation], *, now: datetime) -> bool:
-    """End those that are planned and were never sent; return whether none is under way. As `withdraw`."""
-    under_way = rows.filter(ended_at=None)
-    under_way.filter(state=State.PLANNED).update(state=State.FAILED, reason="withdrawn", ended_at=now)
-    return not under_way.exists()
-
-
-def parts_like(part: Operation) -> QuerySet[Operation]:
-    """Return whatever was to give back the same as this refund of a payment: tried before, or since."""
-    return Operation.objects.filter(
-        payment=part.payment_id, kind=Kind.REFUND, refund_uuid=part.refund_uuid, share_uuid=part.share_uuid
-    )
 
 
 def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
@@ -298,7 +178,7 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
 
 def _tell_of_doubt(operation: Operation, now: datetime) -> None:
     """Leave for a person what nobody has answered clearly for too long (rules doubt.day, doubt.pending)."""
-    first = keys_before(operation).order_by("created_at").first() or operation
+    first = planning.keys_before(operation).order_by("created_at").first() or operation
     age = now - first.created_at
     if operation.state == State.PENDING and operation.kind == Kind.CAPTURE and age > due.PENDING_TOO_LONG:
         discrepancies.report_operation(operation, "capture_pending_too_long", subject=first.pk)
@@ -371,7 +251,7 @@ def _move_payment(operation: Operation, outcome: Outcome) -> None:
 
 def _keeps_some(refund: Operation) -> bool:
     """Whether the card has not got everything back yet, or has got it from mates: then it may be refunded yet."""
-    if refund.share_uuid is not None:
+    if refund.purpose == Operation.Purpose.REIMBURSEMENT:
         return True
     if refund.amount == refund.payment.amount:
         return False
@@ -390,72 +270,3 @@ def recover_capture(payment: Payment, *, now: datetime) -> Operation:
     capture.save(update_fields=["state", "reason", "ended_at"])
     _move_payment(capture, Outcome(Verdict.SUCCEEDED))
     return capture
-
-
-def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
-    """Return the card operation that is open on a subject, if any: one of its live payment.
-
-    What still happens to a card that was given up holds nobody up; nor does a share that goes back to the lead.
-    """
-    return _open(payment__subject=subject)
-
-
-def open_on_any(subjects: Iterable[UUID]) -> QuerySet[Operation]:
-    """Return the card operations that are open on any of the subjects, with their payments."""
-    return _open(payment__subject__in=list(subjects)).select_related("payment")
-
-
-def _open(**of: Any) -> QuerySet[Operation]:
-    return Operation.objects.filter(
-        due.is_open(),
-        payment__status__in=Payment.LIVE,
-        payment__abandoned_at=None,
-        share_uuid=None,
-        **of,
-    )
-
-
-_OPEN_KIND = """(
-    SELECT o.kind FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
-    WHERE p.subject = {subject} AND p.status IN ({live}) AND p.abandoned_at IS NULL
-      AND {open} AND o.share_uuid IS NULL LIMIT 1)"""
-
-
-def open_kind_of(subject: str) -> Func:
-    """The kind of what `open_on` finds for a column's subject, as SQL that needs no building for each query."""
-    live = ", ".join(f"'{status}'" for status in Payment.LIVE)
-    template = _OPEN_KIND.replace("{subject}", subject).replace("{live}", live)
-    template = template.replace("{open}", due.is_open_sql("o"))
-    return Func(template=template, output_field=CharField())
-
-
-class Live(NamedTuple):
-    """The payment that counts for a subject, and which operation is open on it, if any."""
-
-    payment: Payment
-    open_uuid: UUID | None
-    open_kind: str | None
-
-
-def live_payment(subject: UUID) -> Live | None:
-    """Return the subject's live payment and its open operation, in one statement."""
-    found: Any = _LIVE_PAYMENT.first(subject)
-    return Live(found, found.open_uuid, found.open_kind) if found else None
-
-
-def _live_payment(subject: UUID) -> QuerySet[Payment, Any]:
-    is_open = due.is_open("operations__") & Q(operations__share_uuid=None)
-    rows = Payment.objects.filter(subject=subject, status__in=Payment.LIVE, abandoned_at=None)
-    with_open = rows.annotate(open=FilteredRelation("operations", condition=is_open))
-    return with_open.annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))
-
-
-_LIVE_PAYMENT = Prepared(_live_payment, UUID)
-
-
-def open_operation(subject: UUID) -> Operation | None:
-    """Return the card operation that is open on a subject, with its payment."""
-    return _OPEN_OPERATION.first(subject)
-
-
-_OPEN_OPERATION = Prepared(lambda subject: open_on(subject).select_related("payment"), UUID)

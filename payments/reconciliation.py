@@ -14,8 +14,9 @@ import structlog
 from django.db.models import Q, QuerySet
 
 from config.lib import clock
-from payments import answers, discrepancies, due, inquiries, operations, outside, provider, returns
+from payments import answers, discrepancies, due, operations, provider
 from payments.models import Merchant, Operation
+from payments.outside import acts, inquiries, returns
 from payments.provider import Record
 
 log = structlog.get_logger("payments.reconciliation")
@@ -97,13 +98,13 @@ def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Diff
     released = _released(given_up, asked_at)
     merchants = Merchant.objects.in_bulk({row.account for row in records if row.key not in known})
     strangers = [record for record in records if record.key not in known]
-    owners, booked = outside.owners(strangers), outside.booked(strangers)
+    owners, booked = acts.owners(strangers), acts.booked(strangers)
     for record in records:
         operation = known.get(record.key)
         if record.key in booked:
             continue
         if operation is None:
-            kind = outside.kind_of(record, owners, otherwise="missing_here")
+            kind = acts.kind_of(record, owners, otherwise="missing_here")
             yield Difference(kind, record.key, "", _theirs(record), merchant=merchants.get(record.account))
         else:
             yield from _of_one(operation, record, asked_at, operation.payment_id in released)

@@ -36,15 +36,15 @@ def check(merchant: Merchant) -> None:
 
 def suspend(merchant: Merchant, *, reason: str) -> Switch | None:
     """Stop a merchant's new business; return the switch, None where it was stopped already."""
-    return _throw(merchant, is_stopped=True, reason=reason)
+    return _set(merchant, is_stopped=True, reason=reason)
 
 
 def resume(merchant: Merchant, *, reason: str) -> Switch | None:
     """Take a merchant's stop back; return the switch, None where nothing was stopped. A stop of all stays."""
-    return _throw(merchant, is_stopped=False, reason=reason)
+    return _set(merchant, is_stopped=False, reason=reason)
 
 
-def _throw(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
+def _set(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
     with transaction.atomic():
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
         switch = Switch.objects.filter(merchant=merchant).first() or Switch(
@@ -54,11 +54,11 @@ def _throw(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | Non
             return None
         switch.is_stopped, switch.reason = is_stopped, reason
         switch.save()
-    forget()
+    read_anew()
     return switch
 
 
-def forget() -> None:
+def read_anew() -> None:
     """Let the next check read anew."""
     global _read_at
     _read_at = float("-inf")

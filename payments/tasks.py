@@ -36,7 +36,7 @@ WHAT_TO_DO = {
     " operation's page: give up the doubt, or send it again.",
     "capture_pending_too_long": "Ask the provider what it waits for. We go on asking. If it vouches that nothing"
     " arrived, give up the doubt on the operation's page.",
-    "refund_leg_failed": "It is tried for three days. Then send it again on the operation's page; or, if the card"
+    "refund_part_failed": "It is tried for three days. Then send it again on the operation's page; or, if the card"
     " can't take it and the payer has got it otherwise, close it there as settled otherwise.",
     "share_not_reimbursed": "It is tried each day. If the card can't take it and the payer has got it otherwise,"
     " close it on the operation's page as settled otherwise.",

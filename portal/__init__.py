@@ -1,0 +1,1 @@
+"""The merchant's people and keys, and the pages from which they run everything."""

@@ -18,8 +18,9 @@ from django.utils.http import urlencode
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
-from config.lib import request_id
+from config.lib.web import request_id
 from payments.cause import Cause
+from portal.accounts import second_factor
 from portal.models import Membership, Role
 
 EVERYBODY = frozenset(Role)
@@ -29,7 +30,7 @@ HELPERS = MANAGERS | {Role.SUPPORT}
 
 # What each action needs. A page asks for its action by name.
 MAY: dict[str, frozenset[Role]] = {
-    "look": EVERYBODY,
+    "view": EVERYBODY,
     "export": EVERYBODY - {Role.VIEWER},
     "refund": HELPERS,
     "resend": BUILDERS | HELPERS,
@@ -61,7 +62,7 @@ def may(membership: Membership, action: str) -> bool:
     return membership.role in MAY[action]
 
 
-def page(action: str, *, sensitive: bool = False, form_of: str = "") -> Callable[[View[Params]], Guarded]:
+def requires(action: str, *, sensitive: bool = False, form_of: str = "") -> Callable[[View[Params]], Guarded]:
     """Let in who is signed in, belongs to a merchant and may do the action; the view gets the membership.
 
     A `sensitive` POST wants a password or a code of the last five minutes: the person is asked for it, and the
@@ -137,10 +138,8 @@ def current(request: HttpRequest) -> Membership | None:
 
 
 def wants_second_factor(membership: Membership) -> bool:
-    """Return whether the person must set up a second factor before anything else."""
-    if not settings.TOTP_REQUIRED or membership.role not in MANAGERS:
-        return False
-    return not is_mfa_enabled(membership.user)
+    """Return whether a manager must set up a second factor before anything else."""
+    return membership.role in MANAGERS and second_factor.is_missing(membership.user)
 
 
 def is_fresh(request: HttpRequest) -> bool:

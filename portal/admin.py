@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, Permission
 from django.http import HttpRequest
 from oauth2_provider.models import AccessToken
 
-from config.lib.admin import OperatorAdmin, ReadOnlyAdmin
+from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments.columns import MoneyAdmin
 from portal.models import (
     ApiClient,
@@ -18,7 +18,7 @@ from portal.models import (
     Invitation,
     LoginAttempt,
     Membership,
-    Notice,
+    OutboundEmail,
     PaymentHour,
     User,
 )
@@ -114,8 +114,8 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     merchants_order = ("-created_at", "-pk")
 
 
-@admin.register(Notice)
-class NoticeAdmin(ReadOnlyAdmin):
+@admin.register(OutboundEmail)
+class OutboundEmailAdmin(ReadOnlyAdmin):
     """A mail is known by what it is about; what it says is between us and its readers."""
 
     list_display = ("id", "merchant", "kind", "tries", "created_at", "next_try_at", "sent_at")

@@ -11,4 +11,4 @@ class AdminConfig(admin_apps.AdminConfig):
     """Django's admin with our door."""
 
     default = False
-    default_site = "portal.operators.Site"
+    default_site = "portal.accounts.operators.Site"

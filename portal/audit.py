@@ -7,9 +7,9 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from config.lib import address, request_id
+from config.lib.web import address, request_id
 from payments.cause import Caller
-from portal import notices
+from portal.mail import outbox
 from portal.models import AuditEntry, Membership, User
 
 # What is written, and how it reads. Those of SENSITIVE are mailed to the owners too.
@@ -86,7 +86,7 @@ def _write(request: HttpRequest, entry: AuditEntry, action: str, facts: dict[str
     entry.save()
     what = _sensitive(action, facts)
     if what:
-        notices.tell(entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what)
+        outbox.tell(entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what)
     return entry
 
 

@@ -161,7 +161,7 @@ class AuditEntry(models.Model):
         return self.user.email if self.user else ""
 
 
-class Notice(models.Model):
+class OutboundEmail(models.Model):
     """A mail to a merchant's people, waiting to be sent or sent. `key` keeps it from being told twice."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -218,7 +218,7 @@ class PaymentHour(models.Model):
         models.PositiveIntegerField(),
         default=list,
         blank=True,
-        help_text="How many captures in each of portal.histogram's slots of time since the hold.",
+        help_text="How many captures in each of portal.dashboard.histogram's slots of time since the hold.",
     )
 
     class Meta:
@@ -244,7 +244,7 @@ class DeliveryHour(models.Model):
         models.PositiveIntegerField(),
         default=list,
         blank=True,
-        help_text="How many attempts in each of portal.histogram's slots of time to the answer.",
+        help_text="How many attempts in each of portal.dashboard.histogram's slots of time to the answer.",
     )
 
     class Meta:
@@ -257,7 +257,7 @@ class DeliveryHour(models.Model):
 
 
 class LoginAttempt(models.Model):
-    """A try that counts against a limit of portal.login_limits. Whose and from where is kept as digests alone."""
+    """A try that counts against a limit of portal.accounts.login_limits: whose and from where, as digests alone."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=20)

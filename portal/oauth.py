@@ -17,8 +17,9 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.scopes import BaseScopes
 from oauth2_provider.views.mixins import OAuthLibMixin
 
-from config.lib import address, limits, strict_json
+from config.lib import limits, strict_json
 from config.lib.prepared import Prepared
+from config.lib.web import address
 from portal.keys import ClientSecretHasher
 from portal.models import ApiClient
 

@@ -9,25 +9,26 @@ from django.shortcuts import render
 from django.utils import timezone
 from django_htmx.middleware import HtmxDetails
 
-from config.lib import crypto, request_id
+from config.lib import crypto
+from config.lib.web import request_id
 from portal import access
+from portal.dashboard.needs import Waiting
 from portal.models import Membership
-from portal.needs import Waiting
 
 # The menu, in two groups: name of the address, words, the action that it needs.
 MENU = (
     (
-        ("portal_home", "Home", "look"),
-        ("portal_checkouts", "Checkouts", "look"),
-        ("portal_balance", "Balance", "look"),
-        ("portal_webhooks", "Webhooks", "look"),
-        ("portal_deliveries", "Deliveries", "look"),
-        ("portal_keys", "Keys", "look"),
+        ("portal_home", "Home", "view"),
+        ("portal_checkouts", "Checkouts", "view"),
+        ("portal_balance", "Balance", "view"),
+        ("portal_webhooks", "Webhooks", "view"),
+        ("portal_deliveries", "Deliveries", "view"),
+        ("portal_keys", "Keys", "view"),
     ),
     (
-        ("portal_checklist", "Integration checklist", "look"),
-        ("portal_team", "Team", "look"),
-        ("portal_settings", "Settings", "look"),
+        ("portal_checklist", "Integration checklist", "view"),
+        ("portal_team", "Team", "view"),
+        ("portal_settings", "Settings", "view"),
         ("portal_audit", "Audit log", "read_audit"),
     ),
 )

@@ -7,14 +7,16 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
 from config.lib import batches, clock
-from portal import counting, login_limits, notices, sessions, watching
-from portal.models import Invitation, Notice
+from portal.accounts import login_limits, sessions
+from portal.dashboard import counting
+from portal.mail import outbox, watching
+from portal.models import Invitation, OutboundEmail
 
-NOTICES_KEPT = timedelta(days=90)
+EMAILS_KEPT = timedelta(days=90)
 
 
 @shared_task
-def forget_expired_tokens() -> None:
+def delete_expired_tokens() -> None:
     """Remove access tokens an hour after their end."""
     batches.delete(AccessToken.objects.filter(expires__lt=timezone.now() - timedelta(hours=1)))
 
@@ -26,32 +28,32 @@ def count_hours() -> None:
 
 
 @shared_task
-def write_notices() -> None:
+def write_emails() -> None:
     """Look for what the owners should be told by mail."""
     watching.look(clock.now())
 
 
 @shared_task
-def send_notices() -> None:
+def send_emails() -> None:
     """Send the mails that are due."""
-    notices.send_due()
+    outbox.send_due()
 
 
 @shared_task
-def remove_old_notices() -> None:
+def delete_old_emails() -> None:
     """Remove mails that went out, and invitations that ended, so long ago that nobody asks about them any more."""
-    before = clock.now() - NOTICES_KEPT
-    batches.delete(Notice.objects.filter(pk__lt=clock.first_id(before), next_try_at=None))
+    before = clock.now() - EMAILS_KEPT
+    batches.delete(OutboundEmail.objects.filter(pk__lt=clock.first_id(before), next_try_at=None))
     batches.delete(Invitation.objects.filter(pk__lt=clock.first_id(before), expires_at__lt=clock.now()))
 
 
 @shared_task
-def forget_login_attempts() -> None:
+def delete_login_attempts() -> None:
     """Remove tries to log in that no limit looks at any more."""
-    login_limits.forget_old()
+    login_limits.delete_old()
 
 
 @shared_task
-def forget_ended_sessions() -> None:
+def delete_ended_sessions() -> None:
     """Remove sessions whose end has passed."""
-    sessions.forget_ended()
+    sessions.delete_ended()

@@ -9,11 +9,12 @@ from django.urls import reverse
 
 from config.lib import clock, crypto
 from payments.models import Merchant
-from portal import access, notices
+from portal import access
+from portal.mail import outbox
 from portal.models import Invitation, Membership, Role, User
 
 LIFETIME = timedelta(days=7)
-MOST_OPEN = 50
+MAX_OPEN = 50
 
 
 class TeamRefused(Exception):
@@ -61,7 +62,7 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
             raise AlreadyInTeam
         if open_ones.filter(email__iexact=email).exists():
             raise AlreadyInvited
-        if open_ones.count() >= MOST_OPEN:
+        if open_ones.count() >= MAX_OPEN:
             raise TooManyInvitations
         invitation = Invitation.objects.create(
             merchant=merchant,
@@ -72,7 +73,7 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
             expires_at=clock.now() + LIFETIME,
         )
         sealed = crypto.encrypt(reverse("portal_join", args=[token]))
-        notices.tell(merchant, "invitation", key=str(invitation.pk), link=sealed)
+        outbox.tell(merchant, "invitation", key=str(invitation.pk), link=sealed)
     return invitation
 
 

@@ -14,10 +14,10 @@ class Window:
     """`most` rows before a moment; before none, the newest."""
 
     before: datetime | None
-    most: int
+    maximum: int
 
     def of(self, rows: QuerySet[Row, Any], key: str = "created_at") -> list[Row]:
         """Return the rows of the window by the time that `key` names."""
         if self.before is not None:
             rows = rows.filter(**{f"{key}__lt": self.before})
-        return list(rows.order_by(f"-{key}", "-pk")[: self.most])
+        return list(rows.order_by(f"-{key}", "-pk")[: self.maximum])

@@ -10,7 +10,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from checkout import deadlines, refunds, tasks, transitions
+from checkout import ending, refunds, tasks, transitions
 from checkout.models import Checkout
 from payments import switches
 from payments.models import Merchant, Operation
@@ -79,7 +79,7 @@ def _no_limits(settings: Settings) -> None:
 @pytest.fixture(autouse=True)
 def _switches_read_anew() -> None:
     """What another test has stopped is open again."""
-    switches.forget()
+    switches.read_anew()
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checko
         unpaid.refresh_from_db()
         if status in ("expired", "lapsed"):
             make_late(unpaid)
-            deadlines.keep_of(unpaid.pk)
+            ending.expire_one_if_due(unpaid.pk)
         unpaid.refresh_from_db()
         return unpaid
 

@@ -7,10 +7,10 @@ from django.conf import settings
 from factory.declarations import Sequence
 from factory.django import DjangoModelFactory
 
-from checkout import creation, settlement
+from checkout import creation, outcomes
 from checkout.creation import Order
 from checkout.models import Checkout, Customer
-from checkout.settlement import Settled
+from checkout.outcomes import Recorded
 from config.lib import clock
 from payments import switches
 from payments.cause import Cause
@@ -68,13 +68,13 @@ def checkout(merchant: Merchant, **changes: Any) -> Checkout:
 def stop(merchant: Merchant | None, *, is_stopped: bool = True) -> None:
     """Throw an operator's switch, effective at once in this process."""
     Switch.objects.update_or_create(merchant=merchant, defaults={"is_stopped": is_stopped, "reason": "Test"})
-    switches.forget()
+    switches.read_anew()
 
 
-def settle(operation: Operation, outcome: Outcome) -> Settled:
+def settle(operation: Operation, outcome: Outcome) -> Recorded:
     """Record an answer about an operation, as whoever has asked under its lease does."""
     checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
-    return settlement.settle(checkout_uuid, operation.pk, outcome, lease=lease)
+    return outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease)
 
 
 def make_late(checkout: Checkout) -> None:

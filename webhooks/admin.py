@@ -7,8 +7,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from config.lib import clock, columns, request_id
-from config.lib.admin import ReadOnlyAdmin
+from config.lib import clock
+from config.lib.admin import columns
+from config.lib.admin.readonly import ReadOnlyAdmin
+from config.lib.web import request_id
 from payments.cause import Cause
 from payments.models import Merchant
 from webhooks import health, resending, subscriptions

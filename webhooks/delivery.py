@@ -107,7 +107,7 @@ def claim(*, slots: int, general_slots: int) -> list[Claimed]:
     """
     parameters: dict[str, Any] = {
         "claiming": CLAIMING,
-        "signing": subscriptions.MOST_SIGNING,
+        "signing": subscriptions.MAX_SIGNING,
         "per_endpoint": PER_ENDPOINT,
         "per_endpoint_urgent": PER_ENDPOINT_URGENT,
         "hung": HUNG_IN_A_ROW,

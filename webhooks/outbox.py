@@ -11,7 +11,8 @@ from django.db import connection, transaction
 from django.db.models import F
 from uuid_utils.compat import uuid7
 
-from config.lib import clock, failpoint, request_id, wakeup
+from config.lib import clock, failpoint, wakeup
+from config.lib.web import request_id
 from payments.models import Merchant
 from webhooks.models import URGENT, Delivery, Event, EventType, Subscription, sealed
 
@@ -19,7 +20,7 @@ API_VERSION = "2026-06"
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 
 
-class News(NamedTuple):
+class OutboxMessage(NamedTuple):
     """What a merchant is to be told. `at` is when it happened; no attempt starts at or after `valid_until`."""
 
     merchant_uuid: UUID
@@ -39,15 +40,15 @@ def emit(
     valid_until: datetime | None = None,
 ) -> Event:
     """Write one event, as `emit_all`."""
-    return emit_all(event_type, [News(merchant.pk, payload, at, checkout_uuid, valid_until)])[0]
+    return emit_all(event_type, [OutboxMessage(merchant.pk, payload, at, checkout_uuid, valid_until)])[0]
 
 
-def emit_all(event_type: EventType, news: Sequence[News]) -> Sequence[Event]:
+def emit_all(event_type: EventType, message: Sequence[OutboxMessage]) -> Sequence[Event]:
     """Write events of a type with the bytes that will be sent, and a delivery of each that its merchant wants.
 
     Wakes the senders on commit. Rules event.envelope, event.outbox.
     """
-    events = Event.objects.bulk_create(_event(event_type, item) for item in news)
+    events = Event.objects.bulk_create(_event(event_type, item) for item in message)
     for event in events:
         failpoint.reach("event_written", event_type, event.checkout_uuid)
         transaction.on_commit(partial(failpoint.reach, "event_committed", event_type, event.checkout_uuid))
@@ -55,23 +56,23 @@ def emit_all(event_type: EventType, news: Sequence[News]) -> Sequence[Event]:
     return events
 
 
-def _event(event_type: EventType, news: News) -> Event:
+def _event(event_type: EventType, message: OutboxMessage) -> Event:
     event_id = uuid7()
     envelope = {
         "id": str(event_id),
         "type": event_type.value,
         "api_version": API_VERSION,
-        "created_at": clock.iso(news.at),
-        "data": news.payload,
+        "created_at": clock.iso(message.at),
+        "data": message.payload,
     }
     return Event(
         id=event_id,
-        merchant_id=news.merchant_uuid,
+        merchant_id=message.merchant_uuid,
         type=event_type,
-        checkout_uuid=news.checkout_uuid,
+        checkout_uuid=message.checkout_uuid,
         body=sealed(event_type, orjson.dumps(envelope)),
-        created_at=news.at,
-        valid_until=news.valid_until,
+        created_at=message.at,
+        valid_until=message.valid_until,
         request_id=request_id.current(),
     )
 
@@ -127,7 +128,7 @@ FROM gone WHERE d.event_id = gone.id AND d.status = 'pending' AND d.lease_token 
 """
 
 
-def hasten(checkout_uuid: UUID, moved_by: Any) -> None:
+def advance(checkout_uuid: UUID, moved_by: Any) -> None:
     """Bring what is still due of a checkout's deliveries nearer, and the end of their window (sandbox helper)."""
     windows = Event.objects.filter(checkout_uuid=checkout_uuid, valid_until__isnull=False)
     windows.update(valid_until=F("valid_until") - moved_by)

@@ -20,7 +20,7 @@ from webhooks import targets
 from webhooks.connections import CLOSED, Connection, KeptConnectionLost, NoAnswer, Target
 
 NEXT_ADDRESS_SECONDS = 0.25  # that an address has for itself before the next one is tried too
-MOST_IDLE = 4096
+MAX_IDLE = 4096
 URLS = 1024  # that we know how to connect to without parsing them again
 
 CERTIFICATE_TROUBLE = {
@@ -45,7 +45,7 @@ class Pool:
         self._open: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._kept: dict[Target, dict[Connection, None]] = {}
         self._idle: dict[Connection, None] = {}  # all that are kept, the one that has waited longest first
-        self._most_idle = most_idle()
+        self._max_idle = max_idle()
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -84,7 +84,7 @@ class Pool:
         if connection.keep():
             self._kept.setdefault(connection.target, {})[connection] = None
             self._idle[connection] = None
-            if len(self._idle) > self._most_idle:
+            if len(self._idle) > self._max_idle:
                 oldest = next(iter(self._idle))
                 self._forget(oldest)
                 oldest.abort()
@@ -150,10 +150,10 @@ class Pool:
         return [result["host"] for result in found]
 
 
-def most_idle() -> int:
+def max_idle() -> int:
     """Return how many connections may be kept: half of the files that this process may open."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_IDLE if most == resource.RLIM_INFINITY else min(MOST_IDLE, most // 2)
+    maximum, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_IDLE if maximum == resource.RLIM_INFINITY else min(MAX_IDLE, maximum // 2)
 
 
 @functools.lru_cache(maxsize=URLS)

@@ -20,7 +20,7 @@ from webhooks import subscriptions
 from webhooks.models import Delivery, EventType
 from webhooks.outbox import DELIVER_DUE
 
-MOST = 10_000  # at one time
+MAXIMUM = 10_000  # at one time
 
 UNDER_WAY = Q(status=Delivery.Status.PENDING) & (Q(lease_token__isnull=False) | ~Q(resent_by=""))
 PURGED = Q(event__purged_at__isnull=False)
@@ -125,7 +125,7 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
             possible = possible.exclude(why)
     left_out = chosen.count() - possible.count()
     with transaction.atomic():
-        wanted = list(possible.values_list("pk", flat=True)[:MOST])
+        wanted = list(possible.values_list("pk", flat=True)[:MAXIMUM])
         # Locked, and looked at again: another click may have been quicker.
         rows = (
             Delivery.objects.filter(pk__in=wanted)

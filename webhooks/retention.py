@@ -21,24 +21,24 @@ ENDED_FOR = timedelta(
 ROWS = 500
 
 
-def purge_personal() -> int:
+def delete_personal() -> int:
     """Remove the bodies of personal events that ended more than 7 days ago; returns how many."""
-    return _in_batches(statements.PURGE_PERSONAL, {"before": clock.now() - PERSONAL_FOR})
+    return _in_batches(statements.DELETE_PERSONAL, {"before": clock.now() - PERSONAL_FOR})
 
 
-def remove_old() -> int:
+def delete_old() -> int:
     """Remove events older than WEBHOOK_RETENTION, with deliveries and attempts; returns how many."""
     before = clock.now() - settings.WEBHOOK_RETENTION
-    return _in_batches(statements.REMOVE_OLD, {"before": before, "first_id": clock.first_id(before)})
+    return _in_batches(statements.DELETE_OLD, {"before": before, "first_id": clock.first_id(before)})
 
 
-def remove_ended() -> int:
+def delete_ended() -> int:
     """Remove subscriptions that ended an hour ago and have no deliveries left, with their secrets; returns how many."""
     before = clock.now() - ENDED_FOR
-    return batches.repeat(lambda rows: _remove_ended(before, rows), rows=ROWS)
+    return batches.repeat(lambda rows: _delete_ended(before, rows), rows=ROWS)
 
 
-def _remove_ended(before: datetime, rows: int) -> int:
+def _delete_ended(before: datetime, rows: int) -> int:
     old = Subscription.objects.filter(ended_at__lt=before)
     unused = old.exclude(Exists(Delivery.objects.filter(subscription=OuterRef("pk"))))
     found = list(unused.values_list("pk", flat=True)[:rows])

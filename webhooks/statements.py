@@ -204,7 +204,7 @@ FROM (
 ) latest
 """
 
-PURGE_PERSONAL = """
+DELETE_PERSONAL = """
 WITH old AS MATERIALIZED (
     SELECT e.id FROM webhooks_event e
     WHERE e.type = 'marketing.opted_in' AND e.purged_at IS NULL AND e.created_at < %(before)s
@@ -216,7 +216,7 @@ UPDATE webhooks_event e SET body = '', purged_at = clock_timestamp() FROM old WH
 """
 
 # What is being resent at this moment stays, and its event with it.
-REMOVE_OLD = """
+DELETE_OLD = """
 WITH old AS MATERIALIZED (
     SELECT e.id FROM webhooks_event e
     WHERE e.id < %(first_id)s

@@ -13,7 +13,7 @@ from webhooks.checks import CheckedUrl
 from webhooks.models import Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 GRACE = timedelta(hours=2)  # rule rotation.grace
-MOST_SIGNING = 3  # the newest and two before it: a rotation may be repeated whose answer was lost
+MAX_SIGNING = 3  # the newest and two before it: a rotation may be repeated whose answer was lost
 MAX_ENDED = 20  # secrets that sign no more, kept of a subscription
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
 
@@ -106,7 +106,7 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
         until = _previous(subscription, now)
         if revoke_previous:
             subscription.secrets.filter(expires_at__gt=now).update(expires_at=now)
-        elif len(until) + 1 >= MOST_SIGNING:
+        elif len(until) + 1 >= MAX_SIGNING:
             raise RotationInProgress(until)
         expires_at = now if revoke_previous else now + GRACE
         subscription.secrets.filter(expires_at=None).update(expires_at=expires_at)

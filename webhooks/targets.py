@@ -15,6 +15,8 @@ import aiohttp
 import yarl
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from config.lib.web import hosts
+
 URL_LENGTH = 2048
 NAME_LENGTH = 253
 RESOLVE_SECONDS = 3.0
@@ -57,19 +59,6 @@ FORBIDDEN_V6 = tuple(
     )
 )
 ISATAP_INTERFACES = frozenset({0x00005EFE, 0x02005EFE})
-
-FORBIDDEN_SUFFIXES = (
-    ".local",
-    ".internal",
-    ".localhost",
-    ".localdomain",
-    ".onion",
-    ".home.arpa",
-    ".lan",
-    ".intranet",
-    ".corp",
-)
-METADATA_NAMES = frozenset({"metadata.goog", "metadata.azure.com", "metadata.tencentyun.com"})
 
 URL_SHAPE = re.compile(r"[A-Za-z]+://(?P<authority>(?:\[[0-9A-Fa-f:.]+\])?[^/?#\[\]]*)(?:[/?][^#]*)?")
 UNSAFE_CHARACTER = re.compile(r"[\x00-\x20\x7f-\xa0\\\s]")
@@ -220,7 +209,7 @@ def _check_parts(url: yarl.URL, *, allow_loopback: bool) -> None:
 def _check_name(host: str) -> None:
     if ":" in host or host.replace(".", "").isdigit():
         raise TargetRefused("The URL must name its host, not give an address.")
-    if host == "localhost" or host.endswith(FORBIDDEN_SUFFIXES) or host in METADATA_NAMES:
+    if hosts.is_reserved(host):
         raise TargetRefused(NOT_PUBLIC)
     if len(host) > NAME_LENGTH or not DNS_NAME.fullmatch(host):
         raise TargetRefused("The URL's host must be a full DNS name, like shop.example.com.")

@@ -18,16 +18,16 @@ def deliver_due() -> None:
 
 
 @shared_task
-def purge_personal() -> None:
+def delete_personal() -> None:
     """Remove the personal data that has been kept for its week."""
-    retention.purge_personal()
+    retention.delete_personal()
 
 
 @shared_task
-def remove_old_events() -> None:
+def delete_old_events() -> None:
     """Remove the events, deliveries and attempts that have been kept long enough, then subscriptions without any."""
-    retention.remove_old()
-    retention.remove_ended()
+    retention.delete_old()
+    retention.delete_ended()
 
 
 @signals.worker_shutdown.connect

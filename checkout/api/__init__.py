@@ -1,0 +1,1 @@
+"""The merchant API of checkouts."""

@@ -12,7 +12,7 @@ from checkout.models import Checkout, Refund
 from checkout.states import Status
 from config.lib import clock
 from config.lib.prepared import Prepared
-from payments import operations
+from payments import open_operations
 from payments.models import Dispute, Merchant
 
 _ITEM = ("item_ref", "name", "quantity", "unit_price", "currency", "category", "custom_data")
@@ -52,7 +52,7 @@ _PARTS = {
     "refund_parts": _list_of("checkout_refund", _REFUND, "created_at DESC"),
     "share_parts": _list_of("checkout_paymentrequest", ("amount", "status"), "id"),
     "dispute_parts": _list_of("payments_dispute", _DISPUTE, "created_at", of="checkout_uuid"),
-    "pending_operation": operations.open_kind_of("checkout_checkout.id"),
+    "pending_operation": open_operations.open_kind_of("checkout_checkout.id"),
 }
 
 
@@ -70,7 +70,7 @@ def read(merchant: Merchant, checkout_uuid: UUID) -> dict[str, Any]:
 
 
 _ONE = Prepared(
-    lambda pk, merchant: reading.at_once(with_parts(Checkout.objects.filter(pk=pk, merchant=merchant))),
+    lambda pk, merchant: reading.with_read_at(with_parts(Checkout.objects.filter(pk=pk, merchant=merchant))),
     UUID,
     UUID,
 )

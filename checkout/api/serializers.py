@@ -9,10 +9,11 @@ from rest_framework import serializers
 
 from checkout import pricing
 from checkout.states import Status
-from config.lib import clock, fields, origins
+from config.lib import clock, fields
+from config.lib.web import origins
 from payments import money
 
-MOST = 99_999_999
+MAXIMUM = 99_999_999
 SOONEST_EXPIRY, LATEST_EXPIRY = timedelta(minutes=1), timedelta(hours=24)
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -62,8 +63,8 @@ class ItemIn(serializers.Serializer[Any]):
 
     item_ref = fields.Text()
     name = fields.Text()
-    quantity = fields.Integer(least=1, most=10_000)
-    unit_price = fields.Integer(least=-MOST, most=MOST)
+    quantity = fields.Integer(minimum=1, maximum=10_000)
+    unit_price = fields.Integer(minimum=-MAXIMUM, maximum=MAXIMUM)
     currency = fields.Text()
     category = Category(default="other")
     custom_data = CustomData(required=False, allow_null=True)
@@ -109,7 +110,7 @@ class CheckoutIn(serializers.Serializer[Any]):
     """A checkout creation request (rules create.*). Its context holds the `merchant`."""
 
     merchant_order_id = fields.Text()
-    total_amount = fields.Integer(least=1, most=MOST)
+    total_amount = fields.Integer(minimum=1, maximum=MAXIMUM)
     currency = fields.Text()
     return_url = fields.ReturnUrl()
     cancel_url = fields.ReturnUrl()
@@ -150,21 +151,21 @@ def _is_in_use(currency: Any) -> bool:
 class CaptureIn(serializers.Serializer[Any]):
     """`{}` captures the full amount."""
 
-    amount = fields.Integer(required=False, least=1, most=MOST)
+    amount = fields.Integer(required=False, minimum=1, maximum=MAXIMUM)
 
 
 class CancelIn(serializers.Serializer[Any]):
     """An optional note, for the portal only."""
 
-    reason = fields.Text(required=False, allow_null=True, least=0)
+    reason = fields.Text(required=False, allow_null=True, minimum=0)
 
 
 class RefundIn(serializers.Serializer[Any]):
     """A refund request (rules refund.ref, refund.full)."""
 
     merchant_refund_ref = fields.Text()
-    reason = fields.Text(required=False, allow_null=True, least=0, most=500)
-    amount = fields.Integer(required=False, least=1, most=MOST)
+    reason = fields.Text(required=False, allow_null=True, minimum=0, maximum=500)
+    amount = fields.Integer(required=False, minimum=1, maximum=MAXIMUM)
 
 
 class CheckoutListQuery(fields.Query):
@@ -175,5 +176,5 @@ class CheckoutListQuery(fields.Query):
     created_after = fields.Timestamp(required=False)
     created_before = fields.Timestamp(required=False)
     updated_after = fields.Timestamp(required=False)
-    limit = fields.QueryInteger(least=1, most=200, default=50)
-    cursor = fields.Cursor(required=False, most=500)
+    limit = fields.QueryInteger(minimum=1, maximum=200, default=50)
+    cursor = fields.Cursor(required=False, maximum=500)

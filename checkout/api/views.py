@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from checkout import creation, reading, refunds, transitions
 from checkout.api import presentation, serializers
-from checkout.api.calls import RecordedView
+from checkout.api.idempotency import RecordedView
 from checkout.creation import Order
 from checkout.models import Checkout
 from config.lib import cursor
@@ -54,7 +54,9 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
     Rules list.pages, lapse.whoever.
     """
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
-    rows = reading.at_once(presentation.with_parts(Checkout.objects.filter(merchant=merchant, **filters)))
+    rows = reading.with_read_at(
+        presentation.with_parts(Checkout.objects.filter(merchant=merchant, **filters))
+    )
     found, next_cursor = cursor.page(
         rows, scope=f"checkouts:{merchant.pk}", limit=query["limit"], cursor=query.get("cursor")
     )

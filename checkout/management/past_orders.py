@@ -34,7 +34,7 @@ COLUMNS: dict[type[Model], str] = {
     Item: "id checkout_id position item_ref name quantity unit_price currency category custom_data",
     Payment: "id merchant_id subject checkout_uuid amount currency status card_token card_brand card_last4"
     " card_fingerprint created_at",
-    Operation: "id payment_id kind amount state reference refund_uuid attempts actor created_at ended_at",
+    Operation: "id payment_id kind purpose amount state reference refund_uuid attempts actor created_at ended_at",
     Posting: "id transaction checkout_uuid merchant_id account amount currency created_at",
     Refund: "id merchant_id checkout_id merchant_refund_ref amount status created_at settled_at",
     Change: "id checkout_id origin to actor created_at",
@@ -151,7 +151,8 @@ class Book:
 
     def _operate(self, order: Order, kind: str, at: datetime, refund_uuid: UUID | None = None) -> UUID:
         key = _id(at)
-        act = (kind, order.amount, "succeeded", str(key), refund_uuid, 1, "pump", at, at)
+        purpose = "payment" if refund_uuid is None else "refund_part"
+        act = (kind, purpose, order.amount, "succeeded", str(key), refund_uuid, 1, "pump", at, at)
         self.rows[Operation].append((key, order.payment_uuid, *act))
         return key
 
@@ -195,5 +196,5 @@ def _id(at: datetime) -> UUID:
     return uuid7(nanoseconds=int(at.timestamp() * 1_000_000) * 1000)
 
 
-def _seconds(least: int, most: int) -> timedelta:
-    return timedelta(seconds=random.uniform(least, most))
+def _seconds(minimum: int, maximum: int) -> timedelta:
+    return timedelta(seconds=random.uniform(minimum, maximum))

@@ -8,14 +8,15 @@ from django.db import transaction
 from checkout.models import Checkout
 from checkout.remedies.asking import NotAllowed
 from config.lib import clock
-from payments import answers, bookings, discrepancies, money, outside, provider, reconciliation
+from payments import answers, discrepancies, money, provider, reconciliation
 from payments.cause import Cause
 from payments.models import Discrepancy, Operation, Payment
+from payments.outside import acts, bookings
 from payments.provider import ProviderUnreachable, Record, Verdict
 
 Kind = Operation.Kind
 TAKEN = (Payment.Status.CAPTURED, Payment.Status.REFUNDED)
-TOLD_AS = outside.KINDS["refund"]  # what such a refund is reported as
+TOLD_AS = acts.KINDS["refund"]  # what such a refund is reported as
 
 
 def find(discrepancy_uuid: UUID) -> Record:

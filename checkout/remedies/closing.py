@@ -5,15 +5,17 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import returning, shares
+from checkout import shares
 from checkout.models import Checkout, PaymentRequest
+from checkout.outside import returned_refunds
 from checkout.remedies import asking, parts
 from checkout.remedies.asking import NotAllowed
 from checkout.states import ShareStatus
 from config.lib import clock
-from payments import bookings, discrepancies, operations, returns
+from payments import discrepancies, operations, planning
 from payments.cause import Cause
 from payments.models import Operation, Payment
+from payments.outside import bookings, returns
 from payments.provider import CARD_CANNOT_TAKE_IT, Outcome
 
 Kind, State = Operation.Kind, Operation.State
@@ -34,7 +36,7 @@ def close_as_settled_otherwise(operation_uuid: UUID, *, note: str, cause: Cause)
         part, now = operations.current(operation_uuid), clock.now()
         _check(part)
         parts.check_wanted(checkout, part)
-        if not operations.withdraw_planned(operations.parts_like(part), now=now):
+        if not planning.withdraw_planned(planning.parts_like(part), now=now):
             raise NotAllowed(parts.UNDER_WAY)
         bookings.settle_otherwise(part, note=note, now=now, cause=cause)
         follow(checkout, part, note=note, now=now)
@@ -47,15 +49,15 @@ def follow(checkout: Checkout, part: Operation, *, note: str, now: datetime) -> 
     Belongs under the checkout's lock.
     """
     if returns.concerns(part):
-        returning.make_good(checkout, part, note=note, now=now)
+        returned_refunds.make_good(checkout, part, note=note, now=now)
         return
-    if part.share_uuid is not None:
-        PaymentRequest.objects.get(pk=part.share_uuid).move(ShareStatus.REIMBURSED)
-        discrepancies.settle("share_not_reimbursed", part.share_uuid, note=note, now=now)
+    if part.purpose == Operation.Purpose.REIMBURSEMENT:
+        PaymentRequest.objects.get(pk=part.reimbursed_share).move(ShareStatus.REIMBURSED)
+        discrepancies.settle("share_not_reimbursed", part.reimbursed_share, note=note, now=now)
     else:
         Payment.objects.filter(pk=part.payment_id).update(status=Payment.Status.REFUNDED)
-        shares.close_leg(checkout, part, now)
-        discrepancies.settle("refund_leg_failed", part.payment_id, note=note, now=now)
+        shares.close_refund_part(checkout, part, now)
+        discrepancies.settle("refund_part_failed", part.payment_id, note=note, now=now)
     checkout.touch()
 
 

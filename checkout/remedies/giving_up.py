@@ -4,12 +4,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import deadlines, finishing, settlement
+from checkout import abandonment, ending, finishing, outcomes
 from checkout.models import Checkout
 from checkout.remedies import asking, parts
 from checkout.remedies.asking import NotAllowed
 from config.lib import clock
-from payments import discrepancies, due, operations
+from payments import discrepancies, due, operations, planning
 from payments.cause import Cause
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
@@ -34,10 +34,10 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
         checkout = Checkout.objects.locked(asked.payment.checkout_uuid)
         operation, now = operations.current(operation_uuid), clock.now()
         _check(operation)
-        settlement.conclude(checkout, operation, Outcome(Verdict.FAILED, reason=GIVEN_UP), now=now)
+        outcomes.conclude(checkout, operation, Outcome(Verdict.FAILED, reason=GIVEN_UP), now=now)
         if void is not None:
-            settlement.conclude(checkout, operations.current(void.pk), Outcome(Verdict.SUCCEEDED), now=now)
-        deadlines.keep(checkout, now)
+            outcomes.conclude(checkout, operations.current(void.pk), Outcome(Verdict.SUCCEEDED), now=now)
+        ending.expire_if_due(checkout, now)
         checkout.touch()
         for kind in DOUBTS:
             discrepancies.settle(kind, operation.pk, note=note, now=now)
@@ -80,9 +80,9 @@ def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Op
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
         operation = operations.current(operation_uuid)
-        if not deadlines.abandon(checkout, operation, now):
+        if not abandonment.abandon_if_silent(checkout, operation, now):
             raise NotAllowed("It is not in doubt.")
         voids = operation.payment.operations.filter(kind=Kind.VOID, state=State.PLANNED)
         if not voids.exists():
-            operations.plan([operation.payment_id], Kind.VOID, now=now, cause=cause)
+            planning.plan([operation.payment_id], Kind.VOID, now=now, cause=cause)
         return voids.select_related("payment").latest("created_at")

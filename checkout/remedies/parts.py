@@ -3,8 +3,9 @@
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies.asking import NotAllowed
 from checkout.states import ShareStatus, Status
-from payments import bookings, disputes, operations, returns
+from payments import disputes, planning
 from payments.models import Operation
+from payments.outside import bookings, returns
 
 State = Operation.State
 UNDER_WAY = "It is under way just now. Look again in a minute."
@@ -12,7 +13,7 @@ UNDER_WAY = "It is under way just now. Look again in a minute."
 
 def newest(part: Operation) -> Operation | None:
     """Return the last attempt at giving back the same that was sent at all."""
-    return operations.parts_like(part).filter(attempts__gt=0).order_by("created_at", "pk").last()
+    return planning.parts_like(part).filter(attempts__gt=0).order_by("created_at", "pk").last()
 
 
 def check_wanted(checkout: Checkout, part: Operation) -> None:
@@ -20,7 +21,7 @@ def check_wanted(checkout: Checkout, part: Operation) -> None:
     is_back = returns.concerns(part)
     if is_back and not returns.is_outstanding(part):
         raise NotAllowed("The payer has got it since.")
-    if not is_back and operations.parts_like(part).filter(state=State.SUCCEEDED).exists():
+    if not is_back and planning.parts_like(part).filter(state=State.SUCCEEDED).exists():
         raise NotAllowed("The card has got it since.")
     if disputes.standing(checkout.pk) is not None:
         raise NotAllowed("A card of the order is disputed: the money would go twice.")
@@ -28,8 +29,8 @@ def check_wanted(checkout: Checkout, part: Operation) -> None:
         return
     if bookings.is_closed(part):
         raise NotAllowed("It was settled otherwise before.")
-    if part.share_uuid is not None:
-        is_owed = PaymentRequest.objects.filter(pk=part.share_uuid, status=ShareStatus.PAID).exists()
+    if part.purpose == Operation.Purpose.REIMBURSEMENT:
+        is_owed = PaymentRequest.objects.filter(pk=part.reimbursed_share, status=ShareStatus.PAID).exists()
         if not is_owed or checkout.status != Status.CAPTURED:
             raise NotAllowed("Nothing is owed to the lead for this share now.")
         return

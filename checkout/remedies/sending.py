@@ -5,12 +5,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import finishing, settlement, shares
+from checkout import finishing, outcomes, shares
 from checkout.models import Checkout
 from checkout.remedies import asking, parts
 from checkout.remedies.asking import NotAllowed
 from config.lib import clock, wakeup
-from payments import operations
+from payments import operations, planning
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import Outcome
@@ -35,14 +35,14 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
         )
     checkout_uuid = asked.payment.checkout_uuid
     if asked.ended_at is None and outcome.verdict in asking.REFUSED:
-        settlement.settle(checkout_uuid, asked.pk, outcome, lease=asked.lease_token)
+        outcomes.record_outcome(checkout_uuid, asked.pk, outcome, lease=asked.lease_token)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         operation, now = operations.current(operation_uuid), clock.now()
         _check(operation)
         _check_wanted(checkout, operation)
         if operation.ended_at is None:
-            _hasten(operation, asked, now)
+            _advance(operation, asked, now)
         else:
             _send_anew(operation, outcome, cause, now)
         wakeup.after_commit(shares.FINISH_OPERATIONS)
@@ -63,27 +63,27 @@ def _check_wanted(checkout: Checkout, operation: Operation) -> None:
         parts.check_wanted(checkout, operation)
     elif operation.payment.status in RELEASED:
         raise NotAllowed(f"Nothing is held any more: the payment is {operation.payment.status}.")
-    elif settlement.is_fence(checkout, operation) and operation.ended_at is not None:
+    elif outcomes.is_fence(checkout, operation) and operation.ended_at is not None:
         raise NotAllowed("The order still waits for what is held.")
 
 
-def _hasten(operation: Operation, asked: Operation, now: datetime) -> None:
+def _advance(operation: Operation, asked: Operation, now: datetime) -> None:
     """Bring what never arrived forward, under its own key if the provider still knows that one."""
     if operation.lease_token != asked.lease_token or operation.attempts != asked.attempts:
         raise NotAllowed(parts.UNDER_WAY)
     if finishing.may_be_sent(operation):
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at=now)
     else:
-        operations.renew(operation, now=now)
+        planning.renew(operation, now=now)
 
 
 def _send_anew(operation: Operation, outcome: Outcome, cause: Cause, now: datetime) -> None:
     """Plan it under a new key, unless it is planned already: then that one is brought forward."""
-    rows = operations.parts_like(operation)
+    rows = planning.parts_like(operation)
     if operation.kind == Kind.VOID:
         rows = operation.payment.operations.filter(kind=Kind.VOID)
     open_rows = rows.filter(ended_at=None)
     if open_rows.exclude(state=State.PLANNED).exists():
         raise NotAllowed(parts.UNDER_WAY)
     if not open_rows.update(next_attempt_at=now, created_at=now):
-        operations.plan_again(operation, at=now, cause=cause)
+        planning.plan_again(operation, at=now, cause=cause)

@@ -1,0 +1,1 @@
+"""Tools with no domain: they know neither merchants nor money."""

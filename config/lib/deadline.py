@@ -18,6 +18,6 @@ class Deadline:
         """Return the deadline that leaves `seconds` for what comes after it."""
         return Deadline(self.at - seconds)
 
-    def left(self, most: float = float("inf")) -> float:
+    def left(self, maximum: float = float("inf")) -> float:
         """Return the seconds that are left, `most` at most, never less than nothing."""
-        return max(0.0, min(most, self.at - time.monotonic()))
+        return max(0.0, min(maximum, self.at - time.monotonic()))

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
-from config.lib import origins
+from config.lib.web import hosts, origins
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
@@ -21,19 +21,19 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 class Text(serializers.Field[str, Any, str, Any]):
     """A string of 1 to `most` characters, not blank, without control characters (rule create.texts)."""
 
-    def __init__(self, *, most: int = 255, least: int = 1, **kwargs: Any) -> None:
+    def __init__(self, *, maximum: int = 255, minimum: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.most, self.least = most, least
+        self.maximum, self.minimum = maximum, minimum
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             raise serializers.ValidationError("Must be a string.")
         if _CONTROL.search(data):
             raise serializers.ValidationError("Must not contain control characters.")
-        if len(data.strip()) < self.least:
+        if len(data.strip()) < self.minimum:
             raise serializers.ValidationError("Must not be empty.")
-        if len(data) > self.most:
-            raise serializers.ValidationError(f"Must have at most {self.most} characters.")
+        if len(data) > self.maximum:
+            raise serializers.ValidationError(f"Must have at most {self.maximum} characters.")
         return data
 
     def to_representation(self, value: Any) -> str:
@@ -43,15 +43,15 @@ class Text(serializers.Field[str, Any, str, Any]):
 class Integer(serializers.Field[int, Any, int, Any]):
     """A JSON integer between `least` and `most`: `10.0`, `"10"` and `true` are refused (rule api.integers)."""
 
-    def __init__(self, *, least: int, most: int, **kwargs: Any) -> None:
+    def __init__(self, *, minimum: int, maximum: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.least, self.most = least, most
+        self.minimum, self.maximum = minimum, maximum
 
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):
             raise serializers.ValidationError("Must be an integer, written without quotes or decimals.")
-        if not self.least <= data <= self.most:
-            raise serializers.ValidationError(f"Must be between {self.least} and {self.most}.")
+        if not self.minimum <= data <= self.maximum:
+            raise serializers.ValidationError(f"Must be between {self.minimum} and {self.maximum}.")
         return data
 
     def to_representation(self, value: Any) -> int:
@@ -105,7 +105,7 @@ class ReturnUrl(Text):
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(most=2048, **kwargs)
+        super().__init__(maximum=2048, **kwargs)
 
     def to_internal_value(self, data: Any) -> str:
         url = super().to_internal_value(data)
@@ -132,7 +132,7 @@ def _is_public(host: str) -> bool:
         _HOST_NAME.fullmatch(host) is not None
         and "." in name
         and not _ENDS_IN_A_NUMBER.fullmatch(host)
-        and not name.endswith((".localhost", ".local", ".internal"))
+        and not hosts.is_reserved(name)
     )
 
 
@@ -156,7 +156,9 @@ class QueryInteger(Integer):
 
     def to_internal_value(self, data: Any) -> int:
         if not _WHOLE.fullmatch(str(data)):
-            raise serializers.ValidationError(f"Must be a whole number from {self.least} to {self.most}.")
+            raise serializers.ValidationError(
+                f"Must be a whole number from {self.minimum} to {self.maximum}."
+            )
         return super().to_internal_value(int(data))
 
 

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 class Limit(NamedTuple):
     """At most so many within any such time."""
 
-    most: int
+    maximum: int
     within: timedelta
 
 
@@ -24,7 +24,7 @@ def lock(*keys: str) -> None:
 def free_at(rows: QuerySet[Any], limit: Limit, now: datetime) -> datetime | None:
     """Return when one more may follow those rows, by their `created_at`; None where it may now."""
     times = rows.filter(created_at__gt=now - limit.within).order_by("-created_at")
-    newest: list[datetime] = list(times.values_list("created_at", flat=True)[: limit.most])
-    if len(newest) < limit.most:
+    newest: list[datetime] = list(times.values_list("created_at", flat=True)[: limit.maximum])
+    if len(newest) < limit.maximum:
         return None
     return newest[-1] + limit.within if newest else now + limit.within

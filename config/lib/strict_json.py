@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 DEEPEST = 20
-_MOST_SHOWN = 40
+_MAX_SHOWN = 40
 # Of a text that is JSON. Each alternative takes what it has begun, so that no character is looked at often.
 _TOKEN = re.compile(
     r"""
@@ -76,7 +76,7 @@ def _twin(string: str, known: set[str]) -> str:
     """Add the key that the string writes, in whatever spelling; return what is wrong if it was there."""
     key = orjson.loads(string) if "\\" in string else string[1:-1]
     if key in known:
-        return f"the key {orjson.dumps(key[:_MOST_SHOWN]).decode()} stands twice in one object"
+        return f"the key {orjson.dumps(key[:_MAX_SHOWN]).decode()} stands twice in one object"
     known.add(key)
     return ""
 

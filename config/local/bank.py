@@ -18,23 +18,23 @@ wsgi_app = "config.local.bank:application"
 worker_class = "gthread"
 threads = 32  # a call that shall hang takes one
 control_socket_disable = True
-SECONDS_BETWEEN_NOTICES = 0.2
+SECONDS_BETWEEN_NOTIFICATIONS = 0.2
 
 application = get_wsgi_application()
 
 
 def post_worker_init(worker: Any) -> None:
-    """Send notices for as long as the process lives."""
-    threading.Thread(target=_send_notices, name="notices", daemon=True).start()
+    """Send notifications for as long as the process lives."""
+    threading.Thread(target=_send_notifications, name="notifications", daemon=True).start()
 
 
-def _send_notices() -> None:
+def _send_notifications() -> None:
     """What goes wrong once goes right the next time: the bank's books remember what is due."""
     send_due = import_string(
-        "payments.providers.sandbox.notices.send_due"
+        "payments.providers.sandbox.notifications.send_due"
     )  # models want the apps to be there
     while True:
-        time.sleep(SECONDS_BETWEEN_NOTICES)
+        time.sleep(SECONDS_BETWEEN_NOTIFICATIONS)
         try:
             send_due()
         except Error:

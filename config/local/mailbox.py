@@ -15,7 +15,7 @@ from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-MOST = 200  # that are listed
+MAXIMUM = 200  # that are listed
 _END = re.compile(rb"^-{79}\n", re.MULTILINE)  # Django's file backend ends each mail so
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -36,7 +36,7 @@ class Mail:
 @require_GET
 def listed(request: HttpRequest) -> HttpResponse:
     """The mails, newest first."""
-    return render(request, "local/mails.html", {"mails": newest_first()[:MOST]})
+    return render(request, "local/mails.html", {"mails": newest_first()[:MAXIMUM]})
 
 
 @never_cache

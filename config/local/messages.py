@@ -51,7 +51,7 @@ def collect() -> Catalog:
 
 
 def _messages() -> Iterator[tuple[str | tuple[str, ...], str | None]]:
-    for file in sorted(file for folder in CODE for file in (ROOT / folder).glob("*.py")):
+    for file in sorted(file for folder in CODE for file in (ROOT / folder).rglob("*.py")):
         yield from _of(file.read_text())
     for file in sorted(file for pattern in PAGES for file in ROOT.glob(pattern)):
         yield from _of(templatize(file.read_text(), origin=str(file)))

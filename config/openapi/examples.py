@@ -1,6 +1,6 @@
 """Examples for the API's document: a real run of the API, kept in examples.json.
 
-tests/config/test_schema.py runs the same story again and compares; it says how to record it anew.
+tests/config/openapi/test_schema.py runs the same story again and compares; it says how to record it anew.
 """
 
 import functools

@@ -63,7 +63,7 @@ class IntegerSchema(OpenApiSerializerFieldExtension):
     match_subclasses = True
 
     def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        return {"type": "integer", "minimum": self.target.least, "maximum": self.target.most}
+        return {"type": "integer", "minimum": self.target.minimum, "maximum": self.target.maximum}
 
 
 class BooleanSchema(OpenApiSerializerFieldExtension):
@@ -106,4 +106,4 @@ def written_time() -> Schema:
 
 
 def _lengths(field: Any) -> Schema:
-    return {"minLength": field.least, "maxLength": field.most}
+    return {"minLength": field.minimum, "maxLength": field.maximum}

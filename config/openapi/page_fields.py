@@ -123,13 +123,13 @@ def _json(value: Any) -> str:
 
 
 def _limits(field: Schema) -> str:
-    for least, most, unit in (
+    for minimum, maximum, unit in (
         ("minimum", "maximum", ""),
         ("minItems", "maxItems", ""),
         ("minLength", "maxLength", " characters"),
     ):
-        if most in field:
-            return f", {_span(field.get(least), field[most])}{unit}"
+        if maximum in field:
+            return f", {_span(field.get(minimum), field[maximum])}{unit}"
     return ""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from checkout.api import events
+from checkout.api.schema import events
 from config.openapi import examples, fields
 from webhooks.models import EventType
 from webhooks.outbox import API_VERSION

@@ -12,22 +12,22 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework.serializers import ListField
 from rest_framework.views import APIView
 
-import checkout.api.endpoints
-import hosted_page.opt_in_api
-import hosted_page.sandbox_endpoints
+import checkout.api.schema.endpoints
+import hosted_page.opt_in.api
+import hosted_page.sandbox.schema
 import webhooks.api.endpoints
-from checkout.api.answers import ALWAYS, SOMETIMES
-from checkout.api.calls import RecordedView
-from config.lib.endpoint import Answer, Endpoint
+from checkout.api.idempotency import RecordedView
+from checkout.api.schema.responses import ALWAYS, SOMETIMES
+from config.lib.described import DescribedOperation, DescribedResponse
 from config.lib.once import Once
 from config.openapi import errors, examples, guide, parts, words
 
 Schema = dict[str, Any]
 TABLES = {
-    "Checkouts": checkout.api.endpoints.ENDPOINTS,
+    "Checkouts": checkout.api.schema.endpoints.ENDPOINTS,
     "Webhooks": webhooks.api.endpoints.ENDPOINTS,
-    "Marketing": hosted_page.opt_in_api.ENDPOINTS,
-    "Sandbox": hosted_page.sandbox_endpoints.ENDPOINTS,
+    "Marketing": hosted_page.opt_in.api.ENDPOINTS,
+    "Sandbox": hosted_page.sandbox.schema.ENDPOINTS,
 }
 ENDPOINTS = {key: endpoint for table in TABLES.values() for key, endpoint in table.items()}
 NAMES = [endpoint.name for endpoint in ENDPOINTS.values()]
@@ -42,7 +42,7 @@ class EndpointSchema(AutoSchema):
         return type(self.view), self.method
 
     @property
-    def _endpoint(self) -> Endpoint:
+    def _endpoint(self) -> DescribedOperation:
         return ENDPOINTS[self._key]
 
     def get_operation_id(self) -> str:
@@ -95,7 +95,7 @@ class EndpointSchema(AutoSchema):
             self._codes()
         )
 
-    def _answer(self, status: int, answer: Answer) -> Schema:
+    def _answer(self, status: int, answer: DescribedResponse) -> Schema:
         names = ["X-Request-Id", *(["Idempotent-Replay"] if self._is_recorded else [])]
         headers = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
         described: Schema = {"description": answer.sentence, "headers": headers}

@@ -14,11 +14,11 @@ from payments.models import Discrepancy, Merchant, Operation, Switch
 from webhooks.models import Delivery, Endpoint
 
 LISTED = 50
-MOST = 1000  # counted
+MAXIMUM = 1000  # counted
 
 
 @dataclass(frozen=True)
-class Doubt:
+class UnresolvedOperation:
     """An operation of which we do not know what became of it yet."""
 
     operation: Operation
@@ -49,11 +49,11 @@ class Board:
 
     stops: Sequence[Switch]
     queues: Sequence[queues.Queue]
-    doubts: Sequence[Doubt]
+    unresolved: Sequence[UnresolvedOperation]
     discrepancies: Sequence[Left]
     failing: Sequence[Failing]
     parked: int
-    most: int = MOST
+    maximum: int = MAXIMUM
 
 
 def read() -> Board:
@@ -62,22 +62,22 @@ def read() -> Board:
     return Board(
         stops=list(Switch.objects.filter(is_stopped=True).select_related("merchant")),
         queues=queues.read(now),
-        doubts=_doubts(now),
+        unresolved=_unresolved(now),
         discrepancies=_discrepancies(now),
         failing=_failing(now),
         parked=_parked_today(now),
     )
 
 
-def _doubts(now: datetime) -> list[Doubt]:
+def _unresolved(now: datetime) -> list[UnresolvedOperation]:
     rows = Operation.objects.filter(state__in=Operation.OPEN).select_related("payment__merchant")
-    return [_doubt(operation, now) for operation in rows.order_by("created_at")[:LISTED]]
+    return [_as_unresolved(operation, now) for operation in rows.order_by("created_at")[:LISTED]]
 
 
-def _doubt(operation: Operation, now: datetime) -> Doubt:
+def _as_unresolved(operation: Operation, now: datetime) -> UnresolvedOperation:
     age = now - operation.created_at
     amount = money.display(operation.amount, operation.payment.currency)
-    return Doubt(operation, amount, ages.in_words(age), queues.verdict(age, due.PATIENT_FOR))
+    return UnresolvedOperation(operation, amount, ages.in_words(age), queues.verdict(age, due.PATIENT_FOR))
 
 
 def _discrepancies(now: datetime) -> list[Left]:
@@ -97,4 +97,4 @@ def _parked_today(now: datetime) -> int:
     """By way of the merchants, whom the index begins with."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = Delivery.objects.filter(status=Delivery.Status.PARKED, ended_at__gte=midnight)
-    return rows.filter(merchant__in=Merchant.objects.all())[:MOST].count()
+    return rows.filter(merchant__in=Merchant.objects.all())[:MAXIMUM].count()

@@ -7,22 +7,22 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Model
 
-from checkout import deadlines
+from checkout import ending
 from checkout.states import Status
 from config.celery import DELIVER_DUE
 from config.operators import ages, pumps
-from hosted_page.models import Text
+from hosted_page.models import SmsMessage
 from payments import due
 from payments.models import Operation
-from payments.providers.sandbox.models import Notice as BankNotice
-from portal.models import Notice
+from payments.providers.sandbox.models import BankNotification as BankNotice
+from portal.models import OutboundEmail
 from webhooks import health
 
-KEEP = "checkout.tasks.keep_deadlines"
+EXPIRE_DUE = "checkout.tasks.expire_due"
 FINISH = "checkout.tasks.finish_operations"
-TEXTS = "hosted_page.tasks.send_texts"
-MAILS = "portal.tasks.send_notices"
-BANK = "payments.providers.sandbox.tasks.send_notices"
+SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
+MAILS = "portal.tasks.send_emails"
+BANK = "payments.providers.sandbox.tasks.send_notifications"
 
 SOON = timedelta(seconds=5)  # a pump starts every second, and after three by itself
 PACED = timedelta(minutes=1)  # an endpoint is sent no more than it takes
@@ -83,12 +83,12 @@ def _oldest_refund(now: datetime) -> datetime | None:
 # What waits, its pump, how long is still fine, and how the oldest row is found.
 TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Operations to finish", FINISH, SOON, due.oldest),
-    ("Holds to release", KEEP, SOON, lambda now: deadlines.oldest(Status.AUTHORIZED)),
-    ("Unpaid checkouts to end", KEEP, SOON, lambda now: deadlines.oldest(Status.CREATED)),
+    ("Holds to release", EXPIRE_DUE, SOON, lambda now: ending.oldest(Status.AUTHORIZED)),
+    ("Unpaid checkouts to end", EXPIRE_DUE, SOON, lambda now: ending.oldest(Status.CREATED)),
     ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),
     ("Other webhooks to send", DELIVER_DUE, PACED, lambda now: health.oldest_due(now, is_urgent=False)),
-    ("Texts to send", TEXTS, SOON, _oldest_of(Text, "due_at")),
-    ("Mails to merchants", MAILS, PACED, _oldest_of(Notice, "next_try_at")),
+    ("Texts to send", SMS_MESSAGES, SOON, _oldest_of(SmsMessage, "due_at")),
+    ("Mails to merchants", MAILS, PACED, _oldest_of(OutboundEmail, "next_try_at")),
     ("Refunds to settle", FINISH, A_DAY, _oldest_refund),
-    ("The bank's notices", BANK, SOON, _oldest_of(BankNotice, "due_at")),
+    ("The bank's notifications", BANK, SOON, _oldest_of(BankNotice, "due_at")),
 )

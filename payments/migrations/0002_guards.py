@@ -1,4 +1,4 @@
-"""What the database itself refuses: a ledger that changes or does not balance. And its patience."""
+"""What the database itself refuses: a ledger that changes or does not balance, a booking that changes."""
 
 from django.db import migrations
 
@@ -8,6 +8,8 @@ BEGIN
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
 END $$;
 CREATE TRIGGER postings_are_append_only BEFORE UPDATE OR DELETE ON payments_posting
+    FOR EACH ROW EXECUTE FUNCTION append_only();
+CREATE TRIGGER bookings_are_append_only BEFORE UPDATE OR DELETE ON payments_booking
     FOR EACH ROW EXECUTE FUNCTION append_only();
 """
 
@@ -25,19 +27,15 @@ CREATE CONSTRAINT TRIGGER a_transaction_sums_to_zero AFTER INSERT ON payments_po
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION posting_balances();
 """
 
-# Settings of the role, not of a connection: they hold behind a connection pooler too.
-PATIENCE = """
-DO $$
-DECLARE
-    scope text := format('ALTER ROLE CURRENT_USER IN DATABASE %I SET ', current_database());
-BEGIN
-    EXECUTE scope || 'lock_timeout = ''3s''';
-    EXECUTE scope || 'statement_timeout = ''15s''';
-    EXECUTE scope || 'idle_in_transaction_session_timeout = ''20s''';
-END $$;
+NO_GUARDS = """
+DROP TRIGGER a_transaction_sums_to_zero ON payments_posting;
+DROP TRIGGER bookings_are_append_only ON payments_booking;
+DROP TRIGGER postings_are_append_only ON payments_posting;
+DROP FUNCTION posting_balances();
+DROP FUNCTION append_only();
 """
 
 
 class Migration(migrations.Migration):
     dependencies = [("payments", "0001_initial")]
-    operations = [migrations.RunSQL(sql) for sql in (APPEND_ONLY, BALANCED, PATIENCE)]
+    operations = [migrations.RunSQL(APPEND_ONLY + BALANCED, NO_GUARDS)]

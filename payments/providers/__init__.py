@@ -1,0 +1,1 @@
+"""The adapters behind the port in payments/provider.py."""

@@ -1,0 +1,1 @@
+"""How the portal writes money, moments and percentages."""

@@ -1,0 +1,1 @@
+"""The portal's pages: read the request, one call, show the result."""

@@ -6,9 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from config.lib import cursor
-from portal import audit, finding, pages
-from portal.access import page
+from portal import audit, pages
+from portal.access import requires
 from portal.models import AuditEntry, Membership
+from portal.orders import search
 
 PER_PAGE = 50
 
@@ -23,11 +24,11 @@ class Filters(forms.Form):
     )
     person = forms.CharField(required=False, max_length=254, label="Who")
     q = forms.CharField(required=False, max_length=64, label="Request id")
-    since = forms.DateField(required=False, label="From", validators=[finding.in_our_time])
-    until = forms.DateField(required=False, label="To", validators=[finding.in_our_time])
+    since = forms.DateField(required=False, label="From", validators=[search.in_our_time])
+    until = forms.DateField(required=False, label="To", validators=[search.in_our_time])
 
 
-@page("read_audit")
+@requires("read_audit")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What was done in the portal, newest first."""
     merchant = membership.merchant
@@ -41,7 +42,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         rows = rows.filter(Q(user__email__icontains=name) | Q(client__name__icontains=name))
     if asked.get("q"):
         rows = rows.filter(request_id=asked["q"])
-    since, until = finding.span(merchant, asked)
+    since, until = search.span(merchant, asked)
     if since:
         rows = rows.filter(created_at__gte=since)
     if until:

@@ -13,9 +13,10 @@ from checkout.models import Checkout
 from config.lib import clock, cursor
 from payments import money
 from payments.models import Booking, Dispute, Merchant, Operation, Posting
-from portal import audit, files, finding, pages
-from portal.access import page
+from portal import audit, files, pages
+from portal.access import requires
 from portal.models import Membership
+from portal.orders import search
 
 PER_PAGE = 50
 HEADING = ("posted_at", "kind", "amount", "currency", "order_id", "checkout_uuid", "operation")
@@ -26,11 +27,11 @@ LOST, KEPT = "Dispute lost", "Kept for a lost dispute"
 class Filters(forms.Form):
     """From which day to which."""
 
-    since = forms.DateField(required=False, label="From", validators=[finding.in_our_time])
-    until = forms.DateField(required=False, label="To", validators=[finding.in_our_time])
+    since = forms.DateField(required=False, label="From", validators=[search.in_our_time])
+    until = forms.DateField(required=False, label="To", validators=[search.in_our_time])
 
 
-@page("look")
+@requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What stands to the merchant's credit in each currency, and the movements behind it, newest first."""
     merchant = membership.merchant
@@ -57,14 +58,14 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     return pages.show(request, membership, template, context, here="portal_balance")
 
 
-@page("export")
+@requires("export")
 def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """The movements as a file; they add up to the balance."""
     form = Filters(request.GET)
     if not form.is_valid():
         return redirect("portal_balance")
     merchant = membership.merchant
-    audit.record(request, membership, "exported", file="movements", filters=finding.typed(form))
+    audit.record(request, membership, "exported", file="movements", filters=search.typed(form))
     lines = _lines(merchant, _movements(merchant, form.cleaned_data))
     return files.answer(f"movements-{clock.now():%Y-%m-%d}.csv", HEADING, lines)
 
@@ -72,7 +73,7 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
 def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
     """The postings on what we owe the merchant."""
     rows = Posting.objects.filter(merchant=merchant, account=Posting.Account.MERCHANT)
-    since, until = finding.span(merchant, asked)
+    since, until = search.span(merchant, asked)
     if since:
         rows = rows.filter(created_at__gte=since)
     return rows.filter(created_at__lt=until) if until else rows

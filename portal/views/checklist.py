@@ -2,12 +2,13 @@
 
 from django.http import HttpRequest, HttpResponse
 
-from portal import checklist, pages
-from portal.access import page
+from portal import pages
+from portal.access import requires
+from portal.dashboard import checklist
 from portal.models import Membership
 
 
-@page("look")
+@requires("view")
 def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What the integration has shown that it can do, and what is left."""
     steps = checklist.of(membership.merchant)

@@ -13,9 +13,10 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID
 from config.lib import clock, cursor
 from payments import money
-from portal import audit, files, finding, order, pages, pills, timeline
-from portal.access import page
+from portal import audit, badges, files, pages
+from portal.access import requires
 from portal.models import Membership
+from portal.orders import detail, search, timeline
 
 PER_PAGE = 50
 HEADING = (
@@ -38,13 +39,13 @@ HEADING = (
 )
 
 
-@page("look")
+@requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The checkouts that the filters ask for, newest first, a page at a time."""
     merchant = membership.merchant
-    form = finding.Filters(request.GET or None)
+    form = search.Filters(request.GET or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
-    rows = _whole(finding.checkouts(merchant, asked))
+    rows = _whole(search.checkouts(merchant, asked))
     try:
         found, older = cursor.page(
             rows, scope=f"portal-checkouts:{merchant.pk}", limit=PER_PAGE, cursor=request.GET.get("cursor")
@@ -53,7 +54,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         return redirect("portal_checkouts")
     context = {
         "form": form,
-        "chips": finding.chips(asked),
+        "chips": search.chips(asked),
         "rows": [_row(checkout) for checkout in reading.fresh(rows, found)],
         "older": older,
         "is_first": "cursor" not in request.GET,
@@ -62,31 +63,31 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     return pages.show(request, membership, template, context, here="portal_checkouts")
 
 
-@page("export")
+@requires("export")
 def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """The same as a file."""
-    form = finding.Filters(request.GET)
+    form = search.Filters(request.GET)
     if not form.is_valid():
         return redirect(f"/portal/checkouts?{request.GET.urlencode()}")
-    rows = _whole(finding.checkouts(membership.merchant, form.cleaned_data))
-    audit.record(request, membership, "exported", file="checkouts", filters=finding.typed(form))
+    rows = _whole(search.checkouts(membership.merchant, form.cleaned_data))
+    audit.record(request, membership, "exported", file="checkouts", filters=search.typed(form))
     return files.answer(f"checkouts-{clock.now():%Y-%m-%d}.csv", HEADING, _lines(rows))
 
 
-@page("look")
-def detail(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
+@requires("view")
+def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """One checkout: what it is, where the money is, and all that happened on one timeline."""
-    checkout = order.read(membership.merchant, checkout_uuid)
-    context = order.shown(checkout) | {"story": timeline.of(checkout, request.GET.get("before", ""))}
+    checkout = detail.read(membership.merchant, checkout_uuid)
+    context = detail.shown(checkout) | {"story": timeline.of(checkout, request.GET.get("before", ""))}
     if pages.is_asked_for(request, "truth"):
         return pages.show(request, membership, "portal/_checkout.html", context, here="portal_checkouts")
     return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 
-@page("look")
+@requires("view")
 def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """The timeline as JSON, to be sent to a colleague or to support."""
-    checkout = order.read(membership.merchant, checkout_uuid)
+    checkout = detail.read(membership.merchant, checkout_uuid)
     answer = JsonResponse(
         timeline.as_json(checkout, request.GET.get("before", "")), json_dumps_params={"indent": 2}
     )
@@ -105,7 +106,7 @@ def _row(checkout: Checkout) -> dict[str, Any]:
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
-        "pill": pills.of_checkout(checkout),
+        "badge": badges.of_checkout(checkout),
         "mates": f"{paid} of {asked}" if asked else "",
         "card": f"{card.card_brand} {card.card_last4}" if card else "",
     }

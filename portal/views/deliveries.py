@@ -19,9 +19,12 @@ from django.utils.dateparse import parse_datetime
 from checkout.models import Checkout
 from config.lib import cursor
 from payments.models import Merchant
-from portal import access, audit, finding, log, needs, pages, pills
-from portal.access import page
+from portal import access, audit, badges, pages
+from portal.access import requires
+from portal.dashboard import needs
+from portal.deliveries import log
 from portal.models import Membership
+from portal.orders import search
 from webhooks import resending, subscriptions
 from webhooks.models import Attempt, Delivery, EventType, Subscription
 
@@ -42,11 +45,11 @@ class Filters(forms.Form):
     q = forms.CharField(required=False, max_length=255, label="Event id, order id or checkout")
     outcome = forms.ChoiceField(required=False, choices=OUTCOMES, label="Outcome")
     event_type = forms.ChoiceField(required=False, choices=TYPES, label="Event")
-    since = forms.DateTimeField(required=False, label="From", validators=[finding.in_our_time])
-    until = forms.DateTimeField(required=False, label="To", validators=[finding.in_our_time])
+    since = forms.DateTimeField(required=False, label="From", validators=[search.in_our_time])
+    until = forms.DateTimeField(required=False, label="To", validators=[search.in_our_time])
 
 
-@page("look")
+@requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """One line per attempt, newest first; of what is parked or waits, one line per delivery."""
     merchant = membership.merchant
@@ -76,7 +79,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         "older": older,
         "is_first": "cursor" not in request.GET,
         "has_endpoint": partial(_has_endpoint, merchant),  # asked for where the log is empty
-        "parked": parked[: needs.MOST].count(),
+        "parked": parked[: needs.MAXIMUM].count(),
         "parked_since": parked.order_by("ended_at").values_list("ended_at", flat=True).first(),
     }
     template = "portal/_deliveries.html" if pages.is_asked_for(request, "found") else "portal/deliveries.html"
@@ -120,14 +123,14 @@ def _deliveries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Delivery]
 
 def _matches(merchant: Merchant, text: str) -> list[UUID]:
     """The deliveries of an event, of a checkout, or of the checkouts with an order id."""
-    uuid = finding.parse_uuid(text)
+    uuid = search.parse_uuid(text)
     orders = Checkout.objects.filter(merchant=merchant, merchant_order_id=text).order_by("-created_at")
-    checkouts: list[UUID] = list(orders.values_list("pk", flat=True)[: finding.MOST_MATCHES])
+    checkouts: list[UUID] = list(orders.values_list("pk", flat=True)[: search.MAX_MATCHES])
     rows = Delivery.objects.filter(merchant=merchant)
     if uuid:
         checkouts.append(uuid)
     found = set(
-        rows.filter(event__checkout_uuid__in=checkouts).values_list("pk", flat=True)[: finding.MOST_MATCHES]
+        rows.filter(event__checkout_uuid__in=checkouts).values_list("pk", flat=True)[: search.MAX_MATCHES]
     )
     if uuid:
         found.update(rows.filter(event=uuid).values_list("pk", flat=True))
@@ -150,8 +153,8 @@ def _line(row: Attempt | Delivery, orders: dict[UUID, str]) -> dict[str, Any]:
     answer = ""
     if attempt and attempt.is_delivered is not None:
         answer = str(attempt.http_status) if attempt.http_status else "no answer"
-    pill = (
-        pills.of_attempt(delivery, number, attempt.is_delivered) if attempt else pills.of_delivery(delivery)
+    badge = (
+        badges.of_attempt(delivery, number, attempt.is_delivered) if attempt else badges.of_delivery(delivery)
     )
     return {
         "id": f"{delivery.pk}-{number}",
@@ -160,14 +163,14 @@ def _line(row: Attempt | Delivery, orders: dict[UUID, str]) -> dict[str, Any]:
         "can_tick": delivery.status == Delivery.Status.PARKED and number == delivery.attempt_count,
         "number": number,
         "order": orders.get(delivery.event.checkout_uuid, "") if delivery.event.checkout_uuid else "",
-        "pill": pill,
+        "badge": badge,
         "answer": answer,
         "took": attempt.duration_ms if attempt else None,
         "at": attempt.started_at if attempt else delivery.ended_at or delivery.next_attempt_at,
     }
 
 
-@page("look")
+@requires("view")
 def detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
     """One attempt with its request and its answer, and every attempt of the delivery."""
     return _detail(request, membership, delivery_uuid)
@@ -197,7 +200,7 @@ def _of(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
     return delivery
 
 
-@page("reveal", form_of="portal_delivery")
+@requires("reveal", form_of="portal_delivery")
 def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
     """Show the personal data of a marketing.opted_in; who looked is kept."""
     delivery = _of(membership.merchant, delivery_uuid)
@@ -205,10 +208,10 @@ def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) ->
     return _detail(request, membership, delivery_uuid, reveal=True)
 
 
-@page("resend", form_of="portal_deliveries")
+@requires("resend", form_of="portal_deliveries")
 def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Send one delivery again, those that are ticked, or all that were parked since a moment."""
-    chosen = [uuid for text in request.POST.getlist("delivery") if (uuid := finding.parse_uuid(text))]
+    chosen = [uuid for text in request.POST.getlist("delivery") if (uuid := search.parse_uuid(text))]
     confirmed = request.POST.get("confirm") == "yes"
     try:
         with transaction.atomic():

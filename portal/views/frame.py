@@ -3,22 +3,23 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from portal import access, finding, pages
-from portal.access import page
+from portal import access, pages
+from portal.access import requires
 from portal.models import Membership
+from portal.orders import search
 
 
-@page("look")
+@requires("view")
 def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The menu, for a phone without script, and the merchants that the person may act for."""
     mine = Membership.objects.filter(user=membership.user).select_related("merchant").order_by("created_at")
     return pages.show(request, membership, "portal/menu.html", {"memberships": mine}, here="portal_menu")
 
 
-@page("look", form_of="portal_menu")
+@requires("view", form_of="portal_menu")
 def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Act for another of the person's merchants."""
-    wanted = finding.parse_uuid(request.POST.get("merchant", ""))
+    wanted = search.parse_uuid(request.POST.get("merchant", ""))
     mine = Membership.objects.filter(user=membership.user, merchant=wanted)
     if wanted is None or not mine.exists():
         raise Http404

@@ -8,17 +8,18 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from payments import money
-from portal import charts, pages, stats
-from portal.access import page
+from portal import pages
+from portal.access import requires
+from portal.dashboard import charts, stats
+from portal.dashboard.needs import Waiting
+from portal.dashboard.stats import Picture
 from portal.models import Membership
-from portal.needs import Waiting
-from portal.stats import Picture
 
 WORDS = {"24h": "24 hours", "7d": "Seven days", "30d": "30 days"}
 SWITCH = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 
 
-@page("look")
+@requires("view")
 def home(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What needs the merchant, and pictures of how it goes."""
     waiting = Waiting(membership.merchant)

@@ -11,11 +11,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from portal import audit, keys, pages
-from portal.access import page
+from portal.access import requires
 from portal.keys import NewClient
 from portal.models import ApiClient, Membership
 
-MOST_KEYS = 50
+MAX_KEYS = 50
 MAX_REVOKED = 50  # shown, those revoked last
 
 
@@ -30,7 +30,7 @@ class KeyForm(forms.Form):
     )
 
 
-@page("look")
+@requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The keys, what they may do and when they were last used."""
     return _show(request, membership)
@@ -64,11 +64,11 @@ def _handed_over(request: HttpRequest, clients: list[ApiClient]) -> NewClient | 
     return NewClient(client, secret) if client else None
 
 
-@page("change_keys", sensitive=True, form_of="portal_keys")
+@requires("change_keys", sensitive=True, form_of="portal_keys")
 def create(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Make a key, and show its secret once."""
     form = KeyForm(request.POST)
-    has_room = ApiClient.objects.filter(merchant=membership.merchant, revoked_at=None).count() < MOST_KEYS
+    has_room = ApiClient.objects.filter(merchant=membership.merchant, revoked_at=None).count() < MAX_KEYS
     if not has_room:
         form.add_error("name", "There are 50 keys. Revoke one that you no longer use first.")
     if not form.is_valid():
@@ -86,7 +86,7 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _made(request, made)
 
 
-@page("change_keys", sensitive=True, form_of="portal_keys")
+@requires("change_keys", sensitive=True, form_of="portal_keys")
 def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """Give a key a second secret, shown once; the old one stays good until it is stopped."""
     try:
@@ -103,7 +103,7 @@ def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
     return _made(request, made)
 
 
-@page("change_keys", sensitive=True, form_of="portal_keys")
+@requires("change_keys", sensitive=True, form_of="portal_keys")
 def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """Let a key's old secret be good no more."""
     try:
@@ -118,7 +118,7 @@ def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUI
     return redirect("portal_keys")
 
 
-@page("change_keys", sensitive=True, form_of="portal_keys")
+@requires("change_keys", sensitive=True, form_of="portal_keys")
 def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """End a key and its tokens at once."""
     try:

@@ -15,11 +15,12 @@ from checkout.transitions import OperationInProgress
 from config.lib import locks
 from payments import money
 from payments.models import Operation
-from portal import access, audit, order, pages, timeline
-from portal.access import page
+from portal import access, audit, pages
+from portal.access import requires
 from portal.models import AuditEntry, Membership
+from portal.orders import detail, timeline
 
-MOST_REASON = 500
+MAX_REASON = 500
 BUSY = "The bank is busy with this order. Try again in a moment."
 DISPUTED = "A payer disputes this order: their bank has taken the money back. It is not refunded besides."
 
@@ -27,29 +28,29 @@ DISPUTED = "A payer disputes this order: their bank has taken the money back. It
 class RefundForm(forms.Form):
     """The reason, and the reference that makes two taps one refund."""
 
-    reason = forms.CharField(required=False, max_length=MOST_REASON, strip=True)
+    reason = forms.CharField(required=False, max_length=MAX_REASON, strip=True)
     ref = forms.RegexField(r"^portal_[0-9a-f-]{36}$", required=False)
     step = forms.ChoiceField(required=False, choices=[("check", ""), ("refund", ""), ("change", "")])
 
 
-@page("refund", sensitive=True)
+@requires("refund", sensitive=True)
 def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Step 1 asks for the reason, step 2 shows what goes back to which card, then it is done, once."""
-    checkout = order.read(membership.merchant, checkout_uuid)
+    checkout = detail.read(membership.merchant, checkout_uuid)
     form = RefundForm(request.POST or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
     if asked.get("step") == "refund" and asked.get("ref"):
         return _do(request, membership, checkout, asked)
-    if not order.shown(checkout)["can_refund"]:
+    if not detail.shown(checkout)["can_refund"]:
         pages.refuse(request, _not_now(checkout.status))
         return redirect("portal_checkout", checkout_uuid)
-    context = order.shown(checkout) | {
+    context = detail.shown(checkout) | {
         "story": timeline.of(checkout),
         "refund_step": 2 if asked.get("step") == "check" else 1,
         "reason": asked.get("reason", request.POST.get("reason", "")),
         "reason_error": form.errors.get("reason", [""])[0] if form.is_bound else "",
         "ref": asked.get("ref") or f"portal_{uuid4()}",
-        "legs": _legs(checkout),
+        "parts": _parts(checkout),
         "is_undecided": _is_undecided(checkout),
     }
     return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
@@ -76,7 +77,7 @@ def _do(
         is_disputed = refusal.dispute is not None
         pages.refuse(request, DISPUTED if is_disputed else _not_now(refusal.status))
     except refunds.RefundRefConflict:
-        pages.refuse(request, _not_now(order.read(membership.merchant, checkout.pk).status))
+        pages.refuse(request, _not_now(detail.read(membership.merchant, checkout.pk).status))
     else:
         _record(request, membership, accepted.refund, checkout)
     return redirect("portal_checkout", checkout.pk)
@@ -100,18 +101,18 @@ def _not_now(status: str) -> str:
     return reasons.get(status, "Only a captured order can be refunded.")
 
 
-def _legs(checkout: Checkout) -> list[dict[str, str]]:
+def _parts(checkout: Checkout) -> list[dict[str, str]]:
     """What goes back where: to each mate's card what it bore, to the lead's the rest."""
     shares = checkout.payment_requests.filter(status__in=SHARE_PAID).select_related("payment")
-    legs = []
+    parts = []
     rest = checkout.amount
     for share in shares:
         if share.status == "reimbursed" or share.payment:
-            legs.append(_leg(share.amount, checkout.currency, share.payment, "to one mate’s"))
+            parts.append(_part(share.amount, checkout.currency, share.payment, "to one mate’s"))
         if share.status == "reimbursed":
             rest -= share.amount
-    lead = [_leg(rest, checkout.currency, checkout.payment, "to the lead’s")] if rest else []
-    return lead + legs
+    lead = [_part(rest, checkout.currency, checkout.payment, "to the lead’s")] if rest else []
+    return lead + parts
 
 
 def _is_undecided(checkout: Checkout) -> bool:
@@ -122,6 +123,6 @@ def _is_undecided(checkout: Checkout) -> bool:
     return Operation.objects.filter(share_uuid__in=shares.values("pk"), ended_at=None).exists()
 
 
-def _leg(amount: int, currency: str, payment: Any, whose: str) -> dict[str, str]:
+def _part(amount: int, currency: str, payment: Any, whose: str) -> dict[str, str]:
     card = f"{payment.card_brand} ending {payment.card_last4}" if payment else "card"
     return {"amount": money.display(amount, currency), "card": f"{whose} {card}"}

@@ -13,12 +13,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from portal import access, audit, operators, pages, second_factor, sessions
-from portal.access import page
+from portal import access, audit, pages
+from portal.access import requires
+from portal.accounts import second_factor, sessions
 from portal.models import Membership, User
 
 
-@page("look")
+@requires("view")
 def shown(request: HttpRequest, membership: Membership, /) -> HttpResponse:
     """The person's own security, as a page of the portal."""
     return pages.show(
@@ -66,7 +67,7 @@ class ActivateTotp(totp_views.ActivateTOTPView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         membership = access.current(self.request)
         is_wanted = membership is not None and access.wants_second_factor(membership)
-        is_operators = self.request.user.is_staff and operators.wants_second_factor(self.request)
+        is_operators = self.request.user.is_staff and second_factor.is_missing(self.request.user)
         facts: dict[str, Any] = super().get_context_data(**kwargs)
         return facts | {"is_required": is_wanted or is_operators}
 

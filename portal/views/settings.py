@@ -16,25 +16,25 @@ from django.shortcuts import redirect
 from django.utils.translation import get_language_info
 
 from config.lib import clock
-from hosted_page import opt_in
 from hosted_page.models import OptInText
+from hosted_page.opt_in import consent
 from payments.models import Merchant
 from portal import access, audit, pages
-from portal.access import page
+from portal.access import requires
 from portal.models import Membership
 
 _HOST = re.compile(
     r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?"
 )
-MOST_HOSTS, MOST_OF_ADDRESS = 20, 200
-FEWEST_MINUTES, MOST_MINUTES = 15, 1440
+MAX_HOSTS, MAX_OF_ADDRESS = 20, 200
+FEWEST_MINUTES, MAX_MINUTES = 15, 1440
 
 
 class AddressField(forms.URLField):
     """An https address; one that is too long is not looked at any further."""
 
     def clean(self, value: Any) -> str:
-        MaxLengthValidator(MOST_OF_ADDRESS)(value or "")
+        MaxLengthValidator(MAX_OF_ADDRESS)(value or "")
         url = str(super().clean(value))
         if url and not url.startswith("https://"):
             raise forms.ValidationError("Write an address that starts with https://.")
@@ -51,14 +51,14 @@ class SettingsForm(forms.Form):
     )
     country = forms.CharField(max_length=2)
     time_zone = forms.CharField(max_length=64)
-    support_url = AddressField(required=False, max_length=MOST_OF_ADDRESS, assume_scheme="https")
-    terms_url = AddressField(required=False, max_length=MOST_OF_ADDRESS, assume_scheme="https")
-    privacy_url = AddressField(required=False, max_length=MOST_OF_ADDRESS, assume_scheme="https")
+    support_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
+    terms_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
+    privacy_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
     return_hosts = forms.CharField(required=False, max_length=6000)
     unpaid_minutes = forms.IntegerField(
         required=False,
         min_value=FEWEST_MINUTES,
-        max_value=MOST_MINUTES,
+        max_value=MAX_MINUTES,
         error_messages={
             "min_value": "Between 15 minutes and a day (1440).",
             "max_value": "Between 15 minutes and a day (1440).",
@@ -87,18 +87,18 @@ class SettingsForm(forms.Form):
             raise forms.ValidationError(
                 f"“{wrong[0][:60]}” is no host. Write names such as shop.example, one a line."
             )
-        if len(hosts) > MOST_HOSTS:
+        if len(hosts) > MAX_HOSTS:
             raise forms.ValidationError("Write at most 20 hosts.")
         return list(dict.fromkeys(hosts))
 
 
-@page("look")
+@requires("view")
 def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The settings as they are."""
     return _show(request, membership)
 
 
-@page("change_settings", form_of="portal_settings")
+@requires("change_settings", form_of="portal_settings")
 def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Write the settings. Those that make customers believe whom they pay want a fresh proof, as keys do."""
     form = SettingsForm(request.POST)
@@ -121,7 +121,7 @@ def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_settings")
 
 
-@page("change_settings", form_of="portal_settings")
+@requires("change_settings", form_of="portal_settings")
 def opt_in_wording(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Write a new version of the opt-in box's words; those before stay as they were shown."""
     text, language = " ".join(request.POST.get("text", "").split()), request.POST.get("language", "")
@@ -136,7 +136,7 @@ def opt_in_wording(request: HttpRequest, membership: Membership) -> HttpResponse
             language=language,
         )
     with transaction.atomic():
-        written = opt_in.write(membership.merchant, text=text, language=language)
+        written = consent.write(membership.merchant, text=text, language=language)
         audit.record(
             request, membership, "opt_in_wording_written", version=written.version, language=language
         )

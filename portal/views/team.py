@@ -12,11 +12,11 @@ from django.shortcuts import redirect
 
 from config.lib import clock
 from portal import access, audit, pages, team
-from portal.access import page
+from portal.access import requires
 from portal.models import Invitation, Membership, Role
 
 WORDS: dict[str, str] = {
-    "look": "See everything but the audit log",
+    "view": "See everything but the audit log",
     "export": "Export files",
     "refund": "Refund",
     "resend": "Send deliveries again",
@@ -42,7 +42,7 @@ class InviteForm(forms.Form):
     role = forms.ChoiceField(choices=Role.choices, error_messages={"required": "Choose a role."})
 
 
-@page("look")
+@requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Who belongs to the team, and who is invited."""
     return _show(request, membership)
@@ -75,7 +75,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
     )
 
 
-@page("change_team", sensitive=True, form_of="portal_team")
+@requires("change_team", sensitive=True, form_of="portal_team")
 def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Invite somebody by mail."""
     form = InviteForm(request.POST)
@@ -94,7 +94,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show(request, membership, errors=errors, form=form)
 
 
-@page("change_team", sensitive=True, form_of="portal_team")
+@requires("change_team", sensitive=True, form_of="portal_team")
 def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUID) -> HttpResponse:
     """End an invitation."""
     try:
@@ -107,7 +107,7 @@ def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUI
     return redirect("portal_team")
 
 
-@page("change_team", sensitive=True, form_of="portal_team")
+@requires("change_team", sensitive=True, form_of="portal_team")
 def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Give somebody another role."""
     wanted = request.POST.get("role", "")
@@ -127,7 +127,7 @@ def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) 
     return redirect("portal_team")
 
 
-@page("change_team", sensitive=True, form_of="portal_team")
+@requires("change_team", sensitive=True, form_of="portal_team")
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Take somebody out of the team."""
     try:

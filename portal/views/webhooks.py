@@ -12,15 +12,18 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from config.lib.bulkhead import Busy
-from portal import audit, charts, finding, log, pages
-from portal.access import page
+from portal import audit, pages
+from portal.access import requires
+from portal.dashboard import charts
+from portal.deliveries import log
 from portal.models import Membership
+from portal.orders import search
 from webhooks import checks, health, signing, subscriptions, testing
 from webhooks.checks import TooManyChecks
 from webhooks.models import Delivery, EventType, Subscription
 from webhooks.targets import TargetRefused
 
-MOST_ADDRESS = 2048
+MAX_ADDRESS = 2048
 EXPLAINED: dict[str, str] = {
     EventType.AUTHORIZED: "A customer has paid and the money is held. Capture within 2 minutes.",
     EventType.VOIDED: "A hold was released, by you or by time.",
@@ -33,7 +36,7 @@ REFUSALS: dict[type[Exception], str] = {
 RECEIVERS = (("python", "Python"), ("node", "Node"), ("php", "PHP"))
 
 
-@page("look")
+@requires("view")
 def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The endpoint, its health, its secret, the latest test event, and code that checks a signature."""
     if pages.is_asked_for(request, "answer"):
@@ -59,7 +62,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "success": charts.percent(found.success_rate) if found else "",
         "new_secret": pages.handed_over(request, "signing"),
         "until": until,
-        "may_rotate": len(until) + 1 < subscriptions.MOST_SIGNING,
+        "may_rotate": len(until) + 1 < subscriptions.MAX_SIGNING,
         "receivers": RECEIVERS,
         "receiver": receiver,
         "code": render_to_string(f"portal/receivers/{receiver}.txt"),
@@ -81,7 +84,7 @@ def _subscription(membership: Membership) -> Subscription | None:
 def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
     """The test event that the address names, else the latest, with what came back."""
     rows = Delivery.objects.filter(merchant=membership.merchant, event__type=EventType.TEST)
-    named = finding.parse_uuid(request.GET.get("tested", ""))
+    named = search.parse_uuid(request.GET.get("tested", ""))
     delivery = rows.filter(event=named).first() if named else None
     if delivery is None:
         return {"test": None, "is_waiting": False}
@@ -89,7 +92,7 @@ def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
     return {"test": shown, "is_waiting": delivery.status == Delivery.Status.PENDING, "tested": named}
 
 
-@page("look")
+@requires("view")
 def signing_code(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The file that signs and verifies, for the merchant's own server."""
     response = HttpResponse(Path(signing.__file__).read_text(), content_type="text/x-python; charset=utf-8")
@@ -97,13 +100,13 @@ def signing_code(request: HttpRequest, membership: Membership) -> HttpResponse:
     return response
 
 
-@page("change_webhooks", sensitive=True, form_of="portal_webhooks")
+@requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Register the endpoint, or change where events go and which."""
-    url = request.POST.get("url", "").strip()[: MOST_ADDRESS + 1]
+    url = request.POST.get("url", "").strip()[: MAX_ADDRESS + 1]
     chosen = [name for name in request.POST.getlist("event_types") if name in EXPLAINED]
     problems: dict[str, str] = {}
-    if len(url) > MOST_ADDRESS or not url:
+    if len(url) > MAX_ADDRESS or not url:
         problems["url_error"] = "Write the address of your endpoint, such as https://shop.example/hooks."
     if not chosen:
         problems["types_error"] = "Choose at least one event."
@@ -131,7 +134,7 @@ def _types(chosen: Sequence[str]) -> list[str]:
     return ["*"] if len(chosen) == len(EXPLAINED) else list(chosen)
 
 
-@page("change_webhooks", sensitive=True, form_of="portal_webhooks")
+@requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Remove the endpoint; what waits for it is parked."""
     try:
@@ -145,7 +148,7 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_webhooks")
 
 
-@page("change_webhooks", sensitive=True, form_of="portal_webhooks")
+@requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Make a new secret; the page shows it once. Those before it sign on, each for its own two hours."""
     try:
@@ -161,7 +164,7 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_webhooks")
 
 
-@page("change_webhooks", sensitive=True, form_of="portal_webhooks")
+@requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Let no old secret sign any more."""
     try:
@@ -174,7 +177,7 @@ def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_webhooks")
 
 
-@page("change_webhooks", form_of="portal_webhooks")
+@requires("change_webhooks", form_of="portal_webhooks")
 def send_test(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Send a test event; the page then shows the answer."""
     try:

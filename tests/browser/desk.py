@@ -14,7 +14,9 @@ from tests.journeys.receiver import Arrival, Receiver
 from tests.journeys.service import Service
 
 REFUND_FAILS = "4000000000005126"
-COUNT = "from config.lib import clock\nfrom portal import counting\ncounting.catch_up(clock.now())\n"
+COUNT = (
+    "from config.lib import clock\nfrom portal.dashboard import counting\ncounting.catch_up(clock.now())\n"
+)
 
 
 @dataclass
@@ -163,7 +165,7 @@ def _rotated(desk: Desk, page: Page) -> Page:
 def _tested(desk: Desk, page: Page) -> Page:
     desk.at(page, "/portal/webhooks")
     page.click("text=Send test event")
-    page.wait_for_selector("#answer .pill.tone-stop, #answer .pill.tone-done", timeout=20_000)
+    page.wait_for_selector("#answer .badge.tone-stop, #answer .badge.tone-done", timeout=20_000)
     return page
 
 

@@ -17,9 +17,9 @@ opened = Operation.objects.filter(payment__checkout_uuid="{checkout}", ended_at=
 opened.update(created_at=F("created_at") - timedelta(seconds={seconds}), next_attempt_at=Now())
 """
 FAULT = """
-from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox import fault_injection
 for verb in ("authorize", "look_up"):
-    misbehaving.set_fault(verb=verb, mode="error", times={times})
+    fault_injection.set_fault(verb=verb, mode="error", times={times})
 """
 
 

@@ -10,9 +10,9 @@ from tests.browser.order import Order
 from tests.browser.test_buying import sign_in
 
 pytestmark = pytest.mark.journey
-MOST_BYTES = 60 * 1024
-MOST_BEFORE_PAINT = 4
-MOST_SHIFT = 0.02
+MAX_BYTES = 60 * 1024
+MAX_BEFORE_PAINT = 4
+MAX_SHIFT = 0.02
 BLOCKING = ("Document", "Stylesheet")  # scripts are deferred, pictures are not waited for
 SHIFTS = """() => new Promise(done => {
   let sum = 0;
@@ -46,9 +46,9 @@ def test_the_first_view_is_light(order: Order, open_page: Callable[..., Page]) -
     wire = Wire(page)
     page.goto(order.url)
     page.wait_for_load_state("networkidle")
-    assert 10_000 < sum(wire.sizes.values()) <= MOST_BYTES
+    assert 10_000 < sum(wire.sizes.values()) <= MAX_BYTES
     blocking = [kind for kind in wire.kinds.values() if kind in BLOCKING]
-    assert "Document" in blocking and len(blocking) <= MOST_BEFORE_PAINT
+    assert "Document" in blocking and len(blocking) <= MAX_BEFORE_PAINT
     scripts = page.locator("head script[src]:not([defer])")
     assert scripts.count() == 0, "no script is waited for"
 
@@ -56,10 +56,10 @@ def test_the_first_view_is_light(order: Order, open_page: Callable[..., Page]) -
 def test_the_steps_stand_still(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.goto(order.url)
-    assert page.evaluate(SHIFTS) <= MOST_SHIFT
+    assert page.evaluate(SHIFTS) <= MAX_SHIFT
     sign_in(page)
     page.wait_for_selector("#split-all")
-    assert page.evaluate(SHIFTS) <= MOST_SHIFT
+    assert page.evaluate(SHIFTS) <= MAX_SHIFT
     page.click("button.button-main")
     page.wait_for_selector("#number")
-    assert page.evaluate(SHIFTS) <= MOST_SHIFT
+    assert page.evaluate(SHIFTS) <= MAX_SHIFT

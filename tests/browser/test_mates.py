@@ -64,7 +64,7 @@ def split(page: Page, look: Visit, *, script: bool) -> None:
         page.fill(f"#name-{position}", name)
         page.fill(f"#amount-{position}", amount)
     tally = page.locator("[data-tally]")
-    if script:  # without, the server says it: tests/hosted_page/test_split.py
+    if script:  # without, the server says it: tests/hosted_page/steps/test_split.py
         expect(tally).to_contain_text("£14.00 more than the order. Lower a share.")
     look(page)
     page.click("text=Add a mate")

@@ -48,8 +48,8 @@ class TestRefund:
         page.click("text=Go on")
         expect(page.locator(".ask")).to_contain_text("Step 2 of 2")
         page.click("button:has-text('Refund £95.50')")
-        expect(page.locator(".heading .pill")).to_have_text(re.compile("Refunding|Refunded"))
-        expect(page.locator(".heading .pill")).to_have_text("Refunded", timeout=20_000)
+        expect(page.locator(".heading .badge")).to_have_text(re.compile("Refunding|Refunded"))
+        expect(page.locator(".heading .badge")).to_have_text("Refunded", timeout=20_000)
         expect(page.locator(".timeline")).to_contain_text("By " + desk.merchant.owner[0])
 
 
@@ -110,7 +110,7 @@ class TestDeliveries:
         expect(page.locator("text=Send again now")).to_be_visible()
         desk.receiver.answer = desk._capture
         page.click("text=Send again now")
-        expect(page.locator(".heading .pill")).to_be_visible()
+        expect(page.locator(".heading .badge")).to_be_visible()
         expect(page.locator("#opened")).to_contain_text("Your endpoint answered 200", timeout=20_000)
 
 

@@ -35,7 +35,7 @@ class Endpoint:
     posts: list[Post] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     at_once: int = 0  # requests neither answered nor broken off
-    most_at_once: int = 0
+    max_at_once: int = 0
 
     def hold(self, which: Callable[[Post], bool] = lambda post: True) -> None:
         """Let those POSTs wait for their answer until `release`."""
@@ -62,7 +62,7 @@ class Endpoint:
         body = await reader.readexactly(int(headers["Content-Length"]))
         post = self._kept(headers, body)
         self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
+        self.max_at_once = max(self.max_at_once, self.at_once)
         try:
             await self._wait(post, reader)
         finally:

@@ -91,7 +91,7 @@ class Load:
         """Let every lease of this load have run out."""
         self._rows(END_LEASES, self._merchants)
 
-    def hasten(self) -> None:
+    def advance(self) -> None:
         """Let every attempt still to come be due."""
         self._rows(HASTEN, self._merchants)
 
@@ -121,14 +121,14 @@ class Load:
         times = Counter(event_id for event_id, _ in self.posts())
         return {event_id for event_id, count in times.items() if count > 1}
 
-    def settled(self, *, within: float, hastened: bool = False) -> None:
+    def settled(self, *, within: float, advanced: bool = False) -> None:
         """Return once everything is emitted and every delivery has ended."""
         for emitted in self._emitted:
             emitted.result(within)
 
         def ended() -> bool:
-            if hastened:
-                self.hasten()
+            if advanced:
+                self.advance()
             with contextlib.suppress(psycopg.OperationalError):  # PostgreSQL may be starting just now
                 return all(status != "pending" for status, _ in self.deliveries().values())
             return False
@@ -218,8 +218,8 @@ class Load:
                 f"{event_id}: {len(found)} bodies" for event_id, found in bodies.items() if len(found) > 1
             )
             yield from (f"{one.url}: refused, {reason}" for reason in one.refused)
-            if one.most_at_once > self._cap:
-                yield f"{one.url}: {one.most_at_once} in flight at once"
+            if one.max_at_once > self._cap:
+                yield f"{one.url}: {one.max_at_once} in flight at once"
 
 
 @contextlib.contextmanager

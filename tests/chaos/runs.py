@@ -132,6 +132,6 @@ def table(results: list[Result]) -> str:
         own = [result for result in results if result.run.fault == fault]
         seconds = [result.seconds for result in own]
         broken = sum(len(result.violations) for result in own)
-        p50, most = statistics.median(seconds), max(seconds)
-        lines.append(f"{fault:<42} {len(own):>5} {broken:>10} {p50:>7.1f} {most:>7.1f}")
+        p50, maximum = statistics.median(seconds), max(seconds)
+        lines.append(f"{fault:<42} {len(own):>5} {broken:>10} {p50:>7.1f} {maximum:>7.1f}")
     return "\n".join(lines)

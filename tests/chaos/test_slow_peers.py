@@ -29,10 +29,10 @@ WHERE o.kind = 'authorize' AND p.checkout_uuid = ANY(%s::uuid[])
 ASK_FOR_CODES, SMS_SLOTS, WORKERS = 30, 8, 2
 CARRIER_SECONDS = 10
 AT_CARRIER = """
-SELECT count(*) FROM hosted_page_text WHERE claimed_at IS NOT NULL AND ended_at IS NULL
+SELECT count(*) FROM hosted_page_smsmessage WHERE claimed_at IS NOT NULL AND ended_at IS NULL
 """
-NOT_ENDED = "SELECT count(*) FROM hosted_page_text WHERE ended_at IS NULL"
-STILL_THERE = "SELECT count(*) FROM hosted_page_text WHERE phone IS NOT NULL OR body IS NOT NULL"
+NOT_ENDED = "SELECT count(*) FROM hosted_page_smsmessage WHERE ended_at IS NULL"
+STILL_THERE = "SELECT count(*) FROM hosted_page_smsmessage WHERE phone IS NOT NULL OR body IS NOT NULL"
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ class TestWorkerStopped:
         late.stop_before_it_records(world, load, "worker")
         load.end_leases()
         polling.until(lambda: load.lost() == cut_off, within=SETTLED, what="the end of the leases")
-        load.hasten()
+        load.advance()
         load.held(AT_ONCE, within=SETTLED)
         late.continue_in_vain(world, load, "worker")
         load.release()
@@ -86,7 +86,7 @@ class TestWorkerKilled:
         world.kill("worker")
         load.release()
         load.end_leases()
-        load.settled(within=SETTLED, hastened=True)
+        load.settled(within=SETTLED, advanced=True)
         assert load.lost() == cut_off and len(cut_off) == AT_ONCE
         assert load.again() == {event_id for event_id, _ in cut_off}
 
@@ -103,6 +103,6 @@ class TestWorkerKilled:
         load.release()
         polling.until(lambda: not world.is_armed(aim), within=SETTLED, what=f"death at {point}")
         load.end_leases()
-        load.settled(within=SETTLED, hastened=True)
+        load.settled(within=SETTLED, advanced=True)
         assert answered in load.lost()
         assert load.again() == {event_id for event_id, _ in load.lost()}

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import proof, refunds, tasks, transitions
+from checkout import refunds, tasks, transitions
 from checkout.models import Checkout
+from checkout.proof import proving
 from config.lib import clock
 from payments.models import Discrepancy, Operation, Payment
 from payments.providers.sandbox.models import Call, Charge
@@ -65,16 +66,16 @@ class TestACapture:
         make_late(held)
         for _ in range(3):
             pump()
-            tasks.keep_deadlines()
+            tasks.expire_due()
         held.refresh_from_db()
         assert held.status == "authorized" and {verb for verb, _ in calls} == {"look_up"}
         assert Operation.objects.get(kind="capture").state == "pending"
         confirm("capture")
-        tasks.keep_deadlines()
+        tasks.expire_due()
         pump()
         held.refresh_from_db()
         assert (held.status, Charge.objects.get().state) == (end, end)
-        assert events()[1:] == ["checkout.voided"] * (end == "voided") and proof.breaches() == []
+        assert events()[1:] == ["checkout.voided"] * (end == "voided") and proving.breaches() == []
 
     @pytest.mark.rule("doubt.pending")
     def test_that_is_pending_for_ten_minutes_is_left_for_a_person_once(
@@ -106,8 +107,8 @@ class TestACapture:
         answer = api.post(f"checkouts/{held.pk}/capture")
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
         make_late(held)
-        tasks.keep_deadlines()
-        assert Charge.objects.get().state == "captured" and proof.breaches() == []
+        tasks.expire_due()
+        assert Charge.objects.get().state == "captured" and proving.breaches() == []
 
     def test_of_money_that_was_taken_is_never_a_no_while_nobody_knows_whose_capture_it_was(
         self, api: Api, held: Checkout
@@ -116,11 +117,11 @@ class TestACapture:
         break_down("look_up", "down")
         refused(api.post(f"checkouts/{held.pk}/capture"), 504, "outcome_unknown")
         make_late(held)
-        tasks.keep_deadlines()
+        tasks.expire_due()
         pump()
         held.refresh_from_db()
         assert (held.status, Payment.objects.get().status) == ("captured", "captured")
-        assert proof.breaches() == []
+        assert proving.breaches() == []
 
     @pytest.mark.rule("capture.provider_refused")
     def test_that_is_refused_says_why(self, api: Api, held: Checkout) -> None:
@@ -192,7 +193,7 @@ class TestAnOldKey:
         assert {verb for verb, _ in calls} == {"look_up"} and from_now.pk in {key for _, key in calls}
         pump()
         assert Charge.objects.get().refunded_amount == 9000
-        assert Operation.objects.filter(kind="refund").count() == 1 and proof.breaches() == []
+        assert Operation.objects.filter(kind="refund").count() == 1 and proving.breaches() == []
 
     @pytest.mark.rule("doubt.old_key")
     def test_is_replaced_where_the_provider_vouches_that_nothing_was_done(self, captured: Checkout) -> None:
@@ -203,7 +204,7 @@ class TestAnOldKey:
         assert (old.pk, old.state, old.reason) == (lost.pk, "failed", "new_key")
         assert (new.state, Charge.objects.get().refunded_amount) == ("succeeded", 9000)
         captured.refresh_from_db()
-        assert captured.status == "refunded" and proof.breaches() == []
+        assert captured.status == "refunded" and proving.breaches() == []
 
     def test_is_asked_about_for_as_long_as_nobody_vouches(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
@@ -239,7 +240,7 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
             pump()
         held.refresh_from_db()
         assert (held.status, Charge.objects.get().state) == ("captured", "captured")
-        assert proof.breaches() == [] and not Discrepancy.objects.exists()
+        assert proving.breaches() == [] and not Discrepancy.objects.exists()
 
     def test_is_not_looked_up_for_a_new_key_past_the_deadline(self, held: Checkout) -> None:
         break_down("capture", "replayed_500")

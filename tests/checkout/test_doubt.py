@@ -9,13 +9,14 @@ from uuid import UUID
 import pytest
 from django.conf import settings
 
-from checkout import finishing, proof, refunds, tasks, transitions
+from checkout import finishing, refunds, tasks, transitions
 from checkout.models import Checkout
+from checkout.proof import proving
 from config.lib import clock
 from payments import ledger, operations
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
-from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import Call, Charge, Fault
 from tests.checkout.test_doubtful_payments import InDoubt, break_down, events, overhear, pass_time, pump, seen
 from tests.conftest import Api
@@ -71,7 +72,7 @@ def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
 def _proven(db: None) -> Iterator[None]:
     """Whatever happened, the ledger is right."""
     yield
-    assert proof.breaches() == []
+    assert proving.breaches() == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -109,14 +110,14 @@ class TestAnotherAmount:
     @pytest.mark.rule("doubt.amount")
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     def test_is_no_answer(self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-        operation, answer = in_doubt(kind), misbehaving.call
+        operation, answer = in_doubt(kind), fault_injection.call
         before = operation.payment.status
 
         def call(verb: str, arguments: dict[str, Any]) -> Outcome:
             outcome = answer(verb, arguments)
             return outcome if outcome.amount is None else replace(outcome, amount=1)
 
-        monkeypatch.setattr(misbehaving, "call", call)
+        monkeypatch.setattr(fault_injection, "call", call)
         pump()
         pump()
         found = Discrepancy.objects.get()
@@ -185,7 +186,7 @@ class TestCapture:
         make_late(unpaid)
         calls.clear()
         break_down("look_up", "down")
-        tasks.keep_deadlines()
+        tasks.expire_due()
         pump()
         assert (seen(unpaid)[0], calls) == ("authorized", [("look_up", operation.pk)])
         pump()
@@ -200,7 +201,7 @@ class TestCapture:
         make_late(unpaid)
         break_down("void", "done_then_reset")
         pump()
-        tasks.keep_deadlines()
+        tasks.expire_due()
         refused(api.post(f"checkouts/{unpaid.pk}/cancel"), 409, "operation_in_progress")
         assert seen(unpaid) == ("authorized", "authorized", "voided")
         pump()
@@ -221,7 +222,7 @@ class TestCapture:
     def test_is_asked_about_at_its_deadline(self, held: Checkout) -> None:
         soon = clock.now() + timedelta(milliseconds=700)
         Checkout.objects.filter(pk=held.pk).update(capture_before=soon, authorized_at=soon - settings.HOLD)
-        misbehaving.set_fault(verb="capture", mode="down", times=1)
+        fault_injection.set_fault(verb="capture", mode="down", times=1)
         with pytest.raises(transitions.OutcomeUnknown):
             transitions.capture(held.merchant, held.pk, cause=CAUSE)
         assert Operation.objects.get(kind="capture").next_attempt_at == soon
@@ -259,7 +260,7 @@ class TestCapture:
     ) -> None:
         before = api.get(f"checkouts/{held.pk}").json()
         with monkeypatch.context() as patched:
-            patched.setattr(misbehaving, "call", lambda *_: Outcome(no, reason="refused"))
+            patched.setattr(fault_injection, "call", lambda *_: Outcome(no, reason="refused"))
             refused(api.post(f"checkouts/{held.pk}/capture"), 502, "provider_error")
         assert api.get(f"checkouts/{held.pk}").json() == before
         assert seen(held) == ("authorized", "authorized", "held") and ledger.balances(held.pk) == {}

@@ -12,7 +12,7 @@ from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Discrepancy, Merchant, Operation
 from payments.provider import Outcome, Verdict
-from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox import fault_injection
 from tests import factories
 from tests.checkout.test_doubtful_payments import pump
 from tests.conftest import Api
@@ -28,12 +28,12 @@ def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
     """Let the bank answer every call of a verb in one way, and do nothing."""
 
     def answers(verb: str, outcome: Outcome) -> None:
-        call = misbehaving.call
+        call = fault_injection.call
 
         def answer(asked: str, arguments: dict[str, Any]) -> Outcome:
             return outcome if asked == verb else call(asked, arguments)
 
-        monkeypatch.setattr(misbehaving, "call", answer)
+        monkeypatch.setattr(fault_injection, "call", answer)
 
     return answers
 
@@ -41,7 +41,7 @@ def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
 def doubt(checkout: Checkout) -> Operation:
     """Let a capture of a held checkout stay without any answer."""
     for verb in ("capture", "look_up"):
-        misbehaving.set_fault(verb=verb, mode="down", times=1)
+        fault_injection.set_fault(verb=verb, mode="down", times=1)
     with pytest.raises(transitions.OutcomeUnknown):
         transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
     return Operation.objects.select_related("payment").get(payment__subject=checkout.pk, kind="capture")
@@ -53,14 +53,14 @@ class TestACapture:
     ) -> None:
         monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.0)
         monkeypatch.setattr(transitions, "ASK_AGAIN_SECONDS", 99.0)
-        misbehaving.set_fault(verb="capture", mode="pending_for_ever", times=1)
+        fault_injection.set_fault(verb="capture", mode="pending_for_ever", times=1)
         with pytest.raises(transitions.OutcomeUnknown):
             transitions.capture(held.merchant, held.pk, cause=CAUSE)
         with pytest.raises(transitions.OperationInProgress):
             transitions.capture(held.merchant, held.pk, cause=CAUSE)
         assert Operation.objects.get(kind="capture").state == "pending"
         make_late(held)
-        tasks.keep_deadlines()
+        tasks.expire_due()
         held.refresh_from_db()
         assert held.status == "authorized"
 
@@ -71,7 +71,7 @@ class TestACapture:
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
         pump()
-        tasks.keep_deadlines()
+        tasks.expire_due()
         held.refresh_from_db()
         first, second = Operation.objects.filter(kind="void").order_by("created_at")
         assert (held.status, first.state, first.reason) == ("authorized", "failed", "new_key")
@@ -105,7 +105,7 @@ class TestACapture:
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
         pump()
         Operation.objects.filter(pk=lost.pk).update(ended_at=clock.now() - timedelta(seconds=61))
-        misbehaving.set_fault(verb="look_up", mode="not_vouched", times=9)
+        fault_injection.set_fault(verb="look_up", mode="not_vouched", times=9)
         pump()
         held.refresh_from_db()
         assert held.status == "authorized"
@@ -119,7 +119,7 @@ class TestACapture:
     def test_of_what_is_being_refunded_is_refused_also_while_the_refund_is_in_doubt(
         self, api: Api, captured: Checkout
     ) -> None:
-        misbehaving.set_fault(verb="refund", mode="down", times=1)
+        fault_injection.set_fault(verb="refund", mode="down", times=1)
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         tasks.finish_operations()
         assert Operation.objects.get(kind="refund").state == "unknown"
@@ -138,7 +138,7 @@ class TestThePump:
         late, unpaid = pay(factories.checkout(acme)), factories.checkout(acme)
         make_late(late)
         make_late(unpaid)
-        tasks.keep_deadlines()
+        tasks.expire_due()
         late.refresh_from_db()
         unpaid.refresh_from_db()
         assert (late.status, unpaid.status) == ("voided", "expired")

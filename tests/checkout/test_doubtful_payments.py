@@ -8,13 +8,14 @@ from uuid import UUID
 import pytest
 from django.db.models import F
 
-from checkout import proof, tasks, transitions
+from checkout import abandonment, tasks, transitions
 from checkout.models import Checkout
+from checkout.proof import proving
 from config.lib import clock
-from payments import operations
+from payments import open_operations, operations
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome
-from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import Charge
 from tests import factories
 from tests.factories import CAUSE, make_late
@@ -27,19 +28,19 @@ InDoubt: TypeAlias = Callable[..., Operation]
 
 
 def break_down(verb: str, mode: str, times: int = 1) -> None:
-    misbehaving.set_fault(verb=verb, mode=mode, times=times)
+    fault_injection.set_fault(verb=verb, mode=mode, times=times)
 
 
 def overhear(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
     """What the bank is asked from now on, whether it answers or not."""
     asked: list[tuple[str, UUID]] = []
-    answer = misbehaving.call
+    answer = fault_injection.call
 
     def call(verb: str, arguments: dict[str, Any]) -> Outcome:
         asked.append((verb, arguments["key"]))
         return answer(verb, arguments)
 
-    monkeypatch.setattr(misbehaving, "call", call)
+    monkeypatch.setattr(fault_injection, "call", call)
     return asked
 
 
@@ -86,7 +87,7 @@ def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
 def _proven(db: None) -> Iterator[None]:
     """Whatever happened, the ledger is right."""
     yield
-    assert proof.breaches() == []
+    assert proving.breaches() == []
 
 
 class TestAuthorize:
@@ -162,7 +163,7 @@ class TestAuthorize:
         self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
     ) -> None:
         pass_time(in_doubt("done_then_reset"), seconds=61)
-        transitions.use_another_card(unpaid.pk)
+        abandonment.use_another_card(unpaid.pk)
         pump()
         pump()
         assert (seen(unpaid), events()) == (("created", "voided", "voided"), [])
@@ -174,10 +175,10 @@ class TestAuthorize:
     ) -> None:
         operation = in_doubt("done_then_reset")
         make_late(unpaid)
-        tasks.keep_deadlines()
+        tasks.expire_due()
         assert seen(unpaid)[0] == "created", "the payer still waits"
         pass_time(operation, seconds=61)
-        tasks.keep_deadlines()
+        tasks.expire_due()
         assert seen(unpaid) == ("expired", "authorizing", "held")
         pump()
         pump()
@@ -189,7 +190,7 @@ class TestAuthorize:
         asked_about = in_doubt("done_then_reset")
         pass_time(asked_about, seconds=61)
         found = operations.look_up(asked_about)
-        transitions.use_another_card(unpaid.pk)
+        abandonment.use_another_card(unpaid.pk)
         factories.settle(asked_about, found)
         assert seen(unpaid)[0] == "created"
         pump()
@@ -200,7 +201,7 @@ class TestAuthorize:
     ) -> None:
         first = in_doubt("done_then_reset")
         pass_time(first, seconds=61)
-        transitions.use_another_card(unpaid.pk)
+        abandonment.use_another_card(unpaid.pk)
         found = operations.look_up(first)
         for _ in range(2):
             assert factories.settle(first, found).operation.state == "succeeded"
@@ -221,7 +222,7 @@ class TestWhatNeverArrived:
         self, unpaid: Checkout, lost: Operation, pay: Callable[..., Checkout]
     ) -> None:
         assert (lost.state, lost.payment.decline_reason) == ("unknown", "never_arrived")
-        assert lost.payment.abandoned_at is not None and operations.open_operation(unpaid.pk) is None
+        assert lost.payment.abandoned_at is not None and open_operations.open_operation(unpaid.pk) is None
         assert (seen(unpaid), events()) == (("created", "authorizing", ""), [])
         assert pay(unpaid).status == "authorized"
 

@@ -1,4 +1,4 @@
-"""A process that dies between the beats leaves a row; the pump brings it to the truth."""
+"""A process that dies between the phases leaves a row; the pump brings it to the truth."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from checkout import proof, tasks, transitions
+from checkout import abandonment, tasks, transitions
 from checkout.models import Checkout
+from checkout.proof import proving
 from payments import due, operations
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
-from payments.providers.sandbox import bank, misbehaving
+from payments.providers.sandbox import bank, fault_injection
 from payments.providers.sandbox.models import Charge
 from tests import factories
 from tests.factories import CAUSE, CustomerFactory, make_late
@@ -71,14 +72,14 @@ class TestACrash:
         tasks.finish_operations()
         held.refresh_from_db()
         assert held.status == "captured" and Charge.objects.get().state == "captured"
-        assert proof.breaches() == []
+        assert proving.breaches() == []
 
     def test_of_a_capture_found_after_the_deadline_ends_in_the_one_right_state(
         self, held: Checkout, dying: Callable[..., None], after_call: bool
     ) -> None:
         dying(lambda: transitions.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
         make_late(held)
-        tasks.keep_deadlines()
+        tasks.expire_due()
         held.refresh_from_db()
         assert held.status == "authorized", "a capture in doubt is never voided over"
         tasks.finish_operations()
@@ -86,7 +87,7 @@ class TestACrash:
         expected = "captured" if after_call else "voided"
         assert (held.status, Charge.objects.get().state, Payment.objects.get().status) == (expected,) * 3
         assert Event.objects.filter(type="checkout.voided").count() == (not after_call)
-        assert proof.breaches() == []
+        assert proving.breaches() == []
 
     def test_of_a_void_is_finished(
         self, held: Checkout, dying: Callable[..., None], after_call: bool
@@ -115,7 +116,7 @@ class TestTheFence:
         held.refresh_from_db()
         assert (held.status, Payment.objects.get().status) == ("captured", "captured")
         assert not Event.objects.filter(type="checkout.voided").exists()
-        assert proof.breaches() == []
+        assert proving.breaches() == []
 
 
 @pytest.mark.django_db
@@ -139,8 +140,8 @@ class TestACardThatWasGivenUp:
     def given_up(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
         """The bank asked about the first card, another one was chosen, and the first one's void is in doubt."""
         pay(unpaid, "4000002500003155")
-        transitions.use_another_card(unpaid.pk)
-        misbehaving.set_fault(verb="void", mode="down", times=1)
+        abandonment.use_another_card(unpaid.pk)
+        fault_injection.set_fault(verb="void", mode="down", times=1)
         tasks.finish_operations()
         assert Operation.objects.get(kind="void").state == "unknown"
         return unpaid
@@ -156,6 +157,6 @@ class TestACardThatWasGivenUp:
         self, given_up: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         make_late(pay(given_up))
-        tasks.keep_deadlines()
+        tasks.expire_due()
         given_up.refresh_from_db()
         assert (given_up.status, given_up.void_reason) == ("voided", "auth_expired")

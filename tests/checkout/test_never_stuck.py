@@ -7,8 +7,9 @@ import pytest
 from django.db.models import F
 from pytest_django.fixtures import Settings
 
-from checkout import proof, refunds, reimbursement, tasks, transitions
+from checkout import refunds, reimbursement, tasks, transitions
 from checkout.models import Checkout, PaymentRequest
+from checkout.proof import proving
 from config.lib import clock
 from payments import discrepancies
 from payments.models import Discrepancy, Operation, Payment
@@ -89,7 +90,7 @@ class TestAHold:
         break_down("look_up", "down", times=0)
         pump()
         pump()
-        assert Charge.objects.get().state == "voided" and proof.breaches() == []
+        assert Charge.objects.get().state == "voided" and proving.breaches() == []
 
     @pytest.mark.parametrize("no", [Verdict.DECLINED, Verdict.FAILED])
     def test_whose_release_is_refused_is_released_later(self, held: Checkout, no: Verdict) -> None:
@@ -143,7 +144,7 @@ class TestAShare:
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         mates.pump(unpaid.pk, rounds=3)
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunded" and proof.breaches() == []
+        assert unpaid.status == "refunded" and proving.breaches() == []
 
     def test_goes_to_the_lead_no_sooner_after_a_refund_that_failed(
         self, unpaid: Checkout, share: PaymentRequest, settings: Settings

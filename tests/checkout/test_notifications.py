@@ -13,14 +13,16 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from checkout import proof, refunds, tasks, transitions
+from checkout import refunds, tasks, transitions
 from checkout.models import Checkout, Refund
-from config.lib import clock, http
+from checkout.proof import proving
+from config.lib import clock
+from config.lib.web import http
 from payments import ledger
 from payments.models import Discrepancy, Merchant, Operation
 from payments.provider import Record, Verdict
-from payments.providers.sandbox import journal, misbehaving, notices
-from payments.providers.sandbox.models import Call, Notice
+from payments.providers.sandbox import fault_injection, journal, notifications
+from payments.providers.sandbox.models import BankNotification, Call
 from tests.checkout.test_doubtful_payments import pass_time, pump
 from tests.factories import CAUSE
 from tests.refusals import nothing_moves
@@ -32,8 +34,8 @@ PATH = "/provider/notifications"
 def send(record: Record, *, at: float | None = None, header: str | None = None) -> Any:
     """Post what the bank would, signed as it signs."""
     body = orjson.dumps({"id": str(uuid4()), "verdict": record.verdict, "record": record})
-    signed = notices.sign(body, int(time.time() if at is None else at)) if header is None else header
-    headers = {notices.HEADER: signed}
+    signed = notifications.sign(body, int(time.time() if at is None else at)) if header is None else header
+    headers = {notifications.HEADER: signed}
     return Client().post(PATH, body, content_type="application/json", headers=headers)
 
 
@@ -67,12 +69,12 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The bank's messages reach us in this process; the answers' statuses."""
     statuses: list[int] = []
 
-    def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> http.Answer:
-        signed = {notices.HEADER: headers[notices.HEADER]}
+    def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> http.Response:
+        signed = {notifications.HEADER: headers[notifications.HEADER]}
         path, kind = urlsplit(url).path, headers["Content-Type"]
         answer = Client().post(path, body, content_type=kind, headers=signed)
         statuses.append(answer.status_code)
-        return http.Answer(answer.status_code, answer.content)
+        return http.Response(answer.status_code, answer.content)
 
     monkeypatch.setattr(http, "post", post)
     return statuses
@@ -81,7 +83,7 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def end_of(refund: Operation) -> tuple[str, str, str]:
     refund.refresh_from_db()
     checkout = Checkout.objects.get(pk=refund.payment.checkout_uuid)
-    assert proof.breaches() == []
+    assert proving.breaches() == []
     return checkout.status, refund.state, Refund.objects.latest("created_at").status
 
 
@@ -90,7 +92,7 @@ class TestASettledRefund:
     def test_is_found_by_its_notice(self, accepted: Operation, posted: list[int]) -> None:
         tasks.finish_operations()
         assert end_of(accepted) == ("refunding", "pending", "pending")
-        notices.send_due()
+        notifications.send_due()
         assert (posted, end_of(accepted)) == ([204], ("refunding", "pending", "pending"))
         tasks.finish_operations()
         assert end_of(accepted) == ("refunded", "succeeded", "settled")
@@ -101,7 +103,7 @@ class TestASettledRefund:
         assert end_of(accepted) == ("refunded", "succeeded", "settled")
 
     def test_told_twice_is_settled_once(self, accepted: Operation, posted: list[int]) -> None:
-        notices.send_due()
+        notifications.send_due()
         tasks.finish_operations()
         with nothing_moves():
             assert send(told(accepted, Verdict.SUCCEEDED)).status_code == 204
@@ -120,7 +122,7 @@ class TestASettledRefund:
         Call.objects.filter(kind="refund").update(settles_at="2100-01-01T00:00Z")
         pass_time(accepted, hours=25)
         for silent in (1, 0):  # the bank says nothing, then "pending" once more
-            misbehaving.set_fault(verb="look_up", mode="down", times=silent)
+            fault_injection.set_fault(verb="look_up", mode="down", times=silent)
             pump()
             assert end_of(accepted) == ("refunding", "pending", "pending")
             assert Discrepancy.objects.get(operation=accepted).kind == "in_doubt_for_a_day"
@@ -133,7 +135,7 @@ class TestASettledRefund:
         for ref in ("r-1", "r-2"):
             assert refunds.accept(merchant, unpaid.pk, ref=ref, cause=CAUSE).is_new
             tasks.finish_operations()
-            notices.send_due()
+            notifications.send_due()
             tasks.finish_operations()
             leg = Operation.objects.filter(kind="refund").latest("created_at")
             assert end_of(leg) == ("captured", "failed", "failed")
@@ -155,11 +157,11 @@ class TestAMessage:
     def test_that_overtakes_the_answer_changes_nothing_and_the_truth_comes(
         self, held: Checkout, posted: list[int]
     ) -> None:
-        misbehaving.set_fault(verb="capture", mode="notify_first", times=1)
+        fault_injection.set_fault(verb="capture", mode="notify_first", times=1)
         checkout = transitions.capture(held.merchant, held.pk, cause=CAUSE)
         assert (checkout.status, posted) == ("captured", [204])
         assert Operation.objects.filter(kind="capture").count() == 1
-        assert not Discrepancy.objects.exists() and proof.breaches() == []
+        assert not Discrepancy.objects.exists() and proving.breaches() == []
 
     @pytest.mark.rule("doubt.notification")
     @pytest.mark.parametrize(
@@ -233,7 +235,7 @@ class TestAMessage:
     )
     @pytest.mark.parametrize("is_signed", [False, True])
     def test_of_garbage_is_a_400_signed_or_not(self, db: None, body: bytes, is_signed: bool) -> None:
-        headers = {notices.HEADER: notices.sign(body, int(time.time()))} if is_signed else {}
+        headers = {notifications.HEADER: notifications.sign(body, int(time.time()))} if is_signed else {}
         answer = Client().post(PATH, body, content_type="application/json", headers=headers)
         assert answer.status_code == 400
         assert Discrepancy.objects.get().kind == "forged_notification"
@@ -247,29 +249,29 @@ class TestTheBank:
     def test_tells_six_times_ever_later_and_then_no_more(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch, status: int | None
     ) -> None:
-        def post(*_: Any, **__: Any) -> http.Answer:
+        def post(*_: Any, **__: Any) -> http.Response:
             if status is None:
                 raise http.NoAnswer
-            return http.Answer(status, b"")
+            return http.Response(status, b"")
 
         monkeypatch.setattr(http, "post", post)
         notice = journal.tell(Call.objects.get())
         gaps = []
         for _ in range(6):
-            Notice.objects.filter(due_at__isnull=False).update(due_at=clock.now())
+            BankNotification.objects.filter(due_at__isnull=False).update(due_at=clock.now())
             before = clock.now()
-            notices.send_due()
+            notifications.send_due()
             notice.refresh_from_db()
             gaps.append(notice.due_at and round((notice.due_at - before).total_seconds()))
         assert (gaps, notice.attempts) == ([2, 4, 8, 16, 32, None], 6)
-        notices.send_due()
+        notifications.send_due()
         notice.refresh_from_db()
         assert notice.attempts == 6
 
     @pytest.mark.django_db(transaction=True)
     def test_reaches_us_over_http(self, accepted: Operation, live_server: Any, settings: Settings) -> None:
         settings.BASE_URL = live_server.url
-        notices.send_due()
-        assert Notice.objects.values_list("attempts", "due_at").get() == (1, None)
+        notifications.send_due()
+        assert BankNotification.objects.values_list("attempts", "due_at").get() == (1, None)
         tasks.finish_operations()
         assert end_of(accepted) == ("refunded", "succeeded", "settled")

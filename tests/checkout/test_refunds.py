@@ -2,8 +2,9 @@ from collections.abc import Callable
 
 import pytest
 
-from checkout import proof, refunds, tasks, transitions
+from checkout import refunds, tasks, transitions
 from checkout.models import Checkout, Refund
+from checkout.proof import proving
 from payments import ledger
 from payments.models import Merchant, Operation, Payment
 from tests import factories
@@ -30,7 +31,7 @@ class TestAccept:
         assert (captured.status, captured.refunded_amount) == ("refunded", 9000)
         assert captured.last_refund_at == Refund.objects.get().settled_at
         assert ledger.balances(captured.pk) == {"provider": 0, "merchant": 0}
-        assert Payment.objects.get().status == "refunded" and proof.breaches() == []
+        assert Payment.objects.get().status == "refunded" and proving.breaches() == []
 
     @pytest.mark.rule("refund.ref")
     def test_a_repeated_ref_makes_nothing_new(self, captured: Checkout) -> None:

@@ -7,8 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
-from checkout import proof, states
+from checkout import states
 from checkout.models import Change, Checkout
+from checkout.proof import proving
 from checkout.states import Status
 from config.lib import clock
 from payments.models import Merchant, Operation, Posting
@@ -43,12 +44,12 @@ class TestTheLoad:
 
     def test_keeps_every_invariant_of_the_ledger(self, load: str) -> None:
         assert Posting.objects.count() > COUNT
-        assert proof.breaches() == []
+        assert proving.breaches() == []
 
     def test_keeps_them_when_its_events_are_too_old_to_be_kept(self, load: str, settings: Settings) -> None:
         settings.WEBHOOK_RETENTION = timedelta(days=2)
-        assert retention.remove_old() > 0
-        assert proof.breaches() == []
+        assert retention.delete_old() > 0
+        assert proving.breaches() == []
 
     def test_has_a_history_by_allowed_moves_alone(self, load: str) -> None:
         origins: dict[Any, list[tuple[str, str]]] = {}

@@ -5,14 +5,15 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from pytest_django.fixtures import Settings
 
-from checkout import deadlines, finishing, proof, refunds, sharing, splitting, tasks, transitions
+from checkout import ending, finishing, refunds, sharing, splitting, tasks, transitions
 from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.proof import proving
 from checkout.states import SHARE_ALLOWED, MoveRefused, ShareStatus, Status
 from config.lib import clock
 from payments import due, ledger
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from payments.provider import Verdict
-from payments.providers.sandbox import misbehaving, settling
+from payments.providers.sandbox import fault_injection, settling
 from payments.providers.sandbox.models import CardToken, Charge
 from tests import factories, mates
 from tests.factories import CAUSE, CustomerFactory, make_late
@@ -27,7 +28,7 @@ LOST_ANSWER = "4000000000006975"  # the capture happens, its answer is lost
 def _proven() -> Iterator[None]:
     """Whatever happens, the ledger is proven."""
     yield
-    assert proof.breaches() == []
+    assert proving.breaches() == []
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ class TestLinks:
             transitions.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
         else:
             make_late(unpaid)
-            deadlines.keep_due(Status(unpaid.status), limit=10)
+            ending.expire_due(Status(unpaid.status), limit=10)
         assert mates.settled(share) == "cancelled"
 
     @pytest.mark.rule("share.ends")
@@ -157,7 +158,7 @@ class TestPaying:
         mates.pump(order.pk)
         assert PaymentRequest.objects.get(pk=shares[0].pk).status == "paid"
         assert ledger.balances(order.pk) == {"provider": 11000, "merchant": -9000, "lead": -2000}
-        assert proof.breaches() == []
+        assert proving.breaches() == []
 
     @pytest.mark.rule("reimburse.delay")
     def test_waits_for_the_delay(
@@ -247,7 +248,7 @@ class TestPaying:
 
     def test_survives_a_lost_answer(self, order: Checkout, shares: list[PaymentRequest]) -> None:
         for verb in ("authorize", "capture", "refund"):
-            misbehaving.set_fault(verb=verb, mode="done_then_reset", times=1)
+            fault_injection.set_fault(verb=verb, mode="done_then_reset", times=1)
         mates.pay(shares[0])
         assert mates.settled(shares[0]) == "reimbursed"
         assert borne(order) == {"4242": 7000, "4444": 2000}
@@ -256,7 +257,7 @@ class TestPaying:
     def test_when_the_order_is_refunded_meanwhile_takes_nothing(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
-        misbehaving.set_fault(verb="authorize", mode="done_then_reset", times=1)
+        fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
         mates.pay(shares[0])
         give_back(order)
         assert mates.settled(shares[0]) == "cancelled"
@@ -350,7 +351,7 @@ class TestRefund:
         assert not Operation.objects.filter(refund_uuid=refund.pk).exists()
         payments = list(Payment.objects.filter(checkout_uuid=order.pk).values_list("pk", flat=True))
         settings.SANDBOX_REFUND_SECONDS = 0
-        settling.hasten(payments=payments, seconds=3600)
+        settling.advance(payments=payments, seconds=3600)
         mates.pump(order.pk)
         legs = Operation.objects.filter(refund_uuid=refund.pk).values_list("amount", "account")
         expected = (
@@ -385,10 +386,10 @@ class TestRefund:
         give_back(order)
         mates.pump(order.pk, rounds=3)
         order.refresh_from_db()
-        assert order.status == "refunding" and proof.breaches() == []
+        assert order.status == "refunding" and proving.breaches() == []
         again = Operation.objects.filter(kind="refund", payment__subject=shares[0].pk).latest("created_at")
         assert again.state in ("planned", "pending")
-        assert [row.kind for row in Discrepancy.objects.all()] == ["refund_leg_failed"]
+        assert [row.kind for row in Discrepancy.objects.all()] == ["refund_part_failed"]
 
     def test_that_fails_whole_lets_what_is_owed_go_on_to_the_lead(
         self, unpaid: Checkout, pay: Callable[..., Checkout]

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from checkout import finishing, proof, refunds, sharing, tasks, transitions
+from checkout import finishing, refunds, sharing, tasks, transitions
 from checkout.models import Checkout, PaymentRequest
+from checkout.proof import proving
 from config.lib.deadline import Deadline
 from payments import due, operations
 from payments.models import Operation, Payment
@@ -70,13 +71,13 @@ class TestAnOrder:
         payment = Payment.objects.get()
         assert (payment.status, payment.abandoned_at, payment.decline_reason) == ("captured", None, "")
         accepted = refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
-        assert accepted.is_new and proof.breaches() == []
+        assert accepted.is_new and proving.breaches() == []
 
     def test_whose_payment_is_given_up_by_mistake_breaks_a_promise_that_is_proven(
         self, captured: Checkout
     ) -> None:
         Payment.objects.update(abandoned_at=captured.captured_at)
-        assert [breach.kind for breach in proof.breaches()] == ["ledger_payment_not_live"]
+        assert [breach.kind for breach in proving.breaches()] == ["ledger_payment_not_live"]
 
     def test_that_was_confirmed_meanwhile_is_not_ended_as_a_challenge(
         self, unpaid: Checkout, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
@@ -130,7 +131,7 @@ class TestAShare:
         pump()
         share.refresh_from_db()
         assert share.status in ("paid", "reimbursed")
-        assert Charge.objects.filter(amount=2000).count() == 1 and proof.breaches() == []
+        assert Charge.objects.filter(amount=2000).count() == 1 and proving.breaches() == []
 
 
 def pump_once() -> None:
@@ -157,4 +158,4 @@ class TestALateNo:
         before = list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())
         factories.settle(operation, Outcome(verdict, reason="late", is_vouched=True))
         assert (list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())) == before
-        assert proof.breaches() == []
+        assert proving.breaches() == []

@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from checkout import proof, refunds, transitions
+from checkout import refunds, transitions
 from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.proof import proving
 from config.lib import clock
 from payments.models import Discrepancy, Operation
 from payments.providers.sandbox.models import Charge
@@ -46,12 +47,12 @@ class TestAPartThatTheCardCannotTake:
         for _ in range(4):
             mates.pump(unpaid.pk, rounds=2)
         assert len(self.parts(refund)) > 3
-        assert [row.kind for row in Discrepancy.objects.all()] == ["refund_leg_failed"]
+        assert [row.kind for row in Discrepancy.objects.all()] == ["refund_part_failed"]
         Refund.objects.update(created_at=F("created_at") - timedelta(days=3))
         mates.pump(unpaid.pk, rounds=2)
         assert {part.state for part in self.parts(refund)} == {"failed"}
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunding" and proof.breaches() == []
+        assert unpaid.status == "refunding" and proving.breaches() == []
         assert Discrepancy.objects.count() == 1
 
 
@@ -84,7 +85,7 @@ class TestAMateWhoIsInDoubt:
         assert unpaid.status == "refunded"
         mates.pump(unpaid.pk, rounds=3)
         assert Charge.objects.get(amount=2000).state == "voided", "what is found later is let go"
-        assert proof.breaches() == []
+        assert proving.breaches() == []
 
     def ask_in_vain(self, order: Checkout, *, rounds: int) -> None:
         """The bank is silent about the mate's card alone."""
@@ -114,5 +115,5 @@ class TestAMatesCapture:
         captures = Operation.objects.filter(payment__subject=shares[0].pk, kind="capture")
         assert captures.get().attempts == 2
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunded" and proof.breaches() == []
+        assert unpaid.status == "refunded" and proving.breaches() == []
         assert sum(row.amount - row.refunded_amount for row in Charge.objects.filter(state="captured")) == 0

@@ -10,14 +10,15 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from checkout import proof, refunds, transitions
+from checkout import refunds, transitions
 from checkout.models import Checkout
+from checkout.proof import proving
 from config.lib import clock
-from hosted_page import card as card_page
+from hosted_page.steps import card as card_page
 from payments import provider, reconciliation
 from payments.models import Discrepancy, Operation
 from payments.provider import Card, Notification, Outcome, Record, Verdict
-from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox import fault_injection
 from tests.checkout.test_doubtful_payments import pump
 from tests.factories import CAUSE
 
@@ -81,7 +82,7 @@ def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Ope
     def done(kind: str) -> Operation:
         checkout = pay(unpaid)
         if kind == "look_up":
-            misbehaving.set_fault(verb="capture", mode="done_then_reset", times=1)
+            fault_injection.set_fault(verb="capture", mode="done_then_reset", times=1)
         if kind in ("capture", "refund", "look_up"):
             with suppress(transitions.OutcomeUnknown):
                 transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
@@ -101,7 +102,7 @@ def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Ope
 def _proven() -> Iterator[None]:
     """In the end, money and states agree."""
     yield
-    assert proof.breaches() == []
+    assert proving.breaches() == []
 
 
 @pytest.mark.rule("doubt.bounded")

@@ -86,7 +86,7 @@ class TestLapse:
     @pytest.mark.rule("lapse.void")
     def test_the_pump_voids_what_nobody_captured(self, held: Checkout) -> None:
         make_late(held)
-        tasks.keep_deadlines()
+        tasks.expire_due()
         tasks.finish_operations()
         held.refresh_from_db()
         assert (held.status, held.void_reason) == ("voided", "auth_expired")
@@ -96,6 +96,6 @@ class TestLapse:
     @pytest.mark.rule("expiry.end")
     def test_an_unpaid_one_expires(self, unpaid: Checkout) -> None:
         make_late(unpaid)
-        tasks.keep_deadlines()
+        tasks.expire_due()
         unpaid.refresh_from_db()
         assert (unpaid.status, unpaid.expired_at) == ("expired", unpaid.payable_until)

@@ -12,7 +12,7 @@ from django.test import RequestFactory
 from django.test.client import ClientHandler
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
-from config.lib.bodies import CountedBodies
+from config.lib.web.bodies import CountedBodies
 
 TOKEN = "a" * 32  # of a form, as cookie and as header: a stranger who sends both gets as far as anybody
 LOGINS = ("/accounts/login/", "/admin/login/")

@@ -15,7 +15,7 @@ from django.urls import URLPattern, get_resolver
 from rest_framework import serializers
 
 from config.lib.fields import List
-from portal import login_forms
+from portal.accounts import login_forms
 from tests.config import addresses
 
 PRODUCT = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tests.config.shapes import Shape
 
-LEAST = 0.003  # CPU seconds that half of it takes, where it seems to cost too much
+MINIMUM = 0.003  # CPU seconds that half of it takes, where it seems to cost too much
 ROUNDS = 10  # of a measurement, at most: what others do here only makes an act dearer
-MOST_GROWTH = 2.5  # of the price, for twice as much
+MAX_GROWTH = 2.5  # of the price, for twice as much
 
 
 def cpu(act: Callable[[], object]) -> float:
@@ -23,12 +23,12 @@ def cpu(act: Callable[[], object]) -> float:
 
 def lowest(measure: Callable[[], float], *, enough: float) -> float:
     """Return the least of some measurements: of one, where it is low enough."""
-    least = measure()
+    minimum = measure()
     for _ in range(ROUNDS):
-        if least <= enough:
+        if minimum <= enough:
             break
-        least = min(least, measure())
-    return least
+        minimum = min(minimum, measure())
+    return minimum
 
 
 def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
@@ -47,9 +47,9 @@ def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
             half = _sum(act, [shape.times(count) for count in some])
             whole = _sum(act, [shape.times(2 * count) for count in some])
             ratio = min(ratio, whole / half)
-            if ratio <= MOST_GROWTH:
+            if ratio <= MAX_GROWTH:
                 break
-            times *= 2 if half < LEAST else 1
+            times *= 2 if half < MINIMUM else 1
     return ratio
 
 

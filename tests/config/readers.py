@@ -17,16 +17,23 @@ from django_htmx.middleware import HtmxDetails
 from whitenoise.responders import StaticFile
 
 from checkout.models import Checkout, Item
-from config.lib import address, bodies, cursor, origins, redaction, strict_json
-from config.lib.cookies import CookieMiddleware
+from config.lib import cursor, redaction, strict_json
+from config.lib.web import address, bodies, origins
+from config.lib.web.cookies import CookieMiddleware
 from config.urls import ApiUuid
-from hosted_page import naming, opt_in, opt_in_link, payer, sign_in, summary
-from hosted_page.forms import SplitForm, clean_name
+from hosted_page import payer, summary
+from hosted_page.opt_in import consent, link
+from hosted_page.sms import naming
+from hosted_page.steps import codes
+from hosted_page.steps.forms import SplitForm, clean_name
 from payments import answers, money
 from payments.models import Merchant
 from payments.provider import ForgedNotification
-from payments.providers.sandbox import notices
-from portal import access, files, finding, log, oauth, sessions, timeline
+from payments.providers.sandbox import notifications
+from portal import access, files, oauth
+from portal.accounts import sessions
+from portal.deliveries import log
+from portal.orders import search, timeline
 from portal.views import deliveries
 from tests.config.shapes import ADDRESSES, ANSWERS, DOCUMENTS, PARTS, QUOTED, TEXTS, Filled
 from tests.webhooks.test_kept_connections import read
@@ -127,7 +134,7 @@ def _split(text: str) -> None:
 
 def _link(text: str) -> None:
     with contextlib.suppress(Http404):
-        opt_in_link._read(text)
+        link._read(text)
 
 
 def _cursor(text: str) -> None:
@@ -141,18 +148,18 @@ def _target(text: str) -> None:
 
 
 def _phone(text: str) -> None:
-    with contextlib.suppress(sign_in.InvalidPhone):
-        sign_in.parse_phone(text, Merchant(country="GB"))
+    with contextlib.suppress(codes.InvalidPhone):
+        codes.parse_phone(text, Merchant(country="GB"))
 
 
 def _email(text: str) -> None:
-    with contextlib.suppress(opt_in.InvalidEmail):
-        opt_in.parse_email(text)
+    with contextlib.suppress(consent.InvalidEmail):
+        consent.parse_email(text)
 
 
 def _notice(text: str) -> None:
     with contextlib.suppress(ForgedNotification):
-        notices.read(text, text.encode())
+        notifications.read(text, text.encode())
 
 
 def _signature(text: str) -> None:
@@ -213,7 +220,7 @@ READERS = {
     "a form": Reader(_query, FORM),
     "a form of parts": Reader(_parts, FORM, PARTS),
     "an id": Reader(ApiUuid().to_python),
-    "a typed id": Reader(finding.parse_uuid),
+    "a typed id": Reader(search.parse_uuid),
     "a typed moment": Reader(deliveries._moment),
     "a split": Reader(_split),
     "a name": Reader(clean_name),
@@ -240,25 +247,25 @@ READERS = {
 }
 # Which of them stands for each module that has a parser of others' texts.
 PARSED = {
-    "config/lib/address.py": "X-Forwarded-For",
+    "config/lib/web/address.py": "X-Forwarded-For",
     "config/lib/cursor.py": "a cursor",
     "config/lib/fields.py": "a ticket's day",
-    "config/lib/origins.py": "an origin",
+    "config/lib/web/origins.py": "an origin",
     "config/lib/strict_json.py": "JSON",
     "config/merchant_api.py": "JSON",
-    "hosted_page/card.py": "a payer's cookie",
-    "hosted_page/naming.py": "a name in a text message",
-    "hosted_page/opt_in.py": "an e-mail",
-    "hosted_page/opt_in_link.py": "an opt-in link",
+    "hosted_page/steps/card.py": "a payer's cookie",
+    "hosted_page/sms/naming.py": "a name in a text message",
+    "hosted_page/opt_in/consent.py": "an e-mail",
+    "hosted_page/opt_in/link.py": "an opt-in link",
     "hosted_page/payer.py": "a payer's cookie",
-    "hosted_page/sign_in.py": "a phone",
+    "hosted_page/steps/codes.py": "a phone",
     "hosted_page/summary.py": "a ticket's day",
-    "payments/providers/sandbox/notices.py": "the bank's signature",
+    "payments/providers/sandbox/notifications.py": "the bank's signature",
     "payments/readable.py": "a provider's words",
     "portal/files.py": "a cell of a file",
-    "portal/log.py": "an event in the portal's log",
+    "portal/deliveries/log.py": "an event in the portal's log",
     "portal/oauth.py": "Basic",
-    "portal/timeline.py": "a timeline's cursor",
+    "portal/orders/timeline.py": "a timeline's cursor",
     "portal/views/deliveries.py": "a typed moment",
     "webhooks/connections.py": "a receiver's answer",
     "webhooks/signing.py": "our envelope",
@@ -267,8 +274,8 @@ PARSED = {
 # These parse what we have written ourselves: rows, numbers and addresses that were checked, our line to the bank.
 WRITTEN_BY_US = {
     "checkout/api/presentation.py",
-    "hosted_page/texts.py",
-    "payments/providers/sandbox/line.py",
+    "hosted_page/sms/outbox.py",
+    "payments/providers/sandbox/client.py",
     "webhooks/pools.py",
     "webhooks/transport.py",
 }

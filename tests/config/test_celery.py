@@ -19,7 +19,7 @@ from webhooks import loop
 
 def test_what_is_kept_too_long_is_removed_every_hour() -> None:
     hourly = {entry["task"] for entry in app.conf.beat_schedule.values() if entry["schedule"] == 3600.0}
-    assert {"webhooks.tasks.purge_personal", "webhooks.tasks.remove_old_events"} <= hourly
+    assert {"webhooks.tasks.delete_personal", "webhooks.tasks.delete_old_events"} <= hourly
 
 
 def test_beat_starts_every_task_of_ours_and_nothing_else() -> None:

@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from config.lib import crypto
-from hosted_page import opt_in_link
+from hosted_page.opt_in import link as opt_in_link
 from payments.models import Merchant
 from portal.models import User
 from tests.portal import people

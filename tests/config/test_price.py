@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout
 from config import bodies
 from config.lib import clock, crypto
-from hosted_page import opt_in_link
+from hosted_page.opt_in import link
 from payments.models import Merchant, Operation
 from payments.providers.sandbox import bank
 from portal.models import Invitation, Role
@@ -22,7 +22,7 @@ from tests.config import addresses, found, price, shapes
 from tests.config.readers import ADDRESS, HEADER, LINE, PARSED, READERS, WRITTEN_BY_US, Reader
 from tests.portal import people
 
-MOST = 50  # times the CPU of a plain refusal
+MAXIMUM = 50  # times the CPU of a plain refusal
 # Below these a stranger is led to the login, or told that a token is missing. Every other address is open.
 NEED_A_LOGIN = (
     *("/api/merchant/v1/", "/api/sandbox/v1/", "/portal", "/admin/", "/accounts/2fa/", "/accounts/logout/"),
@@ -59,8 +59,8 @@ class Stranger:
 
     def times(self, *asked: str, **headers: str) -> float:
         """Return how many plain refusals a request costs."""
-        most = MOST * self._plain
-        return price.lowest(lambda: self._cost(*asked, **headers), enough=most) / self._plain
+        maximum = MAXIMUM * self._plain
+        return price.lowest(lambda: self._cost(*asked, **headers), enough=maximum) / self._plain
 
     def _cost(self, *asked: str, **headers: str) -> float:
         seconds = price.cpu(addresses.asking(*asked, **headers))
@@ -92,7 +92,7 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
     session = bank.open_session(subject=asked.pk, return_url="/pay", page={})
     return {
         "pay/share/<str:token>": f"pay/share/{shared.payment_requests.get(status='open').token}",
-        "pay/offers/<str:token>": urlsplit(opt_in_link.url(shared, "email_link")).path[1:],
+        "pay/offers/<str:token>": urlsplit(link.url(shared, "email_link")).path[1:],
         "join/<str:token>": "join/invited",
         "brand/<uuid:merchant_uuid>": f"brand/{acme.pk}",
         "bank/card/<uuid:session_uuid>": f"bank/card/{session}",
@@ -129,7 +129,7 @@ class TestAddresses:
                 body = made(bodies._largest(path.partition("?")[0]))  # a larger one is refused unread
                 headers = {"Content-Type": content_type}
                 dear[path, content_type[:60], body[:60]] = stranger.times("POST", path, body, **headers)
-        assert {asked: times for asked, times in dear.items() if times > MOST} == {}
+        assert {asked: times for asked, times in dear.items() if times > MAXIMUM} == {}
 
     def test_cost_little_more_whatever_the_head_says(self, open_ones: dict[str, str]) -> None:
         stranger, dear = Stranger(), {}
@@ -137,7 +137,7 @@ class TestAddresses:
             for filled in shapes.QUOTED[::2]:
                 headers = dict.fromkeys(READ, filled.of(HEADER))
                 dear[path, filled] = stranger.times("GET", f"{path}&{filled.of(LINE)}", **headers)
-        assert {asked: times for asked, times in dear.items() if times > MOST} == {}
+        assert {asked: times for asked, times in dear.items() if times > MAXIMUM} == {}
 
 
 Named = Iterable[tuple[str, Reader]]
@@ -147,7 +147,7 @@ def _steep(named: Named) -> dict[tuple[str, shapes.Filled], float]:
     """Return who takes longer than that for twice as much, of what, and how many times as long."""
     fed = ((name, filled, reader) for name, reader in named for filled in reader.texts)
     grown = {(name, filled): price.growth(reader.act, filled, reader.size) for name, filled, reader in fed}
-    return {fed: times for fed, times in grown.items() if times > price.MOST_GROWTH}
+    return {fed: times for fed, times in grown.items() if times > price.MAX_GROWTH}
 
 
 def _fed(acts: Iterable[tuple[str, found.Act]], size: int, texts: tuple[shapes.Filled, ...]) -> Named:

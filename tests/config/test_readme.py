@@ -4,6 +4,7 @@ from pathlib import Path
 
 from django.core.management import call_command
 
+from config.local import house
 from payments.providers.sandbox.cards import CARDS
 from payments.tasks import WHAT_TO_DO
 
@@ -49,3 +50,9 @@ def _anchor(line: str) -> str:
     if not line.startswith("#"):
         return ""
     return re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-")
+
+
+def test_the_map_of_folders_is_what_the_folders_say() -> None:
+    text = Path("docs/architecture.md").read_text()
+    rows = {f"| `{name}` | {said} |" for name, said in house.packages()}
+    assert len(rows) > 20 and {row for row in rows if row not in text} == set()

@@ -13,12 +13,13 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock, crypto
 from config.management.commands import rotate_field_keys
-from hosted_page import texts
-from hosted_page.models import OptIn, Text
-from hosted_page.visit import Visit
+from hosted_page.models import OptIn, SmsMessage
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.sms import outbox as texts
 from payments.models import Merchant
-from portal import second_factor, team
-from portal.models import Canary, Membership, Notice, Role, User
+from portal import team
+from portal.accounts import second_factor
+from portal.models import Canary, Membership, OutboundEmail, Role, User
 from tests import factories, mates
 from tests.conftest import Api
 from tests.portal import people
@@ -68,7 +69,12 @@ class Kept:
         )
         assert answer.status_code == 200, answer.content
         about = texts.Asked(
-            Text.Kind.CODE, "+447700900123", Visit(captured), "123456 is your code", clock.now(), ""
+            SmsMessage.Kind.CODE,
+            "+447700900123",
+            PaymentTarget(captured),
+            "123456 is your code",
+            clock.now(),
+            "",
         )
         texts.put(about)
         team.invite(Membership.objects.get(user=self.owner), "dora@acme.example", Role.VIEWER)
@@ -77,11 +83,14 @@ class Kept:
         return [
             *SigningSecret.objects.values_list("secret", flat=True),
             *PaymentRequest.objects.order_by("position").values_list("token", flat=True),
-            *Text.objects.values_list("phone", "body"),
+            *SmsMessage.objects.values_list("phone", "body"),
             *OptIn.objects.values_list("email", flat=True),
             *(event.plain_body for event in Event.objects.filter(type=EventType.OPTED_IN).order_by("id")),
             *people.recovery_codes(self.owner),
-            *(crypto.decrypt(notice.facts["link"]) for notice in Notice.objects.filter(kind="invitation")),
+            *(
+                crypto.decrypt(notice.facts["link"])
+                for notice in OutboundEmail.objects.filter(kind="invitation")
+            ),
         ]
 
 

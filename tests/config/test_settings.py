@@ -9,7 +9,7 @@ from tests.config.starting import PRODUCTION
 
 GOOD_KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 BANK = "payments.providers.sandbox.adapter.SandboxProvider"
-PAGE = "hosted_page.sms.PageSender"
+PAGE = "hosted_page.sms.senders.PageSender"
 
 
 @pytest.mark.rule("environment.table")

@@ -10,7 +10,7 @@ import pytest
 
 from config.local import engines, environment
 from tests import template
-from tests.config.test_engines import value
+from tests.config.local.test_engines import value
 
 OURS = {"config", "payments", "webhooks", "checkout", "hosted_page", "portal"}
 

@@ -10,12 +10,12 @@ from django.test import Client
 from django.utils import timezone
 
 from checkout.models import Checkout, PaymentRequest
-from hosted_page import texts
-from hosted_page.models import SignInCode, Text
+from hosted_page.models import SignInCode, SmsMessage
+from hosted_page.sms import outbox
 from payments.models import Payment
 from payments.providers.sandbox.models import CardToken
 from tests import factories
-from tests.hosted_page.test_pages import PHONE, Payer, words
+from tests.hosted_page.test_views import PHONE, Payer, words
 from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
@@ -272,7 +272,7 @@ class TestCode:
         assert "Your mobile number" in words(lea.get())
 
     def test_of_an_earlier_text_no_longer_works(self, lea: Payer, right: str) -> None:
-        Text.objects.update(created_at=timezone.now() - texts.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
         lea.post("/resend")
         if lea.code() != right:
             assert "is not right" in words(lea.post("/code", code=right))

@@ -5,9 +5,9 @@ from django.test import Client
 
 from checkout.models import Checkout
 from config.local import messages
-from hosted_page.models import Text
+from hosted_page.models import SmsMessage
 from tests.conftest import Api
-from tests.hosted_page.test_pages import PHONE, Payer, words
+from tests.hosted_page.test_views import PHONE, Payer, words
 
 FRENCH = {"accept-language": "fr-CA,fr;q=0.9,en;q=0.5"}
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}|</?\w+[^>]*>")
@@ -98,7 +98,7 @@ class TestThePage:
         lea.post("/phone", phone=PHONE)
         wrong = "000000" if lea.code() != "000000" else "111111"
         assert "Il vous reste 4 essais." in words(lea.post("/code", code=wrong))
-        assert "est votre code pour Acme Tickets" in str(Text.objects.get().body)
+        assert "est votre code pour Acme Tickets" in str(SmsMessage.objects.get().body)
 
     def test_says_in_it_that_there_is_nothing(self) -> None:
         assert "Rien à cette adresse" in words(Client(headers=FRENCH).get("/pay?id=x"))

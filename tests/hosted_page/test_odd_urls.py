@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from checkout.models import Checkout
-from config.lib import origins
+from config.lib.web import origins
 from payments.models import Merchant
 from tests import factories
 from tests.conftest import Api
-from tests.hosted_page.test_pages import Payer
+from tests.hosted_page.test_views import Payer
 from tests.refusals import refused
 from webhooks import pools, targets, transport
 

@@ -122,8 +122,8 @@ class Merchant:
 
         return polling.until(moved, within=within, what=f"the checkout {status}")
 
-    def hastened(self, checkout_uuid: str, status: str, *, within: float = 5) -> Json:
-        """Return the checkout once it has the status, with what the bank takes its time for hastened."""
+    def advanced(self, checkout_uuid: str, status: str, *, within: float = 5) -> Json:
+        """Return the checkout once it has the status, with what the bank takes its time for advanced."""
 
         def moved() -> Json | None:
             answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/advance", {"seconds": 5})

@@ -16,7 +16,7 @@ import pytest
 
 from config.local import children, environment, run
 from tests import template
-from tests.config import living
+from tests.config.local import living
 from tests.journeys import polling
 from tests.journeys.merchant import Credentials, Merchant
 

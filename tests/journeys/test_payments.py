@@ -118,7 +118,7 @@ class TestRefund:
     ) -> None:
         checkout_uuid = merchant.captured(REFUND_FAILS)
         first = merchant.refund(checkout_uuid)
-        back = merchant.hastened(checkout_uuid, "captured")
+        back = merchant.advanced(checkout_uuid, "captured")
         assert (back["refunded_amount"], back["last_refund_at"]) == (0, None)
         assert [(refund["merchant_refund_ref"], refund["status"]) for refund in back["refunds"]] == [
             (first, "failed")
@@ -127,4 +127,4 @@ class TestRefund:
         assert (repeated.status_code, repeated.json()["data"]["status"]) == (200, "failed")
         merchant.refund(checkout_uuid)
         assert merchant.read(checkout_uuid)["status"] == "refunding"
-        assert len(merchant.hastened(checkout_uuid, "captured")["refunds"]) == 2
+        assert len(merchant.advanced(checkout_uuid, "captured")["refunds"]) == 2

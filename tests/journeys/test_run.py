@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.config import living
+from tests.config.local import living
 from tests.journeys import polling, service
 from tests.journeys.merchant import Credentials, Merchant
 from tests.journeys.service import ROOT

@@ -21,7 +21,7 @@ from config.local import environment, run
 from payments import bulkheads
 from payments.models import Operation
 from payments.provider import CardUse, Outcome, Verdict
-from payments.providers.sandbox import bank, line, misbehaving
+from payments.providers.sandbox import bank, client, fault_injection
 from tests import mates
 from tests.conftest import Api
 from tests.factories import CAUSE, CustomerFactory, checkout
@@ -308,7 +308,7 @@ class TestThePump:
         self, held: Checkout, pay: Callable[..., Checkout], fill: Callable[..., ExitStack]
     ) -> None:
         transitions.cancel(held.merchant, held.pk, cause=CAUSE)
-        misbehaving.set_fault(verb="authorize", mode="down", times=1)
+        fault_injection.set_fault(verb="authorize", mode="down", times=1)
         rows = Operation.objects.filter(payment__checkout_uuid=pay(checkout(held.merchant)).pk)
         rows.update(next_attempt_at="2020-01-01T00:00Z")
         fill(*(one for kinds, one in bulkheads.PUMPS.items() if Operation.Kind.VOID not in kinds))
@@ -362,7 +362,7 @@ class TestJoining:
     @pytest.fixture
     def doubtful(self, held: Checkout) -> Checkout:
         """A capture that got no answer is open."""
-        misbehaving.set_fault(verb="capture", mode="down", times=1)
+        fault_injection.set_fault(verb="capture", mode="down", times=1)
         with pytest.raises(transitions.OutcomeUnknown):
             transitions.capture(held.merchant, held.pk, cause=CAUSE)
         return held
@@ -371,13 +371,13 @@ class TestJoining:
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """What the provider is asked."""
         verbs: list[str] = []
-        money = line.money
+        money = client.money
 
         def heard(verb: str, **rest: Any) -> Outcome:
             verbs.append(verb)
             return money(verb, **rest)
 
-        monkeypatch.setattr(line, "money", heard)
+        monkeypatch.setattr(client, "money", heard)
         return verbs
 
     def test_waits_without_a_slot_and_is_told_to_come_again(

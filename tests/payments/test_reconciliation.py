@@ -12,14 +12,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from checkout import notifications, proof, refunds, tasks, transitions
+from checkout import abandonment, notifications, refunds, tasks, transitions
 from checkout.models import Checkout
+from checkout.proof import proving
 from config.celery import app
 from payments import provider, reconciliation
 from payments import tasks as payment_tasks
 from payments.models import Discrepancy, Dispute, Inquiry, Merchant, Operation, Payment
 from payments.provider import CardUse, ProviderUnreachable, Record, Verdict
-from payments.providers.sandbox import bank, journal, line, settling
+from payments.providers.sandbox import bank, client, journal, settling
 from payments.providers.sandbox.models import Call
 from payments.providers.sandbox.models import Dispute as BankDispute
 from tests import factories, mates, refusals
@@ -66,7 +67,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 replace(row, **changes) if row.key == operation.pk else row for row in listed(**arguments)
             ]
 
-        monkeypatch.setitem(line.OTHERS, "records", records)
+        monkeypatch.setitem(client.OTHERS, "records", records)
 
     return says
 
@@ -184,7 +185,7 @@ class TestADifference:
         payment = captured.payment_id
         if kind == "void":
             payment = pay(factories.checkout(captured.merchant)).payment_id
-        line.ask("act_in_dashboard", kind=kind, payment=payment, amount=9000)
+        client.ask("act_in_dashboard", kind=kind, payment=payment, amount=9000)
         call = Call.objects.get(reference=None)
         with refusals.nothing_moves():
             notifications.hear(journal.record(call))
@@ -246,7 +247,7 @@ class TestAChallengeThatWasGivenUp:
     def given_up(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
         """An authorization whose payer went on with another card, and whose void is planned."""
         pay(unpaid, CHALLENGED)
-        transitions.use_another_card(unpaid.pk)
+        abandonment.use_another_card(unpaid.pk)
         operation = Operation.objects.get(kind="authorize")
         assert (operation.state, operation.reason) == ("failed", "another_card")
         Operation.objects.filter(pk=operation.pk).update(ended_at=timezone.now() - timedelta(minutes=1))
@@ -294,7 +295,7 @@ class TestTheCommand:
         def silence(**_: object) -> list[Record]:
             raise ProviderUnreachable
 
-        monkeypatch.setitem(line.OTHERS, "records", silence)
+        monkeypatch.setitem(client.OTHERS, "records", silence)
         with pytest.raises(CommandError, match="does not answer"):
             call_command("reconcile")
         assert not Discrepancy.objects.exists()
@@ -317,7 +318,7 @@ class TestWhatHappensLate:
             happens()
             payment_tasks.reconcile()
             tasks.answer_inquiries()
-            assert proof.breaches() == []
+            assert proving.breaches() == []
 
         return learned
 
@@ -327,20 +328,20 @@ class TestWhatHappensLate:
         transitions.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         mates.pump(unpaid.pk, rounds=2)
-        settling.hasten(payments=[Payment.objects.get().pk], seconds=3)
+        settling.advance(payments=[Payment.objects.get().pk], seconds=3)
         learns(settling.settle_due)
         assert [row.kind for row in Discrepancy.objects.all()] == ["refund_returned"]
 
     def test_a_dispute_and_its_decision(self, captured: Checkout, learns: Callable[..., None]) -> None:
         payment = captured.payment_id
-        learns(lambda: line.ask("dispute", payment=payment))
+        learns(lambda: client.ask("dispute", payment=payment))
         assert Dispute.objects.get().status == "open"
-        learns(lambda: line.ask("decide", payment=payment, is_won=False))
+        learns(lambda: client.ask("decide", payment=payment, is_won=False))
         assert Dispute.objects.get().status == "lost"
 
     def test_what_is_done_in_the_dashboard(self, captured: Checkout, learns: Callable[..., None]) -> None:
         payment = captured.payment_id
-        learns(lambda: line.ask("act_in_dashboard", kind="refund", payment=payment, amount=1000))
+        learns(lambda: client.ask("act_in_dashboard", kind="refund", payment=payment, amount=1000))
         assert Discrepancy.objects.get().kind == "outside_refund"
 
 

@@ -14,7 +14,7 @@ from checkout import tasks, transitions
 from checkout.models import Checkout
 from payments import switches
 from payments.models import Merchant, Operation, Switch
-from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox import fault_injection
 from tests import factories
 from tests.conftest import Api
 from tests.portal import people
@@ -87,7 +87,7 @@ class TestAStop:
     def test_does_not_touch_a_capture_in_doubt(
         self, api: Api, held: Checkout, stopped: tuple[Stop, int, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        misbehaving.set_fault(verb="capture", mode="down", times=1)
+        fault_injection.set_fault(verb="capture", mode="down", times=1)
         refused(api.post(f"checkouts/{held.pk}/capture"), 504, "outcome_unknown")
         stopped[0]()
         monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.15)
@@ -126,7 +126,7 @@ class TestWhenItIsEffective:
         moment = [time.monotonic()]
         monkeypatch.setattr(switches, "time", SimpleNamespace(monotonic=lambda: moment[0]))
         Switch.objects.create(merchant=acme, is_stopped=not is_stopped, reason="Test")
-        switches.forget()
+        switches.read_anew()
         assert self.is_stopped(acme) is not is_stopped
         Switch.objects.update(is_stopped=is_stopped)
         moment[0] += 2.9
@@ -166,11 +166,11 @@ class TestTheAdmin:
         form = {"merchant": str(acme.pk), "reason": "Fraud", "is_stopped": "on"}
         assert operator.post(f"{path}/add/", form).status_code == 302
         switch = Switch.objects.get()
-        switches.forget()
+        switches.read_anew()
         refused(api.post("checkouts", factories.order()), 403, "merchant_suspended")
         form.pop("is_stopped")
         assert operator.post(f"{path}/{switch.pk}/change/", form | {"reason": "Clear"}).status_code == 302
-        switches.forget()
+        switches.read_anew()
         assert api.post("checkouts", factories.order()).status_code == 201
         kept = LogEntry.objects.order_by("id")
         assert [(entry.action_flag, entry.object_id) for entry in kept] == [

@@ -17,14 +17,18 @@ from uuid_utils.compat import uuid7
 
 from checkout import refunds, tasks, transitions
 from checkout.models import Checkout, PaymentRequest
-from config.lib import clock, columns, lists
-from hosted_page.models import CardTry, SignInCode, Text, TextDay
-from payments import bookings, discrepancies, inquiries
+from config.lib import clock
+from config.lib.admin import columns, lists
+from hosted_page.models import CardTry, SignInCode, SmsDay, SmsMessage
+from payments import discrepancies
 from payments.models import Merchant, Operation, Payment
-from payments.providers.sandbox import line, misbehaving
+from payments.outside import bookings, inquiries
+from payments.providers.sandbox import client as line
+from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox.models import BankNotification as BankNotice
 from payments.providers.sandbox.models import BrokenKey, Call
-from payments.providers.sandbox.models import Notice as BankNotice
-from portal import login_limits, notices
+from portal.accounts import login_limits
+from portal.mail import outbox
 from portal.models import AuditEntry, DeliveryHour, Invitation, Membership, PaymentHour, User
 from tests import factories
 from tests.conftest import Api
@@ -34,7 +38,7 @@ from webhooks import subscriptions
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
-MOST = 20
+MAXIMUM = 20
 ROWS = 6  # of each list
 ODD = ("a%00b", "+".join(("%27%25-1", "x" * 5000, "0" * 32)))  # each word of a search is looked for
 
@@ -74,7 +78,7 @@ def world(
     part = Operation.objects.select_related("payment").get(kind="refund", payment=refunded.payment_id)
     bookings.settle_otherwise(part, note="By bank transfer", now=clock.now(), cause=CAUSE)
     doubtful = pay(factories.checkout(acme))
-    misbehaving.set_fault(verb="capture", mode="down", times=1)
+    fault_injection.set_fault(verb="capture", mode="down", times=1)
     BrokenKey.objects.create(key=uuid7())
     with pytest.raises(transitions.OutcomeUnknown):
         transitions.capture(acme, doubtful.pk, cause=CAUSE)
@@ -103,12 +107,12 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     AuditEntry.objects.create(merchant=acme, user=lea, action="refund")
     LogEntry.objects.create(user=lea, object_repr="a pump", action_flag=CHANGE)
     login_limits.spend("password", account="lea@acme.example", address="203.0.113.7")
-    notices.tell(acme, "refund_failed", key="1", secret="unspoken")
+    outbox.tell(acme, "refund_failed", key="1", secret="unspoken")
     PaymentHour.objects.create(merchant=acme, hour=now, currency="GBP", captured_amount=9000)
     DeliveryHour.objects.create(merchant=acme, hour=now)
     about = {"subject": shared.pk, "phone": "+447700900123", "created_at": now}
     SignInCode.objects.create(browser_digest="unspoken", code_digest="unspoken", expires_at=now, **about)
-    Text.objects.create(
+    SmsMessage.objects.create(
         kind="code",
         merchant=acme,
         body="unspoken",
@@ -126,7 +130,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
         address_digest="unspoken",
         created_at=now,
     )
-    TextDay.objects.create(day=now.date(), merchant=acme, count=1)
+    SmsDay.objects.create(day=now.date(), merchant=acme, count=1)
     Group.objects.create(name="Support")
 
 
@@ -154,7 +158,7 @@ def opened(client: Client, address: str) -> str:
     with CaptureQueriesContext(connection) as asked:
         answer = client.get(address, follow=True)
     assert answer.status_code == 200, address
-    assert len(asked) <= MOST, (address, [query["sql"] for query in asked])
+    assert len(asked) <= MAXIMUM, (address, [query["sql"] for query in asked])
     return str(answer.content.decode())
 
 
@@ -253,7 +257,7 @@ class TestList:
     ) -> None:
         for _ in range(4):
             factories.checkout(acme)
-        monkeypatch.setattr(lists, "MOST", 3)
+        monkeypatch.setattr(lists, "MAXIMUM", 3)
         assert operator.get(self.CHECKOUTS).context["cl"].result_count == 3
 
     def test_looks_for_what_is_rare_among_the_newest(

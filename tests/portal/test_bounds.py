@@ -16,11 +16,14 @@ from config.operators import pumps
 from payments.models import Merchant
 from payments.providers.sandbox import bank
 from payments.providers.sandbox import tasks as bank_tasks
+from payments.providers.sandbox.models import BankNotification as BankNotice
 from payments.providers.sandbox.models import CardSession, CardToken
-from payments.providers.sandbox.models import Notice as BankNotice
-from portal import keys, log, login, notices, team
+from portal import keys, team
 from portal import tasks as portal_tasks
-from portal.models import ApiClient, Invitation, Notice, Role
+from portal.accounts import login
+from portal.deliveries import log
+from portal.mail import outbox as notices
+from portal.models import ApiClient, Invitation, OutboundEmail, Role
 from tests.conftest import Api
 from tests.portal import people, stage
 from webhooks import outbox, subscriptions
@@ -86,11 +89,11 @@ class TestRowsOfMerchants:
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         api.delete("webhooks/subscription")
         api.post("webhooks/subscription", asked)
-        webhook_tasks.remove_old_events()
+        webhook_tasks.delete_old_events()
         assert Subscription.objects.count() == 5, "they have just ended"
         ended = Subscription.objects.exclude(ended_at=None)
         ended.update(ended_at=clock.now() - timedelta(hours=2))
-        webhook_tasks.remove_old_events()
+        webhook_tasks.delete_old_events()
         left = set(Subscription.objects.values_list("pk", flat=True))
         assert left == {used.pk, subscriptions.read(acme).pk}
         assert (
@@ -103,7 +106,7 @@ class TestRowsOfMerchants:
         for token, minutes in ((old, 61), (young, 59)):
             token.expires = clock.now() - timedelta(minutes=minutes)
             token.save()
-        portal_tasks.forget_expired_tokens()
+        portal_tasks.delete_expired_tokens()
         assert AccessToken.objects.get() == young
 
     def test_mails_and_invitations_are_removed_after_ninety_days(self, acme: Merchant) -> None:
@@ -115,11 +118,14 @@ class TestRowsOfMerchants:
         age(asked[0], 90.1, expires_at=over)
         young = age(asked[1], 89.9, expires_at=over)
         is_open = age(asked[2], 90.1)
-        old, *others = Notice.objects.filter(kind="invitation").order_by("pk")
+        old, *others = OutboundEmail.objects.filter(kind="invitation").order_by("pk")
         age(old, 90.1)
-        waiting = age(Notice.objects.get(key="waiting"), 90.1)
-        portal_tasks.remove_old_notices()
-        assert set(Notice.objects.values_list("pk", flat=True)) == {waiting, *(other.pk for other in others)}
+        waiting = age(OutboundEmail.objects.get(key="waiting"), 90.1)
+        portal_tasks.delete_old_emails()
+        assert set(OutboundEmail.objects.values_list("pk", flat=True)) == {
+            waiting,
+            *(other.pk for other in others),
+        }
         assert {row.pk for row in Invitation.objects.all()} == {young, is_open}
 
 
@@ -132,7 +138,7 @@ class TestRowsOfPayers:
         age(CardSession.objects.order_by("pk")[0], 1.1)
         age(CardToken.objects.order_by("pk")[1], 1.1)
         age(used, 1.1, used_at=clock.now())
-        bank_tasks.remove_old_visits()
+        bank_tasks.delete_old_visits()
         assert CardSession.objects.count() == 1
         assert CardToken.objects.get().used_at is not None
 
@@ -140,7 +146,7 @@ class TestRowsOfPayers:
         told = [BankNotice.objects.create(verdict="won", due_at=due) for due in (None, None, clock.now())]
         age(told[0], 30.1)
         left = {age(told[1], 29.9), age(told[2], 30.1)}
-        bank_tasks.remove_old_visits()
+        bank_tasks.delete_old_visits()
         assert set(BankNotice.objects.values_list("pk", flat=True)) == left
 
 

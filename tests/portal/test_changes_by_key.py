@@ -4,8 +4,8 @@ import pytest
 from django.core import mail
 
 from payments.models import Merchant
-from portal import notices
-from portal.models import AuditEntry, Notice, Role
+from portal.mail import outbox
+from portal.models import AuditEntry, OutboundEmail, Role
 from tests.conftest import Api
 from tests.portal import stage
 
@@ -26,7 +26,7 @@ def written() -> list[tuple[str, str]]:
 
 def mailed() -> list[str]:
     mail.outbox.clear()
-    notices.send_due()
+    outbox.send_due()
     return [sent.subject.partition(": ")[2] for sent in mail.outbox]
 
 
@@ -57,7 +57,9 @@ class TestChange:
             for path, body in ((PATH, ENDPOINT), ("webhooks/secret/rotate", None))
         ]
         mailed()
-        seen = str([*AuditEntry.objects.values(), *Notice.objects.values(), *(it.body for it in mail.outbox)])
+        seen = str(
+            [*AuditEntry.objects.values(), *OutboundEmail.objects.values(), *(it.body for it in mail.outbox)]
+        )
         assert not [secret for secret in secrets if secret in seen]
 
     def test_that_changes_nothing_is_not_written(self, calls: Api) -> None:

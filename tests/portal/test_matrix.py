@@ -13,7 +13,7 @@ from django.urls import reverse
 from checkout.models import Change, Checkout, Refund
 from payments.models import Merchant, Operation
 from portal import urls
-from portal.models import ApiClient, AuditEntry, Invitation, Membership, Notice, Role
+from portal.models import ApiClient, AuditEntry, Invitation, Membership, OutboundEmail, Role
 from tests.config import addresses
 from tests.portal import stage
 from tests.portal.matrix import PERSONAL, ROWS
@@ -22,7 +22,18 @@ from webhooks.models import Delivery, Event, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db
 OWN: tuple[Any, ...] = (
-    *(Checkout, Refund, Delivery, Event, Subscription, ApiClient, Membership, Invitation, AuditEntry, Notice),
+    *(
+        Checkout,
+        Refund,
+        Delivery,
+        Event,
+        Subscription,
+        ApiClient,
+        Membership,
+        Invitation,
+        AuditEntry,
+        OutboundEmail,
+    ),
     *(Merchant, Operation, SigningSecret, Change, apps.get_model("hosted_page", "OptInText")),
 )
 DONE = {200, 302, 303}

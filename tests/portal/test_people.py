@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from checkout.models import Checkout
-from config.lib.admin import ReadOnlyAdmin
+from config.lib.admin.readonly import ReadOnlyAdmin
 from payments.models import Merchant
 from portal.models import AuditEntry, Membership, User
 from tests.portal import people

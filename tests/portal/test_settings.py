@@ -9,10 +9,11 @@ from django.test import Client
 from checkout import refunds
 from checkout.models import Checkout
 from config.lib import clock
-from hosted_page import opt_in
 from hosted_page.models import OptInText
+from hosted_page.opt_in import consent
 from payments.models import Merchant
-from portal import checklist, notices
+from portal.dashboard import checklist
+from portal.mail import outbox as notices
 from portal.models import AuditEntry, Role
 from tests import factories, mates
 from tests.conftest import Api
@@ -138,9 +139,9 @@ class TestOptInWording:
     WORDS = "Acme may write to me by e-mail and text. I can stop any time."
 
     def test_is_a_new_version_that_is_shown_from_now_on(self, client: Client, acme: Merchant) -> None:
-        first = opt_in.wording(acme)
+        first = consent.wording(acme)
         client.post("/portal/settings/opt-in", {"text": f"  {self.WORDS} ", "language": "en-gb"})
-        shown = opt_in.wording(acme)
+        shown = consent.wording(acme)
         assert (shown.text, shown.version) == (self.WORDS, first.version + 1)
         assert OptInText.objects.get(pk=first.pk).text == first.text
 

@@ -7,8 +7,9 @@ from django.test import Client
 from django.utils import timezone
 
 from payments.models import Merchant
-from portal import access, notices, team
-from portal.models import AuditEntry, Invitation, Membership, Notice, Role, User
+from portal import access, team
+from portal.mail import outbox
+from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role, User
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +27,7 @@ def client(owner: Membership) -> Client:
 
 
 def link_mailed_to(address: str) -> str:
-    notices.send_due()
+    outbox.send_due()
     (body,) = [str(sent.body) for sent in mail.outbox if sent.to == [address]]
     found = re.search(r"https?://[^/]+(/join/\S+)", body)
     assert found
@@ -49,14 +50,14 @@ class TestInvitation:
     def test_keeps_no_link_that_still_works(self, client: Client) -> None:
         client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
         link = link_mailed_to("dora@acme.example")
-        kept = [*Notice.objects.values(), *Invitation.objects.values(), *AuditEntry.objects.values()]
+        kept = [*OutboundEmail.objects.values(), *Invitation.objects.values(), *AuditEntry.objects.values()]
         assert link.rpartition("/")[2] not in str(kept)
 
     @pytest.mark.rule("sms.invitation")
     def test_is_not_written_by_whoever_names_the_merchant(self, client: Client) -> None:
         Merchant.objects.update(name="Your bank 0800 123: log in at evil.co/x or lose your money")
         client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
-        notices.send_due()
+        outbox.send_due()
         (sent,) = [sent for sent in mail.outbox if sent.to == ["dora@acme.example"]]
         assert sent.subject == "TEST · Join Your bank log in at evilcox or"
         assert " asks you to join Your bank log in at evilcox or as viewer." in sent.body
@@ -107,7 +108,7 @@ class TestInvitation:
         typed = email.format(merchant=acme.pk.hex[-8:])
         page = client.post("/portal/team/invite", {"email": typed, "role": "viewer"})
         assert page.status_code == 422 and words in page.content.decode()
-        assert not Invitation.objects.exists() and not Notice.objects.exists()
+        assert not Invitation.objects.exists() and not OutboundEmail.objects.exists()
 
     @pytest.mark.parametrize(
         ("becomes", "left"),

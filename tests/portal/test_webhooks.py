@@ -10,8 +10,8 @@ from django.test import Client
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
-from portal import log
-from portal.models import AuditEntry, Notice, Role
+from portal.deliveries import log
+from portal.models import AuditEntry, OutboundEmail, Role
 from tests import factories
 from tests.portal import stage
 from webhooks import delivery, outbox, signing, subscriptions
@@ -65,7 +65,7 @@ class TestEndpoint:
     def test_change_is_audited_and_mailed(self, client: Client) -> None:
         client.post("/portal/webhooks/endpoint", SAVED)
         assert AuditEntry.objects.get().action == "subscription_saved"
-        assert Notice.objects.get().kind == "sensitive_change"
+        assert OutboundEmail.objects.get().kind == "sensitive_change"
 
     def test_is_removed(self, client: Client, acme: Merchant) -> None:
         saved(acme)
@@ -121,7 +121,7 @@ class TestSecret:
         saved(acme)
         page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
         (secret,) = re.findall(r"whsec_[A-Za-z0-9+/=]{10,}", page)
-        rows = [*AuditEntry.objects.values(), *Notice.objects.values()]
+        rows = [*AuditEntry.objects.values(), *OutboundEmail.objects.values()]
         assert rows and secret not in str(rows)
 
 

@@ -7,7 +7,7 @@ from checkout.models import Checkout
 from config.lib import clock
 from payments import due, models
 from payments.models import Operation
-from payments.providers.sandbox import misbehaving
+from payments.providers.sandbox import fault_injection
 from tests import factories
 from tests.factories import CAUSE
 from tests.journeys import service as services
@@ -39,15 +39,15 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
     def in_doubt(mode: str) -> Checkout:
         """Captured with no clear answer; not even the look-up had one."""
         checkout = pay(factories.checkout(acme))
-        misbehaving.set_fault(verb="capture", mode=mode, times=1)
-        misbehaving.set_fault(verb="look_up", mode="down", times=1)
+        fault_injection.set_fault(verb="capture", mode=mode, times=1)
+        fault_injection.set_fault(verb="look_up", mode="down", times=1)
         with pytest.raises(transitions.OutcomeUnknown):
             transitions.capture(acme, checkout.pk, cause=CAUSE)
         return checkout
 
     def payment_in_doubt() -> Checkout:
         """Held by the bank, which has not said so for more than a minute."""
-        misbehaving.set_fault(verb="authorize", mode="done_then_reset", times=1)
+        fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
         checkout = pay(factories.checkout(acme))
         rows = Operation.objects.filter(payment__checkout_uuid=checkout.pk)
         rows.update(created_at=clock.now() - due.PATIENT_FOR)

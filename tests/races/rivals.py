@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from checkout import deadlines, finishing, notifications, refunds, states, tasks, transitions
+from checkout import abandonment, ending, finishing, notifications, refunds, states, tasks, transitions
 from checkout.models import Change, Checkout, Refund
 from checkout.states import PAID, Status
 from config import errors
@@ -47,7 +47,7 @@ def lapse(checkout: Checkout) -> None:
             end_hold(checkout, now)
         elif locked.status == Status.CREATED:
             Checkout.objects.filter(pk=checkout.pk).update(payable_until=now)
-    tasks.keep_deadlines()
+    tasks.expire_due()
 
 
 def end_hold(checkout: Checkout, at: datetime) -> None:
@@ -60,8 +60,8 @@ def watch(checkout: Checkout) -> None:
     """The pump looks again and again until the hold must have ended."""
     over = Checkout.objects.get(pk=checkout.pk).capture_before
     while over is not None and clock.now() < over:
-        deadlines.keep_due(Status.AUTHORIZED, limit=1)
-    deadlines.keep_of(checkout.pk)
+        ending.expire_due(Status.AUTHORIZED, limit=1)
+    ending.expire_one_if_due(checkout.pk)
 
 
 def notify(checkout: Checkout) -> None:
@@ -95,11 +95,12 @@ def fence(checkout: Checkout) -> None:
 def pay(checkout: Checkout) -> transitions.Paid:
     """Pay with a card of one's own, from a tab of one's own."""
     card = CardUse(bank.tokenise(subject=checkout.pk, number="4242424242424242"))
-    return transitions.authorize(checkout.pk, card=card, lead=CustomerFactory.create(), cause=CAUSE)
+    lead = Checkout.objects.select_related("lead").get(pk=checkout.pk).lead or CustomerFactory.create()
+    return transitions.authorize(checkout.pk, card=card, lead=lead, cause=CAUSE)
 
 
 def use_another_card(checkout: Checkout) -> None:
-    transitions.use_another_card(checkout.pk)
+    abandonment.use_another_card(checkout.pk)
 
 
 class Rival(NamedTuple):
@@ -149,7 +150,7 @@ def open_operations(checkout: Checkout) -> QuerySet[Operation]:
 
 def finish(checkout: Checkout) -> None:
     """Let the pumps run until nothing is open but a question to the payer."""
-    tasks.keep_deadlines()  # that of a rival has passed over what another had locked just then
+    tasks.expire_due()  # that of a rival has passed over what another had locked just then
     for _ in range(10):
         if not open_operations(checkout).exclude(state=Operation.State.NEEDS_ACTION).exists():
             return

@@ -104,7 +104,7 @@ class TestAHundredRefunds:
         answers = at_once([verb(merchant, checkout, "refund", merchant_refund_ref=f"R-{uuid4()}")] * MANY)
         assert Counter(answer.status_code for answer in answers) == {204: 1, 200: MANY - 1}
         told = {answer.json()["data"]["refund_uuid"] for answer in answers if answer.status_code == 200}
-        refunded = merchant.hastened(checkout, "refunded", within=20)
+        refunded = merchant.advanced(checkout, "refunded", within=20)
         assert [refund["refund_uuid"] for refund in refunded["refunds"]] == list(told)
         assert bank_calls(service, checkout, "refund") == ["succeeded"]
 
@@ -115,7 +115,7 @@ class TestAHundredRefunds:
         refused = [refusal(answer) for answer in answers if answer.status_code != 204]
         assert refused == [(409, "not_refundable")] * (MANY - 1)
         [accepted] = [ref for ref, answer in zip(refs, answers, strict=True) if answer.status_code == 204]
-        refunded = merchant.hastened(checkout, "refunded", within=20)
+        refunded = merchant.advanced(checkout, "refunded", within=20)
         assert [refund["merchant_refund_ref"] for refund in refunded["refunds"]] == [accepted]
         assert bank_calls(service, checkout, "refund") == ["succeeded"]
 

@@ -1,6 +1,6 @@
 """Every pair of verbs, and all together, from every state in which both are possible: exactly one outcome.
 
-On real connections: at the same moment, in the queue for the row, and exactly between another's beats.
+On real connections: at the same moment, in the queue for the row, and exactly between another's phases.
 """
 
 import threading
@@ -16,8 +16,9 @@ from django.db import connection, connections, transaction
 from django.db.backends.postgresql.base import DatabaseWrapper
 from pytest_django.plugin import DjangoDbBlocker
 
-from checkout import proof, settlement, transitions
+from checkout import outcomes, transitions
 from checkout.models import Checkout
+from checkout.proof import proving
 from config.lib import clock
 from payments import operations
 from payments.models import Discrepancy
@@ -63,9 +64,9 @@ BETWEEN: dict[tuple[str, str], tuple[str, ...]] = {
     ("refund planned", "take over"): (*MERCHANTS, "take over"),
     ("refund pending", "take over"): (*MERCHANTS, "take over"),
 }
-BEATS = {
+PHASES = {
     "before the bank is asked": ((operations, "perform"), (operations, "look_up")),
-    "before its answer is recorded": ((settlement, "settle"),),
+    "before its answer is recorded": ((outcomes, "record_outcome"),),
 }
 ROUNDS_OF_ALL = 3
 
@@ -75,7 +76,7 @@ def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whatever happened, the ledger is proven and nothing is left for a person. Who joins waits but briefly."""
     monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.05)
     yield
-    assert proof.breaches() == []
+    assert proving.breaches() == []
     assert not Discrepancy.objects.exists()
 
 
@@ -148,8 +149,8 @@ def wait_for_queue_of(length: int) -> None:
             time.sleep(0.002)
 
 
-def come_between(patched: pytest.MonkeyPatch, beat: str, rival: str, checkout: Checkout) -> list[Answer]:
-    """Let a rival run from beginning to end once somebody comes to this beat; its answer will be in the list."""
+def come_between(patched: pytest.MonkeyPatch, phase: str, rival: str, checkout: Checkout) -> list[Answer]:
+    """Let a rival run from beginning to end once somebody comes to this phase; its answer will be in the list."""
     waiting, answers = [rival], list[Answer]()
 
     def interrupted(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -160,7 +161,7 @@ def come_between(patched: pytest.MonkeyPatch, beat: str, rival: str, checkout: C
 
         return stepped
 
-    for module, name in BEATS[beat]:
+    for module, name in PHASES[phase]:
         patched.setattr(module, name, interrupted(getattr(module, name)))
     return answers
 
@@ -208,17 +209,17 @@ class TestInTheQueue:
             rivals.check(checkout, queue(checkout, *pair))
 
 
-@pytest.mark.parametrize("beat", BEATS)
+@pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.long
-class TestBetweenTheBeats:
+class TestBetweenThePhases:
     @pytest.mark.parametrize(("state", "verb"), BETWEEN)
     def test_a_whole_rival_leaves_one_outcome(
-        self, fresh: Fresh, monkeypatch: pytest.MonkeyPatch, beat: str, state: str, verb: str
+        self, fresh: Fresh, monkeypatch: pytest.MonkeyPatch, phase: str, state: str, verb: str
     ) -> None:
         for rival in BETWEEN[state, verb]:
             checkout = fresh(state)
             with monkeypatch.context() as patched:
-                between = come_between(patched, beat, rival, checkout)
+                between = come_between(patched, phase, rival, checkout)
                 first = rivals.attempt(verb, checkout)
             assert len(between) == 1, "nobody came between"
             further = ["provider_error"] if rival == "fence" else []

@@ -8,8 +8,9 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from checkout import finishing, proof, refunds, sharing, transitions
+from checkout import finishing, refunds, sharing, transitions
 from checkout.models import Checkout, Customer, PaymentRequest
+from checkout.proof import proving
 from config import errors
 from payments.models import Discrepancy, Merchant, Payment
 from payments.provider import CardUse
@@ -26,7 +27,7 @@ REFUSALS = {"share_not_open", "operation_in_progress", "not_refundable"}
 @pytest.fixture(autouse=True)
 def _proven() -> Iterator[None]:
     yield
-    assert proof.breaches() == []
+    assert proving.breaches() == []
     assert not Discrepancy.objects.exists()
 
 

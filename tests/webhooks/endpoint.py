@@ -10,7 +10,7 @@ class Receiver:
     def __init__(self, *, http_status: int = 200, seconds: float = 0.0) -> None:
         self.http_status, self.seconds = http_status, seconds
         self.requests: list[tuple[dict[str, str], bytes]] = []
-        self.at_once = self.most_at_once = 0
+        self.at_once = self.max_at_once = 0
         self.released = threading.Event()
         self._counting = threading.Lock()
         receiver = self
@@ -37,7 +37,7 @@ class Receiver:
         with self._counting:
             self.requests.append((headers, body))
             self.at_once += 1
-            self.most_at_once = max(self.most_at_once, self.at_once)
+            self.max_at_once = max(self.max_at_once, self.at_once)
         self.released.wait(self.seconds)
         with self._counting:
             self.at_once -= 1

@@ -105,7 +105,7 @@ def test_a_clean_up_that_meets_a_resend_takes_nothing_from_it() -> None:
 
     def clean() -> int:
         try:
-            return retention.remove_old()
+            return retention.delete_old()
         finally:
             connection.close()
 

@@ -17,7 +17,7 @@ from django.db import DatabaseError, connection
 
 from config.lib import clock
 from payments.models import Merchant
-from tests.config.living import within
+from tests.config.local.living import within
 from tests.webhooks.endpoint import Receiver
 from webhooks import delivery, loop, outbox, signing, transport
 from webhooks.models import Attempt, Delivery, Event, EventType, SigningSecret, Subscription
@@ -161,7 +161,7 @@ class TestSending:
         deliveries = [emit(acme) for _ in range(30)]
         sender.wake()
         assert within(10, lambda: all(has_status(due, "delivered")() for due in deliveries))
-        assert hanging.most_at_once == 10 and len(hanging.requests) == 10
+        assert hanging.max_at_once == 10 and len(hanging.requests) == 10
 
     def test_takes_no_more_than_its_slots_and_keeps_two_in_five_for_holds(
         self, receiving: Callable[..., Receiver]

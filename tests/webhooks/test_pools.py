@@ -317,7 +317,7 @@ class TestLettingGo:
     def test_closes_who_has_waited_longest_when_there_are_too_many(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pools, "MOST_IDLE", 3)
+        monkeypatch.setattr(pools, "MAX_IDLE", 3)
 
         async def scenario() -> tuple[list[str], bool, int]:
             async with receiving(late(0.05)) as receiver, receiving(answering(OK)) as other:
@@ -331,12 +331,14 @@ class TestLettingGo:
 
         assert run(scenario()) == (["200"] * 9, True, 5)
 
-    @pytest.mark.parametrize(("files", "most"), [(256, 128), (20_000, 4096), (resource.RLIM_INFINITY, 4096)])
+    @pytest.mark.parametrize(
+        ("files", "maximum"), [(256, 128), (20_000, 4096), (resource.RLIM_INFINITY, 4096)]
+    )
     def test_leaves_half_of_the_files_to_others(
-        self, monkeypatch: pytest.MonkeyPatch, files: int, most: int
+        self, monkeypatch: pytest.MonkeyPatch, files: int, maximum: int
     ) -> None:
         monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
-        assert pools.most_idle() == most
+        assert pools.max_idle() == maximum
 
     @pytest.mark.parametrize("is_secret", [False, True], ids=["plain", "TLS"])
     def test_closes_what_is_kept_and_what_is_used(self, is_secret: bool, tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ class TestMany:
     def test_gets_past_those_that_cannot_be_sent(
         self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(resending, "MOST", 2)
+        monkeypatch.setattr(resending, "MAXIMUM", 2)
         for _ in range(2):
             over = parked(acme, EventType.AUTHORIZED)
             over.event.superseded_at = clock.now()
@@ -282,7 +282,7 @@ class TestMany:
         assert stands(wanted)[0] == "pending"
 
     def test_takes_so_many_at_one_time(self, acme: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(resending, "MOST", 2)
+        monkeypatch.setattr(resending, "MAXIMUM", 2)
         for _ in range(3):
             parked(acme)
         since = clock.now() - timedelta(hours=1)

@@ -54,16 +54,16 @@ class TestPersonalBodies:
     @pytest.mark.parametrize("status", ["delivered", "parked"])
     def test_are_removed_a_week_after_their_end(self, acme: Subscription, status: str) -> None:
         due = aged(opt_in(acme), 7.01, status=status)
-        tasks.purge_personal()
+        tasks.delete_personal()
         due.event.refresh_from_db()
         assert (bytes(due.event.body), due.event.plain_body) == (b"", b"")
         assert due.event.purged_at is not None
-        assert retention.purge_personal() == 0
+        assert retention.delete_personal() == 0
 
     def test_that_nobody_wanted_are_removed_too(self, acme: Subscription) -> None:
         due = aged(opt_in(acme), 8)
         due.delete()
-        assert retention.purge_personal() == 1
+        assert retention.delete_personal() == 1
 
     def test_are_kept_until_then(self, acme: Subscription) -> None:
         aged(opt_in(acme), 6.9)
@@ -71,7 +71,7 @@ class TestPersonalBodies:
         ended_late = aged(opt_in(acme), 8)
         Delivery.objects.filter(pk=ended_late.pk).update(ended_at=clock.now())
         aged(emit(acme), 8)
-        assert retention.purge_personal() == 0
+        assert retention.delete_personal() == 0
 
 
 class TestOldEvents:
@@ -87,25 +87,25 @@ class TestOldEvents:
         assert timedelta(days=30) == settings.WEBHOOK_RETENTION
         self.old(acme, 30.1)
         young = self.old(acme, 29)
-        tasks.remove_old_events()
+        tasks.delete_old_events()
         assert set(Delivery.objects.values_list("pk", flat=True)) == {young.pk}
         assert Event.objects.count() == Attempt.objects.count() == 1
 
     @pytest.mark.rule("secret.retention")
     def test_that_have_not_ended_are_never_removed(self, acme: Subscription) -> None:
         self.old(acme, 400, status="pending")
-        assert retention.remove_old() == 0
+        assert retention.delete_old() == 0
         assert Event.objects.count() == Attempt.objects.count() == 1
 
     def test_that_ended_lately_are_kept(self, acme: Subscription) -> None:
         due = self.old(acme, 31)
         Delivery.objects.filter(pk=due.pk).update(ended_at=clock.now() - timedelta(days=1))
-        assert retention.remove_old() == 0
+        assert retention.delete_old() == 0
 
     def test_go_in_small_batches(self, acme: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(retention, "ROWS", 2)
         for _ in range(5):
             self.old(acme, 31)
         monkeypatch.setattr(batches, "BATCHES", 2)
-        assert retention.remove_old() == 4, "the next run goes on"
-        assert retention.remove_old() == 1
+        assert retention.delete_old() == 4, "the next run goes on"
+        assert retention.delete_old() == 1

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from checkout import deadlines, transitions
-from checkout.api.events import EVENT_DATA
+from checkout import ending, transitions
+from checkout.api.schema.events import EVENT_DATA
 from checkout.models import Checkout, Customer
 from config.lib import clock
 from payments.models import Merchant
@@ -48,7 +48,7 @@ def user_uuid(checkout: Checkout) -> str:
 
 def lapse(checkout: Checkout) -> None:
     make_late(checkout)
-    deadlines.keep_of(checkout.pk)
+    ending.expire_one_if_due(checkout.pk)
 
 
 def cancel(checkout: Checkout) -> None:

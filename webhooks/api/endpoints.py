@@ -1,54 +1,58 @@
 """The webhook API, as its document tells it (rule api.document)."""
 
-from config.lib.endpoint import Answer, Endpoint, Endpoints
-from webhooks.api import answers, serializers, views
+from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse
+from webhooks.api import responses, serializers, views
 
-REGISTER = Endpoint(
+REGISTER = DescribedOperation(
     "register_subscription",
     "Register or change the subscription",
     "A merchant has one subscription. The first call answers 201 with the `signing_secret`, which is shown "
     "this once; later calls change address and event types and keep the secret.",
     {
-        201: Answer("The subscription is new. Keep its `signing_secret` now.", answers.NewSubscriptionOut),
-        200: Answer("The subscription has changed; its secret has not.", answers.SubscriptionOut),
+        201: DescribedResponse(
+            "The subscription is new. Keep its `signing_secret` now.", responses.NewSubscriptionOut
+        ),
+        200: DescribedResponse(
+            "The subscription has changed; its secret has not.", responses.SubscriptionOut
+        ),
     },
     takes=serializers.SubscriptionIn,
 )
-READ = Endpoint(
+READ = DescribedOperation(
     "read_subscription",
     "Read the subscription",
     "Where your events go, and which. The secret is never shown again.",
-    {200: Answer("The subscription.", answers.SubscriptionOut)},
+    {200: DescribedResponse("The subscription.", responses.SubscriptionOut)},
     codes=("subscription_not_found",),
 )
-END = Endpoint(
+END = DescribedOperation(
     "end_subscription",
     "End the subscription",
     "No further delivery is sent; those that wait are parked. A new subscription gets a new secret.",
-    {204: Answer("The subscription has ended.")},
+    {204: DescribedResponse("The subscription has ended.")},
     codes=("subscription_not_found",),
 )
-ROTATE = Endpoint(
+ROTATE = DescribedOperation(
     "rotate_signing_secret",
     "Rotate the signing secret",
     "For the next two hours every delivery is signed with the new secret and the previous one. A rotation whose "
     "answer was lost may be repeated: each previous secret signs until its own two hours are over, up to three at "
     "once, newest first. With `revoke_previous` all previous ones stop at once, and deliveries may fail until your "
     "server has the new one. The flag goes in the body or in the query.",
-    {200: Answer("The new secret, shown this once.", answers.RotatedSecretOut)},
+    {200: DescribedResponse("The new secret, shown this once.", responses.RotatedSecretOut)},
     takes=serializers.RotateIn,
     query=serializers.RotateQuery,
     codes=("subscription_not_found", "rotation_in_progress"),
 )
-DELIVERIES = Endpoint(
+DELIVERIES = DescribedOperation(
     "list_delivery_attempts",
     "List delivery attempts",
     "One entry per attempt, newest first. An attempt that is under way is not in the list yet.",
-    {200: Answer("One page of the delivery log.", answers.DeliveryLogOut)},
+    {200: DescribedResponse("One page of the delivery log.", responses.DeliveryLogOut)},
     query=serializers.DeliveriesQuery,
 )
 
-ENDPOINTS: Endpoints = {
+ENDPOINTS: DescribedOperations = {
     (views.OneSubscription, "POST"): REGISTER,
     (views.OneSubscription, "GET"): READ,
     (views.OneSubscription, "DELETE"): END,

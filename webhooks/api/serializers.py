@@ -21,7 +21,7 @@ class EventTypes(fields.List):
 class SubscriptionIn(serializers.Serializer[Any]):
     """Where events shall go, and which (rules subscription.one, subscription.types)."""
 
-    url = fields.Text(most=2048)
+    url = fields.Text(maximum=2048)
     event_types = EventTypes()
 
 
@@ -40,8 +40,8 @@ class RotateQuery(fields.Query):
 class DeliveriesQuery(fields.Query):
     """Paging and filters of the delivery log."""
 
-    limit = fields.QueryInteger(least=1, most=200, default=50)
-    cursor = fields.Cursor(required=False, most=500)
+    limit = fields.QueryInteger(minimum=1, maximum=200, default=50)
+    cursor = fields.Cursor(required=False, maximum=500)
     event_type = fields.OneOf(tuple(kind.value for kind in EventType), required=False)
     event_id = fields.Text(required=False)
     status = fields.OneOf(("delivered", "failed"), required=False)

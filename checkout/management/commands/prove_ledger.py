@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from checkout import proof
+from checkout.proof import invariants, proving
 from config.lib import clock
 
 
@@ -17,13 +17,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         hours = options["since_hours"]
         since = None if hours is None else clock.now() - timedelta(hours=hours)
-        breaches = proof.breaches(since)
+        breaches = proving.breaches(since)
         for breach in breaches:
             self.stderr.write(f"{breach.checkout_uuid}  breaks: {breach.invariant}")
         if breaches:
             sys.exit(1)
-        checkouts, postings = proof.size(since)
-        for invariant in proof.INVARIANTS:
+        checkouts, postings = proving.size(since)
+        for invariant in invariants.INVARIANTS:
             self.stdout.write(f"proved: {invariant.promise}")
         changed = "" if since is None else f", changed in the last {hours:g} hours"
         self.stdout.write(f"{checkouts} checkouts, {postings} postings{changed}")

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from config.lib import crypto
-from portal.models import Notice
+from portal.models import OutboundEmail
 from webhooks.models import PERSONAL, Event
 
 ROWS = 1000
@@ -68,7 +68,7 @@ def _places() -> Iterator[Place]:
     for model, column, name in (
         (Authenticator, "data", "secret"),
         (Authenticator, "data", "seed"),
-        (Notice, "facts", "link"),
+        (OutboundEmail, "facts", "link"),
     ):
         new = f"jsonb_set({column}, '{{{name}}}', to_jsonb(%s::text))"
         yield Place(model, column, f"{column} ->> '{name}'", new, f"{column} ->> '{name}' IS NOT NULL")

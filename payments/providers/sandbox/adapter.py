@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from payments.models import Operation, Payment
 from payments.provider import CardForm, CardUse, DisputeRecord, Notification, Outcome, Record
-from payments.providers.sandbox import line, notices
+from payments.providers.sandbox import client, notifications
 
 
 class SandboxProvider:
@@ -26,7 +26,7 @@ class SandboxProvider:
         return 1
 
     def open_card_form(self, form: CardForm) -> str:
-        session = line.ask("open_session", subject=form.subject, return_url=form.return_url, page=form.page)
+        session = client.ask("open_session", subject=form.subject, return_url=form.return_url, page=form.page)
         return f"{_pages()}/bank/card/{session}"
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
@@ -38,7 +38,7 @@ class SandboxProvider:
             "currency": payment.currency,
             "return_url": card.return_url,
         }
-        outcome = line.money(
+        outcome = client.money(
             "authorize",
             patience=patience,
             key=operation.pk,
@@ -49,13 +49,13 @@ class SandboxProvider:
         return _with_address(outcome)
 
     def capture(self, operation: Operation, patience: float) -> Outcome:
-        return line.money("capture", patience=patience, key=operation.pk, payment=operation.payment_id)
+        return client.money("capture", patience=patience, key=operation.pk, payment=operation.payment_id)
 
     def void(self, operation: Operation, patience: float) -> Outcome:
-        return line.money("void", patience=patience, key=operation.pk, payment=operation.payment_id)
+        return client.money("void", patience=patience, key=operation.pk, payment=operation.payment_id)
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
-        return line.money(
+        return client.money(
             "refund",
             patience=patience,
             key=operation.pk,
@@ -64,7 +64,7 @@ class SandboxProvider:
         )
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
-        found = line.money(
+        found = client.money(
             "look_up",
             patience=patience,
             key=operation.pk,
@@ -74,18 +74,18 @@ class SandboxProvider:
         return _with_address(found)
 
     def parse_notification(self, request: HttpRequest) -> Notification:
-        return notices.read(request.headers.get(notices.HEADER, ""), request.body)
+        return notifications.read(request.headers.get(notifications.HEADER, ""), request.body)
 
     def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
-        found: list[DisputeRecord] = line.ask("disputes", payment=payment.pk)
+        found: list[DisputeRecord] = client.ask("disputes", payment=payment.pk)
         return found
 
     def disputed(self, since: datetime) -> Iterable[UUID]:
-        found: list[UUID] = line.ask("disputed", since=since)
+        found: list[UUID] = client.ask("disputed", since=since)
         return found
 
     def records(self, since: datetime) -> Iterable[Record]:
-        found: list[Record] = line.ask("records", since=since)
+        found: list[Record] = client.ask("records", since=since)
         return found
 
 

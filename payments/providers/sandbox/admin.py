@@ -1,8 +1,9 @@
 from django.contrib import admin
 
-from config.lib.admin import ReadOnlyAdmin
+from config.lib.admin.readonly import ReadOnlyAdmin
 from payments.columns import MoneyAdmin
 from payments.providers.sandbox.models import (
+    BankNotification,
     BrokenKey,
     Call,
     CardSession,
@@ -10,7 +11,6 @@ from payments.providers.sandbox.models import (
     Charge,
     Dispute,
     Fault,
-    Notice,
 )
 
 
@@ -30,7 +30,7 @@ class CallAdmin(MoneyAdmin):
     list_display = ("key", "kind", "verdict", "reason", "amount", "created_at", "settles_at")
     search_fields = ("key", "charge", "charge__payment")
     currency = "charge.currency"
-    panels = (("bank.notice", "call"),)
+    panels = (("bank.banknotification", "call"),)
 
 
 @admin.register(Dispute)
@@ -55,8 +55,8 @@ class CardSessionAdmin(ReadOnlyAdmin):
     secret = ("return_url", "page")
 
 
-@admin.register(Notice)
-class NoticeAdmin(ReadOnlyAdmin):
+@admin.register(BankNotification)
+class BankNotificationAdmin(ReadOnlyAdmin):
     list_display = ("id", "call", "dispute", "verdict", "attempts", "due_at")
     search_fields = ("id", "call", "dispute")
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from config.lib import clock
 from payments.provider import DisputeRecord, DisputeStatus
-from payments.providers.sandbox.models import Charge, Dispute, Notice
+from payments.providers.sandbox.models import BankNotification, Charge, Dispute
 
 TIME_TO_RESPOND = timedelta(days=7)
 
@@ -84,4 +84,4 @@ def disputed(*, since: datetime) -> list[UUID]:
 def _tell(found: Dispute) -> None:
     found.is_told = True
     found.save(update_fields=["is_told"])
-    Notice.objects.create(dispute=found, verdict=found.status, due_at=clock.now())
+    BankNotification.objects.create(dispute=found, verdict=found.status, due_at=clock.now())

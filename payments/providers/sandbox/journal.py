@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from config.lib import clock
 from payments.provider import Card, Outcome, Record, Verdict
-from payments.providers.sandbox.models import Call, Charge, Notice
+from payments.providers.sandbox.models import BankNotification, Call, Charge
 
 
 def lines(charge: Charge) -> Sequence[Call]:
@@ -57,14 +57,14 @@ def change(line: Call, **facts: Any) -> None:
     tell(line)
 
 
-def forget(key: UUID) -> None:
+def delete(key: UUID) -> None:
     """Let the next call under this key be a new one."""
     Call.objects.filter(reference=key).update(is_remembered=False)
 
 
-def tell(call: Call) -> Notice:
-    """Leave a notice of how the call stands, to be sent."""
-    return Notice.objects.create(call=call, verdict=call.verdict, due_at=clock.now())
+def tell(call: Call) -> BankNotification:
+    """Leave a notification of how the call stands, to be sent."""
+    return BankNotification.objects.create(call=call, verdict=call.verdict, due_at=clock.now())
 
 
 def records(*, since: datetime) -> list[Record]:

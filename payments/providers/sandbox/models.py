@@ -141,7 +141,7 @@ class Dispute(models.Model):
         return f"{self.reason} {self.status}"
 
 
-class Notice(models.Model):
+class BankNotification(models.Model):
     """A message about a call's end, or a dispute, that the bank sends until it is taken, six times at most."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -153,7 +153,7 @@ class Notice(models.Model):
 
     class Meta:
         indexes: ClassVar = [
-            models.Index("due_at", name="bank_notice_due", condition=Q(due_at__isnull=False))
+            models.Index("due_at", name="bank_notification_due", condition=Q(due_at__isnull=False))
         ]
 
     def __str__(self) -> str:

@@ -57,7 +57,7 @@ def settle(lines: Iterable[Call]) -> None:
             _come_back(line)
 
 
-def hasten(*, payments: Sequence[UUID], seconds: int) -> None:
+def advance(*, payments: Sequence[UUID], seconds: int) -> None:
     """Bring what is to come of these payments `seconds` nearer."""
     sooner = timedelta(seconds=seconds)
     waiting = Call.objects.filter(charge__payment__in=payments)

@@ -6,24 +6,26 @@ from celery import shared_task
 from django.conf import settings
 
 from config.lib import batches, clock
-from payments.providers.sandbox import notices
-from payments.providers.sandbox.models import CardSession, CardToken, Notice
+from payments.providers.sandbox import notifications
+from payments.providers.sandbox.models import BankNotification, CardSession, CardToken
 
 VISITS_KEPT = timedelta(days=1)
-NOTICES_KEPT = timedelta(days=30)
+NOTIFICATIONS_KEPT = timedelta(days=30)
 
 
 @shared_task
-def send_notices() -> None:
+def send_notifications() -> None:
     """Settle the refunds that are due and tell of what has ended, where the bank lives in this process."""
     if settings.SANDBOX and not settings.BANK_URL:
-        notices.send_due()
+        notifications.send_due()
 
 
 @shared_task
-def remove_old_visits() -> None:
+def delete_old_visits() -> None:
     """Remove visits to the card page, and cards that nobody has used, after a day, and what was told after thirty."""
     a_day_ago = clock.first_id(clock.now() - VISITS_KEPT)
     batches.delete(CardSession.objects.filter(pk__lt=a_day_ago))
     batches.delete(CardToken.objects.filter(pk__lt=a_day_ago, used_at=None))
-    batches.delete(Notice.objects.filter(pk__lt=clock.first_id(clock.now() - NOTICES_KEPT), due_at=None))
+    batches.delete(
+        BankNotification.objects.filter(pk__lt=clock.first_id(clock.now() - NOTIFICATIONS_KEPT), due_at=None)
+    )

@@ -16,9 +16,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
-from config.lib import csp
+from config.lib.web import csp
 from payments import money
-from payments.providers.sandbox import bank, line, misbehaving
+from payments.providers.sandbox import bank, client, fault_injection
 from payments.providers.sandbox.cards import CARDS
 from payments.providers.sandbox.forms import CardForm
 from payments.providers.sandbox.models import Call, CardSession, Charge, Fault
@@ -101,16 +101,16 @@ def _question(charge: Charge) -> dict[str, Any]:
 def ask(request: HttpRequest, verb: str) -> HttpResponse:
     """Do what our own processes ask of a bank that runs as one of its own; go wrong as a peer on a network."""
     given = request.headers.get("Authorization", "")
-    known = verb in line.MONEY or verb in line.OTHERS
-    if not known or not hmac.compare_digest(given.encode(), f"Bearer {line.secret()}".encode()):
+    known = verb in client.MONEY or verb in client.OTHERS
+    if not known or not hmac.compare_digest(given.encode(), f"Bearer {client.secret()}".encode()):
         raise Http404
     try:
-        answer = line.serve(verb, request.body)
+        answer = client.serve(verb, request.body)
     except bank.UnknownCard:
         return HttpResponse(status=422)
-    except misbehaving.Broken as broken:
+    except fault_injection.Broken as broken:
         return _go_wrong(request, broken.mode)
-    return HttpResponse(line.as_json(answer), content_type="application/json")
+    return HttpResponse(client.as_json(answer), content_type="application/json")
 
 
 def _go_wrong(request: HttpRequest, mode: Mode) -> HttpResponse:

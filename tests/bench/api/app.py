@@ -14,7 +14,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import connections
 
-from config.lib.bodies import Application
+from config.lib.web.bodies import Application
 from config.wsgi import application
 from payments import switches
 from payments.models import Merchant
@@ -135,7 +135,7 @@ def use(name: str) -> None:
     wrapper.close_pool()
     wrapper.settings_dict["NAME"] = name
     ContentType.objects.clear_cache()
-    switches.forget()
+    switches.read_anew()
     if is_new:
         call_command("migrate", verbosity=0)
 

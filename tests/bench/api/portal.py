@@ -20,7 +20,7 @@ from django.test.utils import CaptureQueriesContext
 from checkout.models import ApiCall, Checkout
 from config.lib import clock, cursor
 from payments.models import Merchant
-from portal import counting
+from portal.dashboard import counting
 from portal.models import Membership
 from tests.bench.api import app, report, size
 from tests.bench.api.app import Backend, Call
@@ -42,7 +42,7 @@ class Desk(NamedTuple):
 
 def run(folder: Path, scale: float) -> None:
     """Print the table."""
-    app.log_to(folder / "portal.log")
+    app.log_to(folder / "portal.deliveries.log")
     full = _desk("portal_full", max(1000, round(size.FULL * scale)))
     empty = _desk("portal_empty", size.EMPTY)
     rounds = max(3, round(ROUNDS * scale))

@@ -16,7 +16,7 @@ RUNS = 5
 DUE = 5_000
 DOWN_SECONDS = 3.0
 BUSY_SECONDS = 1.0  # an answer of a receiver that has just recovered
-LEAST = 50  # of its requests in the first ten seconds: to send it nothing would be no protection
+MINIMUM = 50  # of its requests in the first ten seconds: to send it nothing would be no protection
 SECOND = 1_000_000_000
 
 
@@ -50,7 +50,7 @@ def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
                 within=10,
                 what="ten requests that hang",
             )
-        count = stage.scaled(RATE * SECONDS, least=RATE)
+        count = stage.scaled(RATE * SECONDS, minimum=RATE)
         flow = pacing.flow(stage, [healthy], rate=RATE, count=count)
         backlog.retire([hanging, healthy])
         stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=0)
@@ -62,13 +62,13 @@ def _recovery(stage: Stage) -> Iterator[Figure]:
     in_flight, in_a_second, in_all = [], [], []
     for seconds in (0.0, BUSY_SECONDS):
         figures.progress(f"isolation: an endpoint recovers with {DUE} due and answers after {seconds:g} s")
-        most, starts = _recovered(stage, seconds)
-        in_flight.append(most)
-        in_a_second.append(_most_in_a_second(starts))
+        maximum, starts = _recovered(stage, seconds)
+        in_flight.append(maximum)
+        in_a_second.append(_max_in_a_second(starts))
         in_all.append(len(starts))
     yield figures.at_most("isolation: in flight at a recovered endpoint", max(in_flight), 10, "requests")
     yield figures.at_most("isolation: starts there in any one second", max(in_a_second), 50, "requests")
-    yield figures.at_least("isolation: starts there in ten seconds", min(in_all), LEAST, "requests")
+    yield figures.at_least("isolation: starts there in ten seconds", min(in_all), MINIMUM, "requests")
 
 
 def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:
@@ -77,25 +77,25 @@ def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:
     stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=HANG_SECONDS)
     stage.receiver.ask("reset")
     with stage.worker() as worker:
-        backlog.fill([merchant], stage.scaled(DUE, least=1000))
+        backlog.fill([merchant], stage.scaled(DUE, minimum=1000))
         stage.await_arrivals(worker, 1, within=10)
         time.sleep(DOWN_SECONDS)
         stage.receiver.ask("reset")
         stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=seconds)
         start = time.time_ns()
         time.sleep(SECONDS)
-        most = stage.receiver.ask("most_in_flight", endpoint=RECOVERED)
+        maximum = stage.receiver.ask("most_in_flight", endpoint=RECOVERED)
         starts = [at for _, at, _ in stage.arrivals() if at - start < SECONDS * SECOND]
         backlog.retire([merchant])
         stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=0)
-    return most, starts
+    return maximum, starts
 
 
-def _most_in_a_second(moments: list[int]) -> int:
+def _max_in_a_second(moments: list[int]) -> int:
     """The most arrivals in any window of one second, wherever it begins."""
-    most, oldest = 0, 0
+    maximum, oldest = 0, 0
     for newest, at in enumerate(moments):
         while at - moments[oldest] >= SECOND:
             oldest += 1
-        most = max(most, newest - oldest + 1)
-    return most
+        maximum = max(maximum, newest - oldest + 1)
+    return maximum

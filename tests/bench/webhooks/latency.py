@@ -26,7 +26,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
         stage.receiver.ask("reset")
         stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=HANG_SECONDS)
         flow = pacing.flow(
-            stage, merchants, rate=RATE, count=stage.scaled(RATE * SECONDS, least=RATE), without=HANGING
+            stage, merchants, rate=RATE, count=stage.scaled(RATE * SECONDS, minimum=RATE), without=HANGING
         )
         backlog.retire(merchants)
         stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=0)

@@ -15,7 +15,7 @@ SLOWEST = 50
 def measure(stage: Stage) -> Iterator[Figure]:
     """The worker's resident memory after each 10,000 of 100,000 deliveries: all within 20 MB."""
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
-    portion = stage.scaled(PORTION, least=500)
+    portion = stage.scaled(PORTION, minimum=500)
     sizes = []
     with stage.worker() as worker:
         for number in range(1, DELIVERIES // PORTION + 1):

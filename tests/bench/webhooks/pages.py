@@ -41,11 +41,11 @@ def measure(stage: Stage) -> Iterator[Figure]:
     connection.close()  # nobody may be in a database that is copied
     with contextlib.ExitStack() as stack:
         readers = []
-        for name, count in (("log_short", SHORT), ("log_long", stage.scaled(LONG, least=2 * SHORT))):
+        for name, count in (("log_short", SHORT), ("log_long", stage.scaled(LONG, minimum=2 * SHORT))):
             figures.progress(f"pages: writing a log of {count} attempts")
             readers.append(stack.enter_context(_reader(stage, name)))
             readers[-1].ask("fill", merchant=str(merchant.pk), count=count)
-        times = stage.scaled(TIMES, least=10)
+        times = stage.scaled(TIMES, minimum=10)
         for filters, share in FILTERS.items():
             figures.progress(f"pages: {PATH}{filters}")
             named = filters.lstrip("&") or "no filter"

@@ -27,7 +27,7 @@ class Endpoint:
         self.port = 0
         self.answer = _answer(200)
         self.seconds = 0.0
-        self.most_in_flight = 0
+        self.max_in_flight = 0
         self.waiting: set[Connection] = set()
 
     def behave(self, status: int, seconds: float) -> None:
@@ -96,7 +96,7 @@ class Connection(asyncio.Protocol):
         if len(log.kept) < log.keep:
             log.kept.append((endpoint.number, request))
         endpoint.waiting.add(self)
-        endpoint.most_in_flight = max(endpoint.most_in_flight, len(endpoint.waiting))
+        endpoint.max_in_flight = max(endpoint.max_in_flight, len(endpoint.waiting))
         if endpoint.seconds:
             self._timer = asyncio.get_running_loop().call_later(endpoint.seconds, self.answer)
         else:
@@ -138,7 +138,7 @@ class Receiver:
     async def reset(self, keep: int = 0) -> None:
         self._log.reset(keep)
         for endpoint in self._endpoints:
-            endpoint.most_in_flight = len(endpoint.waiting)
+            endpoint.max_in_flight = len(endpoint.waiting)
 
     async def count(self) -> int:
         return len(self._log.arrivals)
@@ -149,8 +149,8 @@ class Receiver:
     async def kept(self) -> list[tuple[int, str]]:
         return [(number, request.decode("latin-1")) for number, request in self._log.kept]
 
-    async def most_in_flight(self, endpoint: int) -> int:
-        return self._endpoints[endpoint].most_in_flight
+    async def max_in_flight(self, endpoint: int) -> int:
+        return self._endpoints[endpoint].max_in_flight
 
 
 async def main(pair: str) -> None:

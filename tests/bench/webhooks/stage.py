@@ -48,8 +48,8 @@ class Stage:
     def addresses(self, endpoints: Sequence[int]) -> list[str]:
         return [f"https://localhost:{self.ports[number]}/{number}" for number in endpoints]
 
-    def scaled(self, count: int, *, least: int = 1) -> int:
-        return max(least, round(count * self.scale))
+    def scaled(self, count: int, *, minimum: int = 1) -> int:
+        return max(minimum, round(count * self.scale))
 
     def arrivals(self) -> list[Arrival]:
         return [(event, at, endpoint) for event, at, endpoint in self.receiver.ask("arrivals")]

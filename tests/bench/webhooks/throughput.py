@@ -31,7 +31,7 @@ class Cost(NamedTuple):
 def measure(stage: Stage) -> Iterator[Figure]:
     """≥ 1,000 deliveries a second, by the clock and by the worker's CPU, which is ≤ 1.7 × the bare loop's."""
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
-    count = stage.scaled(DELIVERIES, least=20 * ENDPOINTS)
+    count = stage.scaled(DELIVERIES, minimum=20 * ENDPOINTS)
     ours: list[Cost] = []
     paced: list[Cost] = []
     bare: list[Cost] = []

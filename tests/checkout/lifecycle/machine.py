@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
 
-from checkout import finishing, notifications, refunds, sharing, tasks, transitions
+from checkout import abandonment, finishing, notifications, refunds, sharing, tasks, transitions
 from checkout.api import presentation
 from checkout.models import Change, PaymentRequest
 from config.lib import clock
@@ -136,7 +136,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(checkout=checkouts)
     def use_another_card(self, checkout: UUID) -> None:
         seen = truth.see(checkout, self.states[checkout])
-        transitions.use_another_card(checkout)
+        abandonment.use_another_card(checkout)
         assert self._moves() == []
         is_given_up = seen.doubt == "authorize" and (seen.is_asked or not reference.is_bound(seen))
         near = reference.is_bound(seen) != reference.is_bound(truth.later(seen))
@@ -207,7 +207,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule()
     def keep_deadlines(self) -> None:
         seen = {checkout: truth.see(checkout, self.states[checkout]) for checkout in self.states}
-        tasks.keep_deadlines()
+        tasks.expire_due()
         moves = self._moves()
         for checkout, before in seen.items():
             moved = [(origin, to) for uuid, origin, to in moves if uuid == checkout]
@@ -275,7 +275,7 @@ class Lifecycle(RuleBasedStateMachine):
                 break
             self.bank.conclude_refunds(fails=False)
             self.time_passes(seconds)
-            self._let(tasks.keep_deadlines, [])
+            self._let(tasks.expire_due, [])
             self._let(tasks.finish_operations, [])
             assert waited == 0 or not Operation.objects.filter(state="in_flight").exists(), "15 s are over"
         truth.check(self.states, self.bank)

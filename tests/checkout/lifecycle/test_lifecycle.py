@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from checkout import deadlines, events, refunds, settlement, states, tasks, transitions
+from checkout import ending, events, outcomes, refunds, states, tasks, transitions
 from checkout.models import Checkout
-from payments import ledger, operations, provider
+from payments import ledger, open_operations, operations, provider
 from payments.models import Merchant, Operation
 from payments.provider import Outcome, Verdict
 from tests.checkout.lifecycle import ageing, reference
@@ -47,7 +47,7 @@ def live(
 
     def meanwhile() -> None:
         ageing.let_pass(12)  # longer than a sender's lease
-        tasks.keep_deadlines()
+        tasks.expire_due()
         tasks.finish_operations()
 
     caplog.set_level(logging.CRITICAL, "payments")  # a line for each of thousands of calls
@@ -82,7 +82,7 @@ class TestTheLifecycle:
 
 def no_deadline(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Checkout, "has_lapsed", lambda *_: False)
-    patch.setattr(deadlines, "keep_due", lambda *_: 0)
+    patch.setattr(ending, "expire_due", lambda *_: 0)
 
 
 def events_told_twice(patch: pytest.MonkeyPatch) -> None:
@@ -104,18 +104,18 @@ def voids_that_are_never_sent(patch: pytest.MonkeyPatch) -> None:
 
 
 def silence_taken_for_no(patch: pytest.MonkeyPatch) -> None:
-    settle = settlement.settle
+    settle = outcomes.record_outcome
 
-    def hasty(checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, **rest: Any) -> settlement.Settled:
+    def hasty(checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, **rest: Any) -> outcomes.Recorded:
         failed = outcome.verdict == Verdict.UNKNOWN
         said = Outcome(Verdict.FAILED) if failed else outcome
         return settle(checkout_uuid, operation_uuid, said, **rest)
 
-    patch.setattr(settlement, "settle", hasty)
+    patch.setattr(outcomes, "record_outcome", hasty)
 
 
 def refunds_of_what_is_held(patch: pytest.MonkeyPatch) -> None:
-    def careless(checkout: Checkout, amount: int | None) -> None:
+    def careless(checkout: Checkout) -> None:
         if checkout.payment is None:
             raise refunds.NotRefundable(checkout.status)
 
@@ -123,7 +123,7 @@ def refunds_of_what_is_held(patch: pytest.MonkeyPatch) -> None:
 
 
 def doubt_that_hinders_nobody(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(operations, "open_operation", lambda *_: None)
+    patch.setattr(open_operations, "open_operation", lambda *_: None)
 
 
 @pytest.mark.long

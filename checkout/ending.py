@@ -1,0 +1,98 @@
+"""What time does to a checkout: a hold lapses, an unpaid order expires."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from checkout import abandonment, events, shares, states
+from checkout.models import Checkout, Own
+from checkout.states import Status, VoidReason
+from config.lib import clock, wakeup
+from config.lib.prepared import Prepared
+from payments import open_operations, planning
+from payments.cause import PUMP, Cause
+from payments.models import Operation
+
+Kind, State = Operation.Kind, Operation.State
+
+
+def expire_if_due(checkout: Checkout, now: datetime) -> bool:
+    """Let a locked checkout lapse or expire if its time has passed and no card operation is open.
+
+    Whoever looks at a checkout first calls this. Returns whether it moved. An authorization that the bank is
+    silent about for a minute does not keep an unpaid checkout alive.
+    Rules lapse.whoever, expiry.open_operation.
+    """
+    if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
+        return False
+    found = open_operations.open_operation(checkout.pk)
+    if found is not None and not abandonment.abandon_if_silent(checkout, found, now):
+        return False
+    _end(checkout.status, [checkout], now)
+    return True
+
+
+def expire_one_if_due(checkout_uuid: UUID) -> None:
+    """As `keep`, for a checkout that is not locked yet."""
+    with transaction.atomic(durable=True):
+        expire_if_due(Checkout.objects.locked(checkout_uuid), clock.now())
+
+
+def oldest(status: Status) -> datetime | None:
+    """Return the deadline that has waited longest for somebody to keep it, None where none has passed.
+
+    What has a card operation open waits for that.
+    """
+    late = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
+    return late.values_list(states.DEADLINES[status], flat=True).first()
+
+
+def expire_due(status: Status, limit: int) -> int:
+    """As `keep`, for up to `limit` late checkouts of a status in one transaction; return how many moved.
+
+    Left to others: what is locked, and what has a card operation open. Rule lapse.together.
+    """
+    with transaction.atomic(durable=True):
+        late = {checkout.pk: checkout for checkout in _late(status, limit).all()}
+        # The statement that locked them may not have seen an operation that began while it ran.
+        for operation in open_operations.open_on_any(late):
+            late.pop(operation.payment.subject, None)
+        if late:
+            _end(status, list(late.values()), clock.now())
+    return len(late)
+
+
+@cache
+def _late(status: Status, limit: int) -> Prepared[Checkout]:
+    rows = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
+    locked = rows.select_for_update(of=("self",), skip_locked=True).only(*_ENDING)
+    return Prepared(lambda: locked[:limit])
+
+
+# What an end needs of a checkout.
+_ENDING = ("status", "merchant", "merchant_order_id", "payment", "people", *states.DEADLINES.values())
+
+
+def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
+    """Void what is held and let expire what is unpaid, each as of its own deadline."""
+    deadline = Own(states.DEADLINES[Status(status)])
+    if status == Status.AUTHORIZED:
+        Checkout.objects.move(
+            checkouts, Status.VOIDED, PUMP, deadline, voided_at=deadline, void_reason=VoidReason.AUTH_EXPIRED
+        )
+        release(checkouts, now, PUMP)
+    else:
+        Checkout.objects.move(checkouts, Status.EXPIRED, PUMP, deadline, expired_at=deadline)
+    shares.end_drafts(checkouts, now)
+
+
+def release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
+    """What was held is released by the pump, repeated until the provider confirms; the merchants are told."""
+    payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
+    planning.plan(payments, Kind.VOID, now=now, cause=cause)
+    wakeup.after_commit(shares.FINISH_OPERATIONS)
+    events.voided(checkouts)

@@ -1,0 +1,243 @@
+"""The third phase: the checkout is locked again and what the provider said is recorded."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from checkout import events, shares, states
+from checkout.models import Checkout
+from checkout.outside import returned_refunds
+from checkout.states import Status, VoidReason
+from config.lib import clock, failpoint
+from payments import discrepancies, due, operations, planning
+from payments.cause import PUMP, Cause
+from payments.models import Operation, Payment, Posting
+from payments.provider import Outcome, Verdict
+from webhooks import outbox
+
+Kind, State = Operation.Kind, Operation.State
+AGAIN_AFTER = timedelta(seconds=10)  # a release that was refused, then ever later
+AGAIN_AT_LATEST = timedelta(hours=6)
+HOLDS_LAST = timedelta(days=8)  # banks let a hold go by themselves after a week
+TOLD_AFTER = 3  # refusals: one or two may be the provider's passing trouble
+
+
+class Recorded(NamedTuple):
+    """An operation and its checkout, as they stand after the provider's answer."""
+
+    operation: Operation
+    checkout: Checkout
+
+
+def record_outcome(
+    checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, *, lease: UUID | None
+) -> Recorded:
+    """Lock the checkout again, read the operation anew, and record what the provider said of it.
+
+    `lease` is the one under which the provider was asked. What another process has settled meanwhile stays.
+    Rule doubt.sleeper.
+    """
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(checkout_uuid)
+        now = clock.now()
+        operation = operations.current(operation_uuid)
+        before = (operation.state, checkout.status)
+        is_kept = conclude(checkout, operation, outcome, now=now, lease=lease)
+        if is_kept and operation.state != before[0] and checkout.status == before[1]:
+            checkout.touch()
+        if not is_kept and outcome.verdict == Verdict.SUCCEEDED and operation.reason == "new_key":
+            discrepancies.report_operation(operation, "succeeded_under_an_old_key")
+        failpoint.reach("before_commit", operation.kind, checkout.pk)
+    failpoint.reach("after_commit", operation.kind, checkout.pk)
+    return Recorded(operation, checkout)
+
+
+def conclude(
+    checkout: Checkout, operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None = None
+) -> bool:
+    """Record what became of an operation and let the order follow; return whether anything was kept.
+
+    Belongs under the checkout's lock, with both read there.
+    """
+    if not operations.record(operation, _judged(checkout, operation, outcome), now=now, lease=lease):
+        return False
+    _follow(checkout, operation, now)
+    return True
+
+
+def _follow(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    match operation.kind:
+        case Kind.AUTHORIZE:
+            _record_authorization(checkout, operation, now)
+        case Kind.CAPTURE:
+            _record_capture(checkout, operation, now)
+        case Kind.VOID:
+            _record_void(checkout, operation, now)
+        case Kind.REFUND:
+            _record_refund(checkout, operation, now)
+
+
+def _judged(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
+    """A fence proves something only by its success, or by `already_captured`; any other no leaves the doubt."""
+    refused = outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason != "already_captured"
+    if refused and is_fence(checkout, operation):
+        return Outcome(Verdict.UNKNOWN, reason=outcome.reason)
+    return outcome
+
+
+def is_fence(checkout: Checkout, operation: Operation) -> bool:
+    """Whether it is the void of money that is still to be taken: it proves that no capture happened, or one did."""
+    if operation.kind != Kind.VOID:
+        return False
+    if operation.payment.kind == Payment.Kind.SHARE:
+        return shares.is_fenced(operation.payment)
+    return checkout.payment_id == operation.payment_id and checkout.status == Status.AUTHORIZED
+
+
+def _record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    if operation.reason == operations.HELD_FOR_LESS:
+        shares.release(operation.payment, now)
+    follow = {Payment.Kind.ORDER: _hold, Payment.Kind.SHARE: shares.record_authorization}
+    follow[Payment.Kind(operation.payment.kind)](checkout, operation, now)
+
+
+def _hold(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    """The order is held, unless somebody else's card, or nobody, is waited for by now."""
+    if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
+        return
+    # the payer may have gone on with another card while the bank was asked
+    if checkout.status != Status.CREATED or operation.payment.abandoned_at is not None:
+        shares.release(operation.payment, now)
+        return
+    checkout.move(
+        Status.AUTHORIZED,
+        _cause(operation),
+        now,
+        payment=operation.payment,
+        authorized_at=now,
+        capture_before=now + settings.HOLD,
+    )
+    events.authorized(checkout, now)
+
+
+def _record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    follow = {Payment.Kind.ORDER: _capture, Payment.Kind.SHARE: shares.record_capture}
+    follow[Payment.Kind(operation.payment.kind)](checkout, operation, now)
+
+
+def _capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    deadline = checkout.capture_before
+    if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
+        due.no_later_than(operation, deadline)  # the hold ends there, or was taken: who waits shall know
+    if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
+        return
+    if checkout.status != Status.AUTHORIZED:
+        discrepancies.report_operation(operation, "captured_after_the_end", status=checkout.status)
+        return
+    _take(checkout, _cause(operation), now)
+
+
+def _take(checkout: Checkout, cause: Cause, now: datetime) -> None:
+    """The money has moved: nothing is left to be told of the hold, and the mates may pay."""
+    checkout.move(Status.CAPTURED, cause, now, captured_at=now)
+    outbox.supersede(checkout.pk, now)
+    shares.open_links(checkout, now)
+
+
+def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    is_refused = operation.state in (State.FAILED, State.DECLINED)
+    was_captured = is_refused and operation.reason == "already_captured"
+    if was_captured or operation.state == State.SUCCEEDED:
+        discrepancies.settle("void_refused", operation.payment_id, note="Nothing is held any more.", now=now)
+    if was_captured and is_fence(checkout, operation):
+        _recover(checkout, operation.payment, now)
+    elif was_captured:
+        discrepancies.report_operation(operation, "void_refused_as_captured", status=checkout.status)
+    elif is_refused:
+        _release_again(operation, now)
+    elif operation.payment.kind == Payment.Kind.SHARE:
+        shares.record_void(checkout, operation, now)
+    elif operation.state == State.SUCCEEDED and is_fence(checkout, operation):
+        _lapse(checkout, now)
+
+
+def _recover(checkout: Checkout, payment: Payment, now: datetime) -> None:
+    """The capture that was taken for lost has happened."""
+    capture = operations.recover_capture(payment, now=now)
+    if payment.kind == Payment.Kind.SHARE:
+        shares.record_capture(checkout, capture, now)
+    else:
+        _take(checkout, PUMP, now)
+
+
+def _lapse(checkout: Checkout, now: datetime) -> None:
+    """The hold was not taken in time."""
+    at = checkout.capture_before or now
+    checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=VoidReason.AUTH_EXPIRED)
+    shares.end_drafts([checkout], now)
+    events.voided([checkout])
+
+
+def _release_again(refused: Operation, now: datetime) -> None:
+    """A release that the provider refuses is tried again, ever later, until the hold has ended by itself.
+
+    Rule lapse.release.
+    """
+    voids = refused.payment.operations.filter(kind=Kind.VOID)
+    if voids.filter(ended_at=None).exists() or now - refused.payment.created_at > HOLDS_LAST:
+        return
+    times = voids.count()
+    later = now + min(AGAIN_AFTER * 4 ** min(times - 1, 7), AGAIN_AT_LATEST)
+    planning.plan_again(refused, at=later, cause=PUMP)
+    if times >= TOLD_AFTER:
+        discrepancies.report_operation(
+            refused, "void_refused", subject=refused.payment_id, reason=refused.reason
+        )
+
+
+def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven: bool) -> None:
+    """A fence was refused, but not because the money was taken: another one is tried, under a key of its own.
+
+    With `is_proven`, the provider's word that no capture happened, the hold lapses at once all the same.
+    """
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(checkout_uuid)
+        now = clock.now()
+        fence = operations.current(fence_uuid)
+        if fence.ended_at is not None or not is_fence(checkout, fence):
+            return
+        times = fence.payment.operations.filter(kind=Kind.VOID).count()
+        if times >= TOLD_AFTER:
+            discrepancies.report_operation(fence, "void_refused", subject=fence.payment_id, reason=reason)
+        is_over = now - fence.payment.created_at > HOLDS_LAST
+        if is_over:
+            operations.record(fence, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None)
+        else:
+            planning.renew(fence, now=now, at=now + min(AGAIN_AFTER * times, timedelta(minutes=1)))
+        if is_proven or is_over:
+            _give_up_hold(checkout, fence.payment, now)
+
+
+def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
+    """Nothing was taken, and nothing will be: whoever waits for it need not wait for its release."""
+    if payment.kind == Payment.Kind.SHARE:
+        shares.let_go(checkout, payment, now)
+    else:
+        _lapse(checkout, now)
+
+
+def _record_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    if operation.account == Posting.Account.RETURNED:
+        if operation.state == State.SUCCEEDED:
+            returned_refunds.make_good(checkout, operation, note="It was sent again.", now=now)
+    elif operation.purpose == Operation.Purpose.REIMBURSEMENT:
+        shares.record_reimbursement(checkout, operation, now)
+    else:
+        shares.record_refund_part(checkout, operation, now)
+
+
+def _cause(operation: Operation) -> Cause:
+    return Cause(operation.actor, operation.request_id)

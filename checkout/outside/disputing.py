@@ -1,0 +1,84 @@
+"""What a dispute does to an order: links pause, reimbursements wait, and it is won or lost."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from checkout import reimbursement, shares
+from checkout.models import Checkout
+from checkout.outside import returned_refunds
+from checkout.states import ShareStatus, Status
+from config.lib import clock, wakeup
+from payments import discrepancies, disputes, planning
+from payments.models import Dispute, Payment
+from payments.outside import inquiries, returns
+from payments.outside.inquiries import Claim
+from payments.outside.returns import RefundStatus
+from payments.provider import DisputeRecord, DisputeStatus, Verdict
+
+ANSWER_INQUIRIES = "checkout.tasks.answer_inquiries"
+ASK_AGAIN = timedelta(hours=1)  # while a dispute is open: its decision may be told to nobody
+ASK_SOON = timedelta(seconds=30)  # what was not answered
+
+
+def look_into(claim: Claim) -> None:
+    """Ask the provider what others did to a payment's money since, and book what it confirms.
+
+    Rule dispute.booked.
+    """
+    told = disputes.ask(claim.payment_uuid)
+    answers = returns.ask(claim.payment_uuid)
+    with transaction.atomic(durable=True):
+        of_payment = Payment.objects.only("checkout_uuid").get(pk=claim.payment_uuid)
+        checkout = Checkout.objects.locked(of_payment.checkout_uuid)
+        _book(checkout, Payment.objects.get(pk=claim.payment_uuid), told)
+        for answer in answers:
+            returned_refunds.book(checkout, answer)
+        inquiries.close(claim, again_at=_again_at(checkout, answers))
+
+
+def _again_at(checkout: Checkout, answers: Sequence[RefundStatus]) -> datetime | None:
+    if any(answer.outcome.verdict == Verdict.UNKNOWN for answer in answers):
+        return clock.now() + ASK_SOON
+    return clock.now() + ASK_AGAIN if disputes.is_open(checkout.pk) else None
+
+
+def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -> None:
+    """Book each dispute that is new, and each decision."""
+    now, has_changed = clock.now(), False
+    for record in told:
+        dispute, is_new = disputes.book(payment, record, now=now)
+        if is_new:
+            _pause(checkout, now)
+        if dispute is None or disputes.contradicts(dispute, record):
+            continue
+        is_decided = dispute.status != record.status
+        if is_decided:
+            _decide(checkout, dispute, record.status, now)
+        has_changed |= is_new or is_decided
+    if has_changed:
+        checkout.touch()
+
+
+def _pause(checkout: Checkout, now: datetime) -> None:
+    """What is planned for the lead's card waits. A refund that is under way may give the money twice.
+
+    Rule dispute.waits.
+    """
+    for share in checkout.payment_requests.filter(status=ShareStatus.PAID):
+        planning.withdraw(share.pk, now=now)
+    if checkout.status == Status.REFUNDING:
+        discrepancies.report("disputed_while_refunding", checkout.pk, merchant=checkout.merchant_id)
+
+
+def _decide(checkout: Checkout, dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
+    """Links end with a loss; what waited goes on where nothing is disputed any more (rule dispute.lost)."""
+    disputes.decide(dispute, status, now=now)
+    if status == DisputeStatus.LOST:
+        checkout.payment_requests.filter(status=ShareStatus.OPEN).update(
+            status=ShareStatus.CANCELLED, ended_at=now
+        )
+    if checkout.status == Status.CAPTURED and not disputes.is_open(checkout.pk):
+        reimbursement.go_on(checkout, now, paused_for=now - dispute.created_at)
+        wakeup.after_commit(shares.FINISH_OPERATIONS)

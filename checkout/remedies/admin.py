@@ -1,0 +1,143 @@
+"""What operators do about money that is stuck: the provider is asked first, and the ledger is proven after.
+
+Rules operator.once, operator.proof.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.db import OperationalError
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from checkout.proof import proving
+from checkout.remedies import asking, booking, closing, giving_up, sending
+from checkout.remedies.asking import NotAllowed
+from config.lib import locks
+from config.lib.admin import confirming
+from config.lib.web import request_id
+from payments import due
+from payments.admin import DiscrepancyAdmin, OperationAdmin
+from payments.cause import Cause
+from payments.models import Discrepancy, Operation
+
+Kind, State = Operation.Kind, Operation.State
+NOTE = "What you know and how, for your colleagues"
+SETTLE = confirming.Question(
+    title="Close as settled otherwise",
+    text="The payer has got the money by another way, since the card can't take it. It is booked, this is tried"
+    " no more, and the refund goes on without it.",
+    label=NOTE,
+    button="Close it",
+)
+SEND = confirming.Question(
+    title="Send again",
+    text="It is sent to the provider again at once. Only what failed, or does not exist there, may be.",
+    label=NOTE,
+    button="Send it again",
+)
+GIVE_UP = confirming.Question(
+    title="Give up the doubt",
+    text="It counts as failed, and the order goes on. Only where the provider vouches that it never arrived; what"
+    " an authorization may hold is released first.",
+    label=NOTE,
+    button="Give it up",
+)
+BOOK = confirming.Question(
+    title="Book a refund that was made at the provider",
+    text="The money has gone back to the card without us. It is booked at the merchant's expense, once.",
+    label=NOTE,
+    button="Book it",
+)
+BUSY = "A card operation is open. Try again in a moment."
+Remedy = Callable[..., UUID]  # called with the cause; returns the checkout
+
+
+def _said_of_operation(operation: Operation) -> str:
+    return asking.words(asking.look_up(operation))
+
+
+def _said_of_record(discrepancy: Discrepancy) -> str:
+    try:
+        return booking.words(booking.find(discrepancy.pk))
+    except NotAllowed as refusal:
+        return str(refusal)
+
+
+class Remedies:
+    """What the actions have in common: who asked is kept, and what came of it is said."""
+
+    def has_remedy_permission(self: Any, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("payments.change_operation"))
+
+    def remedy(self: Any, request: HttpRequest, row: Any, act: Remedy, *, done: str) -> None:
+        """Run a remedy on a row, keep in the log what was done, prove the checkout's ledger, and say both."""
+        try:
+            checkout_uuid = act(cause=Cause(f"user:{request.user.pk}", request_id.current()))
+        except NotAllowed as refusal:
+            self.message_user(request, f"Nothing is done. {refusal}", messages.WARNING)
+            return
+        except OperationalError as error:
+            if not locks.is_locked(error):
+                raise
+            self.message_user(request, BUSY, messages.WARNING)
+            return
+        self.log_change(request, row, done)
+        found = proving.report_of(checkout_uuid)
+        broken = "; ".join(breach.invariant for breach in found)
+        words = f"The ledger is broken, for not: {broken}." if found else "The ledger is proven."
+        self.message_user(request, f"{done} {words}", messages.ERROR if found else messages.SUCCESS)
+
+
+class RemediedOperationAdmin(Remedies, OperationAdmin):
+    """An operation at the provider, and the remedies where it is stuck."""
+
+    actions = ("close_as_settled_otherwise", "send_again", "give_up")
+
+    def offers(self, action: str, row: Operation) -> bool:
+        is_refused = row.state in (State.FAILED, State.DECLINED) or row.returned_as is not None
+        if action == "close_as_settled_otherwise":
+            return row.kind == Kind.REFUND and is_refused
+        if action == "send_again":
+            return row.kind in (Kind.REFUND, Kind.VOID) and (is_refused or due.is_in_doubt(row))
+        return row.kind in (Kind.AUTHORIZE, Kind.CAPTURE) and due.is_in_doubt(row)
+
+    @admin.action(description="Close as settled otherwise: the card can't take it", permissions=["remedy"])
+    @confirming.confirmed(SETTLE, seen=_said_of_operation)
+    def close_as_settled_otherwise(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
+        row = rows.get()
+        act = partial(closing.close_as_settled_otherwise, row.pk, note=note)
+        self.remedy(request, row, act, done=f"Closed as settled otherwise: {note}.")
+
+    @admin.action(description="Send again: it failed, or never arrived", permissions=["remedy"])
+    @confirming.confirmed(SEND, seen=_said_of_operation)
+    def send_again(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
+        row = rows.get()
+        self.remedy(request, row, partial(sending.send_again, row.pk), done=f"Sent again: {note}.")
+
+    @admin.action(description="Give up the doubt: it never arrived", permissions=["remedy"])
+    @confirming.confirmed(GIVE_UP, seen=_said_of_operation)
+    def give_up(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
+        row = rows.get()
+        act = partial(giving_up.give_up, row.pk, note=note)
+        self.remedy(request, row, act, done=f"Given up: {note}.")
+
+
+class RemediedDiscrepancyAdmin(Remedies, DiscrepancyAdmin):
+    """A discrepancy, and the booking where it tells of what somebody did at the provider."""
+
+    actions = (*DiscrepancyAdmin.actions, "book_outside_refund")
+
+    def offers(self, action: str, row: Discrepancy) -> bool:
+        is_bookable = action != "book_outside_refund" or row.kind == booking.TOLD_AS
+        return is_bookable and super().offers(action, row)
+
+    @admin.action(description="Book a refund that was made at the provider", permissions=["remedy"])
+    @confirming.confirmed(BOOK, seen=_said_of_record)
+    def book_outside_refund(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
+        row = rows.get()
+        act = partial(booking.book_outside_refund, row.pk, note=note)
+        self.remedy(request, row, act, done=f"Booked: {note}.")

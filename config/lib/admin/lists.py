@@ -1,0 +1,120 @@
+"""Lists of the admin that cost the same however long their tables are: nothing counts or reads a whole one."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.helpers import ActionForm
+from django.contrib.admin.utils import get_fields_from_path
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+MAXIMUM = 1000  # rows that a list leads through, and that a search finds
+LOOKED_THROUGH = 10_000  # rows among which a filter looks
+OF_MERCHANT = "merchant__exact"
+
+
+class ShortPaginator(Paginator):
+    """Counts no further than a person turns pages, in the list's own order: its index knows where to begin."""
+
+    @cached_property
+    def count(self) -> int:
+        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
+        return rows.values("pk")[:MAXIMUM].count()
+
+
+class NewestFirst(ChangeList):
+    """A list in the one order that its index has, whatever the address asks for."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        return list(self.model_admin.get_ordering(request))
+
+
+class ChosenAlone(ActionForm):
+    """An action is for the rows that were ticked, never for all that the list would lead to."""
+
+    select_across = forms.BooleanField(
+        label="", required=False, initial=False, disabled=True, widget=forms.HiddenInput
+    )
+
+
+class AmongNewest(admin.ChoicesFieldListFilter):
+    """A choice among the newest rows: for a rare one the whole table would be read."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = f"{self.title}, among the newest {LOOKED_THROUGH:,}"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        found = super().queryset(request, queryset)
+        return queryset if found is None or not self.used_parameters else among_newest(request, found)
+
+
+def among_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    """Leave of a list what is among its model's newest rows, or among the merchant's whose list it is."""
+    merchant_uuid = _merchant_uuid(request)
+    rows = queryset.model._default_manager.order_by("-pk")
+    if merchant_uuid is not None:
+        rows = rows.filter(merchant=merchant_uuid)
+    oldest = rows.values_list("pk", flat=True)[LOOKED_THROUGH : LOOKED_THROUGH + 1].first()
+    return queryset if oldest is None else queryset.filter(pk__gt=oldest)
+
+
+class OfMerchant(admin.SimpleListFilter):
+    """Says whose rows are listed, where another page has led here, and leads back to everybody's."""
+
+    title = "merchant"
+    parameter_name = OF_MERCHANT
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Sequence[tuple[str, str]]:
+        merchant_uuid = _merchant_uuid(request)
+        if merchant_uuid is None:
+            return ()
+        merchants = model_admin.model._meta.get_field("merchant").related_model._default_manager
+        return [(str(row.pk), str(row)) for row in merchants.filter(pk=merchant_uuid)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() is None:
+            return queryset
+        merchant_uuid = _merchant_uuid(request)
+        return queryset.none() if merchant_uuid is None else queryset.filter(merchant=merchant_uuid)
+
+    def has_output(self) -> bool:
+        return self.value() is not None
+
+
+def is_of_merchant(request: HttpRequest) -> bool:
+    """Whether a list is of one merchant's rows."""
+    return _merchant_uuid(request) is not None
+
+
+def _merchant_uuid(request: HttpRequest) -> UUID | None:
+    try:
+        return UUID(request.GET.get(OF_MERCHANT, ""))
+    except ValueError:
+        return None
+
+
+def find(model: type[Model], paths: Sequence[str], term: str, of_each_merchant: Sequence[str]) -> set[Any]:
+    """Return the keys of the rows that have exactly this in one of the columns; each look is into an index.
+
+    The indexes of the columns in `of_each_merchant` begin with the merchant: one look for each merchant.
+    """
+    found: set[Any] = set()
+    for path in paths:
+        try:
+            value = get_fields_from_path(model, path)[-1].to_python(term)
+        except ValidationError:
+            continue  # a word is no uuid
+        rows = model._default_manager.filter(**{path: value})
+        if path in of_each_merchant:
+            merchants = model._meta.get_field("merchant").related_model
+            rows = rows.filter(merchant__in=merchants._default_manager.all())  # type: ignore[union-attr]
+        found |= set(rows.order_by().values_list("pk", flat=True)[:MAXIMUM])
+    return found

@@ -1,0 +1,99 @@
+"""What stands around a row on its page in the admin: the first rows that refer to it, and links to all others."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.contrib.admin.utils import display_for_field, display_for_value, label_for_field, lookup_field
+from django.db.models import ForeignKey, Model
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.text import capfirst
+
+from config.lib.admin.columns import NOTHING, list_of, page_of
+
+MAXIMUM = 20  # rows of a panel
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A table of rows that refer to the one whose page it is on; `address` is the list of all of them."""
+
+    title: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    address: str
+    is_cut: bool
+
+
+class Link(NamedTuple):
+    """A way to a list."""
+
+    title: str
+    address: str
+
+
+def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
+    """Return the rows whose `path` leads to this row, the oldest first; `shown` is the admin of their model.
+
+    Where both belong to a merchant it is named too: the index may begin with it.
+    """
+    lookups = {f"{path}__exact": row.pk}
+    if _has_merchant(type(row)) and _has_merchant(shown.model):
+        lookups["merchant__exact"] = row.merchant_id  # type: ignore[attr-defined]
+    rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
+    said = {path, "merchant"} if "merchant__exact" in lookups else {path}  # by the page it is on
+    columns = [column for column in shown.get_list_display(request) if _name(column) not in said]
+    return Panel(
+        title=str(capfirst(shown.model._meta.verbose_name_plural)),
+        headers=[capfirst(str(label_for_field(column, shown.model, shown))) for column in columns],
+        rows=[_cells(columns, found, shown) for found in rows[:MAXIMUM]],
+        address=list_of(shown.model._meta.label_lower, **lookups),
+        is_cut=len(rows) > MAXIMUM,
+    )
+
+
+def _name(column: Any) -> str:
+    return str(getattr(column, "__name__", column))
+
+
+def _has_merchant(model: type[Model]) -> bool:
+    return any(field.name == "merchant" for field in model._meta.fields)
+
+
+def _cells(columns: Sequence[Any], row: Model, shown: Any) -> list[str]:
+    first, *others = [_cell(column, row, shown) for column in columns]
+    return [format_html('<a href="{}">{}</a>', page_of(row._meta.label_lower, row.pk), first), *others]
+
+
+def _cell(column: Any, row: Model, shown: Any) -> str:
+    field, attribute, value = lookup_field(column, row, shown)
+    if field is None:
+        return display_for_value(value, NOTHING, boolean=getattr(attribute, "boolean", False))
+    return display_for_field(value, field, NOTHING)
+
+
+def referring(model: type[Model], shown: Any) -> Iterator[str]:
+    """Yield the fields by which another admin's rows refer to a model: foreign keys, and keys kept alone."""
+    for field in shown.model._meta.fields:
+        if isinstance(field, ForeignKey) and field.related_model is model:
+            yield field.name
+    for name, label in getattr(shown, "references", {}).items():
+        if label == model._meta.label_lower:
+            yield name
+
+
+def elsewhere(
+    registered: Sequence[Any], request: HttpRequest, row: Model, drawn: set[tuple[str, str]]
+) -> list[Link]:
+    """Return links to the lists of whatever refers to a row, less what is drawn as a panel."""
+    links = []
+    for shown in registered:
+        label, title = shown.model._meta.label_lower, capfirst(shown.model._meta.verbose_name_plural)
+        names = [name for name in referring(type(row), shown) if (label, name) not in drawn]
+        if not names or not shown.has_view_permission(request):
+            continue
+        for name in names:
+            more = f" ({shown.model._meta.get_field(name).verbose_name})" if len(names) > 1 else ""
+            links.append(Link(f"{title}{more}", list_of(label, **{f"{name}__exact": row.pk})))
+    return sorted(links)

@@ -1,0 +1,152 @@
+"""The admin is for looking: money and history are read there, never written, and every row leads to its others."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+
+from config.lib.admin import columns, lists, panels
+from config.lib.admin.columns import Column
+
+FROM_PAGE = "from_page"  # posted where an action was started on the row's own page
+
+
+class OperatorAdmin(admin.ModelAdmin):
+    """A list that stays cheap, searched by what its indexes know, and pages that lead to all around a row."""
+
+    action_form = lists.ChosenAlone
+    actions_selection_counter = False
+    list_per_page = 50
+    ordering = ("-pk",)
+    paginator = lists.ShortPaginator
+    show_facets = admin.ShowFacets.NEVER
+    show_full_result_count = False
+    sortable_by = ()
+    view_on_site = False  # no row has a page elsewhere, whatever a library's model says
+
+    is_small = False  # so few rows that any of them may be looked at for a search or a filter
+    secret: tuple[str, ...] = ()
+    references: Mapping[str, str] = {}  # a field that keeps the key of another row, and that one's model
+    panels: tuple[tuple[str, str], ...] = ()  # on a row's page: models, and how they refer to it
+    linked_by: tuple[str, ...] = ()  # lookups, beside its own foreign keys, by which others lead to its list
+    of_each_merchant: tuple[str, ...] = ()  # what is searched, and is indexed behind the merchant
+    merchants_order: tuple[str, ...] = ()  # of one merchant's rows, as they are indexed
+
+    def offers(self, action: str, row: Any) -> bool:
+        """Whether a row's own page has a button for an action."""
+        return True
+
+    def column(self, name: Any) -> Any:
+        """Return how a field is shown: linked where it leads to another row, to the second where it is a time."""
+        field = {field.name: field for field in self.opts.fields}.get(name)
+        title = str(getattr(field, "verbose_name", name))
+        if name in self.references:
+            return columns.reference(name, title, self.references[name])
+        if isinstance(field, ForeignKey):
+            return columns.linked(name, title)
+        return columns.moment(name, title) if isinstance(field, DateTimeField) else name
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        foreign = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
+        more = self.list_select_related or ()
+        rows = super().get_queryset(request)
+        return rows.select_related(*foreign, *more) if foreign else rows  # type: ignore[misc]
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return [self.column(name) for name in self.list_display]
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        found: list[Any] = [self._filter(chosen) for chosen in self.list_filter]
+        has_merchant = any(field.name == "merchant" for field in self.opts.fields)
+        return [lists.OfMerchant, *found] if has_merchant else found
+
+    def _filter(self, chosen: Any) -> Any:
+        return (chosen, lists.AmongNewest) if isinstance(chosen, str) and not self.is_small else chosen
+
+    def get_ordering(self, request: HttpRequest) -> Any:
+        return self.merchants_order or self.ordering if lists.is_of_merchant(request) else self.ordering
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        found = super().get_changelist_instance(request)
+        if self.search_fields and not self.is_small:
+            names = (path.replace("__", " ").replace("_", " ") for path in self.search_fields)
+            found.search_help_text = f"The whole of its {', or its '.join(names)}."
+        return found
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return lists.NewestFirst
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
+        """Allow what the filters and other pages ask: nobody guesses a secret letter by letter."""
+        names = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
+        allowed = {f"{name}__exact" for name in (*names, *self.references, *self.linked_by)}
+        for chosen in self.get_list_filter(request) if request else ():
+            name = chosen[0] if isinstance(chosen, tuple) else chosen
+            own = getattr(name, "parameter_name", None)
+            allowed |= {own} if own else {str(name), f"{name}__exact", f"{name}__isnull"}
+        return lookup in allowed
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find what has exactly this in one of `search_fields`; in a small table, what has it anywhere in them."""
+        term = search_term.replace("\0", "").strip()
+        if self.is_small or not term:
+            return super().get_search_results(request, queryset, term)
+        found = lists.find(self.model, list(self.search_fields), term, self.of_each_merchant)
+        return queryset.filter(pk__in=found), False
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
+        row = kwargs.get("obj")
+        kwargs["form_url"] = request.get_full_path()  # also where it is shown again after a proof of who asks
+        if row is not None:
+            context.update(self._around(request, row))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _around(self, request: HttpRequest, row: Model) -> dict[str, Any]:
+        registered = {shown.opts.label_lower: shown for shown in admin.site._registry.values()}
+        drawn = [found for found in self.panels if registered[found[0]].has_view_permission(request)]
+        actions: dict[str, Any] = dict(self.get_actions(request) or {})
+        return {
+            "panels": [panels.panel(registered[label], request, path, row) for label, path in drawn],
+            "elsewhere": panels.elsewhere(list(registered.values()), request, row, set(drawn)),
+            "row_actions": [
+                (name, words) for name, (_, _, words) in actions.items() if self.offers(name, row)
+            ],
+        }
+
+    def response_action(
+        self, request: HttpRequest, queryset: QuerySet[Any], *where: Any
+    ) -> HttpResponse | None:
+        """Go back to the row's page where the action was started there."""
+        answer = super().response_action(request, queryset, *where)
+        chosen = request.POST.getlist("_selected_action")
+        if isinstance(answer, HttpResponseRedirect) and FROM_PAGE in request.POST and len(chosen) == 1:
+            return HttpResponseRedirect(columns.page_of(self.opts.label_lower, quote(chosen[0])), status=303)
+        return answer
+
+
+class ReadOnlyAdmin(OperatorAdmin):
+    """Every field shown but the secret ones, none changed."""
+
+    also: tuple[str, ...] = ()  # what is shown beside the fields
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields: list[Field[Any, Any]] = list(self.opts.fields)
+        shown: list[str | Column] = [
+            self.column(field.name) for field in fields if field.name not in self.secret
+        ]
+        return [*shown, *self.also]

@@ -1,0 +1,141 @@
+"""Bodies, read whole and counted before anybody looks at the request: what comes is bounded in size and in time.
+
+Rules api.body_size, api.slow_body.
+"""
+
+import contextlib
+import io
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+CLOSE = ("Connection", "close")
+SECONDS = 10.0  # in which the rest of a request must have come
+LONGEST_PARAMETERS = 256  # characters: a boundary has 70 at most
+TOO_SLOW = b"The body did not come in time, or not whole. Send it again.\n"
+
+
+class CountedBodies:
+    """A WSGI application that hands on bodies of at most `largest` bytes, however they come, and no part of one.
+
+    Of a longer one nothing is read but a chunked one's beginning: its CONTENT_LENGTH alone says so. An answer
+    with `Connection: close` closes the connection.
+    """
+
+    def __init__(self, application: Application, *, largest: int) -> None:
+        self._application = application
+        self._largest = largest
+        self._watch = Watch()
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        environ["CONTENT_TYPE"] = _content_type(environ)
+        start = _closing(environ, start_response)
+        if self._is_whole(environ):
+            return self._application(environ, start)
+        start("408 Request Timeout", [("Content-Type", "text/plain"), CLOSE])
+        return [TOO_SLOW]
+
+    def _is_whole(self, environ: Environ) -> bool:
+        """Read the body; return whether all of it came. One that is longer than it may be counts as whole."""
+        expected, is_chunked = (
+            _length(environ),
+            "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower(),
+        )
+        if not is_chunked and not 0 < expected <= self._largest:
+            return True
+        body = self._read(environ, self._largest + 1 if is_chunked else expected)
+        environ["wsgi.input"] = io.BytesIO(body or b"")
+        environ["CONTENT_LENGTH"] = str(len(body or b""))
+        return body is not None and (is_chunked or len(body) == expected)
+
+    def _read(self, environ: Environ, maximum: int) -> bytes | None:
+        """Return at most so many bytes of the body, None of one that breaks off or takes too long."""
+        with self._watch.over(environ.get("gunicorn.socket")) as in_time:
+            try:
+                body: bytes = environ["wsgi.input"].read(maximum)
+            except OSError:
+                return None
+            return body if in_time() else None
+
+
+def _length(environ: Environ) -> int:
+    try:
+        return int(environ.get("CONTENT_LENGTH") or 0)
+    except ValueError:
+        return 0
+
+
+def _content_type(environ: Environ) -> str:
+    """What a body is, with the boundary of a form and no other parameter.
+
+    All that comes is UTF-8, and there are decoders by name that take far longer; so do very long parameters.
+    """
+    kind, parameters = environ.get("CONTENT_TYPE", "").partition(";")[::2]
+    is_form = kind.strip().lower() == "multipart/form-data"
+    is_odd = len(parameters) > LONGEST_PARAMETERS or "charset" in parameters.lower()
+    return f"{kind};{parameters}" if is_form and not is_odd else kind
+
+
+def _closing(environ: Environ, start_response: StartResponse) -> StartResponse:
+    """`Connection` is the server's header, and no server takes it from an application: gunicorn has its own way."""
+    close = getattr(getattr(start_response, "__self__", None), "force_close", None)
+
+    def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+        if CLOSE in headers and close is not None:
+            close()
+            end_reading(environ.get("gunicorn.socket"))
+        return start_response(status, [header for header in headers if header != CLOSE], *more)
+
+    return start
+
+
+def end_reading(connection: socket.socket | None) -> None:
+    """Expect nothing further of a peer: who reads now, and who closes, is not kept waiting."""
+    if connection is not None and not isinstance(connection, ssl.SSLSocket):
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RD)
+
+
+class Watch:
+    """A thread that ends the reading of what is too slow; it lives while there is something to watch."""
+
+    def __init__(self) -> None:
+        self._changing = threading.Lock()
+        self._until: dict[int, tuple[float, socket.socket]] = {}
+        self._is_watched = False
+
+    @contextlib.contextmanager
+    def over(self, connection: socket.socket | None) -> Iterator[Callable[[], bool]]:
+        """Watch the reading of a block; what it yields tells whether the time has sufficed."""
+        until = time.monotonic() + SECONDS
+        if connection is not None:
+            with self._changing:
+                self._until[id(connection)] = until, connection
+                self._begin()
+        try:
+            yield lambda: time.monotonic() < until
+        finally:
+            with self._changing:
+                self._until.pop(id(connection), None)
+
+    def _begin(self) -> None:
+        if not self._is_watched:
+            self._is_watched = True
+            threading.Thread(target=self._keep_on, daemon=True, name="bodies").start()
+
+    def _keep_on(self) -> None:
+        while True:
+            time.sleep(1)
+            with self._changing:
+                late = [found for until, found in self._until.values() if until < time.monotonic()]
+                for connection in late:
+                    end_reading(connection)
+                self._is_watched = bool(self._until)
+                if not self._is_watched:
+                    return

@@ -1,0 +1,40 @@
+"""One POST to a peer that we know, over before its time is up, whatever the peer does."""
+
+import asyncio
+from http import HTTPStatus
+from typing import NamedTuple
+
+import aiohttp
+
+
+class NoAnswer(Exception):
+    """The connection broke, the time ran out, or what came was no answer."""
+
+
+class Response(NamedTuple):
+    """An HTTP status and the whole body."""
+
+    status: int
+    body: bytes
+
+    @property
+    def is_success(self) -> bool:
+        return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> Response:
+    """Send it, and return what comes back within `seconds` in all. Raises NoAnswer."""
+    if seconds <= 0:
+        raise NoAnswer("no time left")
+    return asyncio.run(_post(url, body, headers, seconds))
+
+
+async def _post(url: str, body: bytes, headers: dict[str, str], seconds: float) -> Response:
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds)) as session,
+            session.post(url, data=body, headers=headers, allow_redirects=False) as response,
+        ):
+            return Response(response.status, await response.read())
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise NoAnswer(type(error).__name__) from error

@@ -1,0 +1,93 @@
+"""Whether the house is in order: `make check` refuses folders that are too full, files that are too long, packages that
+do not say what lives in them, and names that the glossary (docs/architecture.md) does not use.
+
+Nothing is imported to find out.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
+MAX_MODULES = 20  # of a folder, beside its __init__.py and apps.py
+MAX_LINES = 400
+LONGER = {"config/settings.py": 500, "payments/models.py": 480, "checkout/models.py": 480}  # one room each
+NOT_USED = {
+    *(
+        "asker",
+        "beats",
+        "happening",
+        "happenings",
+        "hasten",
+        "leg",
+        "legs",
+        "news",
+        "notices",
+        "pill",
+        "pills",
+    ),
+    *("purge", "seat", "seats", "truth", "truths"),
+}
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
+
+
+def problems(root: Path = ROOT) -> Iterator[str]:
+    """Say what is out of order in the project that lies there, a sentence each."""
+    for folder in sorted({path.parent for path in _modules(root)}):
+        yield from _of_folder(root, folder)
+    for path in _modules(root):
+        yield from _of_file(path.relative_to(root).as_posix(), path.read_text())
+
+
+def packages(root: Path = ROOT) -> Iterator[tuple[str, str]]:
+    """Yield each folder that has a room of its own, and the line that says what lives there."""
+    for folder in sorted({path.parent for path in _modules(root)}):
+        if not {"management", "templatetags"} & set(folder.parts):
+            said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+            yield folder.relative_to(root).as_posix(), said.partition("\n")[0]
+
+
+def _modules(root: Path) -> list[Path]:
+    found = (path for app in APPS for path in (root / app).rglob("*.py"))
+    return sorted(path for path in found if "migrations" not in path.parts)
+
+
+def _of_folder(root: Path, folder: Path) -> Iterator[str]:
+    name = folder.relative_to(root).as_posix()
+    count = sum(path.name not in ("__init__.py", "apps.py") for path in folder.glob("*.py"))
+    if count > MAX_MODULES:
+        yield f"{name} holds {count} modules: group them by topic, {MAX_MODULES} at most."
+    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    if not said and "management" not in folder.parts:
+        yield f"{name}/__init__.py does not say what lives there."
+
+
+def _of_file(name: str, text: str) -> Iterator[str]:
+    lines = text.count("\n")
+    if lines > LONGER.get(name, MAX_LINES):
+        yield f"{name} has {lines} lines: is it still one room?"
+    for word, line in _words(ast.parse(text)):
+        if word in NOT_USED:
+            yield f"{name}:{line} says {word!r}, which the glossary does not use."
+
+
+def _words(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield the words of every name that a module gives, and their lines."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                given = name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                given = name
+            case _:
+                continue
+        yield from ((word.lower(), node.lineno) for word in _WORD.findall(given))
+
+
+if __name__ == "__main__":
+    found = list(problems())
+    print("\n".join(found) or "The house is in order.")
+    sys.exit(bool(found))

@@ -1,0 +1,1 @@
+"""Paying together: the mates' links, invitations and pages."""

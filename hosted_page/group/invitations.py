@@ -1,0 +1,80 @@
+"""Texts to mates with the links of their shares: an invitation, then a reminder a day (rule sms.invitation)."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from checkout.models import PaymentRequest
+from checkout.states import ShareStatus, Status
+from config.lib import clock
+from hosted_page.models import SmsMessage
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.sms import naming, outbox
+from hosted_page.sms.outbox import Asked, TooManySmsMessages
+from payments import money, switches
+
+BETWEEN = timedelta(days=1)
+LIFE = timedelta(hours=1)  # after which an invitation that was not sent is not sent any more
+
+
+class NotNow(Exception):
+    """The share is not open, or its mate has had a text within a day."""
+
+
+def text(share_uuid: UUID, *, phone: str, address: str) -> None:
+    """Text a share's link to its mate; `phone` is E.164, "" for the number that the link went to before.
+
+    Raises NotNow, TooManyTexts, switches.MerchantSuspended, switches.AllStopped.
+    """
+    with transaction.atomic(durable=True):
+        rows = PaymentRequest.objects.select_for_update(of=("self",)).select_related(
+            "checkout__merchant", "checkout__lead"
+        )
+        share = rows.get(pk=share_uuid)
+        now = clock.now()
+        to = phone or share.phone
+        if not to or not _is_open(share) or (share.next_reminder_at and now < share.next_reminder_at):
+            raise NotNow
+        of_checkout = SmsMessage.objects.filter(
+            checkout_uuid=share.checkout_id, kind=SmsMessage.Kind.INVITATION
+        )
+        kind = SmsMessage.Kind.REMINDER if to == share.phone else SmsMessage.Kind.INVITATION
+        if kind == SmsMessage.Kind.INVITATION and of_checkout.count() >= outbox.INVITATIONS:
+            raise TooManySmsMessages(_("We have texted all we can for this order. Send the link yourself."))
+        switches.check(share.checkout.merchant)
+        target, ends_at = PaymentTarget(share.checkout, share), min(now + LIFE, share.expires_at or now)
+        outbox.put(Asked(kind, to, target, words(share), ends_at, address))
+        share.phone, share.next_reminder_at = to, now + BETWEEN
+        share.save(update_fields=["phone", "next_reminder_at"])
+
+
+def _is_open(share: PaymentRequest) -> bool:
+    return share.status == ShareStatus.OPEN and share.checkout.status == Status.CAPTURED
+
+
+def is_wanted(asked: SmsMessage) -> bool:
+    """Whether the share of an invitation can still be paid."""
+    share = PaymentRequest.objects.select_related("checkout").filter(pk=asked.subject).first()
+    return share is not None and _is_open(share)
+
+
+def take_back(asked: SmsMessage) -> None:
+    """The text was not sent, as far as anybody knows: the lead's page does not say so, and lets them ask again."""
+    share = PaymentRequest.objects.filter(pk=asked.subject)
+    if asked.kind == SmsMessage.Kind.INVITATION:
+        share.update(phone="", next_reminder_at=None)
+    elif asked.kind == SmsMessage.Kind.REMINDER:
+        share.update(next_reminder_at=None)
+
+
+def words(share: PaymentRequest) -> str:
+    """Return what a mate is told: who asks for how much, for which shop, and the link."""
+    checkout = share.checkout
+    return _("{name} asks you for {amount}, your share at {shop}: {link}").format(
+        name=naming.lead(checkout),
+        amount=money.display(share.amount, checkout.currency),
+        shop=naming.shop(checkout.merchant),
+        link=PaymentTarget(checkout, share).absolute(),
+    )

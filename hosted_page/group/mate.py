@@ -1,0 +1,99 @@
+"""A mate at their pay link: who asks, for what, how much, until when; sign-in, card, and what became of it."""
+
+import contextlib
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from checkout import sharing
+from checkout.sharing import ShareNotOpen
+from config.lib import clock
+from config.lib.web import qr_codes
+from hosted_page import payer, rendering
+from hosted_page.opt_in import box
+from hosted_page.payment_target import PaymentTarget, at_link, for_target, lead_name
+from hosted_page.status import of_share
+from hosted_page.status.of_order import PageStatus
+from hosted_page.steps import sign_in
+from payments import money
+
+
+@never_cache
+@require_safe
+@for_target
+def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Show the step that is next, or where the share is."""
+    return _page(request, target)
+
+
+def _page(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
+    now, share = clock.now(), target.share
+    if share is not None and share.expires_at is not None and share.expires_at <= now:
+        sharing.expire(share.pk)
+        target = at_link(share.token)
+    customer_uuid = payer.customer_of(request, target.subject)
+    found = of_share.tell(target, customer_uuid, now)
+    if found is not None:
+        return _status(request, target, found, wrong)
+    if request.headers.get("HX-Request") == "true":
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    if customer_uuid is None:
+        return sign_in.show(request, target, wrong)
+    if target.payer_of(request) is None:
+        return _own_link(request, target)
+    return target.go("card")
+
+
+def _status(
+    request: HttpRequest, target: PaymentTarget, found: PageStatus, wrong: dict[str, str] | None = None
+) -> HttpResponse:
+    fragment = request.headers.get("HX-Request") == "true"
+    context = {
+        **vars(found),
+        "amount": money.display(target.amount, target.checkout.currency),
+        "poll_url": target.address(),
+        "change_card_action": target.address("another_card") if found.may_change_card else "",
+        "place_to": lead_name(target.checkout),
+        "box": (box.on(request, target) or {}) | (wrong or {}) if found.state == "share_paid" else None,
+    }
+    return rendering.show(
+        request, target, "_status" if fragment else "status", context, status=422 if wrong else 200
+    )
+
+
+def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    context = {
+        "heading": _("This is your own order"),
+        "paragraphs": [
+            _("You signed in with the number that placed it. Send this link to your mate instead.")
+        ],
+        "link": {"href": PaymentTarget(target.checkout).address(), "label": _("Go to your order")},
+    }
+    return rendering.show(request, target, "message", context)
+
+
+@require_safe
+@cache_control(private=True, max_age=86_400, immutable=True)
+@for_target
+def qr(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Draw the link itself, for the lead to show."""
+    return HttpResponse(qr_codes.svg(target.absolute()), content_type="image/svg+xml")
+
+
+@require_POST
+@for_target
+def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Take a mate's tick of the merchant's box, signed in or not."""
+    wrong = box.take(request, target)
+    return _page(request, target, wrong) if wrong else target.go_with(box.SAVED)
+
+
+@require_POST
+@for_target
+def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """The mate says no. Whoever has the link may: it is the one that they were sent."""
+    with contextlib.suppress(ShareNotOpen):  # the page tells what is true
+        sharing.decline(target.subject)
+    return target.go()

@@ -1,0 +1,1 @@
+"""The merchant's marketing box: its words, ticks and links."""

@@ -1,0 +1,59 @@
+"""The merchant API's call for opt-in links."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from checkout.models import Checkout
+from config.lib import fields
+from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse
+from config.lib.view import ApiView
+from hosted_page.models import OptIn
+from hosted_page.opt_in import link
+from payments.cause import caller_of
+
+
+class OptInLinkQuery(fields.Query):
+    """Where the link will stand."""
+
+    placement = serializers.ChoiceField(
+        [(placement.value, placement.value) for placement in link.PLACEMENTS],
+        default=OptIn.Placement.EMAIL_LINK.value,
+    )
+
+
+class OptInLinkOut(serializers.Serializer[Any]):
+    """A link for one order."""
+
+    url = serializers.URLField(allow_null=True)
+    placement = serializers.CharField()
+
+
+class OptInLink(ApiView):
+    """Makes the signed link that a merchant's mail or app carries."""
+
+    scopes = {"GET": "checkouts:read"}
+    queries = {"GET": OptInLinkQuery}
+
+    def get(self, request: Request, checkout_uuid: UUID) -> Response:
+        merchant = caller_of(request).merchant
+        checkout = Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
+        placement = self.query["placement"]
+        url = link.url(checkout, placement) if merchant.opt_in_enabled else None
+        return Response({"data": {"url": url, "placement": placement}})
+
+
+ENDPOINTS: DescribedOperations = {
+    (OptInLink, "GET"): DescribedOperation(
+        "read_opt_in_link",
+        "Get a link to your opt-in box",
+        "For the mail or the app in which you tell a customer about their order: the link opens a page with your "
+        "marketing box, and each tick is told by `marketing.opted_in` with this `placement`. It works for 90 "
+        "days. `url` is null while you have opt-in off.",
+        {200: DescribedResponse("The link.", OptInLinkOut)},
+        query=OptInLinkQuery,
+    )
+}

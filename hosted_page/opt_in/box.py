@@ -1,0 +1,68 @@
+"""The opt-in box on a page: what it shows, and what a tick on it does."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseRedirect
+from django.utils.translation import gettext as _
+
+from checkout.models import Customer
+from hosted_page import payer
+from hosted_page.models import OptIn
+from hosted_page.opt_in import consent
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.steps.forms import clean_name
+
+SAVED = "saved"  # a query that the page after a tick has
+
+
+def on(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+    """Return what the box shows, None where the merchant has it off."""
+    merchant = target.checkout.merchant
+    if not merchant.opt_in_enabled:
+        return None
+    text = consent.wording(merchant)
+    return {
+        "action": target.address("opt_in"),
+        "words": text.text,
+        "version": text.version,
+        "is_saved": SAVED in request.GET,
+        "asks_name": not (target.share is None and _person_is_named(request, target)),
+    }
+
+
+def saved(path: str) -> HttpResponseRedirect:
+    """Go back to a page of nothing but the box, which says so."""
+    return HttpResponseRedirect(f"{path}?{SAVED}=1", status=303)
+
+
+def take(request: HttpRequest, target: PaymentTarget, placement: str = "") -> dict[str, str]:
+    """Take a tick; return what is wrong with it, and what was typed, or nothing.
+
+    Without a `placement` it stands on the success page, or at the pay link of a share.
+    """
+    name = clean_name(request.POST.get("name", ""))
+    typed = {"email": request.POST.get("email", "")[: consent.MAX_EMAIL], "name": name}
+    if request.POST.get("opt_in") != "yes":
+        return {"error_box": _("Tick the box first, or leave it: it is not needed.")} | typed
+    try:
+        email = consent.parse_email(request.POST.get("email", ""))
+        person = None if placement else _person(request, target)
+        own = OptIn.Placement.PAY_LINK if target.share else OptIn.Placement.SUCCESS_PAGE
+        text = consent.shown(target.checkout.merchant, request.POST.get("version", ""))
+        consent.tick(target, person=person, name=name, email=email, placement=placement or own, text=text)
+    except consent.InvalidEmail:
+        return {"error": _("Enter an e-mail address, such as lea@example.com.")} | typed
+    except consent.TooManyTicks:
+        return {"error_box": _("This order has had too many. What you saved before stands.")} | typed
+    return {}
+
+
+def _person_is_named(request: HttpRequest, target: PaymentTarget) -> bool:
+    lead = target.checkout.lead
+    return bool(lead and lead.name) and payer.customer_of(request, target.subject) == target.checkout.lead_id
+
+
+def _person(request: HttpRequest, target: PaymentTarget) -> Customer | None:
+    """Who is signed in here, if anybody is."""
+    customer_uuid = payer.customer_of(request, target.subject)
+    return Customer.objects.get(pk=customer_uuid) if customer_uuid else None

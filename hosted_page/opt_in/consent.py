@@ -1,0 +1,180 @@
+"""The merchant's marketing box: never ticked beforehand, never needed; each tick is told (rules opt_in.*)."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
+from django.db import transaction
+from django.db.models import Case, Max, Q, QuerySet, When
+from django.utils.translation import get_language, gettext_lazy
+
+from checkout.models import Customer, MerchantCustomer
+from config.lib import clock, crypto
+from config.lib.prepared import Prepared
+from hosted_page.models import OptIn, OptInText
+from hosted_page.payment_target import PaymentTarget
+from payments.models import Merchant
+from webhooks import outbox
+from webhooks.models import EventType
+
+WORDS = gettext_lazy("{merchant} may send me offers by e-mail and text. I can stop any time.")
+MAX_TICKS = 20  # of one link: whoever holds it could tell the merchant for ever
+MAX_DIGITS = 9  # of a version
+MAX_EMAIL = 254
+_check_email = EmailValidator()
+
+
+class InvalidEmail(Exception):
+    """Not an address that a mail can be sent to."""
+
+
+class TooManyTicks(Exception):
+    """Enough has been told of this order, or this share of it."""
+
+
+def wording(merchant: Merchant) -> OptInText:
+    """Return the words that are shown now, in the payer's language if there are such.
+
+    A merchant who has written none has ours, each language's a version of its own.
+    """
+    language = get_language() or settings.LANGUAGE_CODE
+    return _newest(merchant, language) or _ours(merchant, language)
+
+
+def _newest(merchant: Merchant, language: str) -> OptInText | None:
+    """What the merchant has written goes before ours, their language before another of theirs."""
+    return _WORDING.first(merchant.pk, language)
+
+
+def _wordings(merchant_uuid: UUID, language: str) -> QuerySet[OptInText]:
+    known = OptInText.objects.filter(Q(is_ours=False) | Q(language=language), merchant=merchant_uuid)
+    is_other = Case(When(language=language, then=0), default=1)
+    return known.order_by("is_ours", is_other, "-version")[:1]
+
+
+_WORDING = Prepared(_wordings, UUID, str)
+
+
+def _ours(merchant: Merchant, language: str) -> OptInText:
+    with transaction.atomic():
+        version = _next_version(merchant)  # under the lock: two pages may find none at once
+        text = WORDS.format(merchant=merchant.name)
+        return _newest(merchant, language) or OptInText.objects.create(
+            merchant=merchant, version=version, language=language, text=text, is_ours=True
+        )
+
+
+def write(merchant: Merchant, *, text: str, language: str) -> OptInText:
+    """Write a merchant's own words for a language: a new version, shown from now on."""
+    with transaction.atomic():
+        return OptInText.objects.create(
+            merchant=merchant, version=_next_version(merchant), language=language, text=text
+        )
+
+
+def _next_version(merchant: Merchant) -> int:
+    """The version after the last, with the merchant's row locked."""
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    last = OptInText.objects.filter(merchant=merchant).aggregate(last=Max("version"))["last"] or 0
+    return int(last) + 1
+
+
+def shown(merchant: Merchant, version: str) -> OptInText:
+    """Return the words that a page has shown, by the version that it sends back."""
+    number = int(version) if version.isdecimal() and len(version) <= MAX_DIGITS else 0
+    return OptInText.objects.filter(merchant=merchant, version=number).first() or wording(merchant)
+
+
+def parse_email(text: str) -> str:
+    """Return an address without the spaces around it. Raises InvalidEmail."""
+    email = text.strip()
+    try:
+        _check_email(email)
+    except ValidationError:
+        raise InvalidEmail from None
+    if len(email) > MAX_EMAIL:
+        raise InvalidEmail
+    return email
+
+
+def tick(
+    target: PaymentTarget,
+    *,
+    person: Customer | None,
+    email: str,
+    placement: str,
+    text: OptInText,
+    name: str = "",
+) -> UUID | None:
+    """Keep a tick and tell the merchant; return the event's id, None where the merchant has opt-in off.
+
+    `person` is who is signed in: their number is told, as nobody else's is. `name` is what somebody without a
+    known one has written. Raises TooManyTicks.
+    """
+    checkout = target.checkout
+    if not checkout.merchant.opt_in_enabled:
+        return None
+    with transaction.atomic(durable=True):
+        now = clock.now()
+        share_uuid = target.share.pk if target.share else None
+        if OptIn.objects.filter(checkout_uuid=checkout.pk, share_uuid=share_uuid).count() >= MAX_TICKS:
+            raise TooManyTicks
+        if person is not None and name and not person.name:
+            person.name = name
+            person.save(update_fields=["name"])
+        known_as = _known_as(checkout.merchant, person, email)
+        OptIn.objects.create(
+            text=text,
+            person=known_as,
+            checkout_uuid=checkout.pk,
+            share_uuid=share_uuid,
+            email=email,
+            email_digest=_digest(email),
+            placement=placement,
+            opted_in_at=now,
+        )
+        payload = {
+            "customer_id": str(known_as.pk),
+            "subject": "friend" if target.share else "lead",
+            "order": {
+                "merchant_order_id": checkout.merchant_order_id,
+                "checkout_uuid": str(checkout.pk),
+                "payment_request_uuid": str(share_uuid) if share_uuid else None,
+            },
+            "customer": {
+                "name": (person.name if person else name) or None,
+                "email": email,
+                "phone": person.phone if person else None,
+            },
+            "opt_in": _agreed(person, now, placement, text),
+        }
+        merchant = checkout.merchant
+        event = outbox.emit(merchant, EventType.OPTED_IN, payload, at=now, checkout_uuid=checkout.pk)
+    return event.pk
+
+
+def _agreed(person: Customer | None, at: datetime, placement: str, text: OptInText) -> dict[str, object]:
+    return {
+        "email_marketing": True,
+        "sms_marketing": True if person else None,
+        "opted_in_at": clock.iso(at),
+        "placement": placement,
+        "text_version": text.version,
+    }
+
+
+def _known_as(merchant: Merchant, person: Customer | None, email: str) -> MerchantCustomer:
+    """Somebody who is not signed in is known again by the address alone, and never taken for who is."""
+    if person is not None:
+        return MerchantCustomer.objects.get_or_create(merchant=merchant, customer=person)[0]
+    earlier = OptIn.objects.filter(
+        email_digest=_digest(email), person__merchant=merchant, person__customer=None
+    ).select_related("person")
+    last = earlier.order_by("-opted_in_at").first()
+    return last.person if last else MerchantCustomer.objects.create(merchant=merchant)
+
+
+def _digest(email: str) -> str:
+    return crypto.keyed_digest("e-mail", email.lower())

@@ -1,0 +1,60 @@
+"""A signed link to the opt-in box that a merchant's mail or app carries: it says which order, and where it stood."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core import signing
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from checkout.models import Checkout
+from hosted_page import rendering
+from hosted_page.models import OptIn
+from hosted_page.opt_in import box
+from hosted_page.payment_target import PaymentTarget
+
+LIFE = timedelta(days=90)
+PLACEMENTS = (OptIn.Placement.EMAIL_LINK, OptIn.Placement.APP, OptIn.Placement.OTHER)
+_SALT = "opt-in"
+
+
+def url(checkout: Checkout, placement: str) -> str:
+    """Return the link for an order and one of PLACEMENTS; it works for 90 days."""
+    token = signing.dumps([checkout.pk.hex, placement], salt=_SALT)
+    return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{reverse('opt_in_link', args=[token])}"
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest, token: str) -> HttpResponse:
+    """Show the box, unticked, and take a tick. Nobody is signed in here, so no number is told."""
+    target, placement = _read(token)
+    wrong: dict[str, str] = {}
+    if request.method == "POST":
+        wrong = box.take(request, target, placement)
+        if not wrong:
+            return box.saved(request.path)
+    shown = box.on(request, target)
+    if shown is None:
+        words = _("{shop} sends no offers now.").format(shop=target.checkout.merchant.name)
+        context: dict[str, Any] = {"heading": _("There is nothing to sign up for"), "paragraphs": [words]}
+        return rendering.show(request, target, "message", context, may_cancel=False)
+    context = {"box": shown | {"action": request.path, "is_alone": True} | wrong, "here": request.path}
+    return rendering.show(request, target, "opt_in", context, status=422 if wrong else 200, may_cancel=False)
+
+
+def _read(token: str) -> tuple[PaymentTarget, str]:
+    """Return what a link says; 404 for one that we never made, or that is too old."""
+    try:
+        checkout_hex, placement = signing.loads(token, salt=_SALT, max_age=LIFE)
+    except signing.BadSignature:
+        raise Http404 from None
+    checkout = Checkout.objects.select_related("merchant", "lead").filter(pk=UUID(checkout_hex)).first()
+    if checkout is None:
+        raise Http404
+    return PaymentTarget(checkout), placement

@@ -1,0 +1,134 @@
+"""Who comes to a page of ours, and for what: a lead for a whole order, or a mate at the pay link of a share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from checkout import reading
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import PAID, ShareStatus, Status
+from config.lib import crypto
+from config.lib.prepared import Prepared
+from hosted_page import payer
+
+
+@dataclass(frozen=True)
+class PaymentTarget:
+    """An order, and the share of it that is asked for, if it is not the whole."""
+
+    checkout: Checkout
+    share: PaymentRequest | None = None
+
+    @property
+    def subject(self) -> UUID:
+        """What is paid for: the share's or the checkout's uuid."""
+        return self.share.pk if self.share else self.checkout.pk
+
+    @property
+    def amount(self) -> int:
+        """Minor units."""
+        return self.share.amount if self.share else self.checkout.amount
+
+    @property
+    def is_payable(self) -> bool:
+        """Whether a card may be tried, or is being tried."""
+        if self.share is None:
+            return self.checkout.status == Status.CREATED
+        is_open = self.share.status in (ShareStatus.OPEN, ShareStatus.PAYING)
+        return is_open and self.checkout.status == Status.CAPTURED
+
+    @property
+    def may_sign_in(self) -> bool:
+        """Whether codes are sent: to whoever may pay, and to a lead who comes back to their mates' links."""
+        return self.is_payable or self.is_of_lead_alone
+
+    @property
+    def is_of_lead_alone(self) -> bool:
+        """Whether the order is paid and split: nobody but its lead has anything to do here."""
+        return self.share is None and self.checkout.has_mates and self.checkout.status in PAID
+
+    def payer_of(self, request: HttpRequest) -> UUID | None:
+        """Return the id of the person at this browser if they may pay: the lead, or a mate who is not the lead."""
+        customer_uuid = payer.customer_of(request, self.subject)
+        is_lead = customer_uuid is not None and customer_uuid == self.checkout.lead_id
+        return customer_uuid if self.is_payable and is_lead == (self.share is None) else None
+
+    def address(self, step: str = "") -> str:
+        """Return the path of a step; "" is the page that shows what is true."""
+        name = f"{'share' if self.share else 'pay'}{'_' if step else ''}{step}"
+        if self.share is None:
+            return f"{reverse(name)}?id={self.checkout.pk}"
+        return reverse(name, args=[self.share.token])
+
+    def go_with(self, query: str) -> HttpResponseRedirect:
+        """Go to the page that shows what is true, with a query that it knows."""
+        address = self.address()
+        return HttpResponseRedirect(f"{address}{'&' if '?' in address else '?'}{query}=1", status=303)
+
+    def absolute(self, step: str = "") -> str:
+        """As `address`, with the host of the hosted page."""
+        return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{self.address(step)}"
+
+    def go(self, step: str = "") -> HttpResponseRedirect:
+        return HttpResponseRedirect(self.address(step), status=303)
+
+
+def for_target(view: Callable[[HttpRequest, PaymentTarget], HttpResponse]) -> Callable[..., HttpResponse]:
+    """Give a view what its address names: the order of `pay?id=`, or the share at a pay link; 404 for neither."""
+
+    @wraps(view)
+    def found(request: HttpRequest, token: str = "") -> HttpResponse:
+        return view(request, at_link(token) if token else _order_of(request))
+
+    return found
+
+
+def _order_of(request: HttpRequest) -> PaymentTarget:
+    """Return the checkout that the address names, late ones lapsed or expired first; 404 else."""
+    given = request.GET.getlist("id")
+    try:
+        checkout_uuid = UUID(given[0]) if len(given) == 1 else None
+    except ValueError:
+        checkout_uuid = None
+    if checkout_uuid is None:
+        raise Http404
+    try:
+        return PaymentTarget(reading.one(_SHOWN, checkout_uuid))
+    except Checkout.DoesNotExist:
+        raise Http404 from None
+
+
+def _shown(checkout_uuid: UUID) -> QuerySet[Checkout]:
+    rows = Checkout.objects.filter(pk=checkout_uuid).select_related("merchant", "payment", "lead")
+    return reading.with_read_at(rows)
+
+
+_SHOWN = Prepared(_shown, UUID)
+
+
+def at_link(token: str) -> PaymentTarget:
+    """Return what a pay link leads to; 404 for one that we never made."""
+    share = _AT_LINK.first(crypto.digest(token))
+    if share is None:
+        raise Http404
+    return PaymentTarget(share.checkout, share)
+
+
+def _of_link(token_digest: str) -> QuerySet[PaymentRequest]:
+    rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead", "payment")
+    return rows.filter(token_digest=token_digest)
+
+
+_AT_LINK = Prepared(_of_link, str)
+
+
+def lead_name(checkout: Checkout) -> str:
+    """Return the name by which mates know the lead."""
+    return (checkout.lead.name if checkout.lead else "") or _("Your mate")

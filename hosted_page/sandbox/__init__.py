@@ -1,0 +1,1 @@
+"""The helper API: what a customer and the time do, for tests without a browser."""

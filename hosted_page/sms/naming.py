@@ -1,0 +1,34 @@
+"""Names as strangers are shown them, in a text or an invitation's mail: whoever chooses one must not write it.
+
+Rule sms.invitation.
+"""
+
+import unicodedata
+
+from django.utils.translation import gettext as _
+
+from checkout.models import Checkout
+from hosted_page.payment_target import lead_name
+from payments.models import Merchant
+
+MAX_LETTERS = 30
+
+
+def shop(merchant: Merchant) -> str:
+    """Return a merchant's name for a text or a mail."""
+    return plain(merchant.name) or _("the shop")
+
+
+def lead(checkout: Checkout) -> str:
+    """Return the name of who asks the mates, for a text message."""
+    return plain(lead_name(checkout)) or _("Your mate")
+
+
+def plain(name: str) -> str:
+    """Return at most 30 letters of a name: no digit of any script, and nothing that an address is made of."""
+    letters = "".join(sign for sign in unicodedata.normalize("NFKC", name) if _is_of_a_name(sign))
+    return " ".join(letters.split())[:MAX_LETTERS].strip()
+
+
+def _is_of_a_name(sign: str) -> bool:
+    return sign.isspace() or sign in "'’-" or unicodedata.category(sign)[0] in "LM"

@@ -1,0 +1,243 @@
+"""The page after Pay: where the money is, in words for people (rule pay.honest_page)."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from checkout import abandonment
+from checkout.models import Checkout
+from checkout.states import Status, VoidReason
+from config.lib import clock
+from hosted_page import summary
+from payments import money, open_operations
+from payments.models import Operation, Payment
+from payments.outside import returns
+
+SHOWN_RELEASE = gettext_lazy(
+    "Your bank may still show it for a few days. It is not a charge and goes away by itself."
+)
+FRESH = timedelta(seconds=20)
+
+
+@dataclass
+class PageStatus:
+    """What the status page shows; the names are the template's."""
+
+    state: str
+    heading: str
+    paragraphs: list[str]
+    place: str = ""
+    place_from: str = ""
+    note: str | Promise = ""
+    live: bool = False
+    countdown: dict[str, Any] | None = None
+    auto_return: bool = False
+    action_url: str = ""
+    may_change_card: bool = False
+    receipt: list[dict[str, str]] = field(default_factory=list)
+
+
+def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | None:
+    """Return what is true of a checkout, None while it can be paid.
+
+    Card details are for the lead alone: anybody may hold the link.
+    """
+    if checkout.status == Status.CAPTURED:  # whatever is open on it is no news for the payer
+        return _confirmed(checkout, now, is_lead)
+    operation = open_operations.open_operation(checkout.pk)
+    if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
+        return _with_the_bank(operation, now, is_lead)
+    match checkout.status:
+        case Status.CREATED:
+            return None
+        case Status.AUTHORIZED:
+            return _held(checkout, now, is_lead) if operation is None else _in_doubt(checkout, is_lead)
+        case Status.VOIDED:
+            return _voided(checkout, is_lead)
+        case Status.EXPIRED:
+            return PageStatus(
+                "expired",
+                _("This order has expired"),
+                [_nothing_paid(checkout)],
+                place="card",
+            )
+        case _:
+            return _refund(checkout, is_lead)
+
+
+def _with_the_bank(operation: Operation, now: datetime, is_lead: bool) -> PageStatus:
+    """The bank asks the payer, or says nothing; after a minute nobody has to wait for it any longer."""
+    if operation.state == Operation.State.NEEDS_ACTION:
+        shown = _asked(is_lead)
+        shown.action_url = operation.action_url if is_lead else ""
+    elif abandonment.may_use_another_card(operation, now):
+        shown = _silent(is_lead)
+    else:
+        words = _("Please don’t pay again. This takes up to a minute.")
+        return PageStatus("checking", _("Checking with your bank"), [words], live=True)
+    shown.may_change_card = is_lead
+    return shown
+
+
+def _asked(is_lead: bool) -> PageStatus:
+    asked = _("Your bank wants to be sure that this is you.")
+    if not is_lead:
+        asked = _("The bank is asking the person who pays.")
+    nothing = _("Nothing is held or taken until it has the answer.")
+    return PageStatus(
+        "confirm",
+        _("Confirm with your bank") if is_lead else _("Not confirmed yet"),
+        [f"{asked} {nothing}"],
+        place="card",
+        live=True,
+    )
+
+
+def _silent(is_lead: bool) -> PageStatus:
+    """What the bank may hold becomes the hold while nobody pays with another card, and is released otherwise."""
+    words = [_("Nothing is taken. This page shows the answer when it comes.")]
+    if is_lead:
+        words.append(
+            _("You need not wait. If you use another card, whatever is held on this one is released.")
+        )
+    return PageStatus("silent", _("Your bank has not answered"), words, live=True)
+
+
+def _held(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
+    set_aside = format_html(
+        _("<strong>{amount}</strong> is set aside on {card}. {shop} is checking your order."),
+        amount=_amount(checkout),
+        card=_card(checkout, is_lead),
+        shop=checkout.merchant.name,
+    )
+    return PageStatus(
+        "held",
+        _("Held, not taken yet"),
+        [set_aside],
+        place="hold",
+        live=True,
+        countdown=_countdown(checkout, now),
+    )
+
+
+def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
+    """The shop has asked for the money, and the bank has not said yet what came of it."""
+    asked = format_html(
+        _(
+            "<strong>{amount}</strong> is set aside on {card}."
+            " {shop} has asked for it, and the bank has not answered yet."
+        ),
+        amount=_amount(checkout),
+        card=_card(checkout, is_lead),
+        shop=checkout.merchant.name,
+    )
+    words = [asked, _("Please don’t pay again.")]
+    return PageStatus("asking", _("Waiting for the bank"), words, place="hold", live=True)
+
+
+def _nothing_paid(checkout: Checkout) -> str:
+    """What may be said of an order that ended unpaid: a card that was given up may be held for a moment yet."""
+    given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
+    if given_up.exists():
+        return _("You paid nothing. Whatever your bank may still hold is released.")
+    return _("You paid nothing, and nothing is held on any card.")
+
+
+def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
+    if checkout.capture_before is None:
+        return None
+    left = max(0, round((checkout.capture_before - now).total_seconds()))
+    return {
+        "seconds_left": left,
+        "total_seconds": round(settings.HOLD.total_seconds()),
+        "clock": f"{left // 60}:{left % 60:02d}",
+        "ends_at": summary.clock_time(checkout.capture_before, summary.zone_of(checkout)),
+        "ends_at_iso": clock.iso(checkout.capture_before),
+    }
+
+
+def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
+    at = checkout.captured_at or now
+    zone = summary.zone_of(checkout)
+    took = format_html(
+        _("{shop} took <strong>{amount}</strong> from {card} at {time}."),
+        shop=checkout.merchant.name,
+        amount=_amount(checkout),
+        card=_card(checkout, is_lead),
+        time=summary.clock_time(at, zone),
+    )
+    receipt = [
+        {"label": _("Order"), "value": checkout.merchant_order_id},
+        {"label": _("Paid"), "value": summary.full_time(at, zone)},
+        {"label": _("Card"), "value": summary.card_name(checkout.payment)},
+    ]
+    fresh = is_lead and now - at < FRESH and not checkout.has_mates
+    return PageStatus(
+        "confirmed",
+        _("Confirmed and paid."),
+        [took],
+        place="shop",
+        auto_return=fresh,
+        receipt=receipt if is_lead else [],
+    )
+
+
+def _voided(checkout: Checkout, is_lead: bool) -> PageStatus:
+    shop = checkout.merchant.name
+    if checkout.authorized_at is None:
+        why = _("{shop} has cancelled this order.").format(shop=shop)
+        words = [f"{why} {_nothing_paid(checkout)}"]
+        return PageStatus("cancelled", _("Cancelled by the shop"), words, place="card")
+    if checkout.void_reason == VoidReason.MERCHANT_CANCEL:
+        why = _("{shop} has cancelled this order.")
+    else:
+        why = _("{shop} did not confirm in time.")
+    why = why.format(shop=shop)
+    facts = {"amount": _amount(checkout), "card": _card(checkout, is_lead)}
+    if checkout.payment is not None and checkout.payment.status != Payment.Status.VOIDED:
+        hold = _("{amount} on {card} is being released.").format(**facts)
+        return PageStatus(
+            "releasing", _("Releasing. Nothing was taken."), [f"{why} {hold}"], "hold", live=True
+        )
+    hold = _("{amount} is no longer held on {card}.").format(**facts)
+    words = [f"{why} {hold}"]
+    return PageStatus("released", _("Released. Nothing was taken."), words, place="card", note=SHOWN_RELEASE)
+
+
+def _refund(checkout: Checkout, is_lead: bool) -> PageStatus:
+    cards = ""
+    if checkout.has_mates:  # the lead's card has not borne all of it
+        cards = _("The cards")
+        going = _("{shop} is giving back {amount}: to each card what was paid with it.")
+        gone = _(
+            "{shop} gave back {amount}: to each card what was paid with it. Your bank may take a few days to show it."
+        )
+    else:
+        going = _("{shop} is giving back {amount}. It goes to {card}.")
+        gone = _("{shop} gave back {amount}. It went to {card}; your bank may take a few days to show it.")
+    facts = {"shop": checkout.merchant.name, "amount": _amount(checkout), "card": _card(checkout, is_lead)}
+    if checkout.status == Status.REFUNDING:
+        words = [going.format(**facts)]
+        return PageStatus("refunding", _("Your money is going back"), words, "shop", cards, live=True)
+    if returns.outstanding(checkout.pk):
+        back = _(
+            "{shop} gave back {amount}, and the bank sent all or part of it back again. You need not do anything:"
+            " it is sent again, or paid another way."
+        )
+        return PageStatus("refunded", _("The refund came back"), [back.format(**facts)])
+    words = [gone.format(**facts)]
+    return PageStatus("refunded", _("Refunded"), words, "card", cards)
+
+
+def _amount(checkout: Checkout) -> str:
+    return money.display(checkout.amount, checkout.currency)
+
+
+def _card(checkout: Checkout, is_lead: bool) -> str:
+    return summary.card(checkout.payment, is_theirs=is_lead)

@@ -1,0 +1,118 @@
+"""The page of a pay link: where the share is, in words for the mate."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from checkout import abandonment
+from checkout.models import PaymentRequest
+from checkout.states import ShareStatus, Status
+from hosted_page import summary
+from hosted_page.payment_target import PaymentTarget, lead_name
+from hosted_page.status.of_order import PageStatus
+from payments import disputes, money, open_operations
+from payments.models import Operation
+
+
+def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> PageStatus | None:
+    """Return what is true of a share, None while it can be paid. Card details are for the mate alone."""
+    share = target.share
+    if share is None:
+        raise ValueError("A pay link leads to a share.")
+    is_mate = customer_uuid is not None and customer_uuid == share.mate_id
+    name, shop = lead_name(target.checkout), target.checkout.merchant.name
+    match share.status:
+        case ShareStatus.DRAFT:
+            words = _(
+                "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
+            )
+            return PageStatus("draft", _("Not open yet"), [words.format(shop=shop, name=name)], live=True)
+        case ShareStatus.OPEN if target.checkout.status == Status.CAPTURED:
+            return _paused() if disputes.standing(target.checkout.pk) else None
+        case ShareStatus.OPEN:
+            words = _(
+                "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
+            )
+            return PageStatus("paused", _("Nothing to pay now"), [words.format(shop=shop)], live=True)
+        case ShareStatus.PAYING:
+            return _paying(target, is_mate, now)
+        case ShareStatus.PAID | ShareStatus.REIMBURSED if target.checkout.status == Status.REFUNDING:
+            words = _("{shop} is giving the whole order back. Your {amount} goes back to {card}.")
+            words = words.format(shop=shop, amount=_amount(target), card=_card(share, is_mate))
+            return PageStatus("refunding", _("Your money is going back"), [words], place="shop", live=True)
+        case ShareStatus.PAID | ShareStatus.REIMBURSED:
+            return _paid(target, share, is_mate)
+        case ShareStatus.REFUNDED:
+            words = _("{shop} gave back the whole order. Your {amount} went back to {card}.")
+            words = words.format(shop=shop, amount=_amount(target), card=_card(share, is_mate))
+            note = _("Your bank may take a few days to show it.")
+            return PageStatus("refunded", _("Your money is back"), [words], place="card", note=note)
+        case ShareStatus.DECLINED:
+            words = _("{name} is told. You are not charged.").format(name=name)
+            return PageStatus("declined", _("You said no"), [words])
+        case ShareStatus.EXPIRED:
+            words = _("Nobody paid in time. You are not charged.")
+            return PageStatus("link_ended", _("This link has ended"), [words])
+        case _:
+            words = _("{name} does not ask for this share any more. You are not charged.")
+            return PageStatus("link_ended", _("There is nothing to pay"), [words.format(name=name)])
+
+
+def _paused() -> PageStatus:
+    """A card of the order is disputed: nobody is told whose."""
+    words = _("A bank is looking into this order. There is nothing to pay now. You are not charged.")
+    return PageStatus("paused", _("Nothing to pay now"), [words], live=True)
+
+
+def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
+    """The bank asks the mate, or says nothing, or the money is being taken."""
+    found = open_operations.open_operation(target.subject)
+    if found is None or found.kind != Operation.Kind.AUTHORIZE:
+        words = _("This takes a moment. Please don’t pay again.")
+        return PageStatus("checking", _("Paying your share"), [words], live=True)
+    if found.state == Operation.State.NEEDS_ACTION:
+        words = _("Your bank wants to be sure that this is you. Nothing is taken until it has the answer.")
+        if not is_mate:
+            return PageStatus(
+                "confirm", _("Somebody is paying this"), [_("Their bank is asking them.")], live=True
+            )
+        shown = PageStatus("confirm", _("Confirm with your bank"), [words], live=True)
+        shown.action_url, shown.may_change_card = found.action_url, True
+        return shown
+    if abandonment.may_use_another_card(found, now):
+        words = _(
+            "Nothing is taken. You need not wait: with another card, whatever this one holds is released."
+        )
+        return PageStatus(
+            "silent", _("Your bank has not answered"), [words], live=True, may_change_card=is_mate
+        )
+    return PageStatus("checking", _("Checking with your bank"), [_("Please don’t pay again.")], live=True)
+
+
+def _paid(target: PaymentTarget, share: PaymentRequest, is_mate: bool) -> PageStatus:
+    name, zone = lead_name(target.checkout), summary.zone_of(target.checkout)
+    words = format_html(
+        _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card."),
+        amount=_amount(target),
+        card=_card(share, is_mate),
+        name=name,
+    )
+    receipt = [
+        {"label": _("Order"), "value": target.checkout.merchant_order_id},
+        {"label": _("Your share"), "value": _amount(target)},
+        {"label": _("Paid"), "value": summary.full_time(share.paid_at or share.created_at, zone)},
+        {"label": _("Card"), "value": summary.card_name(share.payment)},
+    ]
+    return PageStatus(
+        "share_paid", _("Your share is paid"), [words], place="shop", receipt=receipt if is_mate else []
+    )
+
+
+def _amount(target: PaymentTarget) -> str:
+    return money.display(target.amount, target.checkout.currency)
+
+
+def _card(share: PaymentRequest, is_mate: bool) -> str:
+    return summary.card(share.payment, is_theirs=is_mate)

@@ -1,0 +1,1 @@
+"""The steps to a payment: a number, a code, a card."""

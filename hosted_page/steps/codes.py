@@ -1,0 +1,202 @@
+"""Signing in by phone: a code for one number, one checkout or share and one browser (rules sign_in.*)."""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import phonenumbers
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from checkout import ending, sharing
+from checkout.models import Checkout, Customer, PaymentRequest
+from config.lib import clock, crypto
+from config.lib.prepared import Prepared
+from hosted_page.models import SignInCode, SmsMessage
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.sms import naming, outbox, senders
+from hosted_page.sms.outbox import Asked, TooManySmsMessages
+from payments import switches
+from payments.models import Merchant
+
+CODE_LIFE = timedelta(minutes=10)
+MAX_TRIES = 5
+CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
+
+
+class NothingToSignInFor(Exception):
+    """Nobody can pay here any more, or come back to what they share: no code is sent."""
+
+
+class InvalidPhone(Exception):
+    """Not a number that can get a text."""
+
+
+class CodeEnded(Exception):
+    """There is no code that could be entered: it is used, too old, or was tried too often."""
+
+
+class WrongCode(Exception):
+    """Not the code."""
+
+    def __init__(self, tries_left: int) -> None:
+        super().__init__(f"{tries_left} tries left")
+        self.tries_left = tries_left
+
+
+class Sent(NamedTuple):
+    """A code on its way, and the code itself where the page shows it."""
+
+    code: SignInCode
+    shown_code: str
+
+
+def parse_phone(text: str, merchant: Merchant) -> str:
+    """Return the E.164 form of a mobile number in any common way of writing. Raises InvalidPhone."""
+    try:
+        number = phonenumbers.parse(text[:40], merchant.country)
+    except phonenumbers.NumberParseException:
+        raise InvalidPhone from None
+    if not _can_get_sms(number):
+        raise InvalidPhone
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def example(merchant: Merchant) -> str:
+    """Return a mobile number as people write it where the merchant is; one for films, where there are such."""
+    if merchant.country == "GB":
+        return "07700 900123"
+    number = phonenumbers.example_number_for_type(merchant.country, phonenumbers.PhoneNumberType.MOBILE)
+    if number is None:
+        return "+44 7700 900123"
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
+
+
+def _can_get_sms(number: phonenumbers.PhoneNumber) -> bool:
+    """Where nothing is sent, the numbers kept free for films and tests (such as +44 7700 900123) do too."""
+    kind = phonenumbers.number_type(number)
+    if kind in (phonenumbers.PhoneNumberType.MOBILE, phonenumbers.PhoneNumberType.FIXED_LINE_OR_MOBILE):
+        return True
+    if kind != phonenumbers.PhoneNumberType.UNKNOWN or not senders.current().shows_codes:
+        return False
+    region = phonenumbers.region_code_for_country_code(number.country_code or 0)
+    example = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
+    return example is not None and len(str(number.national_number)) == len(str(example.national_number))
+
+
+def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> Sent:
+    """Have a new code texted; an older one for this browser ends. The request itself sends nothing.
+
+    Where only the lead has anything to do, no other number gets a text, and nobody is told so. Raises
+    TooManyTexts, NothingToSignInFor, switches.MerchantSuspended, switches.AllStopped.
+    Rule sign_in.lead_returns.
+    """
+    plain = f"{secrets.randbelow(10**6):06d}"
+    with transaction.atomic():
+        target, now = _locked(target)
+        switches.check(target.checkout.merchant)
+        _check_subject(target, phone, now)
+        _end_earlier(target, browser, now)
+        code = SignInCode.objects.create(
+            subject=target.subject,
+            phone=phone,
+            browser_digest=crypto.digest(browser),
+            code_digest=_digest(target.subject, plain),
+            created_at=now,
+            expires_at=now + CODE_LIFE,
+        )
+        is_texted = _put(target, code, plain, address)
+    return Sent(code, plain if is_texted and senders.current().shows_codes else "")
+
+
+def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
+    """Return what is true under the lock, and the time. Raises NothingToSignInFor."""
+    checkout = Checkout.objects.locked(target.checkout.pk)
+    share = PaymentRequest.objects.get(pk=target.share.pk) if target.share else None
+    now = clock.now()
+    ending.expire_if_due(checkout, now)
+    if share is not None:
+        share.checkout = checkout
+        sharing.end_late(share, now)
+    found = PaymentTarget(checkout, share)
+    if not found.may_sign_in:
+        raise NothingToSignInFor
+    return found, now
+
+
+def _end_earlier(target: PaymentTarget, browser: str, now: datetime) -> None:
+    mine = SignInCode.objects.filter(subject=target.subject, browser_digest=crypto.digest(browser))
+    earlier = list(mine.filter(expires_at__gt=now).values_list("pk", flat=True))
+    if earlier:
+        mine.filter(pk__in=earlier).update(expires_at=now)
+        outbox.withdraw(earlier, now)
+
+
+def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
+    """Let the code's text be sent; return whether it goes to this number."""
+    words = _("{code} is your code for {shop}. Tell it to nobody.")
+    body = words.format(code=plain, shop=naming.shop(target.checkout.merchant))
+    kind = SmsMessage.Kind.RETURN if target.is_of_lead_alone else SmsMessage.Kind.CODE
+    asked = Asked(kind, code.phone, target, body, code.expires_at, address)
+    if kind == SmsMessage.Kind.CODE:
+        outbox.put(asked, key=code.pk)
+        return True
+    lead = target.checkout.lead
+    is_lead = lead is not None and lead.phone == code.phone
+    outbox.put_for_lead(asked, key=code.pk, is_lead=is_lead)
+    return is_lead
+
+
+def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
+    """Raise TooManyTexts when enough codes have been asked for. Nobody uses up what the lead needs to come back."""
+    recent = SignInCode.objects.filter(subject=target.subject, created_at__gt=now - CODES_WITHIN)
+    if target.is_of_lead_alone:  # what was asked for before told nobody apart from the lead
+        recent = recent.filter(phone=phone, created_at__gt=target.checkout.captured_at)
+        if recent.filter(created_at__gt=now - outbox.GAP).exists():
+            raise TooManySmsMessages(outbox.just_sent())
+    if recent.count() < CODES_PER_SUBJECT:
+        return
+    if target.share is None and target.is_payable:
+        raise TooManySmsMessages(_("We have sent all the codes we can for this link. Ask for a new one."))
+    raise TooManySmsMessages(_("We have sent all the codes we can for today. Try again tomorrow."))
+
+
+def waiting(subject: UUID, browser: str) -> SignInCode | None:
+    """Return the code that this browser may enter for the checkout or share, if there is one."""
+    return _WAITING.first(subject, crypto.digest(browser))
+
+
+def _of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode]:
+    rows = SignInCode.objects.filter(subject=subject, browser_digest=browser_digest, used_at=None)
+    return rows.filter(expires_at__gt=Now()).order_by("-created_at")[:1]
+
+
+_WAITING = Prepared(_of_browser, UUID, str)
+
+
+def verify(subject: UUID, browser: str, entered: str) -> Customer:
+    """Return the person whose code was entered. Each try counts, also in parallel.
+
+    Raises WrongCode, CodeEnded.
+    """
+    code = waiting(subject, browser)
+    if code is None:
+        raise CodeEnded
+    counted = SignInCode.objects.filter(pk=code.pk, used_at=None, tries__lt=MAX_TRIES)
+    if not counted.update(tries=F("tries") + 1):
+        raise CodeEnded
+    if not secrets.compare_digest(code.code_digest, _digest(subject, entered)):
+        left = MAX_TRIES - code.tries - 1
+        if left <= 0:
+            raise CodeEnded
+        raise WrongCode(left)
+    if not SignInCode.objects.filter(pk=code.pk, used_at=None).update(used_at=clock.now()):
+        raise CodeEnded
+    return Customer.objects.get_or_create(phone=code.phone)[0]
+
+
+def _digest(subject: UUID, plain: str) -> str:
+    return crypto.keyed_digest("sign-in", f"{subject}:{plain}")

@@ -1,0 +1,106 @@
+"""Cards that the bank declined, counted for an order, a phone and an address: nobody tries stolen ones here.
+
+A try counts before its card is asked, and until it is known to be good: of a hundred at once each is counted.
+The sandbox's helper API does not come by here. Rule pay.declines.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from checkout.models import Customer
+from checkout.transitions import Paid
+from config.lib import batches, clock, crypto, quota
+from config.lib.quota import Limit
+from config.lib.web import address as network
+from hosted_page.models import CardTry
+from hosted_page.payment_target import PaymentTarget
+from payments.models import Payment
+from payments.provider import Verdict
+
+# Here the card itself may be good.
+SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
+# Nobody's refusal.
+UNTOLD = {"another_card", "given_up", "order_ended"}
+PER_ORDER = Limit(5, timedelta(hours=1))
+PER_PHONE = Limit(10, timedelta(days=1))
+PER_ADDRESS = Limit(30, timedelta(hours=1))
+KEPT = timedelta(days=2)  # longer than any limit looks back
+
+
+class TooManyDeclines(Exception):
+    """So many cards were declined that it looks like trying out stolen ones; `until` says until when."""
+
+    def __init__(self, until: datetime, now: datetime) -> None:
+        super().__init__("Too many cards were declined.")
+        self.until, self.now = until, now
+
+
+class TooManyOfOrder(TooManyDeclines):
+    """They were of this very order or share."""
+
+
+def check(target: PaymentTarget, person: Customer, address: str) -> None:
+    """Raise TooManyDeclines where no card may be tried now."""
+    _check(target, _try_of(target, person, "", address))
+
+
+def begin(target: PaymentTarget, person: Customer, token: str, address: str) -> CardTry:
+    """Count a card that is about to be tried. Raises TooManyDeclines."""
+    made = _try_of(target, person, token, address)
+    with transaction.atomic():
+        quota.lock(f"card:{made.phone_digest}", f"card:{made.address_digest}")
+        made.created_at = _check(target, made)
+        made.save(force_insert=True)
+    return made
+
+
+def end(made: CardTry, paid: Paid) -> None:
+    """Let a card count no more that the bank has not declined. One that is in doubt goes on counting."""
+    is_good = paid.verdict == Verdict.SUCCEEDED or paid.reason in SAME_CARD_MAY_DO | UNTOLD
+    if is_good:
+        CardTry.objects.filter(pk=made.pk).update(is_counted=False)
+
+
+def take_back(made: CardTry) -> None:
+    """No card was tried."""
+    CardTry.objects.filter(pk=made.pk).delete()
+
+
+def delete_old() -> None:
+    """Remove what no limit looks at any more."""
+    batches.delete(CardTry.objects.filter(created_at__lt=clock.now() - KEPT))
+
+
+def _try_of(target: PaymentTarget, person: Customer, token: str, address: str) -> CardTry:
+    return CardTry(
+        subject=target.subject,
+        card_token=token,
+        phone_digest=crypto.keyed_digest("card phone", person.phone),
+        address_digest=crypto.keyed_digest("card address", network.network(address)),
+    )
+
+
+def _check(target: PaymentTarget, made: CardTry) -> datetime:
+    """Return the time, if one more may be tried then."""
+    now = clock.now()
+    of_order = Payment.objects.filter(subject=target.subject, status=Payment.Status.DECLINED)
+    declined = of_order.exclude(decline_reason__in=[*UNTOLD, *SAME_CARD_MAY_DO])
+    until = quota.free_at(declined, PER_ORDER, now)
+    if until is not None:
+        raise TooManyOfOrder(until, now)
+    of_phone = _bad(CardTry.objects.filter(phone_digest=made.phone_digest))
+    of_address = _bad(CardTry.objects.filter(address_digest=made.address_digest))
+    until = quota.free_at(of_phone, PER_PHONE, now) or quota.free_at(of_address, PER_ADDRESS, now)
+    if until is not None:
+        raise TooManyDeclines(until, now)
+    return now
+
+
+def _bad(tries: QuerySet[CardTry]) -> QuerySet[CardTry]:
+    """Those that were declined, or of which nobody knows yet."""
+    tried = Payment.objects.filter(subject=OuterRef("subject"), card_token=OuterRef("card_token"))
+    undecided = (Payment.Status.AUTHORIZING, Payment.Status.DECLINED)
+    good = tried.filter(~Q(status__in=undecided) | Q(decline_reason__in=[*UNTOLD, *SAME_CARD_MAY_DO]))
+    return tries.filter(is_counted=True).exclude(Exists(good))

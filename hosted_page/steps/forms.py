@@ -1,0 +1,162 @@
+"""What a payer types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from checkout import sharing, splitting
+from checkout.models import Checkout, Customer
+from checkout.sharing import Share
+from payments import money
+
+ALL, EQUAL, OWN = "all", "equal", "own"
+ROWS = 3  # that are offered for own amounts at first
+MAX_NAME = 60
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_PEOPLE = re.compile(r"[0-9]{1,3}")
+
+
+def clean_name(text: str) -> str:
+    """Return a person's name as it may be kept and shown: one line, at most 60 characters."""
+    return _CONTROL.sub(" ", text).strip()[:MAX_NAME]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A mate's line as it was typed."""
+
+    position: int
+    name: str = ""
+    amount: str = ""
+    error: str = ""
+
+
+class SplitForm:
+    """All mine, equally between 2 and 20 people, or an amount for each mate. Amounts are what was typed."""
+
+    def __init__(self, typed: QueryDict, checkout: Checkout) -> None:
+        self.checkout = checkout
+        self.choice = typed.get("split", "")
+        self.typed_people = typed.get("people", "")
+        self.your_name = clean_name(typed.get("your_name", ""))
+        self.errors: dict[str, str] = {}
+        self.rows = _rows(typed.getlist("name"), typed.getlist("amount"), more="add" in typed)
+
+    @classmethod
+    def of(cls, checkout: Checkout) -> SplitForm:
+        """The form as the checkout stands."""
+        form = cls(QueryDict(), checkout)
+        shares = list(checkout.payment_requests.order_by("position"))
+        form.choice = ALL if not shares else EQUAL
+        form.typed_people = str(max(2, checkout.people or 2))
+        form.your_name = checkout.lead.name if checkout.lead else ""
+        if shares and [share.amount for share in shares] != _equal(checkout):
+            form.choice = OWN
+            form.rows = [
+                Row(share.position, share.name, money.plain(share.amount, checkout.currency))
+                for share in shares
+            ]
+        return form
+
+    @property
+    def people(self) -> int:
+        """How many share it equally, as far as that can be told."""
+        return self._typed_people() or 2
+
+    def _typed_people(self) -> int | None:
+        return int(self.typed_people) if _PEOPLE.fullmatch(self.typed_people) else None
+
+    def is_valid(self) -> bool:
+        """Find out what is wrong, field by field, in `errors` and in the rows."""
+        if self.choice == EQUAL:
+            self._check_people()
+        elif self.choice == OWN:
+            self._check_rows()
+        elif self.choice != ALL:
+            self.errors["split"] = _("Choose who pays.")
+        return not self.errors
+
+    def write(self) -> None:
+        """Keep the split. Raises NotPayable, OperationInProgress."""
+        if self.choice == OWN:
+            sharing.split(self.checkout.pk, self._shares())
+        else:
+            sharing.split_equally(self.checkout.pk, self.people if self.choice == EQUAL else 1)
+        if self.your_name and self.choice != ALL and self.checkout.lead_id is not None:
+            Customer.objects.filter(pk=self.checkout.lead_id).update(name=self.your_name)
+
+    @property
+    def left(self) -> str:
+        """What the typed amounts leave for the lead, as people read it; "" when they leave less than nothing."""
+        rest = self.checkout.amount - sum(amount or 0 for __, amount in self._amounts())
+        return money.display(rest, self.checkout.currency) if rest >= 0 else ""
+
+    def _check_people(self) -> None:
+        maximum = sharing.max_people(self.checkout)
+        if maximum < 2:
+            self.errors["people"] = _("This order is too small to share equally.")
+        elif not 2 <= (self._typed_people() or 0) <= maximum:
+            self.errors["people"] = _("Choose between 2 and {maximum} people.").format(maximum=maximum)
+
+    def _check_rows(self) -> None:
+        amounts = dict(self._amounts())
+        self.rows = [
+            Row(row.position, row.name, row.amount, self._trouble(row, amounts.get(row.position)))
+            for row in self.rows
+        ]
+        if not amounts:
+            self.errors["rows"] = _("Enter an amount for at least one mate, or choose “All mine”.")
+        elif any(row.error for row in self.rows):
+            self.errors["rows"] = _("Look at the amounts.")
+        else:
+            excess = sum(amount or 0 for amount in amounts.values()) - self.checkout.amount
+            if excess > 0:
+                more = money.display(excess, self.checkout.currency)
+                self.errors["rows"] = _("{more} more than the order. Lower a share.").format(more=more)
+
+    def _trouble(self, row: Row, amount: int | None) -> str:
+        if not row.name and not row.amount:
+            return ""
+        if not amount:
+            return _("Enter an amount, such as 24.00.")
+        minimum = sharing.minimum(self.checkout)
+        if amount < minimum:
+            return _("Enter at least {minimum}.").format(
+                minimum=money.display(minimum, self.checkout.currency)
+            )
+        return ""
+
+    def _amounts(self) -> list[tuple[int, int | None]]:
+        """The amount of each row that says anything, None where it is none."""
+        return [
+            (row.position, money.parse(row.amount, self.checkout.currency))
+            for row in self.rows
+            if row.name or row.amount
+        ]
+
+    def _shares(self) -> list[Share]:
+        names: Mapping[int, str] = {row.position: row.name for row in self.rows}
+        return [Share(amount, names[position]) for position, amount in self._amounts() if amount]
+
+
+def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
+    """At least three lines, at most nineteen."""
+    count = min(splitting.MAX_PEOPLE - 1, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
+    filled = [
+        (names[index] if index < len(names) else "", amounts[index] if index < len(amounts) else "")
+        for index in range(count)
+    ]
+    return [
+        Row(position, clean_name(name), amount.strip()[:20])
+        for position, (name, amount) in enumerate(filled, start=2)
+    ]
+
+
+def _equal(checkout: Checkout) -> list[int]:
+    _, each = splitting.equally(checkout.amount, checkout.people or 1)
+    return [each] * ((checkout.people or 1) - 1)

@@ -1,0 +1,189 @@
+"""Signing in, the same for a lead and for a mate: a mobile number, then the code that was texted."""
+
+import contextlib
+from typing import Any
+
+from babel import Locale
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import get_language, ngettext, to_locale
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from checkout import sharing
+from checkout.models import Customer
+from checkout.transitions import NotPayable, OperationInProgress
+from config.lib import clock
+from config.lib.web import address
+from hosted_page import payer, rendering, summary
+from hosted_page.models import SignInCode
+from hosted_page.opt_in import box
+from hosted_page.payment_target import PaymentTarget, for_target, lead_name
+from hosted_page.sms import outbox
+from hosted_page.steps import codes
+from payments.models import Merchant
+from payments.switches import AllStopped, MerchantSuspended
+
+SIGN_IN = "sign_in"  # a query: somebody who paid comes back
+
+
+def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
+    """Ask for the code that is on its way, or for a number; `wrong` is what is wrong with the box beside it."""
+    waiting = codes.waiting(target.subject, payer.browser_of(request))
+    if waiting is None or "change" in request.GET or wrong:
+        return show_phone(request, target, wrong=wrong)
+    return _show_code(request, target, waiting)
+
+
+def show_phone(
+    request: HttpRequest,
+    target: PaymentTarget,
+    *,
+    value: str = "",
+    error: str = "",
+    wrong: dict[str, str] | None = None,
+) -> HttpResponse:
+    """Ask for a mobile number; at a pay link, beside what is asked for."""
+    context: dict[str, Any] = {"action": target.address("phone"), "value": value, "error": error}
+    if target.share is not None:
+        name, until = lead_name(target.checkout), target.share.expires_at
+        context["ask"] = {
+            "name": name,
+            "initial": name[:1].upper(),
+            "until": summary.day(until, target.checkout),
+        }
+        context["decline_action"] = target.address("decline")
+        context["box"] = (box.on(request, target) or {}) | (wrong or {})
+    else:
+        context["phone_hint"] = _phone_hint(target.checkout.merchant)
+    status = 422 if error or wrong else 200
+    return rendering.show(request, target, "share" if target.share else "phone", context, status=status)
+
+
+def wrong_number(merchant: Merchant) -> str:
+    """Return what is said of what is no mobile number."""
+    return _("Enter a mobile number, such as {example}.").format(example=codes.example(merchant))
+
+
+def _phone_hint(merchant: Merchant) -> str:
+    if merchant.country == "GB":
+        return _("UK number. For another country, start with + and its code.")
+    names = Locale.parse(to_locale(get_language() or "en")).territories
+    hint = _("Number from {country}. For another country, start with + and its code.")
+    return hint.format(country=names.get(merchant.country, merchant.country))
+
+
+def _show_code(
+    request: HttpRequest, target: PaymentTarget, waiting: SignInCode, *, error: str = ""
+) -> HttpResponse:
+    since = (clock.now() - waiting.created_at).total_seconds()
+    change_url = f"{target.address()}{'?' if target.share else '&'}change=1"
+    if not target.is_payable:
+        change_url += f"&{SIGN_IN}=1"
+    context: dict[str, Any] = {
+        "action": target.address("code"),
+        "error": error,
+        "masked_phone": f"•••• {waiting.phone[-4:]}",
+        "resend_action": target.address("resend"),
+        "resend_in": max(0, round(outbox.GAP.total_seconds() - since)),
+        "change_url": change_url,
+        "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
+    }
+    return rendering.show(request, target, "code", context, status=_status(error))
+
+
+def _status(error: str) -> int:
+    return 422 if error else 200
+
+
+@require_POST
+@for_target
+def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Send a code to the number that was typed."""
+    typed = request.POST.get("phone", "")
+    try:
+        number = codes.parse_phone(typed, target.checkout.merchant)
+    except codes.InvalidPhone:
+        words = wrong_number(target.checkout.merchant)
+        return show_phone(request, target, value=typed[:40], error=words)
+    return _send_code(request, target, number, typed)
+
+
+@require_POST
+@for_target
+def resend(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Send a new code to the same number."""
+    waiting = codes.waiting(target.subject, payer.browser_of(request))
+    if waiting is None:
+        return target.go()
+    return _send_code(request, target, waiting.phone, waiting.phone)
+
+
+def _send_code(request: HttpRequest, target: PaymentTarget, number: str, typed: str) -> HttpResponse:
+    browser = payer.browser_of(request)
+    if not target.may_sign_in:
+        return target.go()
+    try:
+        sent = codes.send_code(target, number, browser, address.of(request))
+    except codes.NothingToSignInFor:
+        return target.go()  # the page tells what is true
+    except (MerchantSuspended, AllStopped):
+        return _stopped(request, target)
+    except outbox.TooManySmsMessages as refused:
+        waiting = codes.waiting(target.subject, browser)
+        if waiting is not None and waiting.phone == number:
+            return _show_code(request, target, waiting, error=str(refused))
+        return show_phone(request, target, value=typed[:40], error=str(refused))
+    response = target.go() if target.is_payable else target.go_with(SIGN_IN)
+    payer.keep_browser(response, browser)
+    payer.show_code(response, sent.shown_code)
+    return response
+
+
+def _stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    words = [_("We have sent no code. Try again later.")]
+    context = {"heading": _("This shop takes no payments now"), "paragraphs": words}
+    return rendering.show(request, target, "message", context)
+
+
+@require_POST
+@for_target
+def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Sign in who enters the right code; at an order, make them the lead."""
+    customer = _take_code(request, target)
+    if isinstance(customer, HttpResponse):
+        return customer
+    response = target.go(_step_after(target, customer))
+    with contextlib.suppress(NotPayable, OperationInProgress):  # the page tells what is true
+        if target.share is None and customer.pk != target.checkout.lead_id:
+            sharing.join(target.checkout.pk, customer)
+        payer.remember(response, target.subject, customer.pk)
+    return response
+
+
+def _step_after(target: PaymentTarget, customer: Customer) -> str:
+    is_new = customer.pk != target.checkout.lead_id
+    asks_who_shares = is_new or target.checkout.people is None
+    return "split" if target.share is None and target.is_payable and asks_who_shares else ""
+
+
+def _take_code(request: HttpRequest, target: PaymentTarget) -> Customer | HttpResponse:
+    """Return who has entered the right code; else the page to show."""
+    entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
+    browser = payer.browser_of(request)
+    waiting = codes.waiting(target.subject, browser)
+    if waiting is None:
+        return target.go()
+    if len(entered) != 6:
+        return _show_code(request, target, waiting, error=_("The code has 6 digits."))
+    try:
+        return codes.verify(target.subject, browser, entered)
+    except codes.WrongCode as wrong:
+        left = ngettext(
+            "That code is not right. You have {count} try left.",
+            "That code is not right. You have {count} tries left.",
+            wrong.tries_left,
+        )
+        return _show_code(request, target, waiting, error=left.format(count=wrong.tries_left))
+    except codes.CodeEnded:
+        return show_phone(request, target, error=_("That code no longer works. Ask for a new one."))

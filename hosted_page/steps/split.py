@@ -1,0 +1,66 @@
+"""The split step: who shares the cost, and how (rule split.shares)."""
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+
+from checkout import sharing, splitting
+from checkout.models import Checkout
+from checkout.transitions import NotPayable, OperationInProgress
+from hosted_page import rendering
+from hosted_page.payment_target import PaymentTarget, for_target
+from hosted_page.steps.forms import SplitForm
+from payments import money
+
+
+@never_cache
+@for_target
+def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Ask who shares the cost; the answer leads to the card."""
+    if not target.payer_of(request):
+        return target.go()
+    if request.method != "POST":
+        return _split(request, target)
+    form = SplitForm(request.POST, target.checkout)
+    if "add" in request.POST or not form.is_valid():
+        return _split(request, target, form)
+    try:
+        form.write()
+    except (NotPayable, OperationInProgress):
+        return target.go()
+    return target.go("card")
+
+
+def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None = None) -> HttpResponse:
+    checkout = target.checkout
+    form = form or SplitForm.of(checkout)
+    context = {
+        "action": target.address("split"),
+        "form": form,
+        "equal": _equal_share(checkout, form.people),
+        "parts": range(1, max(2, sharing.max_people(checkout)) + 1),
+        "amount": money.display(checkout.amount, checkout.currency),
+        "minor": {
+            "total": checkout.amount,
+            "digits": money.minor_digits(checkout.currency),
+            "minimum": sharing.minimum(checkout),
+            "currency": checkout.currency,
+        },
+    }
+    return rendering.show(request, target, "split", context, status=422 if form.errors else 200)
+
+
+def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:
+    """What each bears of an order that so many share equally; the script works it out anew for another number."""
+    yours, each = splitting.equally(checkout.amount, min(people, sharing.max_people(checkout)))
+    more = money.display(yours - each, checkout.currency)
+    return {
+        "who": _("Your mate") if people == 2 else _("Each mate"),
+        "mates": _("One mate")
+        if people == 2
+        else _("{count} mates, each this much").format(count=people - 1),
+        "times": "2" if people == 2 else f"×{people - 1}",
+        "note": _("{more} more, so that it adds up").format(more=more) if yours != each else "",
+        "yours": money.display(yours, checkout.currency),
+        "each": money.display(each, checkout.currency),
+    }

@@ -1,0 +1,101 @@
+"""Refunds that were settled and came back: booked as the provider's look-up confirms them, once.
+
+A settled refund stays what it was, settled; what it gave back stands on `returned` until the payer has it after all.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db.models import QuerySet, Sum
+from uuid_utils.compat import uuid7
+
+from config.lib.deadline import Deadline
+from payments import discrepancies, ledger, operations, planning
+from payments.models import Booking, Operation, Posting
+from payments.provider import Outcome, Verdict
+
+Kind, State = Operation.Kind, Operation.State
+Account = Posting.Account
+REFUSED = (Verdict.FAILED, Verdict.DECLINED)
+
+
+class RefundStatus(NamedTuple):
+    """What the provider says now of a refund that was settled."""
+
+    operation_uuid: UUID
+    outcome: Outcome
+
+
+def is_told(operation: Operation, verdict: Verdict) -> bool:
+    """Whether the provider says that a refund which was settled has failed, and we have not booked it yet."""
+    return _is_settled(operation) and operation.returned_as is None and verdict in REFUSED
+
+
+def is_booked(operation: Operation, verdict: Verdict) -> bool:
+    """Whether the provider says no more than what is booked: that the refund came back."""
+    return operation.returned_as is not None and verdict in REFUSED
+
+
+def _is_settled(operation: Operation) -> bool:
+    return operation.kind == Kind.REFUND and operation.state == State.SUCCEEDED
+
+
+def ask(payment_uuid: UUID) -> Sequence[RefundStatus]:
+    """Ask the provider what has become of a payment's settled refunds since, with no transaction open."""
+    rows = Operation.objects.filter(payment=payment_uuid, kind=Kind.REFUND, state=State.SUCCEEDED)
+    settled = rows.filter(returned_as=None).select_related("payment").order_by("created_at", "pk")
+    deadline = Deadline.after(operations.PATIENCE)
+    return [RefundStatus(row.pk, operations.look_up(row, deadline=deadline)) for row in settled]
+
+
+def book(answer: RefundStatus) -> Operation | None:
+    """Book a refund that came back, and leave it for a person; None where it has not, or is booked.
+
+    Belongs under the checkout's lock. The money is with the provider again, and is owed to the payer.
+    """
+    refund = operations.current(answer.operation_uuid)
+    if not is_told(refund, answer.outcome.verdict):
+        return None
+    refund.returned_as, refund.reason = uuid7(), answer.outcome.reason or "refused"
+    refund.save(update_fields=["returned_as", "reason"])
+    back = {Account.PROVIDER: refund.amount, Account.RETURNED: -refund.amount}
+    ledger.post(refund.returned_as, refund.payment, back)
+    discrepancies.report_operation(
+        refund,
+        "refund_returned",
+        checkout=str(refund.payment.checkout_uuid),
+        amount=refund.amount,
+        reason=refund.reason,
+    )
+    return refund
+
+
+def concerns(part: Operation) -> bool:
+    """Whether it came back, or was to give what came back once more."""
+    return part.returned_as is not None or part.account == Account.RETURNED
+
+
+def is_outstanding(part: Operation) -> bool:
+    """Whether what came back of this part has not reached the payer since: by a refund, or as an operator booked."""
+    like = planning.parts_like(part)
+    again = like.filter(account=Account.RETURNED, state=State.SUCCEEDED).count()
+    booked = Booking.objects.filter(operation__in=like, account=Account.RETURNED).count()
+    return of_part(part).count() > again + booked
+
+
+def of_part(part: Operation) -> QuerySet[Operation]:
+    """Return whatever has come back of the same part of a refund, or of the same reimbursement."""
+    return planning.parts_like(part).filter(returned_as__isnull=False)
+
+
+def still_back(refund_uuid: UUID) -> Operation | None:
+    """Return the part of a refund that came back last, and has not reached the payer since; None where all has."""
+    parts = Operation.objects.filter(refund_uuid=refund_uuid, returned_as__isnull=False)
+    return next((part for part in parts.order_by("-returned_as") if is_outstanding(part)), None)
+
+
+def outstanding(checkout_uuid: UUID) -> int:
+    """Return how much of a checkout's refunds came back and has not reached the payers since, in minor units."""
+    lines = Posting.objects.filter(checkout_uuid=checkout_uuid, account=Account.RETURNED)
+    return -(lines.aggregate(sum=Sum("amount"))["sum"] or 0)

@@ -1,0 +1,164 @@
+"""How the bank goes wrong on request: by the card that is used, or by a switch that a test has set."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from config.lib import clock, crypto, idle
+from payments.provider import Card, Outcome
+from payments.providers.sandbox import bank, journal, notifications, settling
+from payments.providers.sandbox.cards import TestCard
+from payments.providers.sandbox.models import BrokenKey, Call, CardToken, Charge, Fault
+from payments.providers.sandbox.settling import Later
+
+Mode = Fault.Mode
+SILENCE = timedelta(seconds=2)  # after a capture whose answer is lost, nothing else is answered for so long
+UNDONE = {Mode.DOWN, Mode.ERROR, Mode.HANG, Mode.REPLAYED_500}
+DONE = {
+    Mode.DONE_THEN_HANG,
+    Mode.DONE_THEN_RESET,
+    Mode.DONE_THEN_ERROR,
+    Mode.NONSENSE,
+    Mode.DONE_REPLAYED_500,
+}
+REPLAYED = {Mode.REPLAYED_500, Mode.DONE_REPLAYED_500}
+ERRORS = {Mode.ERROR, Mode.DONE_THEN_ERROR, *REPLAYED}  # an answer, if none that helps
+PENDING = {
+    Mode.PENDING: Later(3),
+    Mode.PENDING_FOR_EVER: Later(None),
+    Mode.PENDING_THEN_FAILED: Later(3, "refused_later"),
+}
+REFUSALS = {
+    Mode.REFUND_CARD_CLOSED: settling.CLOSED,
+    Mode.VOID_REFUSED_ONCE: "try_again_later",
+    Mode.VOID_REFUSED: "not_permitted",
+}
+
+GARBAGE = "4242424242424242 \x00\x1b[31m\u202e" * 200
+
+
+class Broken(Exception):
+    """No answer comes of this call, in the way of `mode`; whether it was done, only the books know."""
+
+    def __init__(self, mode: Mode) -> None:
+        super().__init__(mode.label)
+        self.mode = mode
+
+
+def call(verb: str, arguments: dict[str, Any]) -> Outcome:
+    """Let the bank do what it is asked, unless it shall go wrong. Raises Broken."""
+    charge = _charge_of(arguments)
+    _as_the_card_does(verb, arguments, charge)
+    if verb != "look_up" and BrokenKey.objects.filter(pk=arguments["key"]).exists():
+        raise Broken(Mode.ERROR)
+    fault = _next_fault(verb)
+    if fault in REPLAYED:
+        BrokenKey.objects.get_or_create(pk=arguments["key"])
+    if fault in UNDONE:
+        raise Broken(fault)
+    outcome = _act(verb, arguments, fault)
+    if fault in (Mode.NOTIFY_FIRST, Mode.NOTIFY_TWICE):
+        _tell(arguments["key"], fault)
+    elif fault in DONE:
+        raise Broken(fault)
+    if verb == "capture" and charge is not None and charge.token.card.loses_capture_answer:
+        _lose_first_answer(charge)
+    return outcome
+
+
+def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
+    """Do it as the fault says, for those faults that still give an answer."""
+    act: Callable[..., Outcome] = getattr(bank, verb)
+    key, changed = arguments["key"], dict(arguments)
+    if fault in REFUSALS:
+        return bank.refuse(**arguments, kind=verb, reason=REFUSALS[fault])
+    if fault in PENDING:
+        changed["later"] = PENDING[fault]
+    elif fault == Mode.ALREADY_CAPTURED:
+        bank.act_in_dashboard(kind="capture", payment=arguments["payment"])
+    elif fault == Mode.FORGETS_KEYS:
+        journal.delete(key)
+    elif fault == Mode.NOT_VOUCHED:
+        changed["is_vouched"] = False
+    elif fault == Mode.PARTIAL_HOLD:
+        changed["charge"] = arguments["charge"] | {"amount": arguments["charge"]["amount"] // 2 or 1}
+    return _told(act(**changed), fault)
+
+
+def _told(outcome: Outcome, fault: Mode | None) -> Outcome:
+    """Say it as no caller expects it."""
+    if fault == Mode.NO_AMOUNT:
+        words: dict[str, Any] = {"amount": "a lot"}
+        return replace(outcome, **words)
+    if fault != Mode.GARBAGE:
+        return outcome
+    garbage = Card(GARBAGE, GARBAGE, GARBAGE)
+    return replace(outcome, reference=GARBAGE, reason=GARBAGE, card=garbage)
+
+
+def set_fault(*, verb: str, mode: str, times: int) -> None:
+    """Let the next `times` calls of the verb go wrong; nought ends it."""
+    Fault.objects.filter(verb=verb).delete()
+    if times:
+        Fault.objects.create(verb=verb, mode=Mode(mode), times=times)
+
+
+def _charge_of(arguments: dict[str, Any]) -> Charge | None:
+    payment = arguments["payment"] if "payment" in arguments else arguments["charge"]["payment"]
+    return Charge.objects.select_related("token").filter(payment=payment).first()
+
+
+def _as_the_card_does(verb: str, arguments: dict[str, Any], charge: Charge | None) -> None:
+    card = charge.token.card if charge else _card_of(arguments)
+    if card is not None and card.seconds_a_call:
+        idle.begin()
+        time.sleep(card.seconds_a_call)
+    if charge is None:
+        return
+    if verb == "capture" and charge.token.card.gets_no_capture:
+        raise Broken(Mode.DOWN)
+    if charge.silent_until is not None and charge.silent_until > clock.now():
+        raise Broken(Mode.DOWN)
+    if verb == "void" and charge.voids_failed < charge.token.card.void_failures:
+        charge.voids_failed += 1
+        charge.save(update_fields=["voids_failed"])
+        raise Broken(Mode.ERROR)
+
+
+def _card_of(arguments: dict[str, Any]) -> TestCard | None:
+    """Return the card of an authorization to come."""
+    given = arguments.get("card_token")
+    token = CardToken.objects.filter(digest=crypto.digest(given)).first() if given else None
+    return token.card if token else None
+
+
+def _next_fault(verb: str) -> Mode | None:
+    """Use up one of the verb's faults, if a test has set some."""
+    with transaction.atomic():
+        fault = Fault.objects.select_for_update().filter(verb=verb, times__gt=0).first()
+        if fault is None:
+            return None
+        fault.times -= 1
+        fault.save(update_fields=["times"])
+        return Mode(fault.mode)
+
+
+def _tell(key: UUID, fault: Mode) -> None:
+    told = Call.objects.get(key=key)
+    first = journal.tell(told)
+    if fault == Mode.NOTIFY_FIRST:
+        notifications.send(first)
+    else:
+        journal.tell(told)
+
+
+def _lose_first_answer(charge: Charge) -> None:
+    if charge.silent_until is None:
+        charge.silent_until = clock.now() + SILENCE
+        charge.save(update_fields=["silent_until"])
+        raise Broken(Mode.DONE_THEN_RESET)

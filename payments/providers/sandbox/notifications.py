@@ -1,0 +1,109 @@
+"""The bank's messages to its caller: signed, sent until they are taken, at most six times."""
+
+import hmac
+import time
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import orjson
+import structlog
+from django.conf import settings
+from django.db import transaction
+
+from config.lib import clock, crypto
+from config.lib.web import http
+from payments.provider import (
+    DisputeRecord,
+    DisputeStatus,
+    ForgedNotification,
+    Notification,
+    Record,
+    Verdict,
+)
+from payments.providers.sandbox import journal, settling
+from payments.providers.sandbox.models import BankNotification
+
+log = structlog.get_logger("bank.notifications")
+HEADER = "Bank-Signature"
+TOLERANCE_SECONDS = 300
+MAX_ATTEMPTS = 6
+SECONDS = 5.0
+LEASE = timedelta(seconds=10)
+
+
+def send_due() -> None:
+    """Settle what is due and send every notification whose time has come."""
+    settling.settle_due()
+    while notification := _claim():
+        send(notification)
+
+
+def _claim() -> BankNotification | None:
+    with transaction.atomic():
+        rows = BankNotification.objects.select_for_update(skip_locked=True).filter(due_at__lte=clock.now())
+        notification = rows.order_by("due_at").first()
+        if notification is not None:
+            notification.due_at = clock.now() + LEASE
+            notification.save(update_fields=["due_at"])
+        return notification
+
+
+def send(notification: BankNotification) -> None:
+    """Send it once; what is not taken is due again, ever later."""
+    body = orjson.dumps({"id": str(notification.pk), "verdict": notification.verdict} | _about(notification))
+    try:
+        headers = {"Content-Type": "application/json", HEADER: sign(body, int(time.time()))}
+        answer = http.post(f"{settings.BASE_URL}/provider/notifications", body, headers, seconds=SECONDS)
+        is_taken = answer.is_success
+    except http.NoAnswer:
+        is_taken = False
+    notification.attempts += 1
+    over = is_taken or notification.attempts >= MAX_ATTEMPTS
+    notification.due_at = None if over else clock.now() + timedelta(seconds=2**notification.attempts)
+    notification.save(update_fields=["attempts", "due_at"])
+
+
+def _about(notification: BankNotification) -> dict[str, Any]:
+    if notification.call is not None:
+        return {"record": journal.record(notification.call)}
+    return {"disputed": str(notification.dispute.charge.payment) if notification.dispute else None}
+
+
+def sign(body: bytes, at: int) -> str:
+    """Return the signature's header: `t=<unix seconds>,v1=<HMAC of time and body>`."""
+    return f"t={at},v1={_mac(body, str(at))}"
+
+
+def read(header: str, body: bytes) -> Notification:
+    """Return what a message says. Raises ForgedNotification for one that the bank has not lately signed."""
+    parts = dict(part.partition("=")[::2] for part in header.split(","))
+    at, given = parts.get("t", ""), parts.get("v1", "")
+    if (
+        not hmac.compare_digest(given.encode(), _mac(body, at).encode())
+        or abs(time.time() - int(at)) > TOLERANCE_SECONDS
+    ):
+        raise ForgedNotification
+    try:
+        content = orjson.loads(body)
+        if content.get("disputed"):
+            return Notification(content["id"], disputed=UUID(content["disputed"]))
+        return Notification(content["id"], as_record(content["record"] | {"verdict": content["verdict"]}))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ForgedNotification from error
+
+
+def as_record(row: dict[str, Any]) -> Record:
+    """Give a line of the journal that came as JSON its types again."""
+    ids = {name: UUID(row[name]) for name in ("key", "payment", "account")}
+    return Record(**row | ids | {"verdict": Verdict(row["verdict"])})
+
+
+def as_dispute(row: dict[str, Any]) -> DisputeRecord:
+    """Give a dispute that came as JSON its types again."""
+    times = {name: datetime.fromisoformat(row[name]) for name in ("opened_at", "respond_by")}
+    return DisputeRecord(**row | times | {"status": DisputeStatus(row["status"])})
+
+
+def _mac(body: bytes, at: str) -> str:
+    return crypto.keyed_digest("bank.notifications", f"{at}.{body.decode(errors='replace')}")

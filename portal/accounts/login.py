@@ -1,0 +1,168 @@
+"""How people come in: allauth's hooks, with our limits, our words and our audit log."""
+
+from typing import Any
+
+import structlog
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context
+from allauth.mfa.adapter import DefaultMFAAdapter
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from config.lib import crypto, idle
+from config.lib.bulkhead import Bulkhead, Busy
+from config.lib.web import address, qr_codes
+from portal import access, audit
+from portal.accounts import login_limits, sessions
+from portal.models import User
+
+log = structlog.get_logger("portal.accounts.login")
+
+# What somebody did to their own security, by allauth's mail about it: each is recorded and mailed.
+RECORDED = {
+    "account/email/password_changed": "password_changed",
+    "account/email/password_reset": "password_reset",
+    "mfa/email/totp_activated": "second_factor_added",
+    "mfa/email/totp_deactivated": "second_factor_removed",
+    "mfa/email/recovery_codes_generated": "recovery_codes_made",
+}
+NEW_PASSWORD = {"password_changed", "password_reset"}
+REFUSALS = {  # by kind of try and by what a limit counts, what the person can do
+    ("password", login_limits.ACCOUNT): "code_by_mail",
+    ("password", login_limits.PAIR): "password_locked",
+    ("password", login_limits.ADDRESS): "address_locked",
+    ("password_again", login_limits.ACCOUNT): "password_again_locked",
+}
+
+
+# Of a process, and as many who wait for one: a mail server that hangs holds up no more than these.
+MAILS = Bulkhead(4, queue=4)
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    """People are invited; nobody signs up by themselves."""
+
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "email_password_mismatch": "This e-mail and password do not belong together.",
+        "password_locked": "Ten wrong passwords. Wait 15 minutes, or reset your password.",
+        "address_locked": "Too many wrong passwords from your network. Try again in an hour.",
+        "code_by_mail": "Somebody has tried many wrong passwords. Log in with a code by e-mail.",
+        "password_again_locked": "Ten wrong passwords. Wait 15 minutes.",
+        "enter_current_password": "This is not your password.",
+        "incorrect_password": "This is not your password.",
+        "incorrect_code": "This code is not right.",
+        "too_many_login_attempts": "Three wrong codes. Ask for a new one.",
+        "invalid_password_reset": "This link is not valid any more.",
+    }
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """Return where the request comes from, as all of our limits and logs see it."""
+        return address.of(request)
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count a password before it is looked at. Raises ValidationError."""
+        self._attempt = self._spend("password", credentials["email"], request)
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        user: User | None = super().authenticate(request, **credentials)
+        if user is not None:
+            login_limits.forgive(self._attempt)
+        return user
+
+    def reauthenticate(self, user: User, password: str) -> bool:
+        """Return whether it is the person's password. Raises ValidationError."""
+        attempt = self._spend("password_again", user.email, context.request)
+        if not user.check_password(password):
+            return False
+        login_limits.forgive(attempt)
+        return True
+
+    def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
+        """Logging in is a proof too, for as long as any other."""
+        return not access.is_fresh(context.request)
+
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        """Return how somebody may prove anew who they are, the first way first."""
+        methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        if methods and access.proves_by_code(user):
+            return [method for method in methods if method["id"] != "reauthenticate"]
+        return methods
+
+    def post_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse:
+        response: HttpResponse = super().post_login(request, user, **facts)
+        audit.record_of_person(request, user, "logged_in", browser=sessions.browser(_user_agent(request)))
+        return response
+
+    def get_login_redirect_url(self, request: HttpRequest) -> str:
+        """Operators who belong to no merchant go to the admin."""
+        is_operator = getattr(request.user, "is_staff", False) and access.current(request) is None
+        return reverse("admin:index" if is_operator else "portal_home")
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        return reverse("mfa_index")
+
+    def get_reset_password_from_key_url(self, key: str) -> str:
+        """The address is ours, whatever host the request named."""
+        uid, _, token = key.partition("-")
+        path = reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": token})
+        return f"{settings.BASE_URL}{path}"
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Send a mail; if the mail server fails, the page still answers, the same for every account."""
+        facts = {"base_url": settings.BASE_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER} | context
+        try:
+            with MAILS.slot() as slot:
+                slot.wait()
+                idle.begin()
+                super().send_mail(template_prefix, email, facts)
+        except (OSError, Busy) as error:  # smtplib's errors are OSErrors too
+            log.error("mail not sent", mail=template_prefix, error=type(error).__name__)
+
+    def send_notification_mail(
+        self,
+        template_prefix: str,
+        user: User,
+        context: dict[str, Any] | None = None,
+        email: str | None = None,
+    ) -> None:
+        """Record what somebody did to their own security, and mail it to them."""
+        action = RECORDED[template_prefix]
+        if action in NEW_PASSWORD:
+            sessions.end(self.request, user)
+            login_limits.forgive_account(user.email)
+        audit.record_of_person(self.request, user, action)
+        browser = sessions.browser(_user_agent(self.request))
+        super().send_notification_mail(template_prefix, user, {"browser": browser} | (context or {}), email)
+
+    def _spend(self, kind: str, account: str, request: HttpRequest) -> Any:
+        try:
+            return login_limits.spend(kind, account=account, address=address.of(request))
+        except login_limits.TooMany as refused:
+            raise self.validation_error(REFUSALS[kind, refused.limit.per]) from None
+
+
+class MfaAdapter(DefaultMFAAdapter):
+    """Secrets are encrypted at rest; the QR code is drawn by the library that draws all of ours."""
+
+    error_messages = DefaultMFAAdapter.error_messages | {
+        "incorrect_code": "This code is not right, or it was used already.",
+        "cannot_generate_recovery_codes": "Set up your authenticator app first.",
+    }
+
+    def encrypt(self, text: str) -> str:
+        return crypto.encrypt(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return crypto.decrypt(encrypted_text)
+
+    def build_totp_svg(self, url: str) -> str:
+        """Return an otpauth address as a picture, always black on white."""
+        return qr_codes.svg(url).decode()
+
+
+def _user_agent(request: HttpRequest) -> str:
+    return request.headers.get("User-Agent", "")

@@ -1,0 +1,97 @@
+"""What people type to come in: allauth's forms, with our limits."""
+
+from allauth.account import forms as account
+from allauth.account.adapter import get_adapter
+from allauth.core import context
+from allauth.mfa.base import forms as mfa
+from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+
+from config.lib import crypto
+from config.lib.web import address
+from portal import audit
+from portal.accounts import login_limits, second_factor
+from portal.models import LoginAttempt
+
+MANY_MAILS = (
+    "We have mailed this address several times within an hour. Look for our mails, also among the spam, "
+    "or try again in an hour."
+)
+LOCKED = "Too many wrong codes. Wait, or reset your password: whoever tried them knows it."
+
+
+class LoginForm(account.LoginForm):
+    """E-mail and password."""
+
+    @property
+    def wants_code_by_mail(self) -> bool:
+        """Whether passwords are not looked at for now, only a code by e-mail is."""
+        return bool(self.has_error(NON_FIELD_ERRORS, "code_by_mail"))
+
+
+class ResetPasswordForm(account.ResetPasswordForm):
+    """The e-mail to which a link is mailed."""
+
+    def clean_email(self) -> str:
+        email: str = super().clean_email()
+        _spend("reset_mail", email, MANY_MAILS)
+        return email
+
+
+class RequestLoginCodeForm(account.RequestLoginCodeForm):
+    """The e-mail to which a code is mailed."""
+
+    def clean_email(self) -> str:
+        email: str = super().clean_email()
+        _spend("code_mail", email, MANY_MAILS)
+        return email
+
+
+class ConfirmLoginCodeForm(account.ConfirmLoginCodeForm):
+    """The code that was mailed: three tries, counted for all requests together."""
+
+    def clean_code(self) -> str:
+        wrong = get_adapter().error_messages["incorrect_code"]
+        tried = f"{context.request.session.session_key}:{crypto.digest(self.expected_code or '')}"
+        _spend("mailed_code", tried, wrong)
+        code: str = super().clean_code()
+        return code
+
+
+class ChangePasswordForm(account.ChangePasswordForm):
+    """The password that counts now, and the new one twice."""
+
+    def clean_oldpassword(self) -> str:
+        password: str = self.cleaned_data["oldpassword"]
+        if not get_adapter().reauthenticate(self.user, password):
+            raise get_adapter().validation_error("enter_current_password")
+        return password
+
+
+class SecondFactorForm(mfa.AuthenticateForm):
+    """A code of the authenticator app, or a recovery code, after the password."""
+
+    def clean_code(self) -> str:
+        attempt = _spend("second_factor", self.user.email, LOCKED)
+        self.authenticator = second_factor.take(self.user, self.cleaned_data["code"])
+        if self.authenticator is None:
+            if login_limits.is_spent(attempt):
+                audit.record_of_person(context.request, self.user, "second_factor_locked")
+            raise ValidationError("This code is not right, or it was used already.")
+        login_limits.forgive(attempt)
+        self.authenticator.user = self.user
+        return str(self.cleaned_data["code"])
+
+
+class SecondFactorAgainForm(SecondFactorForm, mfa.ReauthenticateForm):
+    """The same, of somebody who is in: it counts as a fresh proof."""
+
+    def save(self) -> None:
+        mfa.ReauthenticateForm.save(self)
+
+
+def _spend(kind: str, account_name: str, refusal: str) -> LoginAttempt:
+    try:
+        return login_limits.spend(kind, account=account_name, address=address.of(context.request))
+    except login_limits.TooMany:
+        raise forms.ValidationError(refusal, code="too_many") from None

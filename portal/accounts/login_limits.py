@@ -1,0 +1,120 @@
+"""How often somebody may guess, or have mails sent, before they are in (rule portal.login). Counted in PostgreSQL."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from config.lib import batches, clock, crypto
+from config.lib.web import address as network
+from portal.models import AuditEntry, LoginAttempt
+
+ACCOUNT = ("account_digest",)
+ADDRESS = ("address_digest",)
+PAIR = ACCOUNT + ADDRESS
+
+
+class Limit(NamedTuple):
+    """After `most` tries `within` a time, none for as long. `per` names what they have in common."""
+
+    per: tuple[str, ...]
+    maximum: int
+    within: timedelta
+
+
+QUARTER, HOUR, DAY = timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
+# The first limit that is reached decides what the person is told.
+LIMITS: dict[str, tuple[Limit, ...]] = {
+    "password": (Limit(ACCOUNT, 50, HOUR), Limit(PAIR, 10, QUARTER), Limit(ADDRESS, 100, HOUR)),
+    "password_again": (Limit(ACCOUNT, 10, QUARTER),),  # of somebody who is in: no stranger can use it up
+    "second_factor": (Limit(PAIR, 10, QUARTER), Limit(ACCOUNT, 50, DAY)),
+    "mailed_code": (Limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
+    "code_mail": (Limit(PAIR, 5, HOUR), Limit(ACCOUNT, 20, HOUR), Limit(ADDRESS, 30, HOUR)),
+    "reset_mail": (Limit(ACCOUNT, 5, HOUR), Limit(ADDRESS, 30, HOUR)),
+}
+GUESSES = ("password", "password_again", "second_factor")
+KEPT = 2 * DAY  # longer than any limit looks back
+KNOWN = 90 * DAY  # that an address is remembered from which somebody has logged in
+
+
+class TooMany(Exception):
+    """A limit is reached; nothing was counted and nothing may be tried."""
+
+    def __init__(self, kind: str, limit: Limit) -> None:
+        super().__init__(kind)
+        self.kind, self.limit = kind, limit
+
+
+def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
+    """Count a try before it is made: of a hundred at once each is counted. Raises TooMany.
+
+    `account` is what is tried, as it was typed, whether or not it exists; the work is the same for both.
+    """
+    attempt = LoginAttempt(
+        kind=kind,
+        account_digest=crypto.keyed_digest("login account", account.strip().lower()),
+        address_digest=crypto.keyed_digest("login address", network.network(address)),
+    )
+    with transaction.atomic():
+        _lock(attempt)
+        attempt.created_at = clock.now()
+        for limit in LIMITS[kind]:
+            if _is_reached(limit, attempt) and not _is_spared(limit, kind, account, address):
+                raise TooMany(kind, limit)
+        attempt.save(force_insert=True)
+    return attempt
+
+
+def is_spent(attempt: LoginAttempt) -> bool:
+    """Return whether the next try like this one will be refused."""
+    attempt.created_at = clock.now()
+    return any(_is_reached(limit, attempt) for limit in LIMITS[attempt.kind])
+
+
+def forgive(attempt: LoginAttempt) -> None:
+    """The guess was right: it and the wrong ones before it, of the same account and address, count no more."""
+    LoginAttempt.objects.filter(
+        kind=attempt.kind, account_digest=attempt.account_digest, address_digest=attempt.address_digest
+    ).delete()
+
+
+def forgive_account(account: str) -> None:
+    """Whoever owns the account has proven it by mail and made a new password: no earlier guess counts."""
+    digest = crypto.keyed_digest("login account", account.strip().lower())
+    LoginAttempt.objects.filter(kind__in=GUESSES, account_digest=digest).delete()
+
+
+def delete_old() -> None:
+    """Remove what no limit looks at any more."""
+    batches.delete(LoginAttempt.objects.filter(created_at__lt=clock.now() - KEPT))
+
+
+def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
+    """The latest tries, as many as are allowed, came within the time, and the last of them is as young."""
+    alike: QuerySet[LoginAttempt] = LoginAttempt.objects.filter(
+        kind=attempt.kind,
+        created_at__gt=attempt.created_at - 2 * limit.within,
+        **{name: getattr(attempt, name) for name in limit.per},
+    )
+    times: list[datetime] = list(
+        alike.order_by("-created_at").values_list("created_at", flat=True)[: limit.maximum]
+    )
+    if len(times) < limit.maximum:
+        return False
+    return times[0] - times[-1] < limit.within and attempt.created_at - times[0] < limit.within
+
+
+def _is_spared(limit: Limit, kind: str, account: str, address: str) -> bool:
+    """Strangers who use up an account's codes by mail do not keep its owner from one, where they are known."""
+    if kind != "code_mail" or limit.per != ACCOUNT:
+        return False
+    logins = AuditEntry.objects.filter(action="logged_in", created_at__gt=clock.now() - KNOWN)
+    return logins.filter(user__email__iexact=account.strip(), address=address or None).exists()
+
+
+def _lock(attempt: LoginAttempt) -> None:
+    """Tries that a limit could count together count one after the other, always locked in this order."""
+    with connection.cursor() as cursor:
+        for digest in (attempt.account_digest, attempt.address_digest):
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"login:{digest}"])

@@ -1,0 +1,50 @@
+"""The second factor: a code of an authenticator app or a recovery code, each taken once.
+
+Rule portal.second_factor.
+"""
+
+from typing import Any
+
+from allauth.core.internal.cryptokit import compare_user_code
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth as totp
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
+from django.db import transaction
+
+from config.lib import crypto
+from portal.models import User
+
+CODES = (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES)
+LAST = "last_counter"  # in an authenticator's data: the half minute of the latest code that was taken
+
+
+def is_missing(person: Any) -> bool:
+    """Return whether somebody who needs a second factor must set it up before anything else."""
+    return bool(settings.TOTP_REQUIRED and not is_mfa_enabled(person))
+
+
+def take(user: User, code: str) -> Authenticator | None:
+    """Use up a code; return whose it was, None if it is wrong or was used before."""
+    for authenticator in Authenticator.objects.filter(user=user, type__in=CODES).order_by("-type"):
+        if authenticator.type == Authenticator.Type.TOTP:
+            is_right = _take_from_app(authenticator, code)
+        else:
+            is_right = authenticator.wrap().validate_code(code)
+        if is_right:
+            return authenticator
+    return None
+
+
+@transaction.atomic
+def _take_from_app(authenticator: Authenticator, code: str) -> bool:
+    """A code of the app is right in its own half minute and its neighbours; none after a later one."""
+    locked = Authenticator.objects.select_for_update().get(pk=authenticator.pk)
+    secret = crypto.decrypt(locked.data["secret"])
+    for counter in totp.yield_hotp_counters_from_time():
+        expected = totp.format_hotp_value(totp.hotp_value(secret, counter))
+        if counter > locked.data.get(LAST, 0) and compare_user_code(actual=code, expected=expected):
+            locked.data[LAST] = counter
+            locked.save(update_fields=["data"])
+            return True
+    return False

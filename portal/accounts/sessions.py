@@ -1,0 +1,122 @@
+"""A person's sessions: how long they last, where they are, and their end (rule portal.sessions)."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.auth import logout
+from django.contrib.sessions.models import Session
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from config.lib import batches
+from config.lib.web import address
+from portal.models import User
+
+BEGAN = "began_at"  # in the session: when its person came in, in seconds
+SEEN_EVERY = timedelta(minutes=1)
+BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR", "Opera"),
+    ("SamsungBrowser", "Samsung Internet"),
+    ("Firefox", "Firefox"),
+    ("FxiOS", "Firefox"),
+    ("CriOS", "Chrome"),
+    ("Chrome", "Chrome"),
+    ("Safari", "Safari"),
+)
+SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("CrOS", "ChromeOS"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "Mac"),
+    ("Linux", "Linux"),
+)
+
+
+class SessionMiddleware:
+    """Ends a session after SESSION_LONGEST; puts off the end of an idle one each time that it is used.
+
+    The idle end is the row's own (SESSION_COOKIE_AGE). It is moved without its data, at most once a minute:
+    writing the whole session with each request would undo what another request has just written.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
+            began = request.session.setdefault(BEGAN, time.time())
+            if time.time() - began >= settings.SESSION_LONGEST:
+                logout(request)
+            else:
+                _follow(request)
+                _mark_seen(request)
+        return self._get_response(request)
+
+
+class Place(NamedTuple):
+    """A session as its person sees it."""
+
+    pk: int
+    browser: str
+    address: str
+    seen_at: datetime
+    is_this: bool
+
+
+def of(request: HttpRequest, user: User) -> list[Place]:
+    """Return the person's sessions, this one first, then the one seen last."""
+    UserSession.objects.create_from_request(request)
+    going_on = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    places = [
+        Place(row.pk, browser(row.user_agent), row.ip, row.last_seen_at, row.session_key == _key(request))
+        for row in UserSession.objects.filter(user=user, session_key__in=going_on)
+    ]
+    return sorted(places, key=lambda place: (place.is_this, place.seen_at), reverse=True)
+
+
+def end(request: HttpRequest, user: User, named: str = "") -> int:
+    """End the other session that is named by its number, or all of them, at once; return how many there were."""
+    rows = UserSession.objects.filter(user=user).exclude(session_key=_key(request))
+    ended = [row for row in rows if named in ("", str(row.pk))]
+    for row in ended:
+        row.end()
+    return len(ended)
+
+
+def browser(user_agent: str) -> str:
+    """Return a browser in words, such as "Firefox on Linux"."""
+    name = next((words for mark, words in BROWSERS if f"{mark}/" in user_agent), "")
+    system = next((words for mark, words in SYSTEMS if mark in user_agent), "")
+    return " on ".join(filter(None, (name or "A browser", system)))
+
+
+def delete_ended() -> None:
+    """Remove the rows of sessions whose end has passed."""
+    batches.delete(Session.objects.filter(expire_date__lt=timezone.now()))
+    batches.delete(UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")))
+
+
+def _follow(request: HttpRequest) -> None:
+    """A session gets another key when SECRET_KEY was replaced: what is known of it stays with it."""
+    former = request.COOKIES[settings.SESSION_COOKIE_NAME]
+    if former != _key(request):
+        UserSession.objects.filter(session_key=former).update(session_key=_key(request))
+
+
+def _mark_seen(request: HttpRequest) -> None:
+    now = timezone.now()
+    stale = UserSession.objects.filter(session_key=_key(request), last_seen_at__lt=now - SEEN_EVERY)
+    if stale.update(last_seen_at=now, ip=address.of(request)):
+        until = now + timedelta(seconds=settings.SESSION_COOKIE_AGE)
+        Session.objects.filter(session_key=_key(request)).update(expire_date=until)
+
+
+def _key(request: HttpRequest) -> str:
+    return request.session.session_key or ""

@@ -1,0 +1,100 @@
+"""A state as colour, icon and word, never one alone."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from django.utils import timezone
+from django.utils.formats import date_format
+
+from checkout.models import Checkout, Refund
+from checkout.states import Status, VoidReason
+from payments.models import Dispute
+from webhooks.models import Delivery
+
+
+class Badge(NamedTuple):
+    """What stands in the badge, and beside it."""
+
+    tone: str
+    icon: str
+    words: str
+    note: str = ""
+
+
+CHECKOUT: dict[str, Badge] = {
+    Status.CREATED: Badge("still", "dashes", "Not paid yet"),
+    Status.AUTHORIZED: Badge("held", "pause", "Held"),
+    Status.CAPTURED: Badge("done", "check", "Captured"),
+    Status.VOIDED: Badge("void", "slash", "Voided"),
+    Status.EXPIRED: Badge("void", "clock", "Expired"),
+    Status.REFUNDING: Badge("move", "ring", "Refunding"),
+    Status.REFUNDED: Badge("still", "back", "Refunded"),
+}
+VOIDED_BECAUSE = {VoidReason.AUTH_EXPIRED: "hold lapsed", VoidReason.MERCHANT_CANCEL: "you cancelled"}
+REFUND: dict[str, Badge] = {
+    Refund.Status.PENDING: Badge("move", "ring", "Pending"),
+    Refund.Status.SETTLED: Badge("done", "check", "Settled"),
+    Refund.Status.FAILED: Badge("stop", "alert", "Failed"),
+}
+DISPUTE: dict[str, Badge] = {
+    Dispute.Status.OPEN: Badge("stop", "alert", "Open"),
+    Dispute.Status.WON: Badge("done", "check", "Won"),
+    Dispute.Status.LOST: Badge("void", "slash", "Lost"),
+}
+WAITING = Badge("still", "clock", "Waiting")
+DELIVERED = Badge("done", "check", "Delivered")
+FAILED = Badge("stop", "alert", "Failed")
+PARKED = Badge("stop", "pause", "Parked")
+SUPERSEDED = Badge("void", "skip", "Superseded")
+UNDER_WAY = Badge("move", "ring", "Being sent")
+
+
+def of_checkout(checkout: Checkout) -> Badge:
+    """Return the state of a checkout; of a voided one, why."""
+    badge = CHECKOUT[checkout.status]
+    return (
+        badge._replace(note=VOIDED_BECAUSE.get(VoidReason(checkout.void_reason), ""))
+        if checkout.void_reason
+        else badge
+    )
+
+
+def of_refund(refund: Refund) -> Badge:
+    return REFUND[refund.status]
+
+
+def of_dispute(dispute: Dispute) -> Badge:
+    return DISPUTE[dispute.status]
+
+
+def of_delivery(delivery: Delivery) -> Badge:
+    """Return where the sending of an event is."""
+    if delivery.status == Delivery.Status.DELIVERED:
+        return DELIVERED
+    if delivery.status == Delivery.Status.PARKED:
+        return PARKED
+    if delivery.status == Delivery.Status.SUPERSEDED:
+        return SUPERSEDED
+    if delivery.lease_token is not None:
+        return UNDER_WAY
+    if delivery.attempt_count and delivery.next_attempt_at:
+        return Badge("move", "clock", f"Retries {_time(delivery.next_attempt_at)}")
+    return WAITING
+
+
+def of_attempt(delivery: Delivery, number: int, is_delivered: bool | None) -> Badge:
+    """Return how an attempt ended; the latest one says where its delivery stands."""
+    if is_delivered is None:
+        return UNDER_WAY
+    if is_delivered:
+        return DELIVERED
+    is_latest = number == delivery.attempt_count
+    if is_latest and delivery.status in (Delivery.Status.PARKED, Delivery.Status.SUPERSEDED):
+        return of_delivery(delivery)
+    return FAILED
+
+
+def _time(moment: datetime) -> str:
+    local = timezone.localtime(moment)
+    is_today = local.date() == timezone.localdate()
+    return date_format(local, "H:i:s" if is_today else "j M, H:i")

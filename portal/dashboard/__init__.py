@@ -1,0 +1,1 @@
+"""The home page: what needs the merchant, figures, charts, the integration checklist."""

@@ -1,0 +1,250 @@
+"""Charts as SVG from the server: positions in percent across and pixels down, no script, no inline style."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.formats import date_format
+
+from payments import money
+from portal.dashboard.stats import Picture, Slot
+
+HEIGHT = 132  # of the bars' field, in pixels
+TOP = 22  # above it, for the numbers
+LINE_TOP = 24
+HALF = 46  # of the attempts, above and below
+LONGEST = 120.0  # seconds of a hold
+SHORTEST = 0.3
+MARKS = ((0.3, "0.3 s"), (1, "1 s"), (3, "3 s"), (10, "10 s"), (30, "30 s"), (120, "2 min"))
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A rectangle: x and width in percent, y and height in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class Label:
+    """Words at a place; `anchor` is where they are held."""
+
+    x: float
+    y: float
+    words: str
+    anchor: str = "middle"
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A gridline or a limit."""
+
+    y: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What a template draws, and the same as a table."""
+
+    bars: list[Bar]
+    labels: list[Label]
+    lines: list[Line]
+    points: str
+    dots: list[Label]
+    heading: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    is_empty: bool
+    sentence: str
+
+
+def outcomes(picture: Picture) -> Chart:
+    """Payments by day or hour and outcome: captured at the bottom, then cancelled, then lapsed."""
+    maximum = max((slot.total for slot in picture.slots), default=0)
+    bars, labels = [], []
+    width = 100 / len(picture.slots)
+    for place, slot in enumerate(picture.slots):
+        x, bottom = place * width, float(TOP + HEIGHT)
+        for kind, count in (("1", slot.captured), ("2", slot.cancelled), ("3", slot.lapsed)):
+            height = max(2.0, count / maximum * HEIGHT) if count else 0.0
+            if height:
+                bars.append(
+                    Bar(
+                        _round(x + width * 0.15),
+                        _round(bottom - height),
+                        _round(width * 0.7),
+                        _round(height),
+                        kind,
+                    )
+                )
+                bottom -= height + 1
+        if slot.total and len(picture.slots) <= 10:
+            labels.append(Label(_round(x + width / 2), _round(bottom - 5), f"{slot.total:,}", kind="strong"))
+    labels += _under(picture.slots, picture.range, TOP + HEIGHT + 18)
+    rows = [
+        (_named(slot, picture.range), f"{slot.captured:,}", f"{slot.cancelled:,}", f"{slot.lapsed:,}")
+        for slot in picture.slots
+    ]
+    total = sum(slot.total for slot in picture.slots)
+    return Chart(
+        bars,
+        labels,
+        [],
+        "",
+        [],
+        ("", "Captured", "Cancelled by you", "Hold lapsed"),
+        rows,
+        total == 0,
+        f"{total:,} holds ended: {sum(slot.captured for slot in picture.slots):,} captured.",
+    )
+
+
+def volume(picture: Picture) -> Chart:
+    """The captured amount by day or hour, as a line with its highest point named."""
+    amounts = [slot.captured_amount for slot in picture.slots]
+    maximum = max(amounts, default=0)
+    ceiling = _nice(maximum)
+    width = 100 / len(amounts)
+    places = [
+        (place * width + width / 2, LINE_TOP + HEIGHT - (amount / ceiling * HEIGHT if ceiling else 0))
+        for place, amount in enumerate(amounts)
+    ]
+    labels = _under(picture.slots, picture.range, LINE_TOP + HEIGHT + 18)
+    lines, dots = [], []
+    if maximum:
+        for share in (1.0, 0.5):
+            value = money.display(int(ceiling * share), picture.currency)
+            lines.append(Line(_round(LINE_TOP + HEIGHT - HEIGHT * share), value.removesuffix(".00")))
+        highest = amounts.index(maximum)
+        x, y = places[highest]
+        anchor = "start" if x < 15 else "end" if x > 85 else "middle"
+        dots.append(Label(_round(x), _round(y), money.display(maximum, picture.currency), anchor))
+    points = " ".join(f"{_round(x)},{_round(y)}" for x, y in places)
+    rows = [
+        (_named(slot, picture.range), money.display(slot.captured_amount, picture.currency))
+        for slot in picture.slots
+    ]
+    total = money.display(sum(amounts), picture.currency)
+    return Chart([], labels, lines, points, dots, ("", "Captured"), rows, maximum == 0, f"{total} captured.")
+
+
+def holds(picture: Picture) -> Chart:
+    """How long captures took, from half of them to nearly all, on a scale that ends at two minutes."""
+    now = picture.now
+    median, maximum, nearly_all = now.hold(0.5), now.hold(0.95), now.hold(0.99)
+    labels = [Label(_log(at), 98, words, _anchor(_log(at))) for at, words in MARKS]
+    heading = ("", "Time from hold to capture")
+    rows: list[tuple[str, str]] = []
+    if median is None or maximum is None or nearly_all is None:
+        return Chart([], labels, [], "", [], heading, rows, True, "Nothing was captured.")
+    first = now.hold(0.05) or SHORTEST
+    bars = [
+        Bar(_log(first), 41, _round(_log(maximum) - _log(first)), 14, "1"),
+        Bar(_log(maximum), 45, _round(max(0.0, _log(nearly_all) - _log(maximum))), 6, "2"),
+    ]
+    dots = [Label(_log(median), 48, f"median {span(median)}", _anchor(_log(median)))]
+    labels += [
+        Label(_log(median), 32, f"median {span(median)}", _anchor(_log(median)), "strong"),
+        Label(_log(maximum), 74, f"95 % in {span(maximum)}", _anchor(_log(maximum))),
+    ]
+    rows = [
+        ("Half of them within", span(median)),
+        ("95 % within", span(maximum)),
+        ("99 % within", span(nearly_all)),
+    ]
+    return Chart(
+        bars,
+        labels,
+        [],
+        "",
+        dots,
+        heading,
+        rows,
+        False,
+        f"Median {span(median)}, 99 % in {span(nearly_all)}.",
+    )
+
+
+def attempts(picture: Picture) -> Chart:
+    """Delivery attempts: answered 2xx above the line, failed below it."""
+    maximum = max((max(slot.delivered, slot.failed) for slot in picture.fine), default=0)
+    width = 100 / len(picture.fine)
+    bars = []
+    for place, slot in enumerate(picture.fine):
+        x = place * width
+        if slot.delivered:
+            height = max(2.0, slot.delivered / maximum * HALF)
+            bars.append(Bar(_round(x), _round(16 + HALF - height), _round(width * 0.7), _round(height), "2"))
+        if slot.failed:
+            height = max(2.0, slot.failed / maximum * HALF)
+            bars.append(Bar(_round(x), 16 + HALF + 1, _round(width * 0.7), _round(height), "4"))
+    labels = _under(picture.slots, picture.range, 16 + 2 * HALF + 20)
+    rows = [
+        (_named(slot, picture.range), f"{slot.delivered:,}", f"{slot.failed:,}") for slot in picture.slots
+    ]
+    now = picture.now
+    middle, most_of_them = now.answer(0.5), now.answer(0.95)
+    sentence = "No deliveries."
+    if middle is not None and most_of_them is not None:
+        sentence = f"Your endpoint answers in {span(middle)}, 95 % in {span(most_of_them)}."
+    return Chart(bars, labels, [], "", [], ("", "Answered 2xx", "Failed"), rows, maximum == 0, sentence)
+
+
+def span(seconds: float) -> str:
+    """A duration as people say it."""
+    if seconds < 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def percent(share: float | None) -> str:
+    """A share as people say it: never 100 where something failed."""
+    if share is None:
+        return "–"
+    return "100 %" if share == 1 else f"{min(share * 100, 99.9):.1f} %"
+
+
+def _log(seconds: float) -> float:
+    """A place between 4 and 96 percent on the scale of holds."""
+    share = math.log(min(max(seconds, SHORTEST), LONGEST) / SHORTEST) / math.log(LONGEST / SHORTEST)
+    return _round(4 + 92 * share)
+
+
+def _anchor(x: float) -> str:
+    return "start" if x < 12 else "end" if x > 88 else "middle"
+
+
+def _nice(maximum: int) -> int:
+    """A round number at or above the highest, even in half."""
+    if maximum <= 0:
+        return 0
+    size = 10 ** math.floor(math.log10(maximum))
+    return next(int(step * size) for step in (1, 2, 4, 6, 8, 10) if step * size >= maximum)
+
+
+def _under(slots: Sequence[Slot], span_name: str, y: float) -> list[Label]:
+    """Names under a chart: every day of seven, every fifth of thirty, every fourth hour."""
+    every = {"24h": 4, "7d": 1, "30d": 5}[span_name]
+    width = 100 / len(slots)
+    shown = []
+    for place, slot in enumerate(slots):
+        if place % every == 0:
+            words = {"24h": "H:i", "7d": "D", "30d": "j M"}[span_name]
+            x = place * width + width / 2
+            shown.append(
+                Label(_round(x), y, date_format(slot.begin, words), _anchor(x) if every > 1 else "middle")
+            )
+    return shown
+
+
+def _named(slot: Slot, span_name: str) -> str:
+    return date_format(slot.begin, "j M, H:i" if span_name == "24h" else "D j M")
+
+
+def _round(number: float) -> float:
+    return round(number, 2)

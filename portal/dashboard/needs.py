@@ -1,0 +1,163 @@
+"""What needs the merchant: deliveries that are parked, an endpoint that fails, refunds that failed, lost holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+from django.utils.formats import date_format
+
+from checkout.models import Checkout, Refund
+from checkout.states import Status, VoidReason
+from config.lib import clock
+from payments import money
+from payments.models import Merchant
+from webhooks.models import Delivery, Endpoint
+
+MAXIMUM = 1000  # counted
+LOOKS_BACK = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Need:
+    """One thing to do: what has happened, what to do about it, and where."""
+
+    icon: str
+    tone: str
+    title: str
+    text: str
+    address: str
+    button: str
+
+
+def parked(merchant: Merchant) -> QuerySet[Delivery]:
+    """Return the deliveries that wait for a person, of the last seven days."""
+    rows = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED)
+    return rows.filter(ended_at__gte=clock.now() - LOOKS_BACK)
+
+
+def failed_refunds(merchant: Merchant) -> QuerySet[Refund]:
+    """Return the refunds that failed and that no later one has made good; of one that came back we see to it."""
+    tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
+    failed = Refund.objects.filter(~Exists(tried_again), merchant=merchant, status=Refund.Status.FAILED)
+    return failed.exclude(checkout__status=Status.REFUNDED)
+
+
+def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
+    """Return the holds of the last seven days that ended because nobody captured."""
+    since = clock.now() - LOOKS_BACK
+    rows = Checkout.objects.filter(
+        merchant=merchant, status=Status.VOIDED, void_reason=VoidReason.AUTH_EXPIRED
+    )
+    return rows.filter(created_at__gte=since)
+
+
+class Waiting:
+    """What waits for one merchant, each part read once and only when it is asked for."""
+
+    def __init__(self, merchant: Merchant) -> None:
+        self.merchant = merchant
+
+    @cached_property
+    def parked(self) -> int:
+        """How many deliveries, up to one more than is counted."""
+        return parked(self.merchant)[: MAXIMUM + 1].count()
+
+    @cached_property
+    def failing(self) -> Endpoint | None:
+        """The endpoint, while it answers nothing with 2xx."""
+        return Endpoint.objects.filter(
+            subscription__merchant=self.merchant, subscription__ended_at=None, failing_since__isnull=False
+        ).first()
+
+    @cached_property
+    def refunds(self) -> list[Refund]:
+        """The newest first."""
+        rows = failed_refunds(self.merchant).select_related("checkout")
+        return list(rows.order_by("-created_at")[: MAXIMUM + 1])
+
+    @cached_property
+    def holds(self) -> list[tuple[int, str]]:
+        """Amount and currency of each."""
+        return list(lost_holds(self.merchant).values_list("amount", "currency")[: MAXIMUM + 1])
+
+    def counts(self) -> dict[str, int]:
+        """Return how much waits on the pages of the menu."""
+        things = (self.parked or self.failing, self.refunds, self.holds)
+        return {
+            "portal_home": sum(bool(thing) for thing in things),
+            "portal_deliveries": min(self.parked, MAXIMUM),
+        }
+
+    def needs(self) -> list[Need]:
+        """Return what needs the merchant, the worst first."""
+        found = [_refunds(self.refunds), _deliveries(self.parked, self.failing), _holds(self.holds)]
+        return [need for need in found if need is not None]
+
+
+def _refunds(failed: Sequence[Refund]) -> Need | None:
+    if not failed:
+        return None
+    first = failed[0].checkout
+    if len(failed) == 1:
+        amount = money.display(first.amount, first.currency)
+        title = f"The refund of {amount} for {first.merchant_order_id} failed"
+    else:
+        title = f"{_number(len(failed))} refunds failed"
+    text = "The bank refused. The customers have not been paid back. Try again."
+    if len(failed) == 1:
+        text = "The bank refused. The customer has not been paid back. Try again."
+    address = f"/portal/checkouts/{first.pk}" if len(failed) == 1 else "/portal/checkouts?state=refund_failed"
+    return Need("alert", "stop", title, text, address, "See it" if len(failed) == 1 else "See them")
+
+
+def _deliveries(waiting: int, endpoint: Endpoint | None) -> Need | None:
+    if not waiting and endpoint is None:
+        return None
+    since = _since(endpoint.failing_since) if endpoint and endpoint.failing_since else ""
+    answer = (endpoint.last_error or "no answer") if endpoint else ""
+    if not waiting:
+        title = f"Your endpoint has been failing since {since}"
+        text = f"Its last answer: {answer}. Deliveries are tried again by themselves."
+        return Need("alert", "stop", title, text, "/portal/deliveries", "See the answers")
+    title = "1 delivery is parked" if waiting == 1 else f"{_number(waiting)} deliveries are parked"
+    it = "it" if waiting == 1 else "them"
+    again = f"send {it} again"
+    text = f"Nothing sends {it} again by itself. See why, then {again}."
+    if endpoint:
+        text = f"Your endpoint has been failing since {since}: {answer}. Fix it, then {again}."
+    return Need(
+        "alert",
+        "stop",
+        title,
+        text,
+        "/portal/deliveries?outcome=parked",
+        "See it" if waiting == 1 else "See them",
+    )
+
+
+def _holds(lost: Sequence[tuple[int, str]]) -> Need | None:
+    if not lost:
+        return None
+    by_currency: dict[str, int] = {}
+    for amount, currency in lost:
+        by_currency[currency] = by_currency.get(currency, 0) + amount
+    amounts = ", ".join(money.display(amount, currency) for currency, amount in sorted(by_currency.items()))
+    one = len(lost) == 1
+    title = "1 hold lapsed before a capture" if one else f"{_number(len(lost))} holds lapsed before a capture"
+    text = f"{amounts} was released in the last 7 days. The customers were told that nothing was taken."
+    if one:
+        text = f"{amounts} was released. The customer was told that nothing was taken."
+    return Need("clock", "held", title, text, "/portal/checkouts?state=lapsed", "See why")
+
+
+def _number(found: int) -> str:
+    return f"more than {MAXIMUM:,}" if found > MAXIMUM else f"{found:,}"
+
+
+def _since(moment: datetime) -> str:
+    local = timezone.localtime(moment)
+    is_today = local.date() == timezone.localdate()
+    return date_format(local, "H:i" if is_today else "j M, H:i")

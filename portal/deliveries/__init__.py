@@ -1,0 +1,1 @@
+"""The delivery log as people read it."""

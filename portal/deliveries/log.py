@@ -1,0 +1,223 @@
+"""The delivery log as people read it: what was sent, what came back, and when the next attempts are."""
+
+import shlex
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from django.utils import timezone
+
+from checkout.models import Checkout
+from payments.models import Merchant
+from portal import badges
+from portal.badges import Badge
+from webhooks import headers, retries
+from webhooks.delivery import in_words
+from webhooks.models import PERSONAL, Attempt, Delivery, EventType
+
+WINDOW = "We try 4 times within the two minutes of the hold."
+THREE_DAYS = "We try 9 times in about three days."
+ONCE = "A test event is sent once."
+SOON = timedelta(seconds=20)
+MAX_ATTEMPTS = 100  # shown, the latest: a delivery may be sent again as often as somebody likes
+
+
+@dataclass(frozen=True)
+class Step:
+    """One attempt of a delivery, made or to come."""
+
+    number: int
+    words: str
+    at: datetime
+    tone: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A delivery opened: one of its attempts with request and answer."""
+
+    delivery: Delivery
+    attempt: Attempt | None
+    badge: Badge
+    sentence: str
+    steps: list[Step]
+    url: str
+    request_lines: list[str]
+    body: str
+    is_masked: bool
+    is_purged: bool
+    answer: str
+    curl: str
+    order: Checkout | None
+    can_resend: bool
+    is_over: bool
+    is_live: bool  # an answer is awaited within seconds, and this page shows where
+
+
+def shown(
+    merchant: Merchant, delivery: Delivery, *, number: int | None = None, reveal: bool = False
+) -> Shown:
+    """Return an opened delivery; without a number its latest attempt. Personal data only when revealed."""
+    rows = Attempt.objects.filter(delivery=delivery).order_by("-number")
+    attempts = list(reversed(rows[:MAX_ATTEMPTS]))
+    named = rows.filter(number=number).first() if number is not None else None
+    chosen = named or (attempts[-1] if attempts else None)
+    event = delivery.event
+    is_masked = event.type in PERSONAL and not reveal
+    body = "" if is_masked or event.purged_at else _pretty(event.plain_body)
+    url = delivery.subscription.url
+    is_as_sent = chosen is None or chosen.started_at >= delivery.subscription.updated_at
+    order = (
+        Checkout.objects.filter(merchant=merchant, pk=event.checkout_uuid).first()
+        if event.checkout_uuid
+        else None
+    )
+    return Shown(
+        delivery=delivery,
+        attempt=chosen,
+        badge=badges.of_attempt(delivery, chosen.number, chosen.is_delivered)
+        if chosen
+        else badges.of_delivery(delivery),
+        sentence=_sentence(delivery, chosen),
+        steps=_steps(delivery, attempts),
+        url=url if is_as_sent else "(your endpoint of that time)",
+        request_lines=_headers(delivery, chosen) if chosen else [],
+        body=body,
+        is_masked=is_masked and not event.purged_at,
+        is_purged=bool(event.purged_at),
+        answer=_answer(chosen),
+        curl="" if is_masked or event.purged_at else _curl(url, delivery, chosen),
+        order=order,
+        can_resend=delivery.status != Delivery.Status.PENDING
+        or (not delivery.resent_by and delivery.lease_token is None),
+        is_live=not reveal and _is_live(delivery, chosen),
+        is_over=event.type == EventType.AUTHORIZED and event.superseded_at is not None,
+    )
+
+
+def _is_live(delivery: Delivery, chosen: Attempt | None) -> bool:
+    if delivery.status != Delivery.Status.PENDING or delivery.next_attempt_at is None:
+        return False
+    # An attempt may have begun since the delivery was read.
+    is_latest = chosen is None or chosen.number >= delivery.attempt_count
+    return is_latest and (
+        delivery.lease_token is not None or delivery.next_attempt_at <= timezone.now() + SOON
+    )
+
+
+def _pretty(body: bytes) -> str:
+    try:
+        return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONDecodeError:
+        return body.decode(errors="replace")
+
+
+def _sentence(delivery: Delivery, attempt: Attempt | None) -> str:
+    policy = {EventType.AUTHORIZED: WINDOW, EventType.TEST: ONCE}.get(
+        EventType(delivery.event.type), THREE_DAYS
+    )
+    if attempt is None:
+        return f"Not sent yet. {policy}"
+    if attempt.is_delivered is None:
+        return "It is being sent right now."
+    if attempt.is_delivered:
+        return f"Your endpoint answered {attempt.http_status}."
+    what = (
+        f"Your endpoint answered {attempt.http_status}."
+        if attempt.http_status
+        else f"No answer: {in_words(attempt.error_message)}."
+    )
+    if delivery.status == Delivery.Status.PARKED:
+        return f"{what} It is not tried again by itself."
+    if delivery.status == Delivery.Status.SUPERSEDED:
+        return f"{what} The hold is over, so it is not tried again."
+    return f"{what} {policy}"
+
+
+def _steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
+    """What was tried, and every attempt that is still planned."""
+    made = [_step(attempt) for attempt in attempts]
+    is_under_way = delivery.lease_token is not None or (
+        bool(attempts) and attempts[-1].number > delivery.attempt_count
+    )
+    if delivery.next_attempt_at is None or is_under_way:
+        return made
+    planned = [delivery.next_attempt_at]
+    by_itself = delivery.returns_at if delivery.resent_by else delivery.next_attempt_at
+    if by_itself is not None:
+        planned = planned[: bool(delivery.resent_by)] + retries.planned(
+            _attempted(delivery, by_itself), by_itself
+        )
+    first = delivery.attempt_count + 1
+    last = first + len(planned) - 1
+    return made + [
+        Step(number, "next" if number == first else "last" if number == last else "then", at, "")
+        for number, at in enumerate(planned, start=first)
+    ]
+
+
+def _attempted(delivery: Delivery, ended_at: datetime) -> retries.Attempted:
+    """The delivery as the schedule knows it: what a person asked for is not counted."""
+    return retries.Attempted(
+        event_type=delivery.event.type,
+        delivery_id=delivery.pk,
+        attempts=delivery.attempt_count - delivery.resent_count,
+        event_at=delivery.event.created_at,
+        ended_at=ended_at,
+        valid_until=delivery.event.valid_until,
+        http_status=None,
+    )
+
+
+def _step(attempt: Attempt) -> Step:
+    if attempt.is_delivered is None:
+        return Step(attempt.number, "under way", attempt.started_at, "move")
+    words = str(attempt.http_status) if attempt.http_status else "no answer"
+    return Step(attempt.number, words, attempt.started_at, "done" if attempt.is_delivered else "stop")
+
+
+def _headers(delivery: Delivery, attempt: Attempt) -> list[str]:
+    """What went out beside the body; the signature itself is not kept."""
+    at = int(attempt.started_at.timestamp())
+    return [
+        "Content-Type: application/json",
+        f"User-Agent: {headers.USER_AGENT}",
+        f"X-Service-Event-Id: {delivery.event_id}",
+        f"X-Service-Event-Type: {delivery.event.type}",
+        f"X-Service-Delivery-Attempt: {attempt.number}",
+        f"X-Service-Timestamp: {at}",
+        f"X-Service-Signature: t={at},v1=…",
+    ]
+
+
+def _answer(attempt: Attempt | None) -> str:
+    if attempt is None or attempt.is_delivered is None:
+        return ""
+    first = (
+        f"HTTP {attempt.http_status}"
+        if attempt.http_status
+        else (in_words(attempt.error_message) or "no answer")
+    )
+    return f"{first}\n\n{attempt.response_excerpt}".strip()
+
+
+def _curl(url: str, delivery: Delivery, attempt: Attempt | None) -> str:
+    """The same request as a command, signed afresh with a secret that the reader sets."""
+    body = shlex.quote(delivery.event.plain_body.decode())
+    lines: dict[str, Any] = {
+        "Content-Type": "application/json",
+        "X-Service-Event-Id": delivery.event_id,
+        "X-Service-Event-Type": delivery.event.type,
+        "X-Service-Delivery-Attempt": attempt.number if attempt else 1,
+    }
+    sent = " \\\n".join(f"  -H '{name}: {value}'" for name, value in lines.items())
+    return (
+        "SECRET=whsec_…  # your signing secret\n"
+        f"BODY={body}\n"
+        "T=$(date +%s)\n"
+        'V1=$(printf %s "$T.$BODY" | openssl dgst -sha256 -hmac "$SECRET" -hex | sed "s/.* //")\n'
+        f"curl -i {shlex.quote(url)} \\\n{sent} \\\n"
+        '  -H "X-Service-Timestamp: $T" -H "X-Service-Signature: t=$T,v1=$V1" \\\n'
+        '  --data-binary "$BODY"'
+    )

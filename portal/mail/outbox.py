@@ -1,0 +1,128 @@
+"""Mails to a merchant's people: written as rows with what they tell, sent by a pump."""
+
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db import transaction
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from config.lib import clock, crypto
+from hosted_page.sms import naming
+from payments.models import Merchant
+from portal.dashboard import needs
+from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role
+
+log = structlog.get_logger("portal.mail.outbox")
+LEASE = timedelta(minutes=2)  # longer than any mail server is waited for
+MAX_TRIES = 8
+AT_ONCE = 50
+SUBJECTS = {
+    "sensitive_change": "{merchant}: {what}",
+    "invitation": "Join {shop}",
+    "endpoint_failing": "{merchant}: your webhook endpoint has failed for an hour",
+    "deliveries_parked": "{merchant}: deliveries are parked",
+    "refund_failed": "{merchant}: a refund failed",
+    "holds_lost": "{merchant}: holds lapsed before a capture",
+}
+
+
+def tell(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
+    """Put a mail to the merchant's owners into the outbox, unless this key was told already; return whether."""
+    _, is_new = OutboundEmail.objects.get_or_create(
+        merchant=merchant, kind=kind, key=key, defaults={"facts": facts, "next_try_at": clock.now()}
+    )
+    return is_new
+
+
+def send_due() -> int:
+    """Send the mails that are due; return how many went out. One that fails is tried again, ever more seldom."""
+    sent = 0
+    for _ in range(AT_ONCE):
+        email = _claim()
+        if email is None:
+            break
+        sent += _send(email)
+    return sent
+
+
+def _claim() -> OutboundEmail | None:
+    """Lease one: a slow mail server holds up no other sender, and none sends it a second time."""
+    with transaction.atomic(durable=True):
+        now = clock.now()
+        due = OutboundEmail.objects.filter(next_try_at__lte=now).order_by("next_try_at")
+        email = due.select_for_update(of=("self",), skip_locked=True).select_related("merchant").first()
+        if email is not None:
+            email.tries += 1
+            email.next_try_at = now + max(LEASE, timedelta(minutes=2**email.tries))
+            email.save(update_fields=["tries", "next_try_at"])
+    return email
+
+
+def _send(email: OutboundEmail) -> bool:
+    message = None
+    try:
+        message = _message(email)
+        if message is not None:
+            message.send()
+    except (
+        Exception
+    ) as error:  # of the mail server, or of what it should tell: the others go out all the same
+        log.error("mail not sent", email=str(email.pk), kind=email.kind, error=type(error).__name__)
+        if email.tries < MAX_TRIES:
+            return False
+        message = None
+    email.next_try_at, email.sent_at = None, clock.now() if message else None
+    email.facts.pop("link", None)  # an invitation's link is nobody's business any more
+    email.save(update_fields=["next_try_at", "sent_at", "facts"])
+    return message is not None
+
+
+def _message(email: OutboundEmail) -> EmailMessage | None:
+    """The mail as it reads now, None when there is nobody or nothing to tell any more."""
+    context = _context(email)
+    to = _recipients(email)
+    if context is None or not to:
+        return None
+    context |= {
+        "merchant": email.merchant,
+        "portal": f"{settings.BASE_URL}/portal",
+        "test_mode": settings.SANDBOX,
+    }
+    with timezone.override(email.merchant.time_zone):
+        body = render_to_string(f"portal/mail/{email.kind}.txt", context)
+    words = {
+        "merchant": email.merchant.name,
+        "shop": context.get("shop", ""),
+        "what": context.get("what", ""),
+    }
+    subject = ("TEST · " if settings.SANDBOX else "") + SUBJECTS[email.kind].format(**words)
+    return EmailMessage(" ".join(subject.split()), body, to=to)
+
+
+def _recipients(email: OutboundEmail) -> list[str]:
+    if email.kind == "invitation":
+        open_ones = Invitation.objects.filter(pk=email.key, ended_at=None)
+        return list(open_ones.values_list("email", flat=True))
+    owners = Membership.objects.filter(merchant=email.merchant, role=Role.OWNER, user__is_active=True)
+    return list(owners.values_list("user__email", flat=True))
+
+
+def _context(email: OutboundEmail) -> dict[str, Any] | None:
+    if email.kind == "sensitive_change":
+        entry = AuditEntry.objects.select_related("user", "client").get(pk=email.facts["entry"])
+        return {"entry": entry, "what": email.facts["what"].lower(), "words": email.facts["what"]}
+    if email.kind == "invitation":
+        invitation = Invitation.objects.select_related("invited_by").get(pk=email.key)
+        link = settings.BASE_URL + crypto.decrypt(email.facts["link"])
+        return {"invitation": invitation, "link": link, "shop": naming.shop(email.merchant)}
+    if email.kind == "deliveries_parked":
+        count = needs.parked(email.merchant).count()
+        return {"count": count} if count else None
+    if email.kind == "holds_lost":
+        count = needs.lost_holds(email.merchant).count()
+        return {"count": count} if count else None
+    return dict(email.facts)

@@ -1,0 +1,83 @@
+"""What the owners should hear of although nobody looks: an endpoint down, parked deliveries, lost money.
+
+Rule portal.mails.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef
+
+from checkout.models import Change, Refund
+from checkout.states import Status, VoidReason
+from config.lib import clock
+from payments import money
+from payments.models import Merchant
+from portal.mail import outbox
+from webhooks.models import Delivery, Endpoint
+
+LONG = timedelta(hours=1)  # an endpoint fails
+LATELY = timedelta(hours=1)  # the pump looks every minute, unless all workers were away
+
+
+def look(now: datetime) -> None:
+    """Write the notices that are called for; each is written once."""
+    _failing_endpoints(now)
+    _parked_deliveries(now)
+    _failed_refunds(now)
+    _lost_holds(now)
+
+
+def _failing_endpoints(now: datetime) -> None:
+    rows = Endpoint.objects.filter(failing_since__lte=now - LONG, subscription__ended_at=None)
+    for endpoint in rows.select_related("subscription__merchant"):
+        subscription, since = endpoint.subscription, endpoint.failing_since
+        if since is not None:
+            key = f"{subscription.pk}:{since:%Y%m%dT%H%M%S}"
+            error = endpoint.last_error or "no answer"
+            outbox.tell(
+                subscription.merchant,
+                "endpoint_failing",
+                key=key,
+                url=subscription.url,
+                error=error,
+                since=clock.iso(since),
+            )
+
+
+def _parked_deliveries(now: datetime) -> None:
+    """Once a day at most."""
+    parked = Delivery.objects.filter(status=Delivery.Status.PARKED, ended_at__gte=now - LATELY)
+    for merchant in Merchant.objects.filter(pk__in=parked.values("merchant")):
+        outbox.tell(merchant, "deliveries_parked", key=f"{now:%Y-%m-%d}")
+
+
+def _failed_refunds(now: datetime) -> None:
+    back = Change.objects.filter(
+        pk__gte=clock.first_id(now - LATELY), origin=Status.REFUNDING, to=Status.CAPTURED
+    )
+    made_good = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
+    failed = Refund.objects.filter(
+        ~Exists(made_good), checkout__in=back.values("checkout"), status=Refund.Status.FAILED
+    ).exclude(checkout__status=Status.REFUNDED)
+    for refund in failed.select_related("merchant", "checkout"):
+        checkout = refund.checkout
+        outbox.tell(
+            refund.merchant,
+            "refund_failed",
+            key=str(refund.pk),
+            order=checkout.merchant_order_id,
+            amount=money.display(refund.amount, checkout.currency),
+            checkout=str(checkout.pk),
+        )
+
+
+def _lost_holds(now: datetime) -> None:
+    """Once a day at most."""
+    lost = Change.objects.filter(
+        pk__gte=clock.first_id(now - LATELY),
+        origin=Status.AUTHORIZED,
+        to=Status.VOIDED,
+        checkout__void_reason=VoidReason.AUTH_EXPIRED,
+    )
+    for merchant in Merchant.objects.filter(pk__in=lost.values("checkout__merchant")):
+        outbox.tell(merchant, "holds_lost", key=f"{now:%Y-%m-%d}")

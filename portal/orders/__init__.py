@@ -1,0 +1,1 @@
+"""Checkouts as the merchant sees them: search, detail, timeline."""

@@ -1,0 +1,83 @@
+"""Why a hold was lost, in words: what was sent when, what came back, and whether a capture was tried.
+
+Rule portal.timeline.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import Count, Min
+
+from checkout.models import ApiCall, Checkout
+from checkout.states import VoidReason
+from config.lib import clock
+from portal.orders.entries import time_of
+from webhooks.models import Attempt, Delivery, EventType
+
+MAX_ATTEMPTS = 20  # of one event by itself: more than its schedule has
+
+
+class Refused(NamedTuple):
+    """Captures that were answered alike before the hold ended, and how many there were."""
+
+    status: int | None
+    error_code: str
+    times: int
+
+
+def why(checkout: Checkout) -> str:
+    """Return why nobody captured in time, "" where the hold did not lapse."""
+    if checkout.void_reason != VoidReason.AUTH_EXPIRED or checkout.voided_at is None:
+        return ""
+    ended = f"the hold ended at {time_of(checkout.voided_at)}"
+    told = _told(checkout)
+    captures = ApiCall.objects.filter(
+        merchant=checkout.merchant_id, checkout_uuid=checkout.pk, path__endswith="/capture"
+    )
+    alike = captures.filter(created_at__lt=checkout.voided_at).values("status", "error_code")
+    counted = alike.annotate(times=Count("pk"), first=Min("created_at")).order_by("first")
+    refused = [Refused(row["status"], row["error_code"], row["times"]) for row in counted]
+    late = captures.filter(created_at__gte=checkout.voided_at).order_by("created_at").first()
+    if refused:
+        codes = ", ".join(f"{one.status or 'no answer'} {one.error_code}".strip() for one in refused)
+        tries = f"{_times(sum(one.times for one in refused))} with {codes}"
+        return f"Your server called capture, and we answered {tries}. No capture was accepted, so {ended}."
+    if not told and clock.now() - checkout.voided_at > settings.WEBHOOK_RETENTION:
+        return f"No capture came, so {ended}. What was sent then is no longer kept."
+    if not told and Delivery.objects.filter(event__checkout_uuid=checkout.pk).exists():
+        return f"We had not sent checkout.authorized yet, and no capture came, so {ended}."
+    if not told:
+        return (
+            "We had no webhook endpoint to tell, and no capture came, so "
+            f"{ended}. Set an endpoint that takes checkout.authorized."
+        )
+    sent = f"We sent checkout.authorized at {time_of(told[0].started_at)}."
+    if any(attempt.is_delivered for attempt in told) and late is None:
+        return f"{sent} Your endpoint answered {_answers(told)}, but no capture came, so {ended}."
+    came = (
+        f"and its capture came at {time_of(late.created_at)}, too late:"
+        if late
+        else "and no capture came, so"
+    )
+    return f"{sent} Your endpoint answered {_answers(told)} {came} {ended}."
+
+
+def _told(checkout: Checkout) -> Sequence[Attempt]:
+    """The attempts of the event by its schedule, oldest first."""
+    rows = Attempt.objects.filter(merchant=checkout.merchant_id, delivery__event__checkout_uuid=checkout.pk)
+    own = rows.filter(event_type=EventType.AUTHORIZED, actor="").order_by("started_at", "number")
+    return list(own[:MAX_ATTEMPTS])
+
+
+def _answers(told: Sequence[Attempt]) -> str:
+    counted: dict[str, int] = {}
+    for attempt in told:
+        answer = str(attempt.http_status) if attempt.http_status else "nothing"
+        counted[answer] = counted.get(answer, 0) + 1
+    parts = [answer if times == 1 else f"{answer} {_times(times)}" for answer, times in counted.items()]
+    return ", then ".join(parts)
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -1,0 +1,184 @@
+"""Finding checkouts: a search box and filters, the same for the page and for its file."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.db.models import Q, QuerySet
+
+from checkout.models import ApiCall, Checkout
+from checkout.states import Status, VoidReason
+from payments import money
+from payments.models import Merchant, Payment
+from portal.dashboard import needs
+
+MAX_MATCHES = 1000  # of a search by the last digits of a card
+MAX_TYPED = 255
+THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,3}(\.[0-9]{1,3})?")
+AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,3}|,[0-9]{1,2})?")
+FIRST_YEAR, LAST_YEAR = 2000, 2099
+
+STATES: tuple[tuple[str, str], ...] = (
+    ("", "Any"),
+    ("created", "Not paid yet"),
+    ("authorized", "Held"),
+    ("captured", "Captured"),
+    ("lapsed", "Voided, hold lapsed"),
+    ("cancelled", "Voided, you cancelled"),
+    ("expired", "Expired"),
+    ("refunding", "Refunding"),
+    ("refunded", "Refunded"),
+    ("refund_failed", "Refund failed"),
+)
+
+
+def in_our_time(moment: date) -> None:
+    """Raise ValidationError for a day or a moment that no clock of ours can have shown."""
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise forms.ValidationError("Write a day of this century.")
+
+
+class Filters(forms.Form):
+    """What the person asked for. Every part may be left out."""
+
+    q = forms.CharField(required=False, max_length=MAX_TYPED, label="Order, id, last 4 digits or request id")
+    state = forms.ChoiceField(required=False, choices=STATES, label="State")
+    since = forms.DateField(required=False, label="From", validators=[in_our_time])
+    until = forms.DateField(required=False, label="To", validators=[in_our_time])
+    at_least = forms.CharField(required=False, max_length=20, label="At least")
+
+    def clean_at_least(self) -> Decimal | None:
+        text = self.cleaned_data["at_least"]
+        if not text:
+            return None
+        bare = "".join(sign for sign in text if not sign.isspace() and unicodedata.category(sign) != "Sc")
+        if THOUSANDS.fullmatch(bare):
+            return Decimal(bare.replace(",", ""))
+        if AMOUNT.fullmatch(bare):
+            return Decimal(bare.replace(",", "."))
+        raise forms.ValidationError("Write an amount, such as 20.00.")
+
+    def clean(self) -> dict[str, Any]:
+        found: dict[str, Any] = super().clean() or {}
+        since, until = found.get("since"), found.get("until")
+        if since and until and since > until:
+            self.add_error("until", "This day is before the first one.")
+        return found
+
+
+def typed(form: forms.Form) -> dict[str, str]:
+    """Return what a valid form asks for, as the audit log keeps it."""
+    return {name: str(value) for name, value in form.cleaned_data.items() if value}
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A filter that is on: how it reads, and the parts of the address that end with it."""
+
+    words: str
+    parts: dict[str, str]
+
+
+def checkouts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Checkout]:
+    """Return the merchant's checkouts that the cleaned filters ask for, in no order."""
+    rows = Checkout.objects.filter(merchant=merchant)
+    if asked.get("q"):
+        rows = rows.filter(pk__in=_matches(merchant, asked["q"].strip()))
+    if asked.get("state"):
+        rows = rows.filter(_of_state(merchant, asked["state"]))
+    since, until = span(merchant, asked)
+    if since:
+        rows = rows.filter(created_at__gte=since)
+    if until:
+        rows = rows.filter(created_at__lt=until)
+    if asked.get("at_least"):
+        rows = rows.filter(_at_least(asked["at_least"]))
+    return rows
+
+
+def span(merchant: Merchant, asked: dict[str, Any]) -> tuple[datetime | None, datetime | None]:
+    """Return the first moment of the first day and the first after the last, in the merchant's time."""
+    zone = ZoneInfo(merchant.time_zone)
+    since, until = asked.get("since"), asked.get("until")
+    begin = datetime.combine(since, time(), zone) if since else None
+    end = datetime.combine(until + timedelta(days=1), time(), zone) if until else None
+    return begin, end
+
+
+def chips(asked: dict[str, Any]) -> list[Chip]:
+    """Return the filters that are on."""
+    found = []
+    if asked.get("q"):
+        found.append(Chip(f"“{asked['q']}”", {"q": ""}))
+    if asked.get("state"):
+        found.append(Chip(dict(STATES)[asked["state"]], {"state": ""}))
+    since, until = asked.get("since"), asked.get("until")
+    if since or until:
+        found.append(Chip(_days(since, until), {"since": "", "until": ""}))
+    if asked.get("at_least"):
+        found.append(Chip(f"{asked['at_least']} or more", {"at_least": ""}))
+    return found
+
+
+def _days(since: Any, until: Any) -> str:
+    def day(date: Any) -> str:
+        return f"{date.day} {date:%b}"
+
+    if since and until:
+        return day(since) if since == until else f"{day(since)} to {day(until)}"
+    return f"since {day(since)}" if since else f"until {day(until)}"
+
+
+def _matches(merchant: Merchant, text: str) -> set[UUID]:
+    """What the text may be the name of; each guess is one look into an index."""
+    found: set[UUID] = set(_pks(Checkout.objects.filter(merchant=merchant, merchant_order_id=text)))
+    calls = ApiCall.objects.filter(merchant=merchant, request_id=text, checkout_uuid__isnull=False)
+    found.update(calls.values_list("checkout_uuid", flat=True)[:MAX_MATCHES])  # type: ignore[arg-type]  # not null
+    if len(text) == 4 and text.isdecimal():
+        cards = Payment.objects.filter(merchant=merchant, card_last4=text).order_by("-created_at")
+        found.update(cards.values_list("checkout_uuid", flat=True)[:MAX_MATCHES])
+    uuid = parse_uuid(text)
+    if uuid:
+        found.update(_pks(Checkout.objects.filter(merchant=merchant, pk=uuid)))
+    return found
+
+
+def _pks(rows: QuerySet[Checkout]) -> Iterable[UUID]:
+    return rows.order_by("-created_at").values_list("pk", flat=True)[:MAX_MATCHES]
+
+
+def parse_uuid(text: str) -> UUID | None:
+    """Return the uuid that a text is, None when it is none."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def _of_state(merchant: Merchant, state: str) -> Q:
+    if state == "lapsed":
+        return Q(status=Status.VOIDED, void_reason=VoidReason.AUTH_EXPIRED)
+    if state == "cancelled":
+        return Q(status=Status.VOIDED, void_reason=VoidReason.MERCHANT_CANCEL)
+    if state == "refund_failed":
+        return Q(pk__in=needs.failed_refunds(merchant).values("checkout"))
+    return Q(status=state)
+
+
+def _at_least(value: Decimal) -> Q:
+    """The same number in each currency: 20 is 20.00 pounds and 20 yen."""
+    unusual: dict[int, list[str]] = {0: [], 3: []}
+    for currency in money.currencies():
+        if money.minor_digits(currency) in unusual:
+            unusual[money.minor_digits(currency)].append(currency)
+    asked = Q(amount__gte=value * 100) & ~Q(currency__in=unusual[0] + unusual[3])
+    for digits, names in unusual.items():
+        asked |= Q(amount__gte=value * 10**digits, currency__in=names)
+    return asked

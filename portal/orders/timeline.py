@@ -1,0 +1,123 @@
+"""All that happened to a checkout, on one line of time: states, calls, webhook attempts, the bank, the ledger.
+
+Rule portal.timeline.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.core import signing
+
+from checkout.models import ApiCall, Change, Checkout
+from config.lib import clock
+from portal.actors import Names
+from portal.orders import entries, lost
+from portal.orders.entries import Entry
+from portal.window import Window
+from webhooks.models import Attempt
+
+PER_PAGE = 500
+
+
+@dataclass(frozen=True)
+class Story:
+    """A page of what happened, newest first, and why a hold was lost where one was.
+
+    `older` is the cursor of the next page, "" on the last one.
+    """
+
+    entries: Sequence[Entry]
+    why_voided: str
+    older: str
+    is_newest: bool
+
+
+def of(checkout: Checkout, cursor: str = "") -> Story:
+    """Return the story of a checkout read with its payment and merchant, or an older page of it."""
+    names = Names(checkout.merchant)
+    before = _before(checkout, cursor)
+    found = sorted(
+        _found(checkout, names, before), key=lambda one: (one.at, one.kind != "state"), reverse=True
+    )
+    shown = _cut(found)
+    names.fill()
+    return Story(
+        entries=[_placed(entry, checkout.authorized_at, names) for entry in shown],
+        why_voided=lost.why(checkout),
+        older=signing.dumps(shown[-1].at.isoformat(), salt=_salt(checkout))
+        if len(found) > len(shown)
+        else "",
+        is_newest=before is None,
+    )
+
+
+def _found(checkout: Checkout, names: Names, before: datetime | None) -> list[Entry]:
+    """Everything of a page, and of what follows it what shows that it goes on."""
+    window = Window(before, PER_PAGE + 1)
+    attempts = Attempt.objects.filter(
+        merchant=checkout.merchant_id, delivery__event__checkout_uuid=checkout.pk
+    )
+    calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
+    oldest = calls.order_by("created_at").first()
+    has_create = oldest is not None and entries.verb_of(oldest) == "create"
+    changes = window.of(Change.objects.filter(checkout=checkout))
+    found = [
+        *entries.of_states(checkout, changes, names, has_create=has_create),
+        *entries.of_calls(window.of(calls), names),
+        *entries.of_attempts(window.of(attempts.select_related("delivery__event"), "started_at")),
+        *entries.of_bank(checkout, window),
+        *entries.of_split(checkout),
+    ]
+    return [entry for entry in found if before is None or entry.at < before]
+
+
+def _cut(found: Sequence[Entry]) -> Sequence[Entry]:
+    """A page ends between two moments, so that the next one begins with what came before it."""
+    if len(found) <= PER_PAGE:
+        return found
+    next_at = found[PER_PAGE].at
+    return [entry for entry in found[:PER_PAGE] if entry.at != next_at] or found[:PER_PAGE]
+
+
+def _before(checkout: Checkout, cursor: str) -> datetime | None:
+    """Return where an older page begins; what is no cursor of this checkout begins with the newest."""
+    try:
+        return datetime.fromisoformat(signing.loads(cursor, salt=_salt(checkout)))
+    except (signing.BadSignature, ValueError, TypeError, UnicodeError):
+        return None
+
+
+def _salt(checkout: Checkout) -> str:
+    return f"timeline:{checkout.pk}"
+
+
+def as_json(checkout: Checkout, cursor: str = "") -> dict[str, Any]:
+    """Return a page of the story for programs and for support."""
+    story = of(checkout, cursor)
+    return {
+        "checkout_uuid": str(checkout.pk),
+        "merchant_order_id": checkout.merchant_order_id,
+        "status": checkout.status,
+        "amount": checkout.amount,
+        "currency": checkout.currency,
+        "why_voided": story.why_voided or None,
+        "timeline": [
+            {
+                "at": clock.iso(entry.at),
+                "kind": entry.kind,
+                "title": entry.title,
+                "text": entry.text,
+                "request_id": entry.request_id or None,
+                **entry.facts,
+            }
+            for entry in story.entries
+        ],
+        "older": story.older or None,
+    }
+
+
+def _placed(entry: Entry, held_at: datetime | None, names: Names) -> Entry:
+    since = entry.at - held_at if held_at else None
+    return replace(entry, text=names.put(entry.text), since_hold=since)

@@ -1,0 +1,439 @@
+"""A payer asks their bank for the money back: believed when the bank confirms it, booked once, nothing given twice."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from checkout import refunds, sharing, tasks, transitions
+from checkout.models import Checkout, PaymentRequest
+from checkout.proof import proving
+from config.lib import clock
+from config.lib.web import http
+from payments import discrepancies, ledger, reconciliation
+from payments.models import Discrepancy, Dispute, Inquiry, Merchant, Operation, Payment
+from payments.outside import inquiries
+from payments.provider import CardUse, ProviderUnreachable
+from payments.providers.sandbox import bank, disputing, fault_injection, notifications, settling
+from payments.providers.sandbox import client as line
+from payments.providers.sandbox.models import Call, Charge
+from payments.providers.sandbox.models import Dispute as BankDispute
+from payments.tasks import WHAT_TO_DO
+from portal.models import Role
+from portal.orders import detail as order
+from portal.orders import timeline
+from tests import mates
+from tests.conftest import Api
+from tests.factories import CAUSE, CustomerFactory
+from tests.portal import stage
+from tests.refusals import nothing_moves, refused
+
+pytestmark = pytest.mark.django_db
+DISPUTED = "4000000000000259"
+
+
+@pytest.fixture(autouse=True)
+def _proven() -> Iterator[None]:
+    """After each tale the ledger agrees with the states."""
+    yield
+    assert proving.breaches() == []
+
+
+@pytest.fixture(autouse=True)
+def _posted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bank's messages reach us in this process."""
+
+    def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> http.Response:
+        signed = {notifications.HEADER: headers[notifications.HEADER]}
+        answer = Client().post(urlsplit(url).path, body, content_type=headers["Content-Type"], headers=signed)
+        return http.Response(answer.status_code, answer.content)
+
+    monkeypatch.setattr(http, "post", post)
+
+
+def dispute(payment: Payment | None) -> Dispute:
+    """Let a payer dispute; the bank tells, and we ask."""
+    assert payment is not None
+    line.ask("dispute", payment=payment.pk)
+    hear()
+    return Dispute.objects.select_related("payment").get(payment=payment)
+
+
+def decide(found: Dispute, *, is_won: bool) -> None:
+    line.ask("decide", payment=found.payment_id, is_won=is_won)
+    hear()
+    found.refresh_from_db()
+
+
+def hear() -> None:
+    notifications.send_due()
+    tasks.answer_inquiries()
+
+
+def balances(checkout: Checkout) -> dict[str, int]:
+    return {account: amount for account, amount in ledger.balances(checkout.pk).items() if amount}
+
+
+class TestADispute:
+    @pytest.mark.rule("read.refunds", "sandbox.cards")
+    def test_of_card_0259_is_told_two_seconds_after_the_capture(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api
+    ) -> None:
+        transitions.capture(unpaid.merchant, pay(unpaid, DISPUTED).pk, cause=CAUSE)
+        hear()
+        assert not Dispute.objects.exists()
+        before = api.get(f"checkouts/{unpaid.pk}").json()["data"]
+        assert "disputes" not in before and before["available_actions"] == ["refund"]
+        settling.advance(payments=list(Payment.objects.values_list("pk", flat=True)), seconds=2)
+        hear()
+        found = Dispute.objects.get()
+        assert (found.amount, found.reason, found.status) == (9000, "fraudulent", "open")
+        shown = api.get(f"checkouts/{unpaid.pk}").json()["data"]
+        assert shown["disputes"] == [
+            {
+                "dispute_uuid": str(found.pk),
+                "amount": 9000,
+                "reason": "fraudulent",
+                "status": "open",
+                "opened_at": clock.iso(found.opened_at),
+                "respond_by": clock.iso(found.respond_by),
+            }
+        ]
+        assert (shown["status"], shown["available_actions"]) == ("captured", [])
+        listed = api.get("checkouts").json()["data"]["checkouts"]
+        assert listed[0]["disputes"] == shown["disputes"]
+
+    @pytest.mark.rule("dispute.booked")
+    def test_takes_the_money_back_until_it_is_won(self, captured: Checkout) -> None:
+        found = dispute(captured.payment)
+        assert balances(captured) == {"merchant": -9000, "disputed": 9000}
+        left = Discrepancy.objects.get()
+        assert (left.kind, left.subject, left.merchant) == ("disputed", found.pk, captured.merchant)
+        assert left.kind in WHAT_TO_DO and left.facts["amount"] == 9000
+        decide(found, is_won=True)
+        assert (found.status, balances(captured)) == ("won", {"provider": 9000, "merchant": -9000})
+        left.refresh_from_db()
+        assert left.closed_at is not None and left.note == "It was won."
+        assert refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE).is_new
+
+    def test_that_is_lost_is_the_merchants_loss(self, captured: Checkout) -> None:
+        found = dispute(captured.payment)
+        decide(found, is_won=False)
+        assert (found.status, balances(captured)) == ("lost", {})
+        assert [row.kind for row in Discrepancy.objects.filter(closed_at=None)] == ["dispute_lost"]
+        captured.refresh_from_db()
+        assert captured.status == "captured"
+        with pytest.raises(refunds.NotRefundable):
+            refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+
+    def test_moves_when_the_checkout_was_changed(self, captured: Checkout) -> None:
+        for happens in (dispute, lambda _: decide(Dispute.objects.get(), is_won=True)):
+            before = Checkout.objects.values_list("updated_at", flat=True).get()
+            happens(captured.payment)
+            assert Checkout.objects.values_list("updated_at", flat=True).get() > before
+        before = Checkout.objects.values_list("updated_at", flat=True).get()
+        inquiries.open_about([captured.payment_id] if captured.payment_id else [])
+        tasks.answer_inquiries()
+        assert Checkout.objects.values_list("updated_at", flat=True).get() == before, "nothing new"
+
+    @pytest.mark.rule("dispute.booked")
+    def test_is_booked_once_however_often_it_is_told(self, captured: Checkout) -> None:
+        found = dispute(captured.payment)
+        with nothing_moves():
+            for _ in range(2):
+                inquiries.open_about([found.payment_id])
+                tasks.answer_inquiries()
+        assert Dispute.objects.count() == Discrepancy.objects.count() == 1
+
+    @pytest.mark.rule("dispute.booked")
+    def test_is_not_believed_of_a_message_alone(self, captured: Checkout) -> None:
+        """The bank signs that there is one, and then has none in its books."""
+        assert captured.payment_id is not None
+        disputing.begin(Charge.objects.get(), seconds=3600)
+        with nothing_moves():
+            inquiries.open_about([captured.payment_id])
+            tasks.answer_inquiries()
+        assert not Dispute.objects.exists() and not Inquiry.objects.exists()
+
+    def test_is_asked_about_again_when_the_bank_is_out(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert captured.payment_id is not None
+        line.ask("dispute", payment=captured.payment_id)
+        with monkeypatch.context() as out:
+            out.setitem(line.OTHERS, "disputes", _unreachable)
+            hear()
+        assert not Dispute.objects.exists()
+        Inquiry.objects.update(due_at=clock.now())
+        tasks.answer_inquiries()
+        assert Dispute.objects.get().status == "open"
+
+    def test_that_nobody_told_is_found_at_night_and_its_decision_within_the_hour(
+        self, captured: Checkout
+    ) -> None:
+        assert captured.payment_id is not None
+        line.ask("dispute", payment=captured.payment_id)
+        reconciliation.compare(clock.now() - timedelta(hours=48))
+        tasks.answer_inquiries()
+        found = Dispute.objects.get()
+        line.ask("decide", payment=captured.payment_id, is_won=True)
+        tasks.answer_inquiries()
+        found.refresh_from_db()
+        assert found.status == "open"
+        again_at = Inquiry.objects.get().due_at
+        assert clock.now() < again_at <= clock.now() + timedelta(hours=1)
+        Inquiry.objects.update(due_at=clock.now())
+        tasks.answer_inquiries()
+        found.refresh_from_db()
+        assert found.status == "won" and not Inquiry.objects.exists()
+
+    def test_of_what_was_never_taken_is_left_for_a_person(self, held: Checkout) -> None:
+        assert held.payment_id is not None
+        line.ask("dispute", payment=held.payment_id)
+        with nothing_moves():
+            hear()
+        assert Discrepancy.objects.get().kind == "dispute_of_another_amount"
+
+    def test_whose_decision_is_taken_back_is_left_for_a_person(self, captured: Checkout) -> None:
+        found = dispute(captured.payment)
+        decide(found, is_won=False)
+        BankDispute.objects.update(status="won")
+        with nothing_moves():
+            inquiries.open_about([found.payment_id])
+            tasks.answer_inquiries()
+        assert Discrepancy.objects.filter(kind="dispute_decided_anew").count() == 1
+
+    def test_after_a_refund_is_the_merchants_loss_too(self, captured: Checkout) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk, rounds=2)
+        found = dispute(captured.payment)
+        decide(found, is_won=False)
+        captured.refresh_from_db()
+        assert captured.status == "refunded"
+        assert balances(captured) == {"provider": -9000, "merchant": 9000}
+
+
+class TestARefundWhileItStands:
+    @pytest.mark.rule("dispute.no_refund")
+    def test_is_refused_with_the_dispute(self, captured: Checkout, api: Api) -> None:
+        found = dispute(captured.payment)
+        for status in ("open", "lost"):
+            with nothing_moves():
+                answer = api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r-1"})
+            error = refused(answer, 409, "not_refundable")
+            (detail,) = error["details"]
+            assert (detail["status"], detail["available_actions"]) == ("captured", [])
+            assert detail["dispute"]["dispute_uuid"] == str(found.pk)
+            assert detail["dispute"]["status"] == status
+            if status == "open":
+                decide(found, is_won=False)
+
+    def test_at_the_bank_is_refused_as_well(self, captured: Checkout) -> None:
+        """A refund that was sent before we knew cannot give the money twice."""
+        assert captured.payment_id is not None
+        line.ask("dispute", payment=captured.payment_id)
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk)
+        hear()
+        refund = Operation.objects.get(kind="refund")
+        assert (refund.state, refund.reason) == ("failed", "charge_disputed")
+        captured.refresh_from_db()
+        assert captured.status == "captured"
+
+
+def _unreachable(**_: Any) -> Any:
+    raise ProviderUnreachable
+
+
+@pytest.fixture
+def links(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
+    """Two mates are asked for £30 and £20 of £90, and the order is captured."""
+    asked = mates.split(unpaid, 3000, 2000)
+    transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    return asked
+
+
+class TestAMatesLink:
+    @pytest.mark.rule("share.pauses")
+    def test_pauses_while_it_is_open_and_gets_its_time_back(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        unpaid.refresh_from_db()
+        found = dispute(unpaid.payment)
+        token = bank.tokenise(subject=links[0].pk, number=mates.FINNS)
+        with nothing_moves(), pytest.raises(sharing.ShareNotOpen):
+            sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        PaymentRequest.objects.update(expires_at=clock.now() - timedelta(minutes=1))
+        tasks.end_links()
+        assert {row.status for row in PaymentRequest.objects.all()} == {"open"}
+        Dispute.objects.update(created_at=clock.now() - timedelta(days=2))
+        decide(found, is_won=True)
+        assert mates.pay(links[0]).verdict == "succeeded"
+        left = PaymentRequest.objects.get(pk=links[1].pk).expires_at
+        assert left is not None and left > clock.now() + timedelta(days=1)
+
+    @pytest.mark.rule("dispute.lost")
+    def test_ends_when_it_is_lost(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        assert {row.status for row in PaymentRequest.objects.all()} == {"cancelled"}
+
+    def test_that_is_being_paid_takes_nothing(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
+        unpaid.refresh_from_db()
+        token = bank.tokenise(subject=links[0].pk, number="4000002500003155")
+        sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        dispute(unpaid.payment)
+        asked = Operation.objects.get(payment__subject=links[0].pk)
+        line.ask("answer_challenge", key=asked.pk, is_confirmed=True)
+        assert mates.settled(links[0]) == "open"
+        assert not Operation.objects.filter(payment__subject=links[0].pk, kind="capture").exists()
+
+
+class TestWhatIsOwedToTheLead:
+    @pytest.fixture(autouse=True)
+    def _delay(self, settings: Settings) -> None:
+        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+
+    def paid(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
+        mates.pay(links[0])
+        mates.pay(links[1], mates.AMYS)
+        for _ in range(3):
+            tasks.finish_operations()
+        assert {row.status for row in PaymentRequest.objects.all()} == {"paid"}
+        unpaid.refresh_from_db()
+        assert balances(unpaid)["lead"] == -5000
+
+    @pytest.mark.rule("dispute.waits")
+    def test_waits_while_it_is_open_and_goes_on_when_it_is_won(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        self.paid(unpaid, links)
+        found = dispute(unpaid.payment)
+        mates.pump(unpaid.pk, rounds=3)
+        assert not Operation.objects.filter(kind="refund").exclude(reason="withdrawn").exists()
+        decide(found, is_won=True)
+        mates.pump(unpaid.pk, rounds=3)
+        assert {row.status for row in PaymentRequest.objects.all()} == {"reimbursed"}
+        assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_closed_against_the_dispute_that_the_leads_card_wins(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        self.paid(unpaid, links)
+        decide(dispute(unpaid.payment), is_won=False)
+        mates.pump(unpaid.pk, rounds=3)
+        assert {row.status for row in PaymentRequest.objects.all()} == {"reimbursed"}
+        assert balances(unpaid) == {"provider": 5000, "merchant": -5000}, "what the mates have borne is left"
+
+    def test_is_less_by_a_share_that_its_mate_got_back(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        self.paid(unpaid, links)
+        links[0].refresh_from_db()
+        decide(dispute(links[0].payment), is_won=False)
+        mates.pump(unpaid.pk, rounds=3)
+        assert statuses() == ["refunded", "reimbursed"]
+        assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_closed_as_well_when_a_mates_money_comes_after_the_loss(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        fault_injection.set_fault(verb="capture", mode="pending", times=1)
+        mates.pay(links[0])
+        mates.pump(unpaid.pk)
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        assert statuses() == ["paying", "cancelled"]
+        settling.advance(payments=list(Payment.objects.values_list("pk", flat=True)), seconds=3)
+        before = Checkout.objects.values_list("updated_at", flat=True).get()
+        mates.pump(unpaid.pk)
+        assert statuses() == ["reimbursed", "cancelled"]
+        assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
+        assert Checkout.objects.values_list("updated_at", flat=True).get() > before
+        shown = [entry.title for entry in timeline.of(order.read(unpaid.merchant, unpaid.pk)).entries]
+        assert "£30.00 from a mate’s card is kept for the dispute that was lost" in shown
+        client = stage.browser(stage.person(unpaid.merchant, Role.OWNER))
+        assert "Kept for a lost dispute" in client.get("/portal/balance").content.decode()
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_closed_as_well_when_it_was_on_its_way_and_does_not_arrive(
+        self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
+    ) -> None:
+        settings.REIMBURSEMENT_DELAY = timedelta(0)
+        settings.SANDBOX_REFUND_SECONDS = 60
+        mates.pay(links[0])
+        mates.pump(unpaid.pk, rounds=2)
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        assert statuses() == ["paid", "cancelled"], "it may arrive yet"
+        discrepancies.report("share_not_reimbursed", links[0].pk)
+        PaymentRequest.objects.filter(status="paid").update(paid_at=clock.now() - timedelta(days=4))
+        Call.objects.filter(kind="refund").update(fails_with="refused", settles_at=clock.now())
+        mates.pump(unpaid.pk)
+        assert statuses() == ["reimbursed", "cancelled"]
+        assert not Discrepancy.objects.filter(kind="share_not_reimbursed", closed_at=None).exists()
+        assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_left_for_a_person_where_it_is_more_than_the_dispute_was_about(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        self.paid(unpaid, links)
+        line.ask("dispute", payment=unpaid.payment_id)
+        BankDispute.objects.update(amount=4000)
+        hear()
+        decide(Dispute.objects.get(), is_won=False)
+        assert statuses() == ["reimbursed", "paid"]
+        assert balances(unpaid) == {"provider": 10_000, "merchant": -8000, "lead": -2000}
+        told = Discrepancy.objects.get(kind="owed_beyond_dispute")
+        assert told.subject == links[1].pk and told.kind in WHAT_TO_DO
+
+    def test_goes_back_to_the_mate_by_the_refund_that_is_under_way(
+        self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
+    ) -> None:
+        self.paid(unpaid, links)
+        settings.SANDBOX_REFUND_SECONDS = 60
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk)
+        decide(dispute(unpaid.payment), is_won=False)
+        assert statuses() == ["paid", "paid"]
+        Call.objects.filter(kind="refund").update(settles_at=clock.now())
+        mates.pump(unpaid.pk)
+        assert statuses() == ["refunded", "refunded"]
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_nothing_of_a_card_that_says_no_after_the_loss(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        token = bank.tokenise(subject=links[0].pk, number="4000002500003155")
+        sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        asked = Operation.objects.get(payment__subject=links[0].pk)
+        line.ask("answer_challenge", key=asked.pk, is_confirmed=False)
+        assert mates.settled(links[0]) == "cancelled", "the links have ended"
+
+
+def statuses() -> list[str]:
+    return list(PaymentRequest.objects.order_by("position").values_list("status", flat=True))
+
+
+def test_a_stranger_sees_nothing_of_it(captured: Checkout, rival: Merchant, rival_api: Api) -> None:
+    dispute(captured.payment)
+    assert rival_api.get(f"checkouts/{captured.pk}").status_code == 404
+    assert rival_api.get("checkouts").json()["data"]["checkouts"] == []
+
+
+def test_that_is_lost_stands_in_the_portal(captured: Checkout) -> None:
+    """Among the movements, and in the timeline with what was posted."""
+    decide(dispute(captured.payment), is_won=False)
+    client = stage.browser(stage.person(captured.merchant, Role.OWNER))
+    assert "Dispute lost" in client.get("/portal/balance").content.decode()
+    page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+    assert "taken back -£90.00" in page or "taken back −£90.00" in page

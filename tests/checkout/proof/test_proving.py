@@ -1,0 +1,176 @@
+"""The proof of what has changed lately: it leaves out the rest, and does not read it either."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from checkout import transitions
+from checkout.models import Checkout
+from checkout.proof import invariants, proving
+from payments.models import Merchant
+from tests import factories
+from tests.checkout.proof.test_invariants import TAMPERINGS, copy, prove, tamper, without_guards
+from tests.factories import CAUSE
+
+pytestmark = pytest.mark.django_db
+LONG_AGO = "2020-01-01T00:00Z"
+
+
+@pytest.fixture(autouse=True)
+def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
+    """A captured checkout whose books nobody touches."""
+    paid = pay(factories.checkout(rival))
+    return transitions.capture(rival, paid.pk, cause=CAUSE)
+
+
+class TestSince:
+    def test_leaves_out_what_has_not_changed(
+        self, captured: Checkout, acme: Merchant, pay: Callable[..., Checkout]
+    ) -> None:
+        between = timezone.now()
+        later = transitions.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+        for checkout in (captured, later):
+            tamper(checkout, "UPDATE payments_posting SET amount = -1 WHERE account = 'merchant'")
+        assert captured.pk in {breach.checkout_uuid for breach in proving.breaches()}
+        assert {breach.checkout_uuid for breach in proving.breaches(since=between)} == {later.pk}
+        assert proving.size(since=between) == (1, 2) and proving.size() == (3, 6)
+        assert proving.breaches(since=timezone.now()) == []
+
+    @pytest.mark.parametrize("fresh", ["row", "posting", "operation", "end"])
+    def test_a_new_posting_or_operation_is_a_change_too(self, captured: Checkout, fresh: str) -> None:
+        between = timezone.now() - timedelta(hours=1)
+        ages = {
+            "row": "UPDATE checkout_checkout SET updated_at = %(then)s",
+            "posting": "UPDATE payments_posting SET created_at = %(then)s",
+            "operation": "UPDATE payments_operation SET created_at = %(then)s",
+            "end": "UPDATE payments_operation SET ended_at = %(then)s",
+        }
+        for source, sql in ages.items():
+            if source != fresh:
+                without_guards(sql, then=LONG_AGO)
+        tamper(captured, "UPDATE payments_posting SET amount = amount + 1 WHERE account = 'merchant'")
+        assert captured.pk in {breach.checkout_uuid for breach in proving.breaches(since=between)}
+
+
+ONE_SHARE = """
+INSERT INTO checkout_paymentrequest (id, checkout_id, position, amount, name, phone, status, token, token_digest,
+    created_at)
+VALUES (gen_random_uuid(), %(checkout)s, 2, 1000, '', '', 'cancelled', '', '', now())
+"""
+
+
+DISPUTED = """
+INSERT INTO payments_dispute (id, payment_id, checkout_uuid, reference, amount, reason, status, opened_at, created_at,
+    closed_at, decided_as)
+SELECT {old}::uuid, {old}::uuid, {old}::uuid, n, 1000, 'fraudulent', 'won', now(), now(), now(), gen_random_uuid()
+FROM numbers
+"""
+
+BOOKED = """
+INSERT INTO payments_booking (id, borne_as, kind, payment_id, checkout_uuid, account, amount, note, actor, created_at)
+SELECT gen_random_uuid(), gen_random_uuid(), 'refunded_outside', {old}::uuid, {old}::uuid, 'merchant', 1000, '', '',
+    now()
+FROM numbers
+"""
+
+NOTED = """
+INSERT INTO payments_discrepancy (id, kind, subject, facts, created_at, note)
+SELECT gen_random_uuid(), 'refund_returned', gen_random_uuid(), '{{}}', now(), '' FROM numbers
+"""
+
+
+@pytest.fixture
+def old_business(at: Callable[[str], Checkout]) -> datetime:
+    """Three thousand checkouts of long ago; return a time since when there were few."""
+    since, checkout = timezone.now() - timedelta(minutes=5), at("refunded")
+    tamper(checkout, ONE_SHARE)
+    old = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
+    many = "WITH numbers AS (SELECT generate_series(100, 3099) AS n) "
+    then = f"'{LONG_AGO}'"
+    mine = "original.checkout_uuid = %(checkout)s"
+    for sql in (
+        copy("payments_payment", mine, id=old, subject=old, checkout_uuid=old),
+        copy("checkout_checkout", "original.id = %(checkout)s", id=old, payment_id=old, updated_at=then),
+        copy(
+            "payments_operation",
+            "payment_id = %(payment)s AND kind = 'capture'",
+            id=old,
+            payment_id=old,
+            created_at=then,
+            ended_at=then,
+        ),
+        copy(
+            "payments_posting",
+            f"{mine} AND account = 'provider' AND original.amount > 0",
+            id=old,
+            transaction=old,
+            checkout_uuid=old,
+            created_at=then,
+        ),
+        copy("webhooks_event", mine, id=old, checkout_uuid=old),
+        copy(
+            "checkout_paymentrequest",
+            "checkout_id = %(checkout)s AND position = 2",
+            id=old,
+            checkout_id=old,
+            token_digest="'old' || n",
+        ),
+        copy(
+            "checkout_refund", "checkout_id = %(checkout)s", id=old, checkout_id=old, merchant_refund_ref="n"
+        ),
+    ):
+        tamper(checkout, many + sql)
+    tamper(checkout, many + DISPUTED.format(old=old))
+    tamper(checkout, many + BOOKED.format(old=old))
+    tamper(checkout, many + NOTED.format())
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return since
+
+
+SMALL = {"payments_merchant", "operation_not_ended"}  # the index has open operations alone
+
+
+def scans(sql: str) -> Iterator[str]:
+    """Yield the tables and indexes that the plan of a query reads from end to end."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
+        answer = cursor.fetchone()[0]
+    nodes: list[dict[str, Any]] = [(json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]]
+    while nodes:
+        node = nodes.pop()
+        nodes += node.get("Plans", [])
+        whole_index = "Index Name" in node and "Index Cond" not in node
+        if node["Node Type"] == "Seq Scan" or whole_index:
+            yield node.get("Index Name") or node["Relation Name"]
+
+
+class TestPlans:
+    def test_of_what_has_changed_read_no_table_from_end_to_end(self, old_business: datetime) -> None:
+        with CaptureQueriesContext(connection) as queries:
+            assert proving.breaches(since=old_business) == []
+        asked = [query["sql"] for query in queries if "FROM" in query["sql"]]
+        assert len(asked) == 1 + len(invariants.INVARIANTS)
+        read = {sql: set(scans(sql)) - SMALL for sql in asked}
+        assert {sql: tables for sql, tables in read.items() if tables} == {}
+
+
+class TestTheCommand:
+    def test_looks_only_at_what_has_changed_if_told_so(self, captured: Checkout) -> None:
+        tamper(captured, TAMPERINGS[0].sql)
+        for sql in (
+            "UPDATE checkout_checkout SET updated_at = %(then)s WHERE id = %(checkout)s",
+            "UPDATE payments_posting SET created_at = %(then)s WHERE checkout_uuid = %(checkout)s",
+            "UPDATE payments_operation SET created_at = %(then)s, ended_at = %(then)s"
+            " WHERE payment_id = %(payment)s",
+        ):
+            without_guards(sql, then=LONG_AGO, checkout=captured.pk, payment=captured.payment_id)
+        code, said, _ = prove("--since-hours", "2")
+        assert code == 0 and said.endswith("1 checkouts, 2 postings, changed in the last 2 hours\n")
+        assert prove()[0] == 1

@@ -1,0 +1,188 @@
+"""The remedies as operators have them in the admin: the provider's word first, a note, and the proof after."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from checkout import refunds, transitions
+from checkout.models import Checkout
+from checkout.proof import proving
+from payments import discrepancies
+from payments.models import Booking, Discrepancy, Operation, Payment, Posting
+from payments.providers.sandbox import bank, fault_injection, journal
+from payments.tasks import WHAT_TO_DO
+from portal.models import User
+from tests import mates
+from tests.factories import CAUSE
+from tests.portal import people
+from tests.refusals import nothing_moves
+
+pytestmark = pytest.mark.django_db
+OPERATIONS = "/admin/payments/operation/"
+DISCREPANCIES = "/admin/payments/discrepancy/"
+
+
+@pytest.fixture
+def operator() -> User:
+    return User.objects.create_superuser("operator@example.com", people.PASSWORD)
+
+
+@pytest.fixture
+def admin(client: Client, operator: User) -> Client:
+    people.operate(client, operator)
+    return client
+
+
+@pytest.fixture
+def stuck(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
+    """The part of a refund that Finn's card can't take; Lea's has been given back."""
+    (share,) = mates.split(unpaid, 2000)
+    pay(unpaid)
+    transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    mates.pay(share, "4000000000005126")
+    mates.settled(share)
+    refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+    mates.pump(unpaid.pk, rounds=2)
+    return Operation.objects.get(payment__subject=share.pk, reason="card_account_closed")
+
+
+def act(
+    admin: Client, address: str, action: str, *rows: object, note: str | None = "By bank transfer"
+) -> str:
+    form = {"action": action, "_selected_action": [str(row) for row in rows]}
+    answer = admin.post(
+        address, form if note is None else form | {"confirmed": "1", "words": note}, follow=True
+    )
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+class TestClosing:
+    def test_shows_what_the_provider_says_and_moves_nothing_before_it_is_confirmed(
+        self, admin: Client, stuck: Operation
+    ) -> None:
+        with nothing_moves():
+            page = act(admin, OPERATIONS, "close_as_settled_otherwise", stuck.pk, note=None)
+        assert "The provider says: it failed (card_account_closed)." in page
+        assert "Close as settled otherwise" in page
+
+    @pytest.mark.rule("operator.proof")
+    def test_wants_a_note(self, admin: Client, stuck: Operation) -> None:
+        with nothing_moves():
+            assert "errorlist" in act(admin, OPERATIONS, "close_as_settled_otherwise", stuck.pk, note=" ")
+
+    @pytest.mark.rule("operator.once")
+    def test_keeps_who_and_why_and_proves_the_ledger(
+        self, admin: Client, operator: User, unpaid: Checkout, stuck: Operation
+    ) -> None:
+        page = act(admin, OPERATIONS, "close_as_settled_otherwise", stuck.pk)
+        assert "Closed as settled otherwise: By bank transfer. The ledger is proven." in page
+        unpaid.refresh_from_db()
+        booking = Booking.objects.get()
+        assert (unpaid.status, booking.note, booking.actor) == (
+            "refunded",
+            "By bank transfer",
+            f"user:{operator.pk}",
+        )
+        entry = LogEntry.objects.get(object_id=str(stuck.pk))
+        assert entry.change_message == "Closed as settled otherwise: By bank transfer."
+        page = admin.get(f"/admin/payments/booking/{booking.pk}/change/").content.decode()
+        assert "By bank transfer" in page and "£20.00" in page
+
+    def test_says_why_not(self, admin: Client, stuck: Operation) -> None:
+        fault_injection.set_fault(verb="look_up", mode="down", times=1)
+        with nothing_moves():
+            page = act(admin, OPERATIONS, "close_as_settled_otherwise", stuck.pk)
+        assert "Nothing is done. The provider says: nothing clear." in page
+        assert not LogEntry.objects.exists()
+
+    def test_is_for_one_at_a_time(self, admin: Client, stuck: Operation) -> None:
+        others = Operation.objects.exclude(pk=stuck.pk).values_list("pk", flat=True)
+        with nothing_moves():
+            assert "Choose one" in act(admin, OPERATIONS, "close_as_settled_otherwise", stuck.pk, *others)
+
+    def test_tells_of_a_ledger_that_is_broken(
+        self, admin: Client, unpaid: Checkout, stuck: Operation
+    ) -> None:
+        Payment.objects.filter(subject=unpaid.pk).update(abandoned_at=unpaid.created_at)
+        found = {breach.kind for breach in proving.breaches()}
+        assert found == {"ledger_payment_not_live"}
+        page = act(admin, OPERATIONS, "send_again", stuck.pk)
+        assert "The ledger is broken" in page and "can be refunded" in page
+        assert Discrepancy.objects.filter(kind="ledger_payment_not_live", subject=unpaid.pk).exists()
+
+
+class TestTheOthers:
+    def test_a_refund_is_sent_again(self, admin: Client, operator: User, stuck: Operation) -> None:
+        page = act(admin, OPERATIONS, "send_again", stuck.pk, note="The account is open again")
+        assert "Sent again: The account is open again. The ledger is proven." in page
+        assert LogEntry.objects.get().change_message == "Sent again: The account is open again."
+
+    def test_a_doubt_is_given_up(self, admin: Client, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+        fault_injection.set_fault(verb="authorize", mode="down", times=1)
+        pay(unpaid)
+        doubt = Operation.objects.get()
+        Operation.objects.update(created_at="2020-01-01T00:00Z")
+        page = act(admin, OPERATIONS, "give_up", doubt.pk, note=None)
+        assert "The provider says: it never arrived, and vouches for that." in page
+        assert "Given up: Nobody waits. The ledger is proven." in act(
+            admin, OPERATIONS, "give_up", doubt.pk, note="Nobody waits"
+        )
+
+    def test_a_refund_made_at_the_provider_is_booked(self, admin: Client, captured: Checkout) -> None:
+        assert captured.payment_id is not None
+        bank.act_in_dashboard(kind="refund", payment=captured.payment_id, amount=2000)
+        bank.look_up(key=captured.pk, payment=captured.payment_id, kind="refund")
+        (record,) = [row for row in journal.records(since=captured.created_at) if row.kind == "refund"]
+        discrepancies.report("outside_refund", record.key)
+        told = Discrepancy.objects.get()
+        page = act(admin, DISCREPANCIES, "book_outside_refund", told.pk, note=None)
+        assert "books say: refund of £20.00, succeeded." in page and not Posting.objects.filter(
+            account="outside"
+        )
+        page = act(admin, DISCREPANCIES, "book_outside_refund", told.pk, note="The merchant did it")
+        assert "Booked: The merchant did it. The ledger is proven." in page
+
+    def test_the_pages_offer_what_fits(self, admin: Client, stuck: Operation) -> None:
+        page = admin.get(f"{OPERATIONS}{stuck.pk}/change/").content.decode()
+        assert "Close as settled otherwise" in page and "Send again" in page and "Give up" not in page
+        captured = Operation.objects.filter(kind="capture").first()
+        assert captured is not None
+        page = admin.get(f"{OPERATIONS}{captured.pk}/change/").content.decode()
+        assert not any(words in page for words in ("Close as settled otherwise", "Send again", "Give up"))
+
+    @pytest.mark.rule("operator.proof")
+    @pytest.mark.parametrize("action", ["close_as_settled_otherwise", "send_again", "give_up"])
+    def test_want_a_fresh_proof_of_who_it_is(
+        self, admin: Client, operator: User, stuck: Operation, action: str
+    ) -> None:
+        people.prove(admin, operator, ago=301)
+        form = {"action": action, "_selected_action": str(stuck.pk), "confirmed": "1", "words": "Because"}
+        with nothing_moves():
+            answer = admin.post(OPERATIONS, form)
+        assert answer.status_code == 302 and "reauthenticate" in answer["Location"]
+        assert not LogEntry.objects.exists()
+
+    def test_are_not_for_who_may_only_look(self, client: Client, stuck: Operation) -> None:
+        looker = User.objects.create_user("looker@example.com", people.PASSWORD, is_staff=True)
+        people.operate(client, looker)
+        with nothing_moves():
+            client.post(OPERATIONS, {"action": "send_again", "_selected_action": str(stuck.pk)})
+        assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("refund_part_failed", "settled otherwise"),
+        ("share_not_reimbursed", "settled otherwise"),
+        ("void_refused", "send it again"),
+        ("in_doubt_for_a_day", "give up the doubt"),
+        ("capture_pending_too_long", "give up the doubt"),
+        ("outside_refund", "book it"),
+    ],
+)
+def test_the_mail_names_what_can_be_done(kind: str, words: str) -> None:
+    assert words in WHAT_TO_DO[kind]

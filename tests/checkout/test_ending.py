@@ -1,0 +1,112 @@
+"""The pump of deadlines: many checkouts in one transaction, and none of them for the sake of the others."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from checkout import ending, events, tasks
+from checkout.models import Change, Checkout
+from checkout.proof import proving
+from checkout.states import Status
+from config.lib import clock
+from payments import open_operations, operations
+from payments.models import Merchant, Operation, Payment
+from tests import factories
+from tests.factories import CAUSE, make_late
+from webhooks.models import Delivery, Event, Subscription
+
+
+@pytest.fixture
+def holds(acme: Merchant, pay: Callable[..., Checkout]) -> list[Checkout]:
+    """Three checkouts whose two minutes are over, the first one's the longest ago."""
+    made = [pay(factories.checkout(acme)) for _ in range(3)]
+    for hold in made:
+        make_late(hold)
+        hold.refresh_from_db()
+    return made
+
+
+def statuses(checkouts: list[Checkout]) -> list[str]:
+    for checkout in checkouts:
+        checkout.refresh_from_db()
+    return [checkout.status for checkout in checkouts]
+
+
+class TestHolds:
+    @pytest.mark.rule("lapse.together", "lapse.void")
+    def test_end_together_each_as_of_its_own_deadline(self, acme: Merchant, holds: list[Checkout]) -> None:
+        Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
+        assert ending.expire_due(Status.AUTHORIZED, limit=10) == 3
+        assert statuses(holds) == ["voided"] * 3
+        assert proving.breaches() == []
+        for hold in holds:
+            told = Event.objects.get(checkout_uuid=hold.pk, type="checkout.voided")
+            gone = Event.objects.get(checkout_uuid=hold.pk, type="checkout.authorized")
+            change = Change.objects.get(checkout=hold, to="voided")
+            assert {told.created_at, gone.superseded_at, change.created_at, hold.voided_at} == {
+                hold.capture_before
+            }
+            assert Delivery.objects.get(event=told).next_attempt_at == hold.capture_before
+        tasks.finish_operations()
+        assert set(Payment.objects.values_list("status", flat=True)) == {"voided"}
+
+    def test_the_longest_overdue_go_first(self, holds: list[Checkout]) -> None:
+        assert ending.expire_due(Status.AUTHORIZED, limit=1) == 1
+        assert statuses(holds) == ["voided", "authorized", "authorized"]
+
+    def test_take_as_many_statements_as_one(self, holds: list[Checkout]) -> None:
+        with CaptureQueriesContext(connection) as one:
+            ending.expire_due(Status.AUTHORIZED, limit=1)
+        with CaptureQueriesContext(connection) as two:
+            assert ending.expire_due(Status.AUTHORIZED, limit=2) == 2
+        assert len(two) == len(one)
+
+    def test_with_an_operation_that_the_locking_statement_did_not_see_stay(
+        self, holds: list[Checkout], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        payment = Payment.objects.get(subject=holds[1].pk)
+        operations.begin(payment, Operation.Kind.CAPTURE, now=clock.now(), cause=CAUSE)
+        monkeypatch.setattr(open_operations, "open_on", lambda _: Operation.objects.none())
+        monkeypatch.setattr(ending, "_late", ending._late.__wrapped__)
+        assert ending.expire_due(Status.AUTHORIZED, limit=10) == 2
+        assert statuses(holds) == ["voided", "authorized", "voided"]
+
+    @pytest.mark.rule("lapse.together")
+    def test_one_that_fails_holds_up_no_other(
+        self, holds: list[Checkout], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tell = events.voided
+
+        def poisoned(checkouts: list[Checkout]) -> None:
+            if holds[1] in checkouts:
+                raise RuntimeError("poison")
+            tell(checkouts)
+
+        monkeypatch.setattr(events, "voided", poisoned)
+        tasks.expire_due()
+        assert statuses(holds) == ["voided", "authorized", "voided"]
+        assert proving.breaches() == []
+
+    @pytest.mark.rule("lapse.together")
+    @pytest.mark.django_db(transaction=True)
+    def test_that_another_process_has_locked_are_left_to_it(self, holds: list[Checkout]) -> None:
+        other = connection.copy()
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT 1 FROM checkout_checkout WHERE id = %s FOR UPDATE", [holds[1].pk])
+            assert ending.expire_due(Status.AUTHORIZED, limit=10) == 2
+        other.close()
+        assert statuses(holds) == ["voided", "authorized", "voided"]
+
+
+class TestUnpaid:
+    def test_expire_together(self, acme: Merchant) -> None:
+        unpaid = [factories.checkout(acme) for _ in range(2)]
+        for checkout in unpaid:
+            make_late(checkout)
+        tasks.expire_due()
+        assert statuses(unpaid) == ["expired", "expired"]
+        assert all(checkout.expired_at == checkout.payable_until for checkout in unpaid)
+        assert not Event.objects.exists()

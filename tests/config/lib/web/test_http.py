@@ -1,0 +1,186 @@
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout import transitions
+from checkout.models import Checkout
+from config.lib import deadline
+from config.lib.deadline import Deadline
+from config.lib.web import http
+from payments.provider import Outcome
+from payments.providers.sandbox import client
+from tests.conftest import Api
+from tests.factories import CAUSE
+from tests.hosted_page.sandbox import test_views
+from tests.hosted_page.test_views import Payer, words
+from tests.refusals import nothing_moves, refused
+
+ANSWER = b"HTTP/1.1 %s\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndone"
+NO_BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\ndone"
+Peer = Callable[[socket.socket], object]
+
+
+@contextmanager
+def peer(act: Peer) -> Iterator[tuple[str, list[bytes]]]:
+    """A peer on this machine that takes one connection, reads what comes and then does `act`."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                heard.append(connection.recv(65_536))
+                act(connection)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", heard
+        thread.join(timeout=5)
+
+
+def nobody() -> str:
+    """An address of this machine at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def says(raw: bytes) -> Peer:
+    return lambda connection: connection.sendall(raw)
+
+
+def is_silent(connection: socket.socket) -> None:
+    """No answer, until the other side gives up."""
+    connection.settimeout(3)
+    connection.recv(1)
+
+
+def drips(connection: socket.socket) -> None:
+    """An answer that goes on and on."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n")
+    for _ in range(20):
+        try:
+            connection.sendall(b".")
+        except OSError:
+            return
+        time.sleep(0.05)
+
+
+class TestPost:
+    def test_sends_it_and_returns_status_and_body(self) -> None:
+        with peer(says(ANSWER % b"200 OK")) as (url, heard):
+            answer = http.post(f"{url}/x", b"body", {"X-Name": "value"}, seconds=5)
+        assert answer == (200, b"done") and answer.is_success
+        assert heard[0].startswith(b"POST /x HTTP/1.1") and b"X-Name: value" in heard[0]
+
+    @pytest.mark.parametrize(
+        ("status", "is_success"), [(b"201 X", True), (b"302 X", False), (b"404 X", False), (b"503 X", False)]
+    )
+    def test_follows_nowhere_and_judges_by_the_status(self, status: bytes, is_success: bool) -> None:
+        raw = ANSWER % (status + b"\r\nLocation: http://127.0.0.1:1/")
+        with peer(says(raw)) as (url, _):
+            answer = http.post(url, b"", {}, seconds=5)
+        assert (answer.status, answer.is_success) == (int(status[:3]), is_success)
+
+    @pytest.mark.parametrize(
+        "act",
+        [says(b""), says(b"hello?\r\n\r\n"), says(NO_BODY)],
+        ids=["closes", "speaks no HTTP", "stops half-way"],
+    )
+    def test_a_broken_answer_is_none(self, act: Peer) -> None:
+        with peer(act) as (url, _), pytest.raises(http.NoAnswer):
+            http.post(url, b"", {}, seconds=5)
+
+    @pytest.mark.parametrize("act", [is_silent, drips])
+    def test_ends_in_time_whatever_the_peer_does(self, act: Peer) -> None:
+        with peer(act) as (url, _):
+            began = time.monotonic()
+            with pytest.raises(http.NoAnswer, match="Timeout"):
+                http.post(url, b"", {}, seconds=0.2)
+            assert time.monotonic() - began < 0.9, "the peer would be at it for longer"
+
+    @pytest.mark.parametrize("seconds", [0, -1.5])
+    def test_sends_nothing_when_no_time_is_left(self, seconds: float) -> None:
+        with peer(says(ANSWER % b"200 OK")) as (url, heard):
+            with pytest.raises(http.NoAnswer):
+                http.post(url, b"late", {}, seconds=seconds)
+            assert heard == [] and http.post(url, b"in time", {}, seconds=5).is_success
+        assert len(heard) == 1
+
+    def test_nobody_there_is_no_answer(self) -> None:
+        with pytest.raises(http.NoAnswer):
+            http.post(nobody(), b"", {}, seconds=5)
+
+
+@pytest.mark.django_db
+class TestABankThatIsNotThere:
+    @pytest.fixture(autouse=True)
+    def _gone(self, settings: Settings) -> None:
+        settings.BANK_URL = nobody()
+
+    def test_shows_the_payer_that_it_is_busy_until_it_is_back(
+        self, unpaid: Checkout, settings: Settings
+    ) -> None:
+        lea = Payer(unpaid)
+        lea.sign_in()
+        lea.post("/split", split="all")
+        with nothing_moves():
+            page = lea.get("/card")
+        assert page.status_code == 503 and "The bank is slow just now" in words(page)
+        settings.BANK_URL = ""
+        assert lea.get("/card").status_code == 302
+
+    def test_is_a_503_to_who_pays_by_the_helper(self, api: Api, unpaid: Checkout) -> None:
+        with nothing_moves():
+            refused(test_views.post(api, unpaid, "pay", {}), 503, "service_unavailable")
+
+
+@pytest.fixture
+def moment(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, in its one element, to be moved on."""
+    now = [100.0]
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+class TestDeadline:
+    def test_leaves_ever_less_and_never_less_than_nothing(self, moment: list[float]) -> None:
+        until = Deadline.after(8)
+        assert (until.left(), until.left(3)) == (8, 3)
+        moment[0] += 6
+        assert (until.left(), until.left(3), until.sooner(1.5).left()) == (2, 2, 0.5)
+        moment[0] += 6
+        assert (until.left(), until.left(3), until.sooner(1.5).left()) == (0, 0, 0)
+
+    @pytest.mark.rule("capture.eight_seconds")
+    @pytest.mark.django_db
+    @pytest.mark.parametrize("lock_seconds", [0.0, 2.9, 4.5, 7.0])
+    def test_of_a_capture_bounds_all_its_waits(
+        self, held: Checkout, moment: list[float], monkeypatch: pytest.MonkeyPatch, lock_seconds: float
+    ) -> None:
+        asked: list[str] = []
+        begin = transitions._begin_capture
+
+        def wait_for_the_lock(*given: Any) -> Any:
+            moment[0] += lock_seconds
+            return begin(*given)
+
+        def hang(verb: str, *, patience: float, **_: Any) -> Outcome:
+            asked.append(verb)
+            moment[0] += patience
+            raise http.NoAnswer
+
+        monkeypatch.setattr(transitions, "_begin_capture", wait_for_the_lock)
+        monkeypatch.setattr(client, "money", hang)
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        spent = moment[0] - 100
+        kept = transitions.CAPTURE_SECONDS - transitions.SETTLE_SECONDS
+        assert spent == pytest.approx(max(kept, lock_seconds)), "all the time there is, and no more"
+        assert asked == ["capture", "look_up"][: 2 if lock_seconds < 1.8 else lock_seconds < kept]

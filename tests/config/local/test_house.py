@@ -1,0 +1,54 @@
+"""What `make check` says of the house: each disorder is found, and the house as it is has none."""
+
+from pathlib import Path
+
+import pytest
+
+from config.local import house
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project in order."""
+    for app in house.APPS:
+        (tmp_path / app).mkdir()
+        (tmp_path / app / "__init__.py").write_text('"""What lives here."""\n')
+    return tmp_path
+
+
+def test_this_one_is_in_order() -> None:
+    assert list(house.problems()) == []
+
+
+def test_one_in_order_has_no_problem(project: Path) -> None:
+    (project / "payments" / "ledger.py").write_text("def post(amount: int) -> None:\n    total = amount\n")
+    assert list(house.problems(project)) == []
+
+
+def test_a_folder_that_is_too_full(project: Path) -> None:
+    for number in range(house.MAX_MODULES):
+        (project / "portal" / f"module_{number}.py").touch()
+    (project / "portal" / "apps.py").touch()
+    assert list(house.problems(project)) == []
+    (project / "portal" / "another.py").touch()
+    assert [said.split(":")[0] for said in house.problems(project)] == ["portal holds 21 modules"]
+
+
+def test_a_package_that_says_nothing(project: Path) -> None:
+    (project / "webhooks" / "__init__.py").write_text("")
+    assert list(house.problems(project)) == ["webhooks/__init__.py does not say what lives there."]
+
+
+def test_a_file_that_is_too_long(project: Path) -> None:
+    (project / "checkout" / "verbs.py").write_text("\n" * (house.MAX_LINES + 1))
+    assert list(house.problems(project)) == ["checkout/verbs.py has 401 lines: is it still one room?"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["def settle_leg() -> None: ...", "class Pill: ...", "seats = 3", "def show(asker: str) -> None: ..."],
+)
+def test_a_name_that_the_glossary_does_not_use(project: Path, code: str) -> None:
+    (project / "payments" / "odd.py").write_text(f"{code}\n")
+    (said,) = house.problems(project)
+    assert said.startswith("payments/odd.py:1 says ") and said.endswith("which the glossary does not use.")

@@ -1,0 +1,332 @@
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+
+from checkout import transitions
+from checkout.models import Checkout, Customer, MerchantCustomer
+from hosted_page.models import OptIn, OptInText
+from hosted_page.opt_in import consent
+from hosted_page.opt_in import link as opt_in_link
+from payments.models import Merchant
+from tests.conftest import Api
+from tests.factories import CAUSE
+from tests.hosted_page.group.test_mate import FINN, Mate
+from tests.hosted_page.test_views import Payer, words
+from webhooks.models import Event, plain
+
+pytestmark = pytest.mark.django_db
+TICKED = {"opt_in": "yes", "email": "lea@example.com", "version": "1"}
+
+
+@pytest.fixture
+def shop(acme: Merchant) -> Merchant:
+    acme.opt_in_enabled = True
+    acme.save()
+    return acme
+
+
+@pytest.fixture
+def lea(shop: Merchant, unpaid: Checkout) -> Payer:
+    """She has asked Finn for £20.00 and paid; the shop has captured."""
+    payer = Payer(Checkout.objects.get(pk=unpaid.pk))
+    payer.sign_in()
+    fields = {"split": "own", "name": ["Finn"], "amount": ["20"], "your_name": "Lea"}
+    payer.client.post(f"/pay/split?id={unpaid.pk}", fields)
+    bank = payer.get("/card")["Location"]
+    back = payer.client.post(bank, {"number": "4242424242424242", "expiry": "08/49", "code": "123"})
+    payer.client.get(back["Location"])
+    transitions.capture(shop, unpaid.pk, cause=CAUSE)
+    return payer
+
+
+@pytest.fixture
+def finn(lea: Payer) -> Mate:
+    return Mate(lea.checkout.payment_requests.get())
+
+
+def told() -> list[dict[str, Any]]:
+    """The data of every event about a tick, the oldest first."""
+    events = Event.objects.filter(type="marketing.opted_in").order_by("pk")
+    return [json.loads(plain(event.type, bytes(event.body)))["data"] for event in events]
+
+
+class TestALink:
+    """In a mail or an app of the merchant's."""
+
+    def link(self, api: Api, lea: Payer, query: str = "?placement=email_link") -> Any:
+        return api.get(f"checkouts/{lea.checkout.pk}/opt-in-link{query}").json()
+
+    @pytest.fixture
+    def path(self, api: Api, lea: Payer) -> str:
+        url: str = self.link(api, lea)["data"]["url"]
+        return urlsplit(url).path
+
+    @pytest.mark.rule("opt_in.free", "opt_in.link")
+    def test_shows_the_box_unticked_and_takes_a_tick(self, path: str, lea: Payer) -> None:
+        page = Client().get(path)
+        assert "Hear from" in words(page) and 'name="opt_in" value="yes">' in words(page)
+        assert "Not needed to pay" not in words(page)
+        saved = Client().post(path, TICKED)
+        assert (saved.status_code, saved["Location"]) == (303, f"{path}?saved=1")
+        assert "Saved. You can stop any time." in words(Client().get(saved["Location"]))
+        [data] = told()
+        assert data["opt_in"]["placement"] == "email_link" and data["subject"] == "lead"
+        assert data["order"]["checkout_uuid"] == str(lea.checkout.pk)
+        assert data["customer"] == {"name": None, "email": "lea@example.com", "phone": None}
+        assert data["opt_in"]["sms_marketing"] is None
+
+    def test_tells_no_number_also_where_the_lead_is_signed_in(self, path: str, lea: Payer) -> None:
+        lea.client.post(path, TICKED)
+        assert told()[-1]["customer"]["phone"] is None
+
+    def test_says_what_is_wrong_with_an_address(self, path: str) -> None:
+        refused = Client().post(path, TICKED | {"email": "lea@"})
+        assert refused.status_code == 422 and "Enter an e-mail address" in words(refused)
+        assert told() == []
+
+    @pytest.mark.rule("opt_in.link")
+    @pytest.mark.parametrize("placement", ["app", "other"])
+    def test_says_where_it_stood(self, api: Api, lea: Payer, placement: str) -> None:
+        url = self.link(api, lea, f"?placement={placement}")["data"]["url"]
+        Client().post(urlsplit(url).path, TICKED)
+        assert told()[-1]["opt_in"]["placement"] == placement
+
+    @pytest.mark.parametrize("placement", ["success_page", "pay_link", "mail", ""])
+    def test_stands_nowhere_else(self, api: Api, lea: Payer, placement: str) -> None:
+        refused = api.get(f"checkouts/{lea.checkout.pk}/opt-in-link?placement={placement}")
+        assert refused.status_code == 422 and refused.json()["error"]["param"] == "placement"
+
+    def test_is_no_other_merchants(self, rival_api: Api, lea: Payer) -> None:
+        assert rival_api.get(f"checkouts/{lea.checkout.pk}/opt-in-link").status_code == 404
+
+    @pytest.mark.parametrize("change", [lambda path: path[:-1], lambda path: path.replace(":", ".", 1)])
+    def test_that_was_changed_is_none(self, path: str, change: Callable[[str], str]) -> None:
+        assert Client().get(change(path)).status_code == 404
+        assert Client().post(change(path), TICKED).status_code == 404
+
+    @pytest.mark.rule("opt_in.link")
+    def test_that_is_too_old_is_none(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(opt_in_link, "LIFE", timedelta(0))
+        assert Client().get(path).status_code == 404
+
+    @pytest.mark.rule("opt_in.free")
+    def test_of_a_merchant_who_has_it_off_offers_nothing(
+        self, api: Api, path: str, lea: Payer, shop: Merchant
+    ) -> None:
+        shop.opt_in_enabled = False
+        shop.save()
+        assert self.link(api, lea)["data"] == {"url": None, "placement": "email_link"}
+        assert "There is nothing to sign up for" in words(Client().get(path))
+        Client().post(path, TICKED)
+        assert told() == []
+
+
+class TestTheLead:
+    @pytest.mark.rule("opt_in.every_tick", "opt_in.phone")
+    def test_ticks_and_the_merchant_is_told(self, lea: Payer) -> None:
+        page = words(lea.get())
+        assert "Acme Tickets may send me offers by e-mail and text." in page
+        assert 'name="opt_in" value="yes">' in page, "never ticked beforehand"
+        saved = lea.post("/opt-in", **TICKED)
+        assert saved.status_code == 303 and "Saved." in words(lea.client.get(saved["Location"]))
+        (data,) = told()
+        kept = OptIn.objects.get()
+        person = MerchantCustomer.objects.get(customer=lea.checkout.lead or Checkout.objects.get().lead)
+        assert data == {
+            "customer_id": str(person.pk),
+            "subject": "lead",
+            "order": {
+                "merchant_order_id": "A-20417",
+                "checkout_uuid": str(lea.checkout.pk),
+                "payment_request_uuid": None,
+            },
+            "customer": {"name": "Lea", "email": "lea@example.com", "phone": "+447700900123"},
+            "opt_in": {
+                "email_marketing": True,
+                "sms_marketing": True,
+                "opted_in_at": data["opt_in"]["opted_in_at"],
+                "placement": "success_page",
+                "text_version": 1,
+            },
+        }
+        assert (kept.email, kept.text.version) == ("lea@example.com", 1)
+
+    @pytest.mark.rule("opt_in.every_tick")
+    def test_is_told_of_every_time(self, lea: Payer) -> None:
+        for email in ("lea@example.com", "lea@work.example"):
+            lea.post("/opt-in", **{**TICKED, "email": email})
+        one, other = told()
+        assert one["customer_id"] == other["customer_id"]
+        assert [data["customer"]["email"] for data in (one, other)] == ["lea@example.com", "lea@work.example"]
+
+    @pytest.mark.parametrize(
+        "email", ["", "lea", "lea@", "@example.com", "a b@example.com", "x" * 300 + "@e.example"]
+    )
+    def test_is_asked_again_for_an_address(self, lea: Payer, email: str) -> None:
+        answer = lea.post("/opt-in", **{**TICKED, "email": email})
+        assert answer.status_code == 422 and "Enter an e-mail address" in words(answer)
+        assert "Confirmed and paid." in words(answer) and told() == []
+
+    @pytest.mark.rule("opt_in.free")
+    def test_who_has_not_ticked_agrees_to_nothing(self, lea: Payer) -> None:
+        answer = lea.post("/opt-in", email="lea@example.com", version="1")
+        assert answer.status_code == 422 and "not needed" in words(answer) and told() == []
+        assert 'value="lea@example.com"' in words(answer)
+
+    def test_is_nobody_who_only_has_the_link(self, lea: Payer) -> None:
+        stranger = Payer(lea.checkout)
+        assert "Hear from" not in words(stranger.get())
+        answer = stranger.post("/opt-in", **TICKED)
+        assert answer.status_code == 403 and "Nothing was saved." in words(answer) and told() == []
+
+    def test_is_not_asked_where_the_shop_does_not(self, lea: Payer, shop: Merchant) -> None:
+        shop.opt_in_enabled = False
+        shop.save()
+        assert "Hear from" not in words(lea.get())
+        assert lea.post("/opt-in", **TICKED).status_code == 303 and told() == []
+
+    @pytest.mark.rule("opt_in.link")
+    def test_cannot_tell_the_shop_for_ever(self, lea: Payer) -> None:
+        for _ in range(consent.MAX_TICKS):
+            assert lea.post("/opt-in", **TICKED).status_code == 303
+        assert lea.post("/opt-in", **TICKED).status_code == 422 and len(told()) == consent.MAX_TICKS
+
+    def test_of_a_version_that_never_was_agrees_to_the_words_of_now(self, lea: Payer) -> None:
+        for version in ("", "x", "7", "9" * 5000, "²"):
+            assert lea.post("/opt-in", **{**TICKED, "version": version}).status_code == 303
+        assert {data["opt_in"]["text_version"] for data in told()} == {1}
+
+
+class TestTheName:
+    def test_is_asked_of_who_has_told_none_and_kept(self, lea: Payer) -> None:
+        Customer.objects.update(name="")
+        assert 'name="name"' in words(lea.get())
+        lea.post("/opt-in", **TICKED, name="  Lea\tBrown ")
+        assert told()[0]["customer"]["name"] == Customer.objects.get().name == "Lea Brown"
+        assert 'name="name"' not in words(lea.get())
+
+    def test_that_is_known_is_not_changed(self, lea: Payer) -> None:
+        assert 'name="name"' not in words(lea.get())
+        lea.post("/opt-in", **TICKED, name="Somebody")
+        assert told()[0]["customer"]["name"] == Customer.objects.get().name == "Lea"
+
+    def test_of_who_is_not_signed_in_is_told_and_not_kept(self, finn: Mate) -> None:
+        finn.post("/opt-in", **TICKED, name="Finn")
+        assert told()[0]["customer"]["name"] == "Finn"
+        assert not Customer.objects.filter(name="Finn").exists()
+
+    def test_stays_where_the_address_is_wrong(self, finn: Mate) -> None:
+        assert 'value="Finn"' in words(finn.post("/opt-in", opt_in="yes", name="Finn", email="x"))
+
+
+class TestAFriend:
+    @pytest.mark.rule("opt_in.phone")
+    def test_ticks_at_the_link_without_signing_in(self, finn: Mate) -> None:
+        assert "Hear from" in words(finn.get())
+        saved = finn.post("/opt-in", **{**TICKED, "email": "finn@example.com"})
+        assert "Saved." in words(finn.client.get(saved["Location"]))
+        (data,) = told()
+        assert (data["subject"], data["order"]["payment_request_uuid"]) == ("friend", str(finn.share.pk))
+        assert data["customer"] == {"name": None, "email": "finn@example.com", "phone": None}
+        assert (data["opt_in"]["sms_marketing"], data["opt_in"]["placement"]) == (None, "pay_link")
+
+    def test_who_is_not_signed_in_is_known_again_by_the_address(self, finn: Mate) -> None:
+        for email in ("finn@example.com", "FINN@example.com", "amy@example.com"):
+            finn.post("/opt-in", **{**TICKED, "email": email})
+        one, again, other = (data["customer_id"] for data in told())
+        assert one == again != other
+
+    def test_who_is_not_signed_in_is_never_taken_for_who_is(self, lea: Payer, finn: Mate) -> None:
+        lea.post("/opt-in", **TICKED)
+        finn.post("/opt-in", **TICKED)
+        leads, somebodys = told()
+        assert leads["customer_id"] != somebodys["customer_id"] and somebodys["customer"]["phone"] is None
+
+    def test_who_is_signed_in_has_a_number(self, finn: Mate) -> None:
+        finn.pay()
+        finn.post("/opt-in", **TICKED)
+        (data,) = told()
+        assert data["customer"]["phone"] == "+447700900456" and data["opt_in"]["sms_marketing"] is True
+
+    def test_may_go_on_without(self, finn: Mate) -> None:
+        finn.post("/opt-in", email="x")
+        assert finn.post("/phone", phone=FINN).status_code == 303 and told() == []
+
+    def test_is_asked_again_beside_what_is_asked_for(self, finn: Mate) -> None:
+        answer = finn.post("/opt-in", **{**TICKED, "email": "x"})
+        assert answer.status_code == 422 and "asks you for" in words(answer)
+
+
+class TestTheWords:
+    @pytest.mark.rule("opt_in.words")
+    def test_are_kept_as_they_were_shown(self, lea: Payer, shop: Merchant) -> None:
+        lea.get()
+        OptInText.objects.create(merchant=shop, version=2, text="Acme may write to me.")
+        assert "Acme may write to me." in words(lea.get())
+        lea.post("/opt-in", **TICKED)
+        lea.post("/opt-in", **{**TICKED, "version": "2"})
+        lea.post("/opt-in", **{**TICKED, "version": "x"})
+        assert [data["opt_in"]["text_version"] for data in told()] == [1, 2, 2]
+
+    @pytest.mark.rule("opt_in.words")
+    def test_and_the_ticks_never_change(self, lea: Payer) -> None:
+        lea.post("/opt-in", **TICKED)
+        for model in (OptInText, OptIn):
+            with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+                model.objects.update(id=uuid4())
+
+    def test_are_kept_beside_an_address_that_nobody_can_read(self, lea: Payer) -> None:
+        lea.post("/opt-in", **TICKED)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT email || email_digest FROM hosted_page_optin")
+            assert "lea@" not in str(cursor.fetchone())
+
+
+class TestTheHelper:
+    def post(self, api: Api, checkout: Checkout, **fields: Any) -> Any:
+        path = f"/api/sandbox/v1/checkouts/{checkout.pk}/opt-in"
+        return api.client.post(path, fields, content_type="application/json", headers=api.headers({}))
+
+    def test_ticks_for_the_lead_and_for_a_friend(self, lea: Payer, finn: Mate, api: Api) -> None:
+        shown = self.post(api, lea.checkout, email="lea@example.com").json()["data"]
+        assert shown == {"event_id": str(Event.objects.get(type="marketing.opted_in").pk)}
+        self.post(api, lea.checkout, email="finn@example.com", subject="friend", placement="email_link")
+        leads, friends = told()
+        assert (leads["subject"], leads["opt_in"]["placement"]) == ("lead", "success_page")
+        assert (friends["subject"], friends["opt_in"]["placement"]) == ("friend", "email_link")
+
+    def test_has_an_end_for_each_link(self, lea: Payer, finn: Mate, api: Api) -> None:
+        for _ in range(consent.MAX_TICKS):
+            assert self.post(api, lea.checkout, email="lea@example.com").status_code == 200
+        refused = self.post(api, lea.checkout, email="lea@example.com")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limited")
+        answer = self.post(api, lea.checkout, email="finn@example.com", subject="friend")
+        assert answer.status_code == 200, "Finn's link has its own"
+
+    def test_answers_null_where_it_is_off(self, api: Api, unpaid: Checkout) -> None:
+        assert self.post(api, unpaid, email="lea@example.com").json() == {"data": {"event_id": None}}
+
+    @pytest.mark.parametrize(
+        ("fields", "param"),
+        [
+            ({}, "email"),
+            ({"email": "x"}, "email"),
+            ({"email": "l@e.example", "placement": "sky"}, "placement"),
+            ({"email": "l@e.example", "subject": "x"}, "subject"),
+            ({"email": "l@e.example", "subject": "friend"}, "payment_request_uuid"),
+            ({"email": "l@e.example", "payment_request_uuid": "5"}, "payment_request_uuid"),
+        ],
+        ids=str,
+    )
+    def test_names_what_is_wrong(
+        self, api: Api, unpaid: Checkout, fields: dict[str, str], param: str
+    ) -> None:
+        answer = self.post(api, unpaid, **fields)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (422, param)

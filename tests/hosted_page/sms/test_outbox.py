@@ -1,0 +1,311 @@
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from checkout import refunds, sharing, transitions
+from checkout.models import Checkout, PaymentRequest
+from config.lib.quota import Limit
+from hosted_page import tasks
+from hosted_page.group import invitations
+from hosted_page.models import SignInCode, SmsMessage
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.sms import outbox, senders, sending
+from hosted_page.sms.outbox import Asked
+from hosted_page.steps import codes
+from payments.models import Merchant
+from tests import factories
+from tests.factories import CAUSE
+from tests.hosted_page.test_views import Payer, words
+
+pytestmark = pytest.mark.django_db
+FINN, FINN_SENT = "07700 900456", "+447700900456"
+
+
+class Network:
+    """The SMS network: keeps what it was given, once for each key, and may be out of order."""
+
+    shows_codes = True
+
+    def __init__(self) -> None:
+        self.sent: dict[str, tuple[str, str]] = {}
+        self.is_down = False
+
+    def send(self, phone: str, text: str, *, key: str) -> None:
+        if self.is_down:
+            raise ConnectionResetError
+        self.sent[key] = (phone, text)
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch) -> Network:
+    made = Network()
+    monkeypatch.setattr(senders, "current", lambda: made)
+    return made
+
+
+@pytest.fixture
+def lea(unpaid: Checkout) -> Payer:
+    """She shares £90.00 with Finn and Amy, and the shop has captured."""
+    payer = Payer(unpaid)
+    payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea 4 u.to/x")
+    transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    return payer
+
+
+@pytest.fixture
+def finns(lea: Payer) -> PaymentRequest:
+    return PaymentRequest.objects.get(checkout=lea.checkout, position=2)
+
+
+def ask(lea: Payer, share: PaymentRequest, phone: str = FINN) -> Any:
+    return lea.post("/text-share", share=str(share.pk), phone=phone)
+
+
+def put(
+    phone: str,
+    target: PaymentTarget,
+    *,
+    kind: SmsMessage.Kind = SmsMessage.Kind.CODE,
+    address: str = "192.0.2.1",
+) -> None:
+    outbox.put(Asked(kind, phone, target, "words", timezone.now() + codes.CODE_LIFE, address))
+
+
+def send_all() -> None:
+    """Send what waits, as the threads of a worker do."""
+    while (text := sending.claim()) is not None:
+        sending.end(text, is_sent=sending.give_to_carrier(text))
+
+
+def a_day_later() -> None:
+    sooner = timezone.now() - timedelta(days=1, minutes=1)
+    PaymentRequest.objects.update(next_reminder_at=sooner)
+    SmsMessage.objects.update(created_at=sooner)
+
+
+class TestAnInvitation:
+    @pytest.mark.rule("sms.invitation")
+    def test_names_who_asks_for_what_and_the_link(
+        self, lea: Payer, finns: PaymentRequest, network: Network, settings: Settings
+    ) -> None:
+        network.sent.clear()
+        assert ask(lea, finns).status_code == 303
+        send_all()
+        [(phone, text)] = network.sent.values()
+        assert phone == "+447700900456"
+        link = f"{settings.CHECKOUT_PAGE_URL}/share/{finns.token}"
+        assert text == f"Lea utox asks you for £20.00, your share at {lea.checkout.merchant.name}: {link}"
+
+    def test_is_told_to_the_lead(self, lea: Payer, finns: PaymentRequest) -> None:
+        assert ">Text</summary>" in words(lea.get())
+        ask(lea, finns)
+        page = words(lea.get())
+        assert "Texted to" in page and "•••• 0456" in page and "You can remind them from" in page
+
+    def test_needs_a_mobile_number(self, lea: Payer, finns: PaymentRequest) -> None:
+        refused = ask(lea, finns, "020 7946 0000 x")
+        assert refused.status_code == 422 and "Enter a mobile number" in words(refused)
+        assert 'value="020 7946 0000 x"' in words(refused)
+        assert not SmsMessage.objects.filter(kind="invitation").exists()
+
+    def test_is_not_sent_for_a_share_that_nobody_can_pay_any_more(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
+        ask(lea, finns)
+        network.sent.clear()
+        sharing.cancel(finns.pk)
+        send_all()
+        ended = SmsMessage.objects.get(kind="invitation")
+        assert network.sent == {} and ended.sent_at is None and ended.ended_at is not None
+
+    def test_is_not_sent_while_the_order_is_given_back(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
+        ask(lea, finns)
+        network.sent.clear()
+        refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="R-1", cause=CAUSE)
+        send_all()
+        assert network.sent == {}
+
+    @pytest.mark.parametrize("who", ["a stranger", "a mate"])
+    def test_is_the_leads_alone_to_send(self, lea: Payer, finns: PaymentRequest, who: str) -> None:
+        other = Payer(lea.checkout)
+        if who == "a mate":
+            other.client.post(f"/pay/share/{finns.token}/phone", {"phone": FINN})
+        answer = ask(other, finns)
+        assert answer.status_code == 403 and "You are signed out" in answer.content.decode()
+        assert not SmsMessage.objects.filter(kind="invitation").exists()
+
+    def test_is_not_asked_for_while_the_shop_is_stopped(
+        self, lea: Payer, finns: PaymentRequest, acme: Merchant
+    ) -> None:
+        factories.stop(acme)
+        refused = ask(lea, finns)
+        assert refused.status_code == 422 and "takes no payments now" in words(refused)
+        assert not SmsMessage.objects.filter(kind="invitation").exists()
+
+    def test_of_another_order_is_not_hers(self, lea: Payer, acme: Any) -> None:
+        other = factories.checkout(acme)
+        sharing.split_equally(other.pk, 2)
+        assert ask(lea, other.payment_requests.get()).status_code == 303
+        assert not SmsMessage.objects.filter(kind="invitation").exists()
+
+    @pytest.mark.rule("sms.invitation")
+    def test_ends_at_twenty_of_an_order(self, lea: Payer, finns: PaymentRequest) -> None:
+        for number in range(outbox.INVITATIONS):
+            PaymentRequest.objects.update(next_reminder_at=None)
+            assert ask(lea, finns, f"07700 900{number:03}").status_code == 303
+        PaymentRequest.objects.update(next_reminder_at=None)
+        refused = ask(lea, finns, "07700 900999")
+        assert refused.status_code == 422 and "Send the link yourself" in words(refused)
+
+    def test_counts_with_the_codes_of_its_number(self, lea: Payer, finns: PaymentRequest) -> None:
+        for _ in range(outbox.PER_NUMBER[0].maximum):
+            put("+447700900456", PaymentTarget(lea.checkout, finns), kind=SmsMessage.Kind.REMINDER)
+        refused = ask(lea, finns)
+        assert refused.status_code == 422 and "too many texts" in words(refused)
+
+
+@pytest.mark.rule("sms.invitation")
+class TestAMerchantsName:
+    NAME = "Your bank 0800 123: log in at evil.co/x or lose your money"
+
+    def test_writes_no_text(self, lea: Payer, finns: PaymentRequest, network: Network) -> None:
+        Merchant.objects.update(name=self.NAME)
+        ask(lea, finns)
+        Payer(factories.checkout(lea.checkout.merchant)).post("/phone", phone="07700 900999")
+        send_all()
+        told = [text for _, text in network.sent.values()]
+        assert len(told) == 2
+        assert all("Your bank log in at evilcox or" in text for text in told)
+        assert not any("evil.co" in text or "0800" in text or "lose" in text for text in told)
+
+
+@pytest.mark.rule("sms.invitation")
+class TestAReminder:
+    def test_goes_to_the_same_number_a_day_later(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
+        ask(lea, finns)
+        ask(lea, finns, "")
+        assert [text.kind for text in SmsMessage.objects.filter(subject=finns.pk)] == ["invitation"]
+        a_day_later()
+        assert "Remind</button>" in words(lea.get())
+        ask(lea, finns, "")
+        assert sorted(text.kind for text in SmsMessage.objects.filter(subject=finns.pk)) == [
+            "invitation",
+            "reminder",
+        ]
+        send_all()
+        assert [phone for phone, _ in network.sent.values()].count("+447700900456") == 2
+
+
+class TestAnInvitationThatFails:
+    def test_is_not_sent_again_and_may_be_asked_for_again(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
+        ask(lea, finns)
+        network.is_down = True
+        send_all()
+        assert "Texted to" not in words(lea.get()) and ">Text</summary>" in words(lea.get())
+        network.is_down = False
+        send_all()
+        assert FINN_SENT not in [phone for phone, _ in network.sent.values()]
+        assert ask(lea, finns).status_code == 303
+        send_all()
+        assert [phone for phone, _ in network.sent.values()].count(FINN_SENT) == 1
+        assert "Texted to" in words(lea.get())
+
+    def test_as_a_reminder_leaves_what_was_sent_before(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
+        ask(lea, finns)
+        send_all()
+        a_day_later()
+        ask(lea, finns, "")
+        network.is_down = True
+        send_all()
+        page = words(lea.get())
+        assert "Texted to" in page and "Remind</button>" in page
+
+
+class TestLimits:
+    @pytest.fixture(autouse=True)
+    def _of_a_checkout(self, unpaid: Checkout) -> None:
+        self.target = PaymentTarget(unpaid)
+
+    def count(self, phone: str = FINN_SENT, address: str = "192.0.2.1") -> None:
+        put(phone, self.target, address=address)
+
+    @pytest.mark.rule("sms.address")
+    def test_of_an_address(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(outbox, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
+        for number in range(3):
+            self.count(f"+44770090045{number}")
+        with pytest.raises(outbox.TooManySmsMessages, match="network"):
+            self.count("+447700900459")
+        self.count("+447700900459", address="192.0.2.2")
+        SmsMessage.objects.update(created_at=timezone.now() - timedelta(hours=1))
+        self.count("+447700900458")
+
+    def test_of_a_network_of_ipv6(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(outbox, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
+        for number in range(3):
+            self.count(f"+44770090045{number}", address=f"2001:db8::{number}:1")
+        with pytest.raises(outbox.TooManySmsMessages, match="network"):
+            self.count("+447700900459", address="2001:db8::ffff:9")
+        self.count("+447700900459", address="2001:db8:0:1::9")
+
+    @pytest.mark.rule("sms.budgets")
+    def test_of_a_range_of_numbers(self, settings: Settings) -> None:
+        settings.SMS_RANGE_BUDGET = 3
+        for number in range(3):
+            self.count(f"+44770090{number:04}")
+        with pytest.raises(outbox.TooManySmsMessages, match="Use another number"):
+            self.count("+447700909999")
+        self.count("+447700910000")
+
+    def test_say_when_to_try_again(self, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+        monkeypatch.setattr(outbox, "PER_ADDRESS", Limit(1, timedelta(hours=1)))
+        self.count("+447700900451")
+        SmsMessage.objects.update(created_at=timezone.now() - timedelta(minutes=39, seconds=30))
+        with pytest.raises(outbox.TooManySmsMessages, match="Try again in 21 minutes"):
+            self.count("+447700900452")
+        settings.SMS_RANGE_BUDGET = 1
+        with pytest.raises(outbox.TooManySmsMessages, match="try again in 24 hours"):
+            self.count("+447700900453", address="192.0.2.9")
+
+    @pytest.mark.rule("sms.address")
+    def test_of_countries(self, settings: Settings) -> None:
+        settings.SMS_COUNTRIES = ["FR", "GB"]
+        self.count()
+        self.count("+33612345678")
+        with pytest.raises(outbox.TooManySmsMessages, match="no texts to this country"):
+            self.count("+12025550143")
+
+    def test_leave_no_number_longer_than_a_pay_link_lives(self, settings: Settings) -> None:
+        self.count("+447700900457")
+        old = SmsMessage.objects.get()
+        self.count()
+        kept_for = settings.PAY_LINK_LIFETIME + timedelta(days=1, minutes=1)
+        SmsMessage.objects.filter(pk=old.pk).update(created_at=timezone.now() - kept_for)
+        tasks.delete_old_sms_messages()
+        assert [text.phone for text in SmsMessage.objects.all()] == [FINN_SENT]
+
+    def test_leave_no_code_longer_either(self, unpaid: Checkout, settings: Settings) -> None:
+        codes.send_code(PaymentTarget(unpaid), "+447700900456", "a browser", "192.0.2.1")
+        tasks.delete_old_sms_messages()
+        assert SignInCode.objects.count() == SmsMessage.objects.count() == 1
+        settings.PAY_LINK_LIFETIME = -timedelta(days=2)  # all has been sent long ago then
+        tasks.delete_old_sms_messages()
+        assert SignInCode.objects.count() == SmsMessage.objects.count() == 0
+
+
+def test_a_name_without_letters_is_nobodys(lea: Payer, finns: PaymentRequest) -> None:
+    lead = finns.checkout.lead
+    assert lead is not None
+    lead.name = "+44 7700 900123"
+    assert invitations.words(finns).startswith("Your mate asks")

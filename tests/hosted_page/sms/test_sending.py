@@ -1,0 +1,285 @@
+"""What must hold of a text between the request and the carrier."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from checkout import transitions
+from checkout.models import Checkout
+from config.lib import quota
+from hosted_page import tasks
+from hosted_page.models import SignInCode, SmsMessage
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.sms import outbox, senders, sending
+from hosted_page.steps import codes as sign_in
+from payments import switches
+from payments.models import Merchant, Switch
+from tests import factories
+from tests.factories import CAUSE
+from tests.hosted_page.sms.test_outbox import Network, send_all
+from tests.hosted_page.test_views import PHONE, Payer, words
+from tests.journeys import polling
+
+pytestmark = pytest.mark.django_db
+LEA = "+447700900123"
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch) -> Network:
+    made = Network()
+    monkeypatch.setattr(senders, "current", lambda: made)
+    return made
+
+
+def emptied() -> list[bool]:
+    return [text.phone is None and text.body is None and text.ended_at is not None for text in rows()]
+
+
+def rows() -> list[SmsMessage]:
+    return list(SmsMessage.objects.order_by("created_at"))
+
+
+class TestACode:
+    @pytest.mark.rule("sms.outbox")
+    def test_is_sent_by_no_request(self, unpaid: Checkout, network: Network) -> None:
+        Payer(unpaid).post("/phone", phone=PHONE)
+        assert network.sent == {}
+        send_all()
+        [(phone, text)] = network.sent.values()
+        assert phone == LEA and "is your code for Acme Tickets" in text
+
+    @pytest.mark.rule("sms.sealed")
+    def test_waits_encrypted_and_is_emptied_once_sent(self, unpaid: Checkout, network: Network) -> None:
+        Payer(unpaid).post("/phone", phone=PHONE)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT t::text FROM hosted_page_smsmessage t")
+            (kept,) = cursor.fetchone()
+        assert "7700900123" not in kept and "is your code" not in kept
+        assert (rows()[0].phone, rows()[0].sent_at) == (LEA, None)
+        send_all()
+        assert emptied() == [True] and rows()[0].sent_at is not None
+
+    @pytest.mark.rule("sms.once")
+    @pytest.mark.parametrize("fault", ["the carrier refuses", "the sender dies"])
+    def test_is_never_sent_twice(self, unpaid: Checkout, network: Network, fault: str) -> None:
+        Payer(unpaid).post("/phone", phone=PHONE)
+        if fault == "the sender dies":
+            assert sending.claim() is not None
+        else:
+            network.is_down = True
+            send_all()
+            network.is_down = False
+        send_all()
+        assert network.sent == {}
+        SmsMessage.objects.update(ends_at=timezone.now())
+        sending.end_late()
+        assert emptied() == [True] and rows()[0].sent_at is None
+
+    @pytest.mark.rule("sms.once")
+    def test_is_not_sent_after_its_end(self, unpaid: Checkout, network: Network) -> None:
+        Payer(unpaid).post("/phone", phone=PHONE)
+        SmsMessage.objects.update(ends_at=timezone.now())
+        send_all()
+        sending.end_late()
+        assert network.sent == {} and emptied() == [True]
+
+    @pytest.mark.rule("sms.once")
+    def test_is_not_sent_when_the_next_one_is_there(self, unpaid: Checkout, network: Network) -> None:
+        lea = Payer(unpaid)
+        lea.post("/phone", phone=PHONE)
+        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        lea.post("/resend")
+        send_all()
+        newest = SignInCode.objects.latest("created_at")
+        assert list(network.sent) == [str(newest.pk)] and emptied() == [True, True]
+
+    def test_is_not_sent_when_it_was_used_or_has_ended(self, unpaid: Checkout, network: Network) -> None:
+        Payer(unpaid).post("/phone", phone=PHONE)
+        SignInCode.objects.update(used_at=timezone.now())
+        send_all()
+        assert network.sent == {} and emptied() == [True]
+
+    def test_of_an_order_that_ended_meanwhile_is_not_written(
+        self, unpaid: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lea = Payer(unpaid)
+        stale = PaymentTarget(unpaid)
+        transitions.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        with pytest.raises(sign_in.NothingToSignInFor):
+            sign_in.send_code(stale, LEA, "a browser", "192.0.2.1")
+        assert lea.post("/phone", phone=PHONE).status_code == 303
+        assert rows() == [] and not SignInCode.objects.exists()
+
+    def test_of_an_order_whose_time_has_passed_is_not_written(self, unpaid: Checkout) -> None:
+        Checkout.objects.filter(pk=unpaid.pk).update(payable_until=timezone.now())
+        with pytest.raises(sign_in.NothingToSignInFor):
+            sign_in.send_code(PaymentTarget(unpaid), LEA, "a browser", "192.0.2.1")
+
+
+class TestAStop:
+    @pytest.mark.rule("sms.once")
+    @pytest.mark.parametrize("of_all", [True, False])
+    def test_ends_codes_asked_for_and_waiting(
+        self, unpaid: Checkout, network: Network, acme: Merchant, of_all: bool
+    ) -> None:
+        lea = Payer(unpaid)
+        lea.post("/phone", phone=PHONE)
+        Switch.objects.create(merchant=None if of_all else acme, reason="a thief")
+        switches.read_anew()
+        page = Payer(unpaid).post("/phone", phone="07700 900456")
+        assert "takes no payments now" in words(page) and "sent no code" in words(page)
+        send_all()
+        assert network.sent == {} and emptied() == [True] and SignInCode.objects.count() == 1
+
+    def test_of_another_merchant_ends_none(self, unpaid: Checkout, network: Network, rival: Merchant) -> None:
+        Switch.objects.create(merchant=rival, reason="a thief")
+        switches.read_anew()
+        Payer(unpaid).post("/phone", phone=PHONE)
+        send_all()
+        assert len(network.sent) == 1
+
+
+class TestAStrangersNumber:
+    """Asked for at a paid and split order, where codes go to its lead alone."""
+
+    @pytest.fixture
+    def order(self, unpaid: Checkout) -> Checkout:
+        Payer(unpaid).pay(split="own", name=["Finn"], amount=["20"], your_name="Lea")
+        captured = transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        send_all()
+        SmsMessage.objects.update(created_at=timezone.now() - timedelta(days=1))
+        return captured
+
+    def test_gets_nothing_and_loses_nothing(self, order: Checkout, network: Network, acme: Merchant) -> None:
+        for _ in range(sign_in.CODES_PER_SUBJECT):
+            assert Payer(order).post("/phone", phone="07700 900456").status_code == 303
+            SignInCode.objects.update(created_at=timezone.now() - outbox.GAP)
+        send_all()
+        assert network.sent == {} and all(emptied())
+        assert Payer(factories.checkout(acme)).post("/phone", phone="07700 900456").status_code == 303
+        send_all()
+        assert [phone for phone, _ in network.sent.values()] == ["+447700900456"]
+
+    @pytest.mark.rule("sign_in.lead_returns")
+    def test_is_answered_as_the_leads_is(self, order: Checkout, network: Network) -> None:
+        def answers(phone: str) -> list[tuple[int, str]]:
+            seen = []
+            for _turn in range(sign_in.CODES_PER_SUBJECT + 1):
+                payer = Payer(order)
+                for _ in range(2):
+                    answer = payer.post("/phone", phone=phone)
+                    seen.append((answer.status_code, words(answer).partition("field-error")[2][:200]))
+                codes = SignInCode.objects.filter(phone=sign_in.parse_phone(phone, order.merchant))
+                codes.filter(subject=order.pk).update(created_at=timezone.now() - outbox.GAP)
+            return seen
+
+        assert answers(PHONE) == answers("07700 900456")
+        send_all()
+        assert {phone for phone, _ in network.sent.values()} == {LEA}
+
+    @pytest.mark.rule("sign_in.lead_returns")
+    def test_waits_for_no_other_number(self, order: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+        locked: list[str] = []
+        monkeypatch.setattr(quota, "lock", lambda *keys: locked.extend(keys))
+        Payer(order).post("/phone", phone=PHONE)
+        assert locked.count(f"text:{outbox.digest(LEA)}") == 1 and len(locked) == 2 and "text:" not in locked
+
+    def test_is_written_by_as_many_statements(self, order: Checkout, network: Network) -> None:
+        def statements(phone: str) -> int:
+            with CaptureQueriesContext(connection) as captured:
+                Payer(order).post("/phone", phone=phone)
+            return len(captured)
+
+        assert statements("07700 900456") == statements(PHONE)
+
+    def test_that_is_the_leads_is_texted_no_more_than_any_number(
+        self, order: Checkout, network: Network, acme: Merchant
+    ) -> None:
+        for _ in range(outbox.PER_NUMBER[0].maximum):
+            Payer(factories.checkout(acme)).post("/phone", phone=PHONE)
+            SmsMessage.objects.filter(created_at__gt=timezone.now() - outbox.GAP).update(
+                created_at=timezone.now() - outbox.GAP
+            )
+        send_all()
+        network.sent.clear()
+        assert Payer(order).post("/phone", phone=PHONE).status_code == 303
+        send_all()
+        assert network.sent == {}
+
+
+class Silent:
+    """A carrier that answers nobody before it is let."""
+
+    shows_codes = True
+
+    def __init__(self) -> None:
+        self.may_answer, self.given = threading.Event(), Counter[str]()
+        self.has_connection: list[bool] = []
+
+    def send(self, phone: str, text: str, *, key: str) -> None:
+        self.given[key] += 1
+        self.has_connection.append(connection.connection is not None)
+        self.may_answer.wait(60)
+
+
+@pytest.mark.django_db(transaction=True)
+class TestASilentCarrier:
+    PEOPLE = 20
+
+    @pytest.fixture
+    def silent(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
+        made = Silent()
+        monkeypatch.setattr(senders, "current", lambda: made)
+        monkeypatch.setattr(sending, "_slots", threading.BoundedSemaphore(4))
+        yield made
+        made.may_answer.set()
+        polling.until(
+            lambda: not any(thread.name == "texts" for thread in threading.enumerate()),
+            within=10,
+            what="the end of the senders",
+        )
+
+    def test_holds_up_neither_twenty_who_sign_in_nor_their_worker(
+        self, silent: Silent, acme: Merchant
+    ) -> None:
+        payers = [Payer(factories.checkout(acme)) for _ in range(self.PEOPLE)]
+        for number, payer in enumerate(payers):
+            assert payer.post("/phone", phone=f"07700 9001{number:02}").status_code == 303
+            tasks.send_sms_messages()  # as beat and the wake-ups have a worker do; it returns
+        polling.until(lambda: len(silent.given) == 4, within=10, what="the senders at the carrier")
+        assert SmsMessage.objects.filter(claimed_at=None).count() == self.PEOPLE - 4, "no more wait for it"
+        for payer in payers[:10]:
+            assert payer.post("/code", code=payer.code()).status_code == 303, "whoever has a code goes on"
+        silent.may_answer.set()
+
+        def all_ended() -> bool:
+            tasks.send_sms_messages()
+            return not SmsMessage.objects.filter(ended_at=None).exists()
+
+        polling.until(all_ended, within=20, what="the end of every text")
+        assert set(silent.given.values()) == {1} and len(silent.given) >= 10
+
+    def test_is_waited_for_without_a_connection_to_the_database(
+        self, silent: Silent, unpaid: Checkout
+    ) -> None:
+        Payer(unpaid).post("/phone", phone=PHONE)
+        tasks.send_sms_messages()
+        polling.until(lambda: silent.has_connection, within=10, what="the carrier called")
+        assert silent.has_connection == [False]
+
+    def test_ends_a_worker_that_stops_in_time(
+        self, silent: Silent, unpaid: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sending, "_is_stopped", threading.Event())
+        sending.stop(0.01)
+        Payer(unpaid).post("/phone", phone=PHONE)
+        tasks.send_sms_messages()
+        assert silent.given == Counter() and SmsMessage.objects.filter(claimed_at=None).count() == 1
+        for _ in range(4):
+            sending._slots.release()

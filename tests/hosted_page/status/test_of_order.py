@@ -1,0 +1,60 @@
+"""What the page says while money is in doubt is no more than what is known."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+from django.test import Client
+
+from checkout import ending, transitions
+from checkout.models import Checkout
+from config.lib import clock
+from hosted_page.status import of_order
+from payments.models import Operation
+from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox.models import Charge
+from tests.factories import CAUSE, make_late
+
+pytestmark = pytest.mark.django_db
+
+
+def told(checkout: Checkout) -> of_order.PageStatus:
+    checkout.refresh_from_db()
+    found = of_order.tell(checkout, now=clock.now(), is_lead=True)
+    assert found is not None
+    return found
+
+
+def test_an_expired_order_whose_card_may_be_held_yet_says_that_it_is_released(
+    unpaid: Checkout, pay: Callable[..., Checkout]
+) -> None:
+    fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
+    pay(unpaid)
+    Operation.objects.update(created_at=F("created_at") - timedelta(seconds=70))
+    make_late(unpaid)
+    ending.expire_one_if_due(unpaid.pk)
+    assert Charge.objects.get().state == "held"
+    assert told(unpaid).paragraphs == ["You paid nothing. Whatever your bank may still hold is released."]
+
+
+def test_a_capture_in_doubt_shows_no_countdown_and_promises_nothing(held: Checkout) -> None:
+    fault_injection.set_fault(verb="capture", mode="done_then_reset", times=1)
+    fault_injection.set_fault(verb="look_up", mode="down", times=1)
+    with pytest.raises(transitions.OutcomeUnknown):
+        transitions.capture(held.merchant, held.pk, cause=CAUSE)
+    make_late(held)
+    shown = told(held)
+    assert (shown.heading, shown.countdown, shown.live) == ("Waiting for the bank", None, True)
+    page = Client().get(f"/pay?id={held.pk}").content.decode()
+    assert "has asked for it, and the bank has not answered yet" in page and "nothing is taken" not in page
+
+
+def test_the_way_back_from_the_bank_asks_it_for_the_payer_alone(
+    unpaid: Checkout, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pay(unpaid, "4000002500003155")
+    asked: list[str] = []
+    monkeypatch.setattr(fault_injection, "call", lambda verb, _: asked.append(verb))
+    assert Client().get(f"/pay/confirmed?id={unpaid.pk}").status_code == 303
+    assert asked == []

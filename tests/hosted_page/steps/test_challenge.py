@@ -1,0 +1,254 @@
+"""The bank's question to the payer (3-D Secure), on the way there, on the way back, and when it is let be."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db.models import F
+from django.test import Client
+
+from checkout import tasks
+from checkout.models import Checkout
+from checkout.proof import proving
+from payments.models import Operation, Payment
+from payments.providers.sandbox.cards import CARDS
+from payments.providers.sandbox.models import Call, CardSession, Charge
+from tests.conftest import Api
+from tests.hosted_page.test_views import Payer, words
+from tests.refusals import nothing_moves, refused
+
+pytestmark = pytest.mark.django_db
+ASKS = "4000002500003155"
+
+
+class Asked(Payer):
+    """A browser whose card made the bank ask."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        super().__init__(checkout)
+        paid = self.pay(ASKS)
+        assert paid.status_code == 303
+        self.question: str = paid["Location"]
+        self.bank_form = f"/bank/card/{CardSession.objects.get().pk}"  # still open in the tab that was left
+
+    def answer(self, value: str) -> Any:
+        return self.client.post(self.question, {"answer": value})
+
+    def back(self) -> Any:
+        return self.get("/confirmed")
+
+    def card_page(self) -> str:
+        return words(self.client.get(self.get("/card")["Location"]))
+
+
+@pytest.fixture
+def lea(unpaid: Checkout) -> Asked:
+    return Asked(unpaid)
+
+
+def charges() -> list[str]:
+    tasks.finish_operations()  # what is to be released is released
+    return list(Charge.objects.order_by("pk").values_list("state", flat=True))
+
+
+def status(payer: Payer) -> str:
+    payer.checkout.refresh_from_db()
+    return payer.checkout.status
+
+
+class TestTheQuestion:
+    def test_names_shop_amount_and_card_and_is_a_page_of_the_banks_own(self, lea: Asked) -> None:
+        page = lea.client.get(lea.question)
+        for fact in ("Sandbox Bank", "Acme Tickets", "£90.00", "Visa ending 3155", "TEST"):
+            assert fact in words(page)
+        assert "/brand/" not in words(page) and page["Cache-Control"].count("no-store")
+
+    def test_of_an_unknown_key_is_not_found(self, lea: Asked) -> None:
+        with nothing_moves():
+            assert lea.client.get(f"/bank/challenge/{uuid4()}").status_code == 404
+            assert lea.client.post(f"/bank/challenge/{uuid4()}", {"answer": "confirm"}).status_code == 404
+
+    def test_is_put_about_authorizations_alone(self, lea: Asked) -> None:
+        Call.objects.update(kind="void")
+        assert lea.client.get(lea.question).status_code == 404
+
+    @pytest.mark.parametrize("fields", [{}, {"answer": ""}, {"answer": "perhaps"}])
+    def test_is_asked_again_when_the_answer_is_none(self, lea: Asked, fields: dict[str, str]) -> None:
+        page = lea.client.post(lea.question, fields)
+        assert page.status_code == 422 and "Is this you?" in words(page)
+        assert Charge.objects.get().state == "challenged"
+
+    def test_is_answered_with_a_csrf_token_alone(self, lea: Asked) -> None:
+        strict = Client(enforce_csrf_checks=True)
+        assert strict.post(lea.question, {"answer": "confirm"}).status_code == 403
+        assert Charge.objects.get().state == "challenged"
+
+    def test_without_a_way_back_says_that_it_is_answered(self, lea: Asked) -> None:
+        Charge.objects.update(return_url="")
+        assert "You have answered" in words(lea.answer("confirm"))
+        assert "You have answered" in words(lea.client.get(lea.question))
+
+
+class TestTheAnswer:
+    @pytest.mark.rule("pay.challenge")
+    def test_yes_holds_the_money(self, lea: Asked) -> None:
+        assert lea.answer("confirm")["Location"].endswith(f"/pay/confirmed?id={lea.checkout.pk}")
+        assert lea.back()["Location"] == f"/pay?id={lea.checkout.pk}"
+        assert "your Visa ending 3155" in words(lea.get())
+        assert (status(lea), charges(), proving.breaches()) == ("authorized", ["held"], [])
+
+    @pytest.mark.rule("pay.challenge")
+    def test_no_leads_to_the_card_step_with_its_reason(self, lea: Asked) -> None:
+        lea.answer("refuse")
+        lea.back()
+        assert lea.get()["Location"] == f"/pay/card?id={lea.checkout.pk}"
+        page = lea.card_page()
+        assert "You did not confirm this payment with your bank." in page
+        assert "No money was taken. Try again, or use another card." in page
+        assert (status(lea), charges()) == ("created", ["declined"])
+
+    @pytest.mark.parametrize(("first", "second"), [("confirm", "refuse"), ("refuse", "confirm")])
+    def test_given_twice_is_the_first_one(self, lea: Asked, first: str, second: str) -> None:
+        assert lea.answer(first)["Location"] == lea.answer(second)["Location"]
+        lea.back()
+        lea.back()
+        assert charges() == ["held" if first == "confirm" else "declined"]
+        assert Operation.objects.count() == Payment.objects.count() == 1
+
+    def test_after_another_card_was_chosen_leads_back_to_what_is_true(self, lea: Asked) -> None:
+        lea.post("/another-card")
+        assert charges() == ["voided"]
+        for answered in (lea.client.get(lea.question), lea.answer("confirm")):
+            assert answered["Location"].endswith(f"/pay/confirmed?id={lea.checkout.pk}")
+        lea.back()
+        assert (status(lea), charges()) == ("created", ["voided"])
+
+    def test_that_comes_before_the_release_is_released_all_the_same(self, lea: Asked) -> None:
+        lea.post("/another-card")
+        lea.answer("confirm")
+        assert Charge.objects.get().state == "held"
+        lea.back()
+        assert (status(lea), charges()) == ("created", ["voided"])
+
+    @pytest.mark.rule("pay.challenge")
+    def test_that_never_comes_ends_after_ten_minutes(self, lea: Asked) -> None:
+        self.wait(timedelta(minutes=9))
+        tasks.finish_operations()
+        assert "Confirm with your bank" in words(lea.get())
+        self.wait(timedelta(minutes=2))
+        assert charges() == ["voided"]
+        assert "Your bank did not hear from you in time." in lea.card_page()
+
+    def wait(self, time: timedelta) -> None:
+        Operation.objects.update(created_at=F("created_at") - time, next_attempt_at=F("created_at"))
+
+
+class TestThePageMeanwhile:
+    def test_leads_to_the_question(self, lea: Asked) -> None:
+        page = words(lea.get())
+        assert "Confirm with your bank" in page and lea.question in page and "Use another card" in page
+
+    def test_shows_a_stranger_neither_the_question_nor_the_way_out(self, lea: Asked) -> None:
+        page = words(Payer(lea.checkout).get())
+        assert "Not confirmed yet" in page
+        assert lea.question not in page and "Use another card" not in page
+
+    def test_lets_its_own_poll_leave_for_the_card_step_as_a_whole(self, lea: Asked) -> None:
+        lea.post("/another-card")
+        polled = lea.client.get(f"/pay?id={lea.checkout.pk}", headers={"hx-request": "true"})
+        assert (polled.status_code, polled["HX-Refresh"], polled.content) == (200, "true", b"")
+
+    def test_a_reload_of_the_way_back_from_the_card_page_begins_nothing(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        request = lea.pay(ASKS).request
+        reload = f"{request['PATH_INFO']}?{request['QUERY_STRING']}"
+        question = Operation.objects.get().action_url
+        with nothing_moves():
+            assert lea.client.get(reload)["Location"] == f"/pay?id={unpaid.pk}"
+        lea.client.post(question, {"answer": "refuse"})
+        lea.get("/confirmed")
+        with nothing_moves():
+            assert lea.client.get(reload)["Location"] == f"/pay?id={unpaid.pk}"
+
+    def test_a_second_submit_of_the_card_form_asks_anew_and_gives_the_first_question_up(
+        self, lea: Asked
+    ) -> None:
+        card = {"number": ASKS, "expiry": "08 / 49", "code": "123"}
+        again = lea.client.get(lea.client.post(lea.bank_form, card)["Location"])["Location"]
+        assert again != lea.question
+        lea.answer("confirm")
+        lea.client.post(again, {"answer": "confirm"})
+        lea.back()
+        assert (status(lea), charges()) == ("authorized", ["voided", "held"])
+
+
+class TestAnotherCard:
+    @pytest.mark.rule("pay.another_card")
+    def test_lets_the_first_one_go(self, lea: Asked) -> None:
+        assert lea.post("/another-card")["Location"] == f"/pay?id={lea.checkout.pk}"
+        ended = Operation.objects.get(kind="authorize")
+        assert (ended.state, ended.reason, charges()) == ("failed", "another_card", ["voided"])
+        assert 'role="alert"' not in lea.card_page()
+
+    def test_is_for_the_lead_alone(self, lea: Asked) -> None:
+        with nothing_moves():
+            assert Payer(lea.checkout).post("/another-card").status_code == 303
+        assert "Confirm with your bank" in words(lea.get())
+
+    def test_needs_a_csrf_token_and_a_post(self, lea: Asked) -> None:
+        strict = Client(enforce_csrf_checks=True)
+        strict.cookies = lea.client.cookies
+        with nothing_moves():
+            assert strict.post(f"/pay/another-card?id={lea.checkout.pk}").status_code == 403
+            assert lea.get("/another-card").status_code == 405
+
+    def test_comes_too_late_once_it_is_held(self, lea: Asked) -> None:
+        lea.answer("confirm")
+        lea.back()
+        with nothing_moves():
+            lea.post("/another-card")
+        assert status(lea) == "authorized"
+
+    def test_comes_too_early_while_the_bank_is_asked(self, lea: Asked) -> None:
+        Operation.objects.update(state="unknown")
+        with nothing_moves():
+            lea.post("/another-card")
+        assert "Checking with your bank" in words(lea.get())
+
+    def test_may_be_used_after_a_minute_of_silence(self, lea: Asked) -> None:
+        Operation.objects.update(state="unknown", created_at=F("created_at") - timedelta(minutes=1))
+        assert "Your bank has not answered" in words(lea.get())
+        lea.post("/another-card")
+        assert Payment.objects.get().abandoned_at is not None
+        assert "Pay by card" in lea.card_page()
+
+
+class TestTheHelper:
+    def pay(self, api: Api, checkout: Checkout, **more: Any) -> Any:
+        path = f"/api/sandbox/v1/checkouts/{checkout.pk}/pay"
+        body = {"card": ASKS, **more}
+        return api.client.post(path, body, content_type="application/json", headers=api.headers({}))
+
+    @pytest.mark.parametrize("more", [{}, {"challenge": "pass"}])
+    def test_confirms(self, api: Api, unpaid: Checkout, more: dict[str, str]) -> None:
+        answer = self.pay(api, unpaid, **more)
+        assert (answer.status_code, answer.json()["data"]["status"]) == (200, "authorized")
+        assert charges() == ["held"]
+
+    def test_fails_when_told_to(self, api: Api, unpaid: Checkout) -> None:
+        error = refused(self.pay(api, unpaid, challenge="fail"), 402, "card_declined")
+        assert error["details"] == [{"reason": "challenge_failed"}]
+        unpaid.refresh_from_db()
+        assert (unpaid.status, charges()) == ("created", ["declined"])
+
+    @pytest.mark.parametrize("value", ["", "maybe", "PASS", None, True, 1, ["pass"]])
+    def test_knows_no_third_way(self, api: Api, unpaid: Checkout, value: Any) -> None:
+        with nothing_moves():
+            refused(self.pay(api, unpaid, challenge=value), 422, "validation_failed", "challenge")
+
+
+def test_the_card_page_says_of_each_test_card_what_will_happen(lea: Asked) -> None:
+    page = words(lea.client.get(lea.bank_form))
+    for card in CARDS.values():
+        assert card.spaced in page and card.effect in page

@@ -1,0 +1,219 @@
+"""Nobody tries stolen cards here: declined ones are counted for a phone and an address, whatever the order."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from checkout import transitions
+from checkout.models import Checkout, Customer
+from config.lib.quota import Limit
+from hosted_page import tasks
+from hosted_page.models import CardTry, SmsMessage
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.steps import card, declines
+from payments.models import Merchant, Payment
+from payments.provider import CardUse, Verdict
+from payments.providers.sandbox import fault_injection
+from tests import factories
+from tests.conftest import Api
+from tests.hosted_page.group.test_mate import Mate
+from tests.hosted_page.test_views import PHONE, Payer, words
+
+pytestmark = pytest.mark.django_db
+LEA = "+447700900123"
+GOOD, DECLINED, CHALLENGE = "4242424242424242", "4000000000000002", "4000002500003155"
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declines, "PER_PHONE", Limit(3, timedelta(days=1)))
+    monkeypatch.setattr(declines, "PER_ADDRESS", Limit(5, timedelta(hours=1)))
+
+
+@pytest.fixture
+def new(acme: Merchant) -> Callable[..., Payer]:
+    """Somebody who has signed in on an order of their own, from an address of their own if one is named."""
+
+    def made(phone: str = PHONE, at: str = "192.0.2.1") -> Payer:
+        payer = Payer(factories.checkout(acme))
+        payer.client.defaults["REMOTE_ADDR"] = at
+        SmsMessage.objects.update(created_at=timezone.now() - timedelta(days=1))
+        payer.sign_in(phone)
+        payer.post("/split", split="all")
+        return payer
+
+    return made
+
+
+def give(payer: Payer, number: str) -> Any:
+    opened = payer.get("/card")
+    return opened if opened.status_code != 302 else send(payer, opened["Location"], number)
+
+
+def send(payer: Payer, page: str, number: str) -> Any:
+    back = payer.client.post(page, {"number": number, "expiry": "08 / 49", "code": "123"})
+    return payer.client.get(back["Location"])
+
+
+class TestAPhone:
+    @pytest.mark.rule("pay.declines")
+    def test_has_so_many_declined_a_day_over_all_orders(self, new: Callable[..., Payer]) -> None:
+        for number in range(3):
+            assert give(new(at=f"192.0.2.{number}"), DECLINED).status_code == 303
+        refused = new(at="192.0.2.9").get("/card")
+        assert refused.status_code == 429 and "Too many cards were declined" in words(refused)
+        assert "You can order again in 24 hours." in words(refused)
+        CardTry.objects.update(created_at=timezone.now() - timedelta(days=1))
+        assert give(new(at="192.0.2.9"), GOOD).status_code == 303
+
+    def test_is_refused_on_a_card_page_that_was_open_before(self, new: Callable[..., Payer]) -> None:
+        patient = new(at="192.0.2.9")
+        opened = patient.get("/card")["Location"]
+        for number in range(3):
+            give(new(at=f"192.0.2.{number}"), DECLINED)
+        assert send(patient, opened, GOOD).status_code == 429
+        assert not Payment.objects.filter(subject=patient.checkout.pk).exists()
+
+    def test_of_somebody_else_is_not_refused(self, new: Callable[..., Payer]) -> None:
+        for number in range(3):
+            give(new(at=f"192.0.2.{number}"), DECLINED)
+        assert give(new("07700 900456", at="192.0.2.9"), GOOD).status_code == 303
+
+    def test_counts_neither_what_is_paid_nor_what_is_not_confirmed(self, new: Callable[..., Payer]) -> None:
+        for number in range(4):
+            give(new(at=f"192.0.2.{number}"), GOOD)
+        for number in range(4):
+            lea = new(at=f"192.0.2.{number}")
+            give(lea, CHALLENGE)
+            Payment.objects.filter(subject=lea.checkout.pk).update(
+                status="declined", decline_reason="challenge_failed"
+            )
+        assert give(new(at="192.0.2.9"), GOOD).status_code == 303
+
+    def test_counts_what_the_bank_says_nothing_about_until_it_does(self, new: Callable[..., Payer]) -> None:
+        fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=3)
+        for number in range(3):
+            give(new(at=f"192.0.2.{number}"), GOOD)
+        assert give(new(at="192.0.2.9"), GOOD).status_code == 429
+        Payment.objects.filter(status="authorizing").update(status="authorized")
+        assert give(new(at="192.0.2.9"), GOOD).status_code == 303
+
+
+class TestAnAddress:
+    @pytest.mark.rule("pay.declines")
+    def test_has_so_many_declined_an_hour_over_all_phones(self, new: Callable[..., Payer]) -> None:
+        for number in range(5):
+            assert give(new(f"07700 90020{number}", at=f"2001:db8::{number}"), DECLINED).status_code == 303
+        refused = give(new("07700 900299", at="2001:db8::ffff:1"), GOOD)
+        assert refused.status_code == 429 and "or come back in an hour." in words(refused)
+        assert give(new("07700 900299", at="2001:db8:0:1::1"), GOOD).status_code == 303
+
+    def test_is_told_to_come_back_where_the_order_lives_that_long(self, new: Callable[..., Payer]) -> None:
+        for number in range(5):
+            give(new(f"07700 90020{number}"), DECLINED)
+        Checkout.objects.update(payable_until=timezone.now() + timedelta(days=1))
+        CardTry.objects.update(created_at=timezone.now() - timedelta(minutes=40))
+        lasting = new("07700 900299")
+        Checkout.objects.update(payable_until=timezone.now() + timedelta(days=1))
+        assert "or come back in 20 minutes." in words(give(lasting, GOOD))
+
+
+def test_a_card_that_was_not_tried_is_not_counted(new: Callable[..., Payer], acme: Merchant) -> None:
+    lea = new()
+    opened = lea.get("/card")["Location"]
+    Checkout.objects.filter(pk=lea.checkout.pk).update(payable_until=timezone.now())
+    send(lea, opened, DECLINED)
+    assert not CardTry.objects.exists()
+
+
+def test_the_helper_api_is_not_counted(api: Api, acme: Merchant) -> None:
+    for _ in range(6):
+        path = f"/api/sandbox/v1/checkouts/{factories.checkout(acme).pk}/pay"
+        answer = api.client.post(
+            path, {"card": DECLINED}, content_type="application/json", headers=api.headers({})
+        )
+        assert answer.status_code == 402
+    assert not CardTry.objects.exists()
+
+
+def test_tries_are_forgotten_when_no_limit_looks_at_them(new: Callable[..., Payer]) -> None:
+    give(new(), DECLINED)
+    tasks.delete_old_card_tries()
+    assert CardTry.objects.count() == 1
+    CardTry.objects.update(created_at=timezone.now() - declines.KEPT)
+    tasks.delete_old_card_tries()
+    assert not CardTry.objects.exists()
+
+
+@pytest.mark.rule("pay.declines")
+def test_a_mates_cards_are_counted_with_all_others(at: Callable[[str], Checkout]) -> None:
+    finn = Mate(at("shared").payment_requests.get(status="open"))
+    finn.pay(DECLINED)
+    kept = CardTry.objects.get()
+    assert (kept.subject, kept.is_counted) == (finn.share.pk, True)
+    assert "7700900456" not in f"{kept.phone_digest} {kept.address_digest} {kept.card_token}"
+    assert finn.get("/card").status_code == 302
+    for _ in range(2):
+        finns = Customer.objects.get(phone="+447700900456")
+        declines.begin(PaymentTarget(Checkout(pk=uuid4())), finns, "tok", "192.0.2.9")
+    assert finn.get("/card").status_code == 429
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    check, together = declines._check, threading.Barrier(10)
+
+    def dawdle(target: PaymentTarget, made: CardTry) -> datetime:
+        now = check(target, made)
+        time.sleep(0.05)  # whoever waits for nobody has looked by then
+        return now
+
+    def tried(phone: str, address: str) -> bool:
+        connection.ensure_connection()
+        together.wait()
+        try:
+            declines.begin(PaymentTarget(Checkout(pk=uuid4())), Customer(phone=phone), "tok", address)
+        except declines.TooManyDeclines:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    monkeypatch.setattr(declines, "_check", dawdle)
+    phones = [f"+44770090020{number}" for number in range(10)]
+    addresses = [f"198.51.100.{number}" for number in range(10)]
+    with ThreadPoolExecutor(10) as pool:
+        assert sum(pool.map(tried, [LEA] * 10, addresses)) == 3
+        assert sum(pool.map(tried, phones, ["192.0.2.1"] * 10)) == 5
+
+
+@pytest.mark.rule("pay.declines")
+def test_of_good_cards_the_tries_count_no_more() -> None:
+    lea = Customer(phone=LEA)
+    for verdict, reason, is_counted in (
+        (Verdict.SUCCEEDED, "", False),
+        (Verdict.DECLINED, "challenge_failed", False),
+        (Verdict.DECLINED, "another_card", False),
+        (Verdict.DECLINED, "do_not_honor", True),
+        (Verdict.UNKNOWN, "", True),
+    ):
+        made = declines.begin(PaymentTarget(Checkout(pk=uuid4())), lea, "tok", "192.0.2.1")
+        declines.end(made, transitions.Paid(verdict, reason))
+        made.refresh_from_db()
+        assert made.is_counted == is_counted, reason
+    declines.check(PaymentTarget(Checkout(pk=uuid4())), lea, "192.0.2.1")
+
+
+def test_a_card_of_somebody_who_leads_no_more_is_not_counted(new: Callable[..., Payer]) -> None:
+    lea, other = new(), Customer.objects.create(phone="+447700900456")
+    with pytest.raises(transitions.NotTheLead):
+        card._try(PaymentTarget(lea.checkout), CardUse("tok"), other, "192.0.2.1")
+    assert not CardTry.objects.exists()

@@ -1,0 +1,151 @@
+from typing import Any
+
+import pytest
+
+from checkout import sharing
+from checkout.models import Checkout
+from payments import money
+from payments.models import Merchant
+from payments.providers.sandbox.adapter import SandboxProvider
+from tests import factories
+from tests.hosted_page.test_views import Payer, words
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lea(unpaid: Checkout) -> Payer:
+    payer = Payer(unpaid)
+    payer.sign_in()
+    return payer
+
+
+def shares(checkout: Checkout) -> list[tuple[str, int]]:
+    return list(checkout.payment_requests.order_by("position").values_list("name", "amount"))
+
+
+def own(lea: Payer, **fields: list[str]) -> Any:
+    return lea.client.post(f"/pay/split?id={lea.checkout.pk}", {"split": "own", **fields})
+
+
+class TestOwnAmounts:
+    @pytest.mark.rule("split.shares")
+    def test_are_kept_with_names_and_the_rest_is_the_leads(self, lea: Payer) -> None:
+        answer = own(lea, name=["Finn", "", "Priya"], amount=["24.00", "", "£8"], your_name=["Lea"])
+        assert answer["Location"] == f"/pay/card?id={lea.checkout.pk}"
+        assert shares(lea.checkout) == [("Finn", 2400), ("Priya", 800)]
+        lea.checkout.refresh_from_db()
+        assert lea.checkout.people == 3 and lea.checkout.lead and lea.checkout.lead.name == "Lea"
+        page = words(lea.client.get(lea.get("/card")["Location"]))
+        assert "If a mate never pays, their share stays with you." in page
+        assert "Your 2 mates’ shares" in page and "£32.00" in page and "£58.00" in page
+
+    def test_may_be_all_of_it(self, lea: Payer) -> None:
+        own(lea, name=[""], amount=["90"])
+        assert shares(lea.checkout) == [("", 9000)]
+
+    def test_are_shown_again_as_they_were_typed(self, lea: Payer) -> None:
+        page = words(own(lea, name=["Finn"], amount=["100"]))
+        assert "£10.00 more than the order. Lower a share." in page
+        assert 'value="Finn"' in page and 'value="100"' in page
+
+    def test_come_back_when_the_step_is_opened_again(self, lea: Payer) -> None:
+        own(lea, name=["Finn"], amount=["24"])
+        page = words(lea.get("/split"))
+        assert 'value="24.00"' in page and 'id="split-own" checked' in page
+
+    def test_take_another_mate_without_script(self, lea: Payer) -> None:
+        page = own(lea, name=["Finn", "Amy", "Tom"], amount=["1", "2", "x"], add=["1"])
+        assert page.status_code == 200 and words(page).count("data-row") == 4
+        assert "Enter an amount" not in words(page) and not lea.checkout.payment_requests.exists()
+
+    @pytest.mark.rule("split.shares")
+    def test_take_nineteen_mates_at_most(self, lea: Payer) -> None:
+        page = words(own(lea, name=[""] * 30, amount=["1"] * 30, add=["1"]))
+        assert page.count("data-row") == 19 and "Add a mate" not in page
+
+    def test_replace_an_equal_split(self, lea: Payer) -> None:
+        lea.post("/split", split="equal", people="4")
+        own(lea, name=["Finn"], amount=["24"])
+        assert shares(lea.checkout) == [("Finn", 2400)]
+        lea.post("/split", split="all")
+        assert shares(lea.checkout) == []
+
+    def test_keep_a_name_in_one_harmless_line(self, lea: Payer) -> None:
+        own(lea, name=["<b>F\x00inn\n" + "x" * 100], amount=["1"])
+        ((name, _),) = shares(lea.checkout)
+        assert name.startswith("<b>F inn x") and len(name) == 60
+        assert "<b>F" not in words(lea.get("/split"))
+
+
+@pytest.mark.rule("split.minimum")
+class TestTheLeastThatACardCanBeCharged:
+    @pytest.fixture(autouse=True)
+    def thirty_pence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(SandboxProvider, "minimum_charge", lambda _, currency: 30)
+
+    def test_is_the_least_that_a_mate_is_asked_for(self, lea: Payer) -> None:
+        refused = own(lea, name=["Finn", "Amy"], amount=["0.29", "0.30"])
+        assert refused.status_code == 422 and words(refused).count("Enter at least £0.30.") == 1
+        assert own(lea, name=["Finn"], amount=["0.30"]).status_code == 303
+        assert shares(lea.checkout) == [("Finn", 30)]
+
+    @pytest.mark.rule("split.shares")
+    def test_limits_how_many_share_equally(self, acme: Merchant) -> None:
+        line = factories.item(quantity=1, unit_price=149)
+        lea = Payer(factories.checkout(acme, items=[line], total_amount=149))
+        lea.sign_in()
+        assert 'max="4"' in words(lea.get("/split"))
+        assert "Choose between 2 and 4 people." in words(lea.post("/split", split="equal", people="5"))
+        assert lea.post("/split", split="equal", people="4").status_code == 303
+        assert shares(lea.checkout) == [("", 37)] * 3
+
+    def test_may_be_too_much_to_share(self, acme: Merchant) -> None:
+        line = factories.item(quantity=1, unit_price=59)
+        lea = Payer(factories.checkout(acme, items=[line], total_amount=59))
+        lea.sign_in()
+        refused = lea.post("/split", split="equal", people="2")
+        assert refused.status_code == 422 and "too small to share equally" in words(refused)
+
+    def test_holds_below_the_form_too(self, unpaid: Checkout) -> None:
+        with pytest.raises(ValueError, match="at least 30"):
+            sharing.split(unpaid.pk, [sharing.Share(29)])
+        Checkout.objects.update(amount=59)
+        with pytest.raises(ValueError, match="less than a card"):
+            sharing.split_equally(unpaid.pk, 2)
+        assert shares(unpaid) == []
+
+
+@pytest.mark.parametrize(
+    ("currency", "typed", "minor"),
+    [
+        ("GBP", "24", 2400),
+        ("GBP", "24.5", 2450),
+        ("GBP", " £ 1 234,50 ", 123450),
+        ("GBP", "0.01", 1),
+        ("JPY", "¥500", 500),
+        ("JPY", "500.0", None),
+        ("KWD", "1.234", 1234),
+        ("KWD", "1.2345", None),
+        ("GBP", "1.234", None),
+        ("GBP", "-1", None),
+        ("GBP", "", None),
+        ("GBP", "１", None),
+    ],
+)
+def test_an_amount_is_read_in_the_currencys_own_units(currency: str, typed: str, minor: int | None) -> None:
+    assert money.parse(typed, currency) == minor
+
+
+@pytest.mark.parametrize(("currency", "shown"), [("GBP", "24.00"), ("JPY", "2400"), ("KWD", "2.400")])
+def test_an_amount_is_typed_as_it_is_read(currency: str, shown: str) -> None:
+    assert money.plain(2400, currency) == shown and money.parse(shown, currency) == 2400
+
+
+@pytest.mark.parametrize(("currency", "typed", "minor"), [("JPY", "300", 300), ("KWD", "0.300", 300)])
+def test_a_split_in_any_currency(acme: Merchant, currency: str, typed: str, minor: int) -> None:
+    line = factories.item(currency=currency, quantity=1, unit_price=1000)
+    lea = Payer(factories.checkout(acme, currency=currency, items=[line], total_amount=1000))
+    lea.sign_in()
+    own(lea, name=["Finn"], amount=[typed])
+    assert shares(lea.checkout) == [("Finn", minor)]

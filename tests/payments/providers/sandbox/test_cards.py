@@ -1,0 +1,160 @@
+"""What the bank's cards and faults end in, alike in process and over HTTP."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout import refunds, tasks, transitions
+from checkout.models import Checkout
+from checkout.proof import proving
+from config.lib import clock
+from payments.models import Discrepancy, Operation, Payment
+from payments.provider import CardUse
+from payments.providers.sandbox import client, fault_injection
+from payments.providers.sandbox.models import Call, Charge
+from tests.factories import CAUSE, make_late
+from tests.payments.providers.sandbox.test_bank import ASKING, BOTH
+
+
+@pytest.fixture(params=BOTH, autouse=True)
+def _line(request: pytest.FixtureRequest, settings: Settings) -> None:
+    """Each test runs twice: the bank is called, and it is a peer on a socket."""
+    if request.param:
+        settings.BANK_URL = request.getfixturevalue("live_server").url
+
+
+@pytest.fixture
+def no_sleep(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long the bank would have slept."""
+    slept: list[float] = []
+    monkeypatch.setattr(fault_injection, "time", SimpleNamespace(sleep=slept.append))
+    return slept
+
+
+def pump() -> None:
+    Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
+    tasks.finish_operations()
+
+
+@pytest.mark.rule("sandbox.cards")
+class TestTheCards:
+    """Each ends as README says."""
+
+    def test_0341_takes_two_seconds_a_call(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], no_sleep: list[float]
+    ) -> None:
+        held = pay(unpaid, "4000000000000341")
+        assert transitions.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
+        assert no_sleep == [2, 2]
+
+    def test_6975_is_captured_though_the_answer_is_lost(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        held = pay(unpaid, "4000000000006975")
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        assert Charge.objects.get().state == "captured"
+        make_late(held)
+        tasks.expire_due()
+        pump()
+        held.refresh_from_db()
+        assert held.status == "authorized", "the bank is silent for two seconds"
+        Charge.objects.update(silent_until=clock.now())
+        pump()
+        held.refresh_from_db()
+        assert (held.status, Call.objects.filter(kind="capture").count()) == ("captured", 1)
+        assert proving.breaches() == []
+
+    def test_6983_ends_voided_at_the_deadline(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+        held = pay(unpaid, "4000000000006983")
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        pump()
+        assert Operation.objects.get(kind="capture").state == "unknown"
+        make_late(held)
+        pump()
+        held.refresh_from_db()
+        assert (held.status, held.void_reason, held.voided_at) == (
+            "voided",
+            "auth_expired",
+            held.capture_before,
+        )
+        assert Charge.objects.get().state == "voided" and proving.breaches() == []
+
+    def test_8013_is_voided_at_the_eleventh_time(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        held = pay(unpaid, "4000000000008013")
+        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        asked = 0
+        while Charge.objects.get().state == "held":
+            assert Payment.objects.get().status == "authorized"
+            pump()
+            asked += 1
+        # twice under each key an error is the answer, then a look-up finds nothing, and a new key is used
+        assert (asked, Charge.objects.get().voids_failed) == (15, 10)
+        assert Payment.objects.get().status == "voided" and not Discrepancy.objects.exists()
+        assert Charge.objects.get().state == "voided"
+
+    @pytest.mark.parametrize(("confirms", "status"), [(True, "authorized"), (False, "created")])
+    def test_3155_asks_and_goes_on_as_the_payer_answers(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], confirms: bool, status: str
+    ) -> None:
+        assert pay(unpaid, ASKING).status == "created"
+        asked = Operation.objects.get()
+        assert asked.state == "needs_action" and str(asked.pk) in asked.action_url
+        client.ask("answer_challenge", key=asked.pk, is_confirmed=confirms)
+        pump()
+        unpaid.refresh_from_db()
+        assert (unpaid.status, Operation.objects.get().reason) == (
+            status,
+            "" if confirms else "challenge_failed",
+        )
+
+    def test_3155_keeps_its_way_back_when_it_is_sent_again(self, unpaid: Checkout) -> None:
+        fault_injection.set_fault(verb="authorize", mode="down", times=1)
+        token = client.ask("tokenise", subject=unpaid.pk, number=ASKING)
+        card = CardUse(token, "https://pay.example/back")
+        transitions.authorize(unpaid.pk, card=card, lead=None, cause=CAUSE)
+        assert not Charge.objects.exists()
+        pump()
+        assert Operation.objects.get().state == "needs_action"
+        assert Charge.objects.get().return_url == card.return_url
+
+
+@pytest.mark.parametrize("kind", ["void", "refund"])
+class TestAnActInDoubt:
+    @pytest.mark.parametrize("mode", ["down", "done_then_error", "nonsense"])
+    def test_is_repeated_under_its_key_until_it_is_confirmed(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch, settings: Settings, kind: str, mode: str
+    ) -> None:
+        keys: list[UUID] = []
+        call = fault_injection.call
+
+        def counted(verb: str, arguments: dict[str, Any]) -> Any:
+            keys.extend([arguments["key"]] * (verb == kind))
+            return call(verb, arguments)
+
+        monkeypatch.setattr(fault_injection, "call", counted)
+        fault_injection.set_fault(verb=kind, mode=mode, times=3)
+        if kind == "void":
+            transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        else:
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+            refunds.accept(held.merchant, held.pk, ref="r-1", cause=CAUSE)
+        for _ in range(6):
+            pump()
+        used = list(Operation.objects.filter(kind=kind).order_by("created_at"))
+        # An error that is repeated under the key is looked up: it was done, or a new key does it. Over the line a
+        # bank that is down is one that answers with errors.
+        is_error = mode.endswith("error") or (mode == "down" and bool(settings.BANK_URL))
+        expected = [used[0].pk] * (2 if is_error else 4) + [row.pk for row in used[1:]] * 2
+        assert (used[-1].state, keys) == ("succeeded", expected)
+        assert Call.objects.get(kind=kind).key == used[-1].pk
+        assert Charge.objects.values_list("state", "refunded_amount").get() == (
+            ("voided", 0) if kind == "void" else ("captured", 9000)
+        )

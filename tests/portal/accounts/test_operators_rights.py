@@ -1,0 +1,129 @@
+"""What an operator with some rights in the admin can't get by them: more rights, or what is secret."""
+
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission
+from django.db.models import Field, Model
+from django.test import Client
+
+from config.lib.admin.readonly import OperatorAdmin
+from payments.models import Merchant
+from portal.models import User
+from tests.portal import people
+
+pytestmark = pytest.mark.django_db
+USERS = "/admin/portal/user/"
+
+
+@pytest.fixture
+def helper(client: Client) -> User:
+    """An operator with every right but that of a superuser, who has just proven who they are."""
+    helper = User.objects.create_user("helper@operators.example", people.PASSWORD, is_staff=True)
+    helper.user_permissions.set(Permission.objects.all())
+    return people.operate(client, helper)
+
+
+@pytest.fixture
+def chief() -> User:
+    return User.objects.create_superuser("chief@operators.example", people.PASSWORD)
+
+
+def rights_of(person: User) -> tuple[Any, ...]:
+    person = User.objects.get(pk=person.pk)
+    permissions = person.user_permissions.count()
+    return (
+        person.email,
+        person.is_active,
+        person.is_staff,
+        person.is_superuser,
+        permissions,
+        person.groups.count(),
+    )
+
+
+ALL_RIGHTS = {"is_active": "on", "is_staff": "on", "is_superuser": "on"}
+
+
+class TestRights:
+    @pytest.mark.rule("operator.rights")
+    def test_are_not_given_by_who_lacks_them(self, client: Client, helper: User, acme: Merchant) -> None:
+        lea, group = people.join(acme), Group.objects.create(name="Everything")
+        form = {"email": lea.email, "groups": [str(group.pk)], "user_permissions": ["1"], **ALL_RIGHTS}
+        assert client.post(f"{USERS}{lea.pk}/change/", form).status_code == 302
+        assert rights_of(lea) == (people.EMAIL, True, False, False, 0, 0)
+        added = {"email": "friend@example.com", "groups": [str(group.pk)], **ALL_RIGHTS}
+        assert client.post(f"{USERS}add/", added).status_code == 302
+        assert rights_of(User.objects.get(email="friend@example.com"))[2:] == (False, False, 0, 0)
+
+    @pytest.mark.parametrize("whose", ["own", "another's", "the chief's"])
+    def test_of_operators_are_not_touched(
+        self, client: Client, helper: User, chief: User, whose: str
+    ) -> None:
+        other = User.objects.create_user("other@operators.example", is_staff=True)
+        person = {"own": helper, "another's": other, "the chief's": chief}[whose]
+        before = rights_of(person)
+        form = {"email": "mine@evil.example", **ALL_RIGHTS}
+        assert client.post(f"{USERS}{person.pk}/change/", form).status_code == 403
+        assert client.post(f"{USERS}{person.pk}/delete/", {"post": "yes"}).status_code == 403
+        assert rights_of(person) == before
+        assert client.get(f"{USERS}{person.pk}/change/").status_code == 200
+
+    def test_of_groups_neither(self, client: Client, helper: User) -> None:
+        group = Group.objects.create(name="Everything")
+        address = f"/admin/auth/group/{group.pk}/"
+        form = {"name": "Mine", "permissions": ["1"]}
+        for there in ("/admin/auth/group/add/", f"{address}change/"):
+            assert client.post(there, form).status_code == 403
+        assert client.post(f"{address}delete/", {"post": "yes"}).status_code == 403
+        assert [(found.name, found.permissions.count()) for found in Group.objects.all()] == [
+            ("Everything", 0)
+        ]
+
+    def test_a_second_factor_of_operators_stays(
+        self, client: Client, helper: User, chief: User, acme: Merchant
+    ) -> None:
+        lea = people.join(acme)
+        people.set_up_app(chief)
+        people.set_up_app(lea)
+        for person, status in ((chief, 403), (lea, 302)):
+            for row in Authenticator.objects.filter(user=person):
+                address = f"/admin/mfa/authenticator/{row.pk}/delete/"
+                assert client.post(address, {"post": "yes"}).status_code == status
+        assert {row.user for row in Authenticator.objects.all()} == {chief}
+
+    def test_are_given_by_who_may_do_everything(self, client: Client, chief: User, acme: Merchant) -> None:
+        people.operate(client, chief)
+        lea = people.join(acme)
+        client.post(f"{USERS}{lea.pk}/change/", {"email": lea.email, **ALL_RIGHTS})
+        assert rights_of(lea)[:4] == (people.EMAIL, True, True, True)
+        client.post("/admin/auth/group/add/", {"name": "Helpers", "permissions": ["1"]})
+        assert Group.objects.get().permissions.count() == 1
+
+
+class TestGuessing:
+    def test_no_page_of_a_library_is_shown(self) -> None:
+        assert all(isinstance(shown, OperatorAdmin) for shown in admin.site._registry.values())
+        assert not admin.site.is_registered(EmailAddress)
+
+    @pytest.mark.rule("operator.rights")
+    def test_of_secrets_is_refused_on_every_list(self, client: Client, chief: User) -> None:
+        people.operate(client, chief)
+        for model in admin.site._registry:
+            address = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+            for lookup in guesses(model):
+                assert client.get(f"{address}?{lookup}=a").status_code == 400, (address, lookup)
+
+
+def guesses(model: type[Model]) -> list[str]:
+    """Ways to ask a list for the beginning of a text, of the row's own or of a row that it leads to."""
+    found = []
+    for field in model._meta.get_fields():
+        if isinstance(field, Field) and not field.is_relation:
+            found.append(f"{field.name}__startswith")
+        elif field.related_model is User:
+            found.append(f"{field.name}__password__startswith")
+    return found

@@ -1,0 +1,176 @@
+"""How long somebody stays in, and how sessions are seen and ended."""
+
+from datetime import timedelta
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+from django.db.models import F
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from payments.models import Merchant
+from portal import tasks
+from portal.accounts import sessions
+from portal.models import AuditEntry, User
+from tests.portal import people
+
+pytestmark = pytest.mark.django_db
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+
+@pytest.fixture(autouse=True)
+def _fast(settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = people.FAST
+
+
+@pytest.fixture
+def lea(acme: Merchant) -> User:
+    return people.join(acme)
+
+
+def pass_time(span: timedelta) -> None:
+    """Let so much time have passed for every session."""
+    Session.objects.update(expire_date=F("expire_date") - span)
+    UserSession.objects.update(last_seen_at=F("last_seen_at") - span)
+    for row in Session.objects.all():
+        facts = row.get_decoded()
+        if sessions.BEGAN in facts:
+            facts[sessions.BEGAN] -= span.total_seconds()
+            row.session_data = Session.objects.encode(facts)
+            row.save(update_fields=["session_data"])
+
+
+class TestEnd:
+    @pytest.mark.rule("portal.sessions")
+    def test_comes_after_thirty_idle_minutes(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        pass_time(timedelta(minutes=29))
+        assert people.is_in(client)
+        pass_time(timedelta(minutes=31))
+        assert not people.is_in(client)
+
+    def test_is_put_off_by_use(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        for _ in range(3):
+            pass_time(timedelta(minutes=20))
+            assert people.is_in(client)
+
+    @pytest.mark.rule("portal.sessions")
+    def test_comes_after_twelve_hours_in_any_case(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        assert people.is_in(client)
+        for _ in range(25):
+            pass_time(timedelta(minutes=28))
+            assert people.is_in(client)
+        pass_time(timedelta(minutes=21))
+        assert not people.is_in(client)
+        assert not Session.objects.filter(session_key=client.session.session_key).exists()
+
+    def test_of_idle_time_is_moved_once_a_minute_at_most(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        client.get("/portal/keys")
+        before = Session.objects.get().expire_date
+        client.get("/portal/keys")
+        assert Session.objects.get().expire_date == before
+
+    def test_comes_with_the_browsers(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        cookie = client.cookies["sessionid"]
+        assert not cookie["max-age"] and not cookie["expires"] and cookie["httponly"]
+
+    def test_an_id_from_before_the_login_is_worth_nothing(self, client: Client, lea: User) -> None:
+        client.post("/accounts/login/code/", {"email": people.EMAIL})
+        before = client.cookies["sessionid"].value
+        client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
+        assert client.cookies["sessionid"].value != before
+        thief = Client()
+        thief.cookies["sessionid"] = before
+        assert not people.is_in(thief)
+
+    def test_by_logging_out_is_on_the_server(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        before = client.cookies["sessionid"].value
+        client.post("/accounts/logout/")
+        thief = Client()
+        thief.cookies["sessionid"] = before
+        assert not people.is_in(thief)
+
+    def test_rows_of_ended_ones_are_removed(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        people.log_in(Client())
+        Session.objects.filter(pk=client.session.session_key).update(expire_date=timezone.now())
+        tasks.delete_ended_sessions()
+        assert Session.objects.count() == UserSession.objects.count() == 1
+
+
+class TestList:
+    def test_marks_this_one_and_says_where_each_is(self, client: Client, lea: User) -> None:
+        people.log_in(Client(headers={"user-agent": FIREFOX}), at=people.ELSEWHERE)
+        people.log_in(client)
+        shown = client.get("/portal/security", REMOTE_ADDR=people.HOME)
+        first, second = shown.context["sessions"]
+        assert first.is_this and not second.is_this
+        assert (second.browser, second.address) == ("Firefox on Linux", people.ELSEWHERE)
+        assert "Firefox on Linux" in shown.content.decode()
+
+    @pytest.mark.rule("portal.sessions")
+    def test_one_is_ended_at_once(self, client: Client, lea: User) -> None:
+        others = [Client(), Client()]
+        for other in (client, *others):
+            people.log_in(other)
+        row = UserSession.objects.get(session_key=others[0].session.session_key)
+        assert client.post("/accounts/sessions/", {"session": row.pk}).status_code == 303
+        assert [people.is_in(other) for other in (client, *others)] == [True, False, True]
+        assert AuditEntry.objects.get(action="sessions_ended").facts == {"sessions": 1}
+
+    def test_all_others_are_ended_at_once(self, client: Client, lea: User) -> None:
+        others = [Client(), Client()]
+        for other in (client, *others):
+            people.log_in(other)
+        page = client.post("/accounts/sessions/", follow=True)
+        assert "All other sessions have ended" in page.content.decode()
+        assert [people.is_in(other) for other in (client, *others)] == [True, False, False]
+
+    @pytest.mark.parametrize("named", ["this", "rivals", "0", "x"])
+    def test_no_other_is_ended(self, client: Client, lea: User, rival: Merchant, named: str) -> None:
+        people.join(rival, email="rita@rival.example")
+        stranger = Client()
+        people.log_in(stranger, email="rita@rival.example")
+        people.log_in(client)
+        keys = {"this": client, "rivals": stranger}
+        pk = (
+            UserSession.objects.get(session_key=keys[named].session.session_key).pk
+            if named in keys
+            else named
+        )
+        client.post("/accounts/sessions/", {"session": pk})
+        assert people.is_in(client) and people.is_in(stranger)
+        assert not AuditEntry.objects.filter(action="sessions_ended").exists()
+
+    def test_a_page_ends_nothing_when_it_is_only_looked_at(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        assert client.get("/accounts/sessions/").status_code == 405
+
+    @pytest.mark.parametrize(
+        ("user_agent", "words"),
+        [
+            (FIREFOX, "Firefox on Linux"),
+            (
+                "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/140.0 Safari/537.36 Edg/140.0",
+                "Edge on Windows",
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 16) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36",
+                "Chrome on Android",
+            ),
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Mobile Safari/604.1",
+                "Safari on iPhone",
+            ),
+            ("", "A browser"),
+        ],
+    )
+    def test_says_browsers_in_words(self, user_agent: str, words: str) -> None:
+        assert sessions.browser(user_agent) == words

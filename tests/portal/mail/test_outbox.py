@@ -1,0 +1,135 @@
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+
+from checkout import refunds
+from checkout.models import Change, Checkout, Refund
+from config.lib import clock
+from payments.models import Merchant
+from portal.mail import outbox, watching
+from portal.models import Membership, OutboundEmail, Role
+from tests.factories import CAUSE
+from tests.portal import stage
+from webhooks import subscriptions
+from webhooks.models import Endpoint
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner(acme: Merchant) -> Membership:
+    subscriptions.register(acme, url=stage.URL, event_types=["*"])
+    stage.person(acme, Role.DEVELOPER)
+    return stage.person(acme, Role.OWNER, "lea@acme.example")
+
+
+def look_and_send() -> list[Any]:
+    mail.outbox.clear()
+    watching.look(clock.now())
+    outbox.send_due()
+    return list(mail.outbox)
+
+
+@pytest.mark.rule("portal.mails")
+class TestWatching:
+    def test_tells_of_an_endpoint_that_fails_for_an_hour_once(self, owner: Membership) -> None:
+        subscription = subscriptions.read(owner.merchant)
+        endpoint = Endpoint.objects.create(
+            subscription=subscription, failing_since=clock.now(), last_error="HTTP 500"
+        )
+        assert look_and_send() == []
+        endpoint.failing_since = clock.now() - timedelta(hours=1, seconds=1)
+        endpoint.save()
+        (sent,) = look_and_send()
+        assert sent.to == ["lea@acme.example"] and "HTTP 500" in sent.body and "for an hour" in sent.subject
+        assert look_and_send() == []
+
+    def test_tells_of_parked_deliveries_once_a_day(self, owner: Membership) -> None:
+        stage.parked(owner.merchant)
+        (sent,) = look_and_send()
+        assert "1 delivery is parked" in sent.body and "/portal/deliveries?outcome=parked" in sent.body
+        stage.parked(owner.merchant)
+        assert look_and_send() == []
+        OutboundEmail.objects.update(key="yesterday")
+        (sent,) = look_and_send()
+        assert "2 deliveries are parked" in sent.body
+
+    def test_tells_of_a_failed_refund(self, owner: Membership, captured: Checkout) -> None:
+        refunds.accept(owner.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        Refund.objects.update(status="failed")
+        Checkout.objects.filter(pk=captured.pk).update(status="captured")
+        Change.objects.create(
+            checkout=captured, origin="refunding", to="captured", actor="pump", created_at=clock.now()
+        )
+        (sent,) = look_and_send()
+        assert "£90.00" in sent.body and str(captured.pk) in sent.body
+        assert look_and_send() == []
+
+    def test_tells_of_lost_holds_once_a_day(self, owner: Membership, at: Any) -> None:
+        at("lapsed")
+        (sent,) = look_and_send()
+        assert "1 hold lapsed" in sent.body
+        assert look_and_send() == []
+
+    def test_keeps_still_when_all_is_well(self, owner: Membership, captured: Checkout) -> None:
+        assert look_and_send() == []
+
+
+class TestSending:
+    def test_is_tried_again_when_the_mail_server_is_away(
+        self, owner: Membership, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stage.parked(owner.merchant)
+        watching.look(clock.now())
+
+        def away(*_: object) -> int:
+            raise ConnectionRefusedError
+
+        with monkeypatch.context() as patch:
+            patch.setattr("django.core.mail.EmailMessage.send", away)
+            assert outbox.send_due() == 0
+        waiting = OutboundEmail.objects.get()
+        assert waiting.sent_at is None and waiting.next_try_at and waiting.next_try_at > clock.now()
+        assert outbox.send_due() == 0, "not before its time"
+        OutboundEmail.objects.update(next_try_at=clock.now())
+        assert outbox.send_due() == 1 and OutboundEmail.objects.get().sent_at
+
+    def test_is_given_up_in_the_end(self, owner: Membership, monkeypatch: pytest.MonkeyPatch) -> None:
+        stage.parked(owner.merchant)
+        watching.look(clock.now())
+
+        def away(*_: object) -> int:
+            raise ConnectionRefusedError
+
+        monkeypatch.setattr("django.core.mail.EmailMessage.send", away)
+        for _ in range(outbox.MAX_TRIES):
+            OutboundEmail.objects.update(next_try_at=clock.now())
+            outbox.send_due()
+        assert OutboundEmail.objects.get().next_try_at is None and OutboundEmail.objects.get().sent_at is None
+
+    def test_says_who_changed_what_from_where(self, owner: Membership) -> None:
+        client: Client = stage.browser(owner)
+        client.post("/portal/webhooks/rotate", REMOTE_ADDR="203.0.113.7")
+        outbox.send_due()
+        (sent,) = mail.outbox
+        assert sent.subject == "TEST · Acme Tickets: rotated the signing secret"
+        assert "lea@acme.example: Rotated the signing secret." in sent.body
+        assert "203.0.113.7" in sent.body and "req_" in sent.body and "whsec_" not in sent.body
+
+    def test_of_nothing_left_to_tell_is_dropped(self, owner: Membership) -> None:
+        delivery = stage.parked(owner.merchant)
+        watching.look(clock.now())
+        delivery.status, delivery.next_attempt_at, delivery.ended_at = "pending", clock.now(), None
+        delivery.save()
+        assert outbox.send_due() == 0 and mail.outbox == []
+        assert OutboundEmail.objects.get().next_try_at is None
+
+    def test_header_cannot_be_broken_by_a_name(self, owner: Membership) -> None:
+        owner.merchant.name = "Acme\nBcc: all@example.com"
+        owner.merchant.save()
+        stage.parked(owner.merchant)
+        (sent,) = look_and_send()
+        assert "\n" not in sent.subject

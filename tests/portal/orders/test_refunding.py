@@ -1,0 +1,120 @@
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from checkout import refunds, tasks
+from checkout.models import Checkout, Refund
+from payments.models import Inquiry, Merchant, Operation
+from payments.outside import inquiries
+from payments.providers.sandbox import client as line
+from portal.models import AuditEntry, Membership, Role
+from tests.factories import CAUSE
+from tests.portal import stage
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner(acme: Merchant) -> Membership:
+    return stage.person(acme, Role.OWNER)
+
+
+@pytest.fixture
+def client(owner: Membership) -> Client:
+    return stage.browser(owner)
+
+
+def address(checkout: Checkout) -> str:
+    return f"/portal/checkouts/{checkout.pk}/refund"
+
+
+def ref_in(page: Any) -> str:
+    found = re.search(r'name="ref" value="([^"]+)"', page.content.decode())
+    assert found
+    return found[1]
+
+
+class TestRefund:
+    @pytest.mark.rule("refund.portal")
+    def test_takes_two_steps_and_is_one_refund(self, client: Client, captured: Checkout) -> None:
+        first = client.get(address(captured))
+        ref = ref_in(first)
+        second = client.post(address(captured), {"step": "check", "ref": ref, "reason": "Show moved"})
+        words = second.content.decode()
+        assert "Step 2 of 2" in words and "Show moved" in words and ref_in(second) == ref
+        assert not Refund.objects.exists()
+        for _ in range(2):
+            done = client.post(address(captured), {"step": "refund", "ref": ref, "reason": "Show moved"})
+            assert (done.status_code, done["Location"]) == (302, f"/portal/checkouts/{captured.pk}")
+        refund = Refund.objects.get()
+        assert (refund.merchant_refund_ref, refund.reason) == (ref, "Show moved")
+        assert ref.startswith("portal_")
+        assert Operation.objects.filter(kind="refund").count() == 1
+        assert AuditEntry.objects.filter(action="refund").count() == 1
+
+    def test_names_each_card(self, client: Client, captured: Checkout) -> None:
+        assert "£90.00" in client.get(address(captured)).content.decode()
+        assert "Visa ending 4242" in client.get(address(captured)).content.decode()
+
+    @pytest.mark.rule("refund.portal")
+    def test_of_a_stale_page_says_so_and_does_nothing(self, client: Client, captured: Checkout) -> None:
+        ref = ref_in(client.get(address(captured)))
+        refunds.accept(captured.merchant, captured.pk, ref="elsewhere", cause=CAUSE)
+        done = client.post(address(captured), {"step": "refund", "ref": ref}, follow=True)
+        assert "is on its way already" in done.content.decode()
+        assert Refund.objects.get().merchant_refund_ref == "elsewhere"
+
+    def test_of_a_held_order_is_refused(self, client: Client, held: Checkout) -> None:
+        answer = client.get(address(held), follow=True)
+        assert "only held" in answer.content.decode()
+        client.post(address(held), {"step": "refund", "ref": "portal_01a1ff87-30a0-763f-ad37-2dcca246cbf9"})
+        assert not Refund.objects.exists()
+
+    def test_keeps_a_reason_that_is_too_long(self, client: Client, captured: Checkout) -> None:
+        page = client.post(address(captured), {"step": "check", "ref": "", "reason": "x" * 501})
+        assert "field-error" in page.content.decode() and "x" * 501 in page.content.decode()
+
+    def test_that_fails_says_what_to_do(self, client: Client, captured: Checkout) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        Operation.objects.filter(kind="refund").update(
+            state="failed", reason="card_closed", ended_at=captured.captured_at, next_attempt_at=None
+        )
+        Checkout.objects.filter(pk=captured.pk).update(status="captured")
+        Refund.objects.update(status="failed", failure_reason="card_closed")
+        words = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+        assert "The bank refused the refund" in words and "Try again" in words
+        assert "1 refund" not in client.get("/portal").content.decode()
+        assert "failed" in client.get("/portal").content.decode()
+
+    def test_of_a_disputed_order_is_refused_and_the_page_says_what_to_do(
+        self, client: Client, captured: Checkout
+    ) -> None:
+        assert captured.payment_id is not None
+        page, facts = f"/portal/checkouts/{captured.pk}", {"step": "refund", "ref": f"portal_{uuid4()}"}
+        line.ask("dispute", payment=captured.payment_id)
+        inquiries.open_about([captured.payment_id])
+        tasks.answer_inquiries()
+        words = client.get(page).content.decode()
+        assert "A payer disputes £90.00" in words and "Send your evidence to support" in words
+        assert "Where the money is" not in words and "Posted: ." not in words
+        assert f"{page}/refund" not in words, "no refund is offered"
+        refused = client.post(address(captured), facts, follow=True).content.decode()
+        assert "A payer disputes this order" in refused and not Refund.objects.exists()
+        line.ask("decide", payment=captured.payment_id, is_won=False)
+        Inquiry.objects.update(due_at=captured.captured_at)
+        tasks.answer_inquiries()
+        lost = client.get(page).content.decode()
+        assert "The payer keeps £90.00" in lost and "The dispute over £90.00 is lost" in lost
+
+    def test_shows_its_progress_until_it_is_settled(self, client: Client, captured: Checkout) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        page = f"/portal/checkouts/{captured.pk}"
+        assert "The refund is on its way" in client.get(page).content.decode()
+        tasks.finish_operations()
+        Operation.objects.filter(state="pending").update(next_attempt_at="2020-01-01T00:00Z")
+        tasks.finish_operations()
+        words = client.get(page).content.decode()
+        assert "Refunded" in words and "every 2s" not in words
