@@ -18,7 +18,7 @@ from config.lib.deadline import Deadline
 from payments import bulkheads, due, open_operations, operations, planning, provider
 from payments.cause import PUMP
 from payments.models import Operation, Payment
-from payments.provider import SERVER_ERROR, Outcome, Verdict
+from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE, Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP_AFTER = timedelta(hours=1)  # a mate's authorization that the provider says nothing clear of
@@ -207,7 +207,8 @@ def may_be_sent(operation: Operation) -> bool:
     if operation.attempts <= 1:
         return True
     age = clock.now() - operation.created_at
-    is_repeated_error = operation.reason == SERVER_ERROR and operation.attempts > 2
+    is_error = operation.reason in (SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE)
+    is_repeated_error = is_error and operation.attempts > 2
     return age < provider.current().key_life - KEY_MARGIN and not is_repeated_error
 
 

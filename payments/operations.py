@@ -16,7 +16,7 @@ from config.lib.prepared import Prepared
 from payments import answers, discrepancies, due, ledger, planning, provider
 from payments.cause import Cause
 from payments.models import Operation, Payment
-from payments.provider import SERVER_ERROR, CardUse, Outcome, Verdict
+from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE, CardUse, Outcome, Verdict
 
 log = structlog.get_logger("payments.operations")
 
@@ -217,7 +217,8 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
 def _reason_after(operation: Operation, outcome: Outcome) -> str:
     """SERVER_ERROR stands for "nothing but errors so far": after one silence a call may be on its way."""
     is_first = operation.attempts <= 1 or operation.reason == SERVER_ERROR
-    return outcome.reason if outcome.reason != SERVER_ERROR or is_first else ""
+    is_late = outcome.reason == SERVER_ERROR and not is_first
+    return SERVER_ERROR_AFTER_SILENCE if is_late else outcome.reason
 
 
 def _stands(operation: Operation, outcome: Outcome) -> bool:

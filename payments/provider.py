@@ -16,6 +16,7 @@ from payments.models import Operation, Payment
 
 # The reason of an UNKNOWN that was an answer all the same: an error of the provider's own, HTTP 5xx.
 SERVER_ERROR = "server_error"
+SERVER_ERROR_AFTER_SILENCE = "server_error_after_silence"
 
 # The reasons by which an adapter says that the card of a refund can take nothing any more.
 CARD_CANNOT_TAKE_IT = frozenset(

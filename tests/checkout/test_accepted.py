@@ -242,6 +242,16 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
         assert (held.status, Charge.objects.get().state) == ("captured", "captured")
         assert proving.breaches() == [] and not Discrepancy.objects.exists()
 
+    def test_is_looked_up_too_where_the_first_call_had_no_answer_at_all(self, captured: Checkout) -> None:
+        break_down("refund", "down")
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        pump()
+        break_down("refund", "done_replayed_500")
+        for _ in range(4):
+            pump()
+        captured.refresh_from_db()
+        assert captured.status == "refunded" and proving.breaches() == []
+
     def test_is_not_looked_up_for_a_new_key_past_the_deadline(self, held: Checkout) -> None:
         break_down("capture", "replayed_500")
         with pytest.raises(transitions.OutcomeUnknown):
