@@ -15,9 +15,10 @@ from tests.config.local import living
 
 ROOT = Path(__file__).resolve().parents[3]
 HOLDER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from config.local import engines
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs in the background of a shell ignores it
 with engines.running(Path(sys.argv[1])) as running:
     print(running.database_url, flush=True)
     time.sleep(60)
