@@ -54,7 +54,7 @@ class Teller:
         client.ask("act_in_dashboard", kind=kind, payment=self.payment.pk, amount=amount)
 
     def later(self, seconds: int) -> None:
-        client.ask("hasten", payments=[self.payment.pk], seconds=seconds)
+        client.ask("advance", payments=[self.payment.pk], seconds=seconds)
 
     def before(self, kind: str) -> None:
         """Bring the money to where an act of this kind is due."""
