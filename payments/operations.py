@@ -141,7 +141,8 @@ def _of_the_amount(operation: Operation, outcome: Outcome) -> Outcome:
     Rules doubt.amount, pay.held_for_less.
     """
     is_all_of_it = operation.kind == Kind.VOID and operation.payment.decline_reason == HELD_FOR_LESS
-    is_done = outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING, Verdict.NEEDS_ACTION)
+    # what the payer is still asked about is held of no amount yet: it is judged once it is
+    is_done = outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     if outcome.amount in (None, operation.amount) or is_all_of_it or not is_done:
         return outcome
     is_held = operation.kind == Kind.AUTHORIZE and outcome.verdict == Verdict.SUCCEEDED

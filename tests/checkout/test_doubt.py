@@ -16,7 +16,7 @@ from config.lib import clock
 from payments import ledger, operations
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
-from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox import bank, fault_injection
 from payments.providers.sandbox.models import Call, Charge, Fault
 from tests.checkout.test_doubtful_payments import InDoubt, break_down, events, overhear, pass_time, pump, seen
 from tests.conftest import Api
@@ -137,6 +137,19 @@ class TestAnotherAmount:
         pump()
         assert Charge.objects.get().state == "voided" and not Discrepancy.objects.exists()
         assert pay(unpaid).status == "authorized"
+
+    def test_of_what_the_payer_is_still_asked_about_is_judged_once_it_is_held(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        break_down("authorize", "partial_hold")
+        pay(unpaid, "4000002500003155")
+        operation = Operation.objects.get()
+        assert operation.state == "needs_action"
+        bank.answer_challenge(key=operation.pk, is_confirmed=True)
+        pump()
+        pump()
+        assert Payment.objects.get().decline_reason == "held_for_less"
+        assert Charge.objects.get().state == "voided" and not Discrepancy.objects.exists()
 
 
 class TestCapture:
