@@ -296,6 +296,7 @@ class TestStopping:
         stopping = threading.Thread(target=sender.stop, args=[5])
         stopping.start()
         assert within(1, lambda: not sender.is_running())
+        time.sleep(0.5)  # a claim that was under way when the sender was stopped takes what it finds
         waiting = emit(other)
         time.sleep(0.3)
         receiver.released.set()
