@@ -22,7 +22,7 @@ from webhooks.models import Subscription
 
 Live = Callable[[settings], None]
 ORDINARY = settings(
-    max_examples=20,
+    max_examples=30,
     stateful_step_count=30,
     deadline=None,
     derandomize=False,
