@@ -203,8 +203,8 @@ class TestNeeds:
         page = client.get("/portal").content.decode()
         assert page.index("2 deliveries are parked") < page.index("1 hold lapsed before a capture")
         assert "£90.00 was released" in page
-        assert re.search(r'Home <span class="badge">2<', page) and re.search(
-            r'Deliveries <span class="badge">2<', page
+        assert re.search(r'Home <span class="waiting-count">2<', page) and re.search(
+            r'Deliveries <span class="waiting-count">2<', page
         )
 
     def test_are_the_merchants_own(self, acme: Merchant, rival: Merchant) -> None:
