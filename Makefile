@@ -41,10 +41,10 @@ screenshots: $(INSTALLED) tools ## Picture every page and state, under .local/sc
 	@$(BIN)/python -m pytest tests/browser/test_gallery.py $(ARGS)
 
 messages: $(INSTALLED) ## Collect the words of the payer's pages, and compile their translations
-	@$(BIN)/python -m config.local.messages
+	@$(BIN)/python -m tests.house.messages
 
 rules: $(INSTALLED) ## Print each rule of docs/contract.md with its code and tests (ARGS="capture." for some of them)
-	@$(BIN)/python -m config.local.rules $(ARGS)
+	@$(BIN)/python -m tests.house.rules $(ARGS)
 
 check: export ENVIRONMENT := production
 check: export BASE_URL := https://checkout.example
@@ -61,8 +61,8 @@ check: $(INSTALLED) ## Format, lint, types, floors, rules against tests, migrati
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports
-	$(BIN)/python -m config.local.rules --check
-	$(BIN)/python -m config.local.house
+	$(BIN)/python -m tests.house.rules --check
+	$(BIN)/python -m tests.house.house
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --deploy --fail-level WARNING
 

@@ -17,7 +17,7 @@ from payments import open_operations, planning
 from payments.cause import PUMP, Cause
 from payments.models import Operation
 
-Kind, State = Operation.Kind, Operation.State
+Kind = Operation.Kind
 
 
 def expire_if_due(checkout: Checkout, now: datetime) -> bool:

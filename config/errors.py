@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import orjson
-import structlog
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
@@ -25,8 +24,6 @@ from payments import switches
 from payments.provider import ProviderUnreachable
 from webhooks import subscriptions
 from webhooks.checks import TooManyChecks
-
-log = structlog.get_logger("config.errors")
 
 
 class Error(NamedTuple):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-import structlog
 from django.db.models import OuterRef, QuerySet, Sum
 from uuid_utils.compat import uuid7
 
@@ -16,7 +15,6 @@ from payments import answers, discrepancies, ledger, provider
 from payments.models import Dispute, Operation, Payment, Posting
 from payments.provider import DisputeRecord, DisputeStatus
 
-log = structlog.get_logger("payments.disputes")
 Status = Dispute.Status
 Account = Posting.Account
 TAKEN = (Payment.Status.CAPTURED, Payment.Status.REFUNDED)

@@ -52,8 +52,3 @@ def close(claim: Claim, *, again_at: datetime | None = None) -> None:
         mine.delete()
     else:
         mine.update(due_at=again_at)
-
-
-def oldest(now: datetime) -> datetime | None:
-    """Return since when an inquiry waits, None where none is due."""
-    return Inquiry.objects.filter(due_at__lte=now).order_by("due_at").values_list("due_at", flat=True).first()

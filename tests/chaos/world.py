@@ -41,7 +41,7 @@ class World(Deployment):
         self._points = Path(variables["FAIL_POINTS"])
         bank = {name: text for name, text in variables.items() if name not in ("BANK_URL", "FAIL_POINTS")}
         bank |= {"DATABASE_URL": books.database_url, "DATABASE_POOL": "40"}
-        command = (sys.executable, "-m", "gunicorn", "--config", "python:config.local.bank")
+        command = (sys.executable, "-m", "gunicorn", "--config", "python:tests.chaos.bank")
         self.parts |= {"second worker": self.parts["worker"], "bank": Part(command, bank)}
         self.alone = threading.Lock()  # held by a fault that no other of its kind may meet
         self._keeper = ThreadPoolExecutor(1)  # an engine ends with the thread that started it

@@ -4,10 +4,10 @@ import pytest
 from django.test import Client
 
 from checkout.models import Checkout
-from config.local import messages
 from hosted_page.models import SmsMessage
 from tests.conftest import Api
 from tests.hosted_page.test_views import PHONE, Payer, words
+from tests.house import messages
 
 FRENCH = {"accept-language": "fr-CA,fr;q=0.9,en;q=0.5"}
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}|</?\w+[^>]*>")

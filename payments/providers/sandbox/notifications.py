@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 import orjson
-import structlog
 from django.conf import settings
 from django.db import transaction
 
@@ -24,7 +23,6 @@ from payments.provider import (
 from payments.providers.sandbox import journal, settling
 from payments.providers.sandbox.models import BankNotification
 
-log = structlog.get_logger("bank.notifications")
 HEADER = "Bank-Signature"
 TOLERANCE_SECONDS = 300
 MAX_ATTEMPTS = 6

@@ -1,19 +1,17 @@
 """Whether a request minds the size of the tables: 1,000,000 checkouts by seed_load against all but none.
 
-Two databases in one PostgreSQL, made by the same command: 1,000,000 checkouts here, 200 there. This one process
+Two databases in one PostgreSQL, filled by the same code: 1,000,000 checkouts here, 200 there. This one process
 works on them in turn, round by round, so that both meet the same machine; a round's first calls, on fresh
 connections, are not measured. What is read is captured, has three lines, and is another checkout each time.
 """
 
 import random
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from django.core.management import call_command
 from django.db import connection
 from django.db.models import Count
 
@@ -21,6 +19,7 @@ from checkout.models import Checkout
 from payments.models import Merchant
 from tests.bench.api import app, report
 from tests.bench.api.app import Backend, Call
+from tests.bench.seed_load import loading
 
 FULL, EMPTY = 1_000_000, 200
 ROUNDS, REPEATED, WARMING = 21, 40, 15
@@ -82,7 +81,7 @@ def seeded(name: str, checkouts: int) -> Side:
     backend = Backend.of_new_merchant(name)
     report.progress(f"seed_load: {checkouts:,} checkouts")
     started = time.monotonic()
-    call_command("seed_load", checkouts=checkouts, merchant=backend.merchant.pk, stdout=sys.stderr)
+    loading.load(checkouts, merchant_uuid=backend.merchant.pk, say=report.progress)
     took = time.monotonic() - started
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")

@@ -1,4 +1,4 @@
-"""Orders that have come to rest, told row by row with everything that belongs to them: for seed_load."""
+"""Orders that have come to rest, told row by row with everything that belongs to them."""
 
 import random
 from datetime import datetime, timedelta

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from config.local import rules
+from tests.house import rules
 
 CONTRACT = "# Rules\n\n- `pay.once`: A card is held once.\n- `pay.told`: The payer is told.\n"
 CODE = '"""Paying.\n\nRULES pay.once,\npay.told.\n"""\n'

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from config.local import house
+from tests.house import house
 
 
 @pytest.fixture

@@ -1,18 +1,22 @@
+"""Fills the database with checkouts that have come to rest, and all that belongs to them, by COPY.
+
+Their money is in the ledger but in no bank's books: they are there to be looked at.
+"""
+
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection, transaction
 from django.db.models import Model
 
-from checkout.management.past_orders import COLUMNS, FACTS, Book
 from config.lib import clock
 from payments.models import Merchant
+from tests.bench.seed_load.past_orders import COLUMNS, FACTS, Book
 
 CHUNK = 10_000  # checkouts a transaction
 # Older than what reconciliation asks the provider about, which has never heard of these; younger than 30 days.
@@ -59,29 +63,26 @@ _MOVES = (
 )
 
 
-class Command(BaseCommand):
-    help = (
-        "Fill the database with checkouts that have come to rest, and all that belongs to them, by COPY. "
-        "Their money is in the ledger but in no bank's books: they are there to be looked at."
-    )
+class CannotLoad(Exception):
+    """A sentence about what is missing, or in the way."""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--checkouts", type=int, default=1_000_000)
-        parser.add_argument("--merchant", type=UUID, metavar="UUID", help="whose; without it, the oldest's")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        if settings.ENVIRONMENT == "production":
-            raise CommandError("These orders never happened: seed_load does not run in production.")
-        wanted = options["checkouts"]
-        if wanted < 1:
-            raise CommandError("--checkouts must be at least 1.")
-        merchant, started, rows = _merchant(options["merchant"]), time.monotonic(), 0
-        for done, written in _load(merchant, wanted):
-            rows += written
-            rate = rows / (time.monotonic() - started)
-            self.stdout.write(f"{done:>9,} of {wanted:,} checkouts · {rows:,} rows · {rate:,.0f} rows/s")
-        _analyze()
-        self.stdout.write(f"{merchant.name} ({merchant.pk}) has {wanted:,} checkouts more.")
+def load(wanted: int, *, merchant_uuid: UUID | None = None, say: Callable[[str], object]) -> None:
+    """Make so many checkouts of the merchant, the oldest one if none is named; tell how far it is.
+
+    Raises CannotLoad in production, for a merchant that there is not, and for no checkouts.
+    """
+    if settings.ENVIRONMENT == "production":
+        raise CannotLoad("These orders never happened: they do not belong into production.")
+    if wanted < 1:
+        raise CannotLoad("There must be at least 1 checkout.")
+    merchant, started, rows = _merchant(merchant_uuid), time.monotonic(), 0
+    for done, written in _load(merchant, wanted):
+        rows += written
+        rate = rows / (time.monotonic() - started)
+        say(f"{done:>9,} of {wanted:,} checkouts · {rows:,} rows · {rate:,.0f} rows/s")
+    _analyze()
+    say(f"{merchant.name} ({merchant.pk}) has {wanted:,} checkouts more.")
 
 
 def _merchant(merchant_uuid: UUID | None) -> Merchant:
@@ -89,7 +90,7 @@ def _merchant(merchant_uuid: UUID | None) -> Merchant:
     found = rows.first() if merchant_uuid is None else rows.filter(pk=merchant_uuid).first()
     if found is None:
         which = "There is no merchant" if merchant_uuid is None else f"No merchant has the id {merchant_uuid}"
-        raise CommandError(f"{which}: make one with create_merchant.")
+        raise CannotLoad(f"{which}: make one with create_merchant.")
     return found
 
 

@@ -1,0 +1,33 @@
+"""python -m tests.bench.seed_load [--checkouts 1000000] [--merchant UUID]: fills the database of DATABASE_URL, or of
+a `make run` in progress. Never production's.
+"""
+
+import argparse
+import os
+import sys
+from uuid import UUID
+
+import django
+
+from config.local import environment
+
+
+def main() -> None:
+    """Read the arguments and load; what cannot be done is said and exits 1."""
+    parser = argparse.ArgumentParser(prog="tests.bench.seed_load")
+    parser.add_argument("--checkouts", type=int, default=1_000_000)
+    parser.add_argument("--merchant", type=UUID, metavar="UUID", help="whose; without it, the oldest's")
+    asked = parser.parse_args()
+    environment.adopt()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    from tests.bench.seed_load import loading  # its models want the apps to be there
+
+    try:
+        loading.load(asked.checkouts, merchant_uuid=asked.merchant, say=print)
+    except loading.CannotLoad as refused:
+        sys.exit(str(refused))
+
+
+if __name__ == "__main__":
+    main()
