@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Item
 from config.lib import clock
+from hosted_page import brand
 from hosted_page.payment_target import PaymentTarget, lead_name
 from payments import money
 from payments.models import Payment
@@ -51,10 +52,11 @@ def of(target: PaymentTarget) -> Summary:
     checkout = target.checkout
     merchant, items = checkout.merchant, checkout.bill
     name = lead_name(checkout)
+    address = reverse("brand_css", args=[merchant.pk, merchant.brand_version])
     return Summary(
         merchant_name=merchant.name,
         merchant_initial=merchant.name[:1].upper(),
-        brand_css=reverse("brand_css", args=[merchant.pk, merchant.brand_version]),
+        brand_css=f"{address}?{brand.TOKENS_VERSION}",
         order_id=checkout.merchant_order_id,
         order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
         due=money.display(target.amount, checkout.currency),

@@ -5,8 +5,9 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
+from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from checkout import reading, sharing
@@ -212,10 +213,10 @@ def cancel(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 @require_safe
-@cache_control(public=True, max_age=31_536_000, immutable=True)
 def brand_css(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
-    """A merchant's colour as a style sheet; a new colour gets a new address."""
+    """The tokens in a merchant's colour as a style sheet; a new colour and new tokens get a new address."""
     merchant = get_object_or_404(Merchant, pk=merchant_uuid)
-    values = {"--brand": merchant.brand_colour, **brand.properties(merchant.brand_colour)}
-    rules = "".join(f"{name}:{value};" for name, value in values.items())
-    return HttpResponse(f":root{{{rules}}}\n", content_type="text/css; charset=utf-8")
+    response = HttpResponse(brand.sheet(merchant.brand_colour), content_type="text/css; charset=utf-8")
+    if request.META["QUERY_STRING"] == brand.TOKENS_VERSION:  # a page of another release may ask this one
+        patch_cache_control(response, public=True, max_age=31_536_000, immutable=True)
+    return response
