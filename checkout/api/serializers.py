@@ -54,9 +54,6 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
             raise serializers.ValidationError("Must have at most 50 keys.")
         return keys
 
-    def to_representation(self, value: Any) -> Any:
-        return value
-
 
 class ItemIn(serializers.Serializer[Any]):
     """A line of the order (rules create.limits, create.signs, create.category)."""

@@ -11,10 +11,10 @@ Body = type[Serializer[Any]]
 
 
 class DescribedResponse(NamedTuple):
-    """What a 2xx says: a sentence, and what stands under `data`; None for an empty body."""
+    """What a 2xx says: a sentence, and the name of the shape under `data`; None for an empty body."""
 
     sentence: str
-    body: Body | None = None
+    shape: str | None = None
 
 
 @dataclass(frozen=True)

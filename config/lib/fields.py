@@ -66,9 +66,6 @@ class Boolean(serializers.Field[bool, Any, bool, Any]):
             raise serializers.ValidationError("Must be true or false.")
         return data
 
-    def to_representation(self, value: Any) -> bool:
-        return bool(value)
-
 
 class Timestamp(serializers.Field[datetime, Any, str, Any]):
     """An ISO 8601 timestamp with an offset; becomes an aware datetime in UTC."""
@@ -84,9 +81,6 @@ class Timestamp(serializers.Field[datetime, Any, str, Any]):
             return at.astimezone(UTC)
         except (ValueError, OverflowError):
             raise serializers.ValidationError(example) from None
-
-    def to_representation(self, value: Any) -> str:
-        return str(value)
 
 
 class List(serializers.ListField):

@@ -74,12 +74,12 @@ class BooleanSchema(OpenApiSerializerFieldExtension):
 
 
 class TimestampSchema(OpenApiSerializerFieldExtension):
-    """We read any offset, and write UTC with exactly three decimals."""
+    """We read any offset; `written_time` is what we write."""
 
     target_class = fields.Timestamp
 
     def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        return {"type": "string", "format": "date-time"} if direction == "request" else written_time()
+        return {"type": "string", "format": "date-time"}
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
@@ -101,7 +101,7 @@ class BearerScheme(OpenApiAuthenticationExtension):
 
 
 def written_time() -> Schema:
-    """Return the schema of a timestamp as we write it."""
+    """Return the schema of a timestamp as we write it: UTC, with exactly three decimals."""
     return {"type": "string", "format": "date-time", "pattern": WRITTEN_TIME}
 
 

@@ -1,16 +1,14 @@
 """What the API's document holds beside the merchant API: headers, the token endpoint, events."""
 
-from collections.abc import Callable
 from typing import Any
 
-from checkout.api.schema import events
+from checkout.api.schema import shapes
 from config.openapi import examples, fields
+from config.openapi.table import refer
 from webhooks.models import EventType
 from webhooks.outbox import API_VERSION
 
 Schema = dict[str, Any]
-# Returns a reference to a serializer's schema.
-Refer = Callable[[Any], Schema]
 
 HEADERS: Schema = {
     "X-Request-Id": {
@@ -42,53 +40,10 @@ PARAMETERS: Schema = {
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x20-\\x7E]+$"},
     },
 }
-TOKEN_FIELDS: Schema = {
-    "grant_type": {"type": "string", "enum": ["client_credentials"], "description": "Always this."},
-    "client_id": {
-        "type": "string",
-        "maxLength": 2048,
-        "description": "Given to you with your account. Here or in HTTP Basic.",
-    },
-    "client_secret": {
-        "type": "string",
-        "maxLength": 2048,
-        "description": "Shown once when the key is made. Beside `client_id`.",
-    },
-    "scope": {
-        "type": "string",
-        "description": "Scopes separated by spaces; without it, all that the key has.",
-    },
-}
-TOKEN_ANSWER: Schema = {
-    "access_token": {"type": "string", "description": "Send it as `Authorization: Bearer <ACCESS_TOKEN>`."},
-    "token_type": {"type": "string", "enum": ["Bearer"], "description": "Always this."},
-    "expires_in": {"type": "integer", "minimum": 1, "description": "Seconds. Keep the token that long."},
-    "scope": {"type": "string", "description": "What the token may do."},
-}
-TOKEN_ERROR: Schema = {
-    "error": {
-        "type": "string",
-        "enum": [
-            "invalid_request",
-            "invalid_client",
-            "invalid_scope",
-            "unsupported_grant_type",
-            "unauthorized_client",
-            "rate_limited",
-            "temporarily_unavailable",
-        ],
-        "description": "A code of RFC 6749, or `rate_limited`.",
-    },
-    "error_description": {"type": "string", "description": "What to change, where that helps."},
-}
-SCHEMAS: Schema = {
-    "TokenRequest": {
-        "type": "object",
-        "required": ["grant_type"],
-        "properties": TOKEN_FIELDS,
-    },
-    "Token": {"type": "object", "required": list(TOKEN_ANSWER), "properties": TOKEN_ANSWER},
-    "TokenError": {"type": "object", "required": ["error"], "properties": TOKEN_ERROR},
+SHAPES = {
+    "TokenRequest": "grant_type [client_id] [client_secret] [scope]",
+    "Token": "access_token token_type expires_in scope",
+    "TokenError": "error [error_description]",
 }
 TOKEN_REFUSALS = {
     "400": "The request cannot be used: `invalid_request`, `invalid_scope`, `unsupported_grant_type`.",
@@ -100,13 +55,13 @@ TOKEN_REFUSALS = {
 
 def token_path() -> Schema:
     """The token endpoint (rule token.answer)."""
-    sent = {"schema": {"$ref": "#/components/schemas/TokenRequest"}} | _example(examples.request("get_token"))
-    token = _json("Token") | _example(examples.answer("get_token", 200))
+    sent = {"schema": refer("TokenRequest")} | _example(examples.request("get_token"))
+    token = {"schema": refer("Token")} | _example(examples.answer("get_token", 200))
     refusals: dict[str, Schema] = {
         status: {
             "description": description,
             "headers": _request_id(),
-            "content": _content(_json("TokenError")),
+            "content": _content({"schema": refer("TokenError")}),
         }
         for status, description in TOKEN_REFUSALS.items()
     }
@@ -167,14 +122,14 @@ SIGNATURE_HEADERS = {
 }
 
 
-def webhooks(refer: Refer) -> Schema:
+def webhooks() -> Schema:
     """The events that we send (rule event.types), each with its envelope."""
-    return {kind.value: {"post": _event(kind, refer)} for kind in events.EVENT_DATA}
+    return {kind.value: {"post": _event(kind)} for kind in shapes.EVENT_DATA}
 
 
-def _event(kind: EventType, refer: Refer) -> Schema:
+def _event(kind: EventType) -> Schema:
     summary, description = SENTENCES[kind]
-    shape = events.EVENT_DATA[kind]
+    shape = shapes.EVENT_DATA[kind]
     envelope: Schema = {
         "id": {
             "type": "string",
@@ -210,10 +165,6 @@ def _event(kind: EventType, refer: Refer) -> Schema:
             "default": {"description": "A failure: it is in the delivery log, and may be sent again."},
         },
     }
-
-
-def _json(name: str) -> Schema:
-    return {"schema": {"$ref": f"#/components/schemas/{name}"}}
 
 
 def _content(media: Schema) -> Schema:

@@ -17,10 +17,11 @@ import hosted_page.opt_in.api
 import hosted_page.sandbox.schema
 import webhooks.api.endpoints
 from checkout.api.idempotency import RecordedView
-from checkout.api.schema.responses import ALWAYS, SOMETIMES
+from checkout.api.schema import shapes
+from checkout.api.schema.shapes import ALWAYS, SOMETIMES
 from config.lib.described import DescribedOperation, DescribedResponse
 from config.lib.once import Once
-from config.openapi import errors, examples, guide, parts, words
+from config.openapi import errors, examples, guide, parts, table
 
 Schema = dict[str, Any]
 TABLES = {
@@ -29,9 +30,17 @@ TABLES = {
     "Marketing": hosted_page.opt_in.api.ENDPOINTS,
     "Sandbox": hosted_page.sandbox.schema.ENDPOINTS,
 }
-ENDPOINTS = {key: endpoint for table in TABLES.values() for key, endpoint in table.items()}
+ENDPOINTS = {key: endpoint for named in TABLES.values() for key, endpoint in named.items()}
 NAMES = [endpoint.name for endpoint in ENDPOINTS.values()]
-TAGS = {key: tag for tag, table in TABLES.items() for key in table}
+TAGS = {key: tag for tag, named in TABLES.items() for key in named}
+SHAPES = {
+    **shapes.SHAPES,
+    **webhooks.api.endpoints.SHAPES,
+    **hosted_page.opt_in.api.SHAPES,
+    **hosted_page.sandbox.schema.SHAPES,
+    **parts.SHAPES,
+}
+_REFERENCE = re.compile(rb'"#/components/schemas/(\w+)"')
 
 
 class EndpointSchema(AutoSchema):
@@ -67,8 +76,7 @@ class EndpointSchema(AutoSchema):
         """Not asked: `_get_response_bodies` reads the row."""
 
     def get_serializer_name(self, serializer: Any, direction: str) -> str:
-        name = type(serializer).__name__
-        return re.sub("In$", "Request", name) if name.endswith("In") else name.removesuffix("Out")
+        return re.sub("In$", "Request", type(serializer).__name__)
 
     def _map_serializer_field(self, field: Any, direction: str, bypass_extensions: bool = False) -> Schema:
         schema: Schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]  # untyped there
@@ -99,10 +107,10 @@ class EndpointSchema(AutoSchema):
         names = ["X-Request-Id", *(["Idempotent-Replay"] if self._is_recorded else [])]
         headers = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
         described: Schema = {"description": answer.sentence, "headers": headers}
-        if answer.body is None:
+        if answer.shape is None:
             return described
-        inner = self.resolve_serializer(answer.body, "response").ref
-        media: Schema = {"schema": {"type": "object", "required": ["data"], "properties": {"data": inner}}}
+        inner = {"data": table.refer(answer.shape)}
+        media: Schema = {"schema": {"type": "object", "required": ["data"], "properties": inner}}
         example = examples.answer(self._endpoint.name, status)
         if example is not None:
             media["example"] = example
@@ -134,19 +142,51 @@ def described(endpoints: list[Any]) -> list[Any]:
 
 
 def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
-    """Postprocessing hook: the token endpoint, the events, the error table, and a word on every field."""
-    inspector = EndpointSchema()
-    inspector.view, inspector.registry = APIView(request=None), generator.registry
+    """Postprocessing hook: the token endpoint, the events, what goes out, and a word on every field."""
     result["paths"] = parts.token_path() | result["paths"]
-    result["webhooks"] = parts.webhooks(lambda shape: inspector.resolve_serializer(shape, "response").ref)
+    result["webhooks"] = parts.webhooks()
     components = generator.registry.build({})
-    components["schemas"] |= parts.SCHEMAS | {"Error": errors.component()}
+    requests = components["schemas"]
+    shown = _shown({"paths": result["paths"], "webhooks": result["webhooks"]}, requests)
+    components["schemas"] = dict(sorted((requests | shown).items())) | {"Error": errors.component()}
     components |= {"headers": parts.HEADERS, "parameters": parts.PARAMETERS}
     result["components"] = components | {"examples": errors.by_code()}
     _add_states(components["schemas"]["Checkout"]["properties"])
     _add_words(result)
     cleaned: Schema = _without_marks(result)
     return cleaned
+
+
+def _shown(calls: Schema, requests: Schema) -> Schema:
+    """Return the objects that calls and events name, and what these hold; `requests` holds what comes in."""
+    made: Schema = {}
+    known = requests.keys() | {"Error"}
+    while missing := (_named(calls) | _named(made)) - made.keys() - known:
+        made |= {name: _shape(name, requests) for name in missing}
+    return made
+
+
+def _named(part: Schema) -> set[str]:
+    return {name.decode() for name in _REFERENCE.findall(orjson.dumps(part))}
+
+
+def _shape(name: str, requests: Schema) -> Schema:
+    """Return an object's schema by the row of its name: `name?` may be null, `[name]` may be missing."""
+    fields, required = {}, []
+    for word in SHAPES[name].split():
+        field = word.strip("[]?")
+        kind = table.described(name, field, requests)
+        fields[field] = _or_null(kind) if "?" in word else kind
+        if not word.startswith("["):
+            required.append(field)
+    return {"type": "object", "properties": fields, "required": sorted(required)}
+
+
+def _or_null(kind: Schema) -> Schema:
+    if "null" in kind["type"]:  # so it came in, too
+        return kind
+    values = {"enum": [*kind["enum"], None]} if "enum" in kind else {}
+    return kind | values | {"type": [kind["type"], "null"]}
 
 
 def _without_marks(value: Any) -> Any:
@@ -167,9 +207,9 @@ def _add_states(properties: Schema) -> None:
 def _add_words(result: Schema) -> None:
     for name, schema in result["components"]["schemas"].items():
         for field, described in schema["properties"].items():
-            described.setdefault("description", words.of(name, field))
+            described.setdefault("description", table.words_on(name, field))
     for parameter in _parameters(result):
-        parameter.setdefault("description", words.of("query", parameter["name"]))
+        parameter.setdefault("description", table.words_on("query", parameter["name"]))
 
 
 def _parameters(result: Schema) -> Iterator[Schema]:

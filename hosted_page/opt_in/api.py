@@ -1,6 +1,5 @@
 """The merchant API's call for opt-in links."""
 
-from typing import Any
 from uuid import UUID
 
 from rest_framework import serializers
@@ -25,13 +24,6 @@ class OptInLinkQuery(fields.Query):
     )
 
 
-class OptInLinkOut(serializers.Serializer[Any]):
-    """A link for one order."""
-
-    url = serializers.URLField(allow_null=True)
-    placement = serializers.CharField()
-
-
 class OptInLink(ApiView):
     """Makes the signed link that a merchant's mail or app carries."""
 
@@ -46,6 +38,7 @@ class OptInLink(ApiView):
         return Response({"data": {"url": url, "placement": placement}})
 
 
+SHAPES = {"OptInLink": "url? placement"}
 ENDPOINTS: DescribedOperations = {
     (OptInLink, "GET"): DescribedOperation(
         "read_opt_in_link",
@@ -53,7 +46,7 @@ ENDPOINTS: DescribedOperations = {
         "For the mail or the app in which you tell a customer about their order: the link opens a page with your "
         "marketing box, and each tick is told by `marketing.opted_in` with this `placement`. It works for 90 "
         "days. `url` is null while you have opt-in off.",
-        {200: DescribedResponse("The link.", OptInLinkOut)},
+        {200: DescribedResponse("The link.", "OptInLink")},
         query=OptInLinkQuery,
     )
 }

@@ -1,8 +1,15 @@
 """The helper API, as its document tells it."""
 
-from checkout.api.schema.responses import CheckoutOut, ShareOut, SplitCheckoutOut, TickedOut
+from checkout.api.schema import shapes
 from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse
 from hosted_page.sandbox import views
+
+SHAPES = {
+    "SplitCheckout": f"{shapes.SHAPES['Checkout']} [payment_requests]",
+    "PaymentRequest": "payment_request_uuid amount status",
+    "Share": "payment_request_uuid status",
+    "Ticked": "event_id?",
+}
 
 PAY = DescribedOperation(
     "sandbox_pay",
@@ -10,7 +17,7 @@ PAY = DescribedOperation(
     "Does what the customer does on the page: signs in with `phone`, asks mates for `shares` if there are "
     "any, and pays with `card`, a test card. The event `checkout.authorized` goes out as it does for a real "
     "customer.",
-    {200: DescribedResponse("The card is held; `status` is `authorized`.", SplitCheckoutOut)},
+    {200: DescribedResponse("The card is held; `status` is `authorized`.", "SplitCheckout")},
     takes=views.PayIn,
     codes=("card_declined", "merchant_suspended", "not_payable", "operation_in_progress"),
 )
@@ -19,7 +26,7 @@ PAY_SHARE = DescribedOperation(
     "Pay a share as a mate",
     "Does what a mate does at the pay link: signs in and pays one open share. Shares open with the capture; "
     "what a mate has paid goes back to the lead's card, and changes nothing in this API but `shares`.",
-    {200: DescribedResponse("The share is paid.", ShareOut)},
+    {200: DescribedResponse("The share is paid.", "Share")},
     takes=views.PayShareIn,
     codes=("card_declined", "merchant_suspended", "operation_in_progress", "share_not_open"),
 )
@@ -28,7 +35,7 @@ OPT_IN = DescribedOperation(
     "Tick the opt-in box",
     "Does what a customer does who ticks your marketing box: the event `marketing.opted_in` goes out, for every "
     "tick. `event_id` is null while you have opt-in off.",
-    {200: DescribedResponse("Ticked.", TickedOut)},
+    {200: DescribedResponse("Ticked.", "Ticked")},
     takes=views.OptInIn,
 )
 ADVANCE = DescribedOperation(
@@ -36,7 +43,7 @@ ADVANCE = DescribedOperation(
     "Let time pass",
     "Brings whatever is still due of this checkout nearer by `seconds`: `capture_before`, the unpaid "
     "deadline, pay links, pending refunds, retries of its deliveries. What has happened never moves.",
-    {200: DescribedResponse("The checkout as it is then.", CheckoutOut)},
+    {200: DescribedResponse("The checkout as it is then.", "Checkout")},
     takes=views.AdvanceIn,
     codes=("operation_in_progress",),
 )

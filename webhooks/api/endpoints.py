@@ -1,7 +1,16 @@
 """The webhook API, as its document tells it (rule api.document)."""
 
 from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse
-from webhooks.api import responses, serializers, views
+from webhooks.api import serializers, views
+
+SHAPES = {
+    "Subscription": "url event_types created_at updated_at",
+    "NewSubscription": "url event_types created_at updated_at signing_secret",
+    "RotatedSecret": "signing_secret previous_secret_expires_at?",
+    "DeliveryAttempt": "event_id event_type attempt_number http_status? error_message? duration_ms? attempted_at status"
+    " next_attempt_at? checkout_uuid?",
+    "DeliveryLog": "deliveries next_cursor?",
+}
 
 REGISTER = DescribedOperation(
     "register_subscription",
@@ -9,12 +18,8 @@ REGISTER = DescribedOperation(
     "A merchant has one subscription. The first call answers 201 with the `signing_secret`, which is shown "
     "this once; later calls change address and event types and keep the secret.",
     {
-        201: DescribedResponse(
-            "The subscription is new. Keep its `signing_secret` now.", responses.NewSubscriptionOut
-        ),
-        200: DescribedResponse(
-            "The subscription has changed; its secret has not.", responses.SubscriptionOut
-        ),
+        201: DescribedResponse("The subscription is new. Keep its `signing_secret` now.", "NewSubscription"),
+        200: DescribedResponse("The subscription has changed; its secret has not.", "Subscription"),
     },
     takes=serializers.SubscriptionIn,
 )
@@ -22,7 +27,7 @@ READ = DescribedOperation(
     "read_subscription",
     "Read the subscription",
     "Where your events go, and which. The secret is never shown again.",
-    {200: DescribedResponse("The subscription.", responses.SubscriptionOut)},
+    {200: DescribedResponse("The subscription.", "Subscription")},
     codes=("subscription_not_found",),
 )
 END = DescribedOperation(
@@ -39,7 +44,7 @@ ROTATE = DescribedOperation(
     "answer was lost may be repeated: each previous secret signs until its own two hours are over, up to three at "
     "once, newest first. With `revoke_previous` all previous ones stop at once, and deliveries may fail until your "
     "server has the new one. The flag goes in the body or in the query.",
-    {200: DescribedResponse("The new secret, shown this once.", responses.RotatedSecretOut)},
+    {200: DescribedResponse("The new secret, shown this once.", "RotatedSecret")},
     takes=serializers.RotateIn,
     query=serializers.RotateQuery,
     codes=("subscription_not_found", "rotation_in_progress"),
@@ -48,7 +53,7 @@ DELIVERIES = DescribedOperation(
     "list_delivery_attempts",
     "List delivery attempts",
     "One entry per attempt, newest first. An attempt that is under way is not in the list yet.",
-    {200: DescribedResponse("One page of the delivery log.", responses.DeliveryLogOut)},
+    {200: DescribedResponse("One page of the delivery log.", "DeliveryLog")},
     query=serializers.DeliveriesQuery,
 )
 

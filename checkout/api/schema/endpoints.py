@@ -1,7 +1,6 @@
 """The checkout API, as its document tells it (rule api.document)."""
 
 from checkout.api import serializers, views
-from checkout.api.schema import responses
 from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse
 
 CREATE = DescribedOperation(
@@ -12,7 +11,7 @@ CREATE = DescribedOperation(
     "`fee`, `shipping` and `tax` add, lines of category `discount` (and only they) carry a negative "
     "`unit_price`. A `merchant_order_id` may repeat: each call makes a new checkout, unless it carries the "
     "same `Idempotency-Key`.",
-    {201: DescribedResponse("The checkout waits for its customer.", responses.CreatedCheckoutOut)},
+    {201: DescribedResponse("The checkout waits for its customer.", "CreatedCheckout")},
     takes=serializers.CheckoutIn,
     codes=("merchant_suspended", "invalid_amount_arithmetic"),
 )
@@ -21,11 +20,7 @@ READ = DescribedOperation(
     "Read a checkout",
     "What you read is true at that moment: a hold whose two minutes have passed is released before the "
     "answer is made. Read a checkout to reconcile missed events, and to see when a refund has settled.",
-    {
-        200: DescribedResponse(
-            "The whole checkout, with the fields that its state has.", responses.CheckoutOut
-        )
-    },
+    {200: DescribedResponse("The whole checkout, with the fields that its state has.", "Checkout")},
     codes=("operation_in_progress",),
 )
 LIST = DescribedOperation(
@@ -33,7 +28,7 @@ LIST = DescribedOperation(
     "List checkouts",
     "Newest first, for reconciliation. Give `next_cursor` of one page as `cursor` of the next; it is null on "
     "the last page.",
-    {200: DescribedResponse("One page.", responses.CheckoutListOut)},
+    {200: DescribedResponse("One page.", "CheckoutList")},
     query=serializers.CheckoutListQuery,
     codes=("operation_in_progress",),
 )
@@ -44,7 +39,7 @@ CAPTURE = DescribedOperation(
     "answers within 8 seconds. Repeating it is safe: a captured checkout answers 200 with the same "
     "`captured_at`, and a capture that is still open is joined. From `capture_before` on it is refused, "
     "whether or not the release has been noticed yet. No body is the same as `{}`.",
-    {200: DescribedResponse("The money has moved; `status` is `captured`.", responses.CheckoutOut)},
+    {200: DescribedResponse("The money has moved; `status` is `captured`.", "Checkout")},
     takes=serializers.CaptureIn,
     codes=(
         "merchant_suspended",
@@ -61,7 +56,7 @@ CANCEL = DescribedOperation(
     "Releases the hold, or ends a checkout that nobody has paid yet. Money that was taken is refunded "
     "instead. A checkout that is `voided` already answers 200, and no second event is sent. Cancelling an "
     "unpaid checkout sends no event: no authorization was released. No body is the same as `{}`.",
-    {200: DescribedResponse("Nothing is held any more; `status` is `voided`.", responses.CheckoutOut)},
+    {200: DescribedResponse("Nothing is held any more; `status` is `voided`.", "Checkout")},
     takes=serializers.CancelIn,
     codes=("not_cancellable", "operation_in_progress"),
 )
@@ -74,9 +69,7 @@ REFUND = DescribedOperation(
     "failed one the checkout is `captured` again, and a new reference tries again.",
     {
         204: DescribedResponse("The refund is accepted; the checkout is `refunding`."),
-        200: DescribedResponse(
-            "This reference has been used before: the refund as it stands.", responses.RefundOut
-        ),
+        200: DescribedResponse("This reference has been used before: the refund as it stands.", "Refund"),
     },
     takes=serializers.RefundIn,
     codes=(

@@ -1,0 +1,287 @@
+"""Every field of the API, said once: its sentence, its type, its limits.
+
+A field that means or holds something else in one object has a row of its own, `Object.field`, which says what differs.
+What only comes in has no type here: its serializer has it, and the limits of what is shown as it came in, too.
+"""
+
+from typing import Any, NamedTuple
+
+from checkout.api.serializers import MAXIMUM
+from checkout.models import Refund
+from checkout.splitting import MAX_PEOPLE
+from checkout.states import ShareStatus, Status, VoidReason
+from config.openapi.fields import PRINTABLE, written_time
+from hosted_page.models import OptIn
+from hosted_page.opt_in import link
+from payments.models import Dispute, Operation
+from webhooks.models import EventType
+
+Schema = dict[str, Any]
+
+
+class Field(NamedTuple):
+    """A sentence, and a type with limits, or the request whose field of the same name has them."""
+
+    words: str = ""
+    kind: Schema | None = None
+    sent_in: str = ""
+
+
+def words_on(thing: str, name: str) -> str:
+    """Return the sentence on a field of an object, or of "query", "" where none is written."""
+    return _row(f"{thing}.{name}").words or _row(name).words
+
+
+def described(thing: str, name: str, requests: Schema) -> Schema:
+    """Return a field of an object that goes out, without its sentence; `requests` holds what comes in."""
+    own, general = _row(f"{thing}.{name}"), _row(name)
+    for row in (own, general):
+        if row.kind is not None:
+            return dict(row.kind)
+    sent = requests[general.sent_in]["properties"][name]
+    return {key: value for key, value in sent.items() if key != "default"}
+
+
+def _row(name: str) -> Field:
+    return FIELDS.get(name, Field())
+
+
+def _text(maximum: int = 255, minimum: int = 1) -> Schema:
+    return {"type": "string", "minLength": minimum, "maxLength": maximum, "pattern": PRINTABLE}
+
+
+def _whole(minimum: int, maximum: int | None = None) -> Schema:
+    limits = {"minimum": minimum} if maximum is None else {"minimum": minimum, "maximum": maximum}
+    return {"type": "integer", **limits}
+
+
+def _one_of(*values: str) -> Schema:
+    return {"enum": [str(value) for value in values], "type": "string"}
+
+
+def refer(thing: str) -> Schema:
+    """Return a reference to an object of the document."""
+    return {"$ref": f"#/components/schemas/{thing}"}
+
+
+def _list(item: Schema, **limits: int) -> Schema:
+    return {"type": "array", "items": item, **limits}
+
+
+_TIME, _UUID = written_time(), {"type": "string", "format": "uuid"}
+_STRING, _URL = {"type": "string"}, {"type": "string", "format": "uri"}
+_TICKED = {"enum": [True], "type": "boolean"}
+_FEE = Field("Reserved. Always 0 today.", _whole(0, 0))
+_VOID_REASON = Field(
+    "`merchant_cancel`: you did. `auth_expired`: nobody captured in time.", _one_of(*VoidReason)
+)
+_SHARE_STATUS = Field("How far the mate is with this share.", _one_of(*ShareStatus))
+
+FIELDS = {
+    # Checkouts
+    "checkout_uuid": Field("The checkout: for capture, cancel, refund, reads and events.", _UUID),
+    "merchant_order_id": Field("Your own reference of the order. It may repeat.", sent_in="CheckoutRequest"),
+    "status": Field("Where the order is; see States.", _one_of(*Status)),
+    "CreatedCheckout.status": Field(kind=_one_of(Status.CREATED)),
+    "amount": Field("Minor units, such as pence.", _whole(1, MAXIMUM)),
+    "total_amount": Field("Minor units: what the items add up to."),
+    "currency": Field("ISO 4217 code in upper case, such as `GBP`.", _text(3, 3)),
+    "checkout_url": Field("The hosted page. Send the customer there; use it exactly as it is.", _URL),
+    "expires_at": Field("`merchant_expires_at` as you sent it; null unless you did.", _TIME),
+    "created_at": Field("When it was made.", _TIME),
+    "items": Field("The lines of the order, in your order.", _list(refer("Item"), minItems=1, maxItems=100)),
+    "available_actions": Field(
+        "What you may do with it now.", _list(_one_of("capture", "cancel", "refund"), maxItems=2)
+    ),
+    "expired_at": Field("When the unpaid checkout ended.", _TIME),
+    "authorized_at": Field("When the card was held.", _TIME),
+    "capture_before": Field("When the hold ends by itself, two minutes after `authorized_at`.", _TIME),
+    "voided_at": Field("When the hold was released, or the unpaid checkout cancelled.", _TIME),
+    "void_reason": _VOID_REASON,
+    "captured_at": Field("When the money moved.", _TIME),
+    "refunded_amount": Field(
+        "Minor units given back: 0 until the refund has settled, then the whole amount.", _whole(0, MAXIMUM)
+    ),
+    "last_refund_at": Field("When the refund settled; null until then.", _TIME),
+    "merchant_processor_fee": _FEE,
+    "merchant_service_fee": _FEE,
+    "refunds": Field("Newest first, failed ones too.", _list(refer("Refund"), minItems=1)),
+    "pending_operation": Field("The card operation that is open at this moment.", _one_of(*Operation.Kind)),
+    "shares": Field(
+        "How far the customer's mates have paid their parts. `amount` and refunds do not depend on it.",
+        refer("Shares"),
+    ),
+    "disputes": Field(
+        "Once a payer has asked their bank for the money back: oldest first. While one is open or lost, the "
+        "checkout is not refunded.",
+        _list(refer("Dispute"), minItems=1),
+    ),
+    "dispute_uuid": Field("The dispute.", _UUID),
+    "Dispute.amount": Field("Minor units that the payer's bank has taken back."),
+    "Dispute.reason": Field("The provider's word for why.", _text(40)),
+    "Dispute.status": Field(
+        "`open` until it is decided: `won`, and the money is yours again, or `lost`.",
+        _one_of(*Dispute.Status),
+    ),
+    "opened_at": Field("When the payer's bank opened it.", _TIME),
+    "respond_by": Field(
+        "Until when evidence may be sent, by the operators; null when there is no such time.", _TIME
+    ),
+    "count": Field("How many mates were asked.", _whole(1, MAX_PEOPLE - 1)),
+    "paid_count": Field("How many of them have paid.", _whole(0, MAX_PEOPLE - 1)),
+    "paid_amount": Field("Minor units that they have paid.", _whole(0, MAXIMUM)),
+    "return_url": Field(
+        "Where the customer lands afterwards: absolute https, without user name, on a host of your "
+        "list in the portal if you keep one. A confirmation page only, never a reason to fulfil."
+    ),
+    "cancel_url": Field(
+        "Where the customer lands after giving up: absolute https, without user name, on a host of your "
+        "list in the portal if you keep one."
+    ),
+    "merchant_expires_at": Field(
+        "When the unpaid checkout ends: 1 minute to 24 hours ahead, with an offset. "
+        "When you leave it out: as you have set in the portal, else 60 minutes after creation."
+    ),
+    "CheckoutRequest.items": Field("The lines of the order. Together they make `total_amount`."),
+    # Items
+    "item_ref": Field("Your own reference of the line.", sent_in="ItemRequest"),
+    "name": Field("What the customer reads.", sent_in="ItemRequest"),
+    "quantity": Field("How many.", sent_in="ItemRequest"),
+    "unit_price": Field(
+        "Minor units for one; negative on a `discount`, and only there.", sent_in="ItemRequest"
+    ),
+    "category": Field(
+        "A slug. Known: ticket, merchandise, food_and_drink, accommodation, travel, experience, "
+        "membership, service, donation, shipping, fee, tax, discount, other. An unknown one is kept, and shown "
+        "as other.",
+        sent_in="ItemRequest",
+    ),
+    "custom_data": Field(
+        "Your own object: at most 8 KiB, 4 levels, 50 keys. On a ticket `event_id` (string), "
+        "`event_start` (timestamp) and `time_zone` (IANA name) are checked when present.",
+        sent_in="ItemRequest",
+    ),
+    "ItemRequest.currency": Field("The checkout's currency."),
+    # Capture, cancel, refund
+    "CaptureRequest.amount": Field("The full amount; leave it out to take the full amount."),
+    "CancelRequest.reason": Field("A note of yours, for your own records: no customer sees it."),
+    "merchant_refund_ref": Field(
+        "Your own reference, unique among all your refunds. Repeating it is safe.", sent_in="RefundRequest"
+    ),
+    "refund_uuid": Field("The refund.", _UUID),
+    "reason": Field("Your reason, in your words.", _text(500)),
+    "RefundRequest.amount": Field("The full amount; leave it out."),
+    "Refund.status": Field(
+        "`pending` until the provider has confirmed or refused it.", _one_of(*Refund.Status)
+    ),
+    "settled_at": Field("When the money was back; null until then.", _TIME),
+    "failure_reason": Field("Why the provider refused it; null unless it did.", _text(40)),
+    # Lists
+    "checkouts": Field("Newest first.", _list(refer("Checkout"), maxItems=200)),
+    "deliveries": Field("Newest first.", _list(refer("DeliveryAttempt"), maxItems=200)),
+    "next_cursor": Field("Give it as `cursor` for the next page; null on the last one.", _text(500)),
+    # Webhooks
+    "url": Field(
+        "Your endpoint: https, reachable from the internet, a name and no address, port 443 or from 1024.",
+        _URL | {"maxLength": 2048},
+    ),
+    "event_types": Field(
+        "Which events you want; `*` is all of them, future ones too.", sent_in="SubscriptionRequest"
+    ),
+    "updated_at": Field("When it last changed.", _TIME),
+    "signing_secret": Field(
+        "What deliveries are signed with: `whsec_` and base64 of 32 bytes. Shown this once; keep "
+        "it on your server.",
+        _text(),
+    ),
+    "revoke_previous": Field("`true` stops all previous secrets at once."),
+    "previous_secret_expires_at": Field(
+        "Until when the previous secret signs too; null when it was revoked.", _TIME
+    ),
+    "event_id": Field("The event, the same in all its attempts.", _UUID),
+    "event_type": Field("What happened.", _one_of(*EventType)),
+    "attempt_number": Field("1 for the first.", _whole(1)),
+    "http_status": Field("What your endpoint answered; null when there was no answer.", _whole(100, 999)),
+    "error_message": Field("Why it was a failure; null on a 2xx.", _text()),
+    "duration_ms": Field("Milliseconds from start to end.", _whole(0)),
+    "attempted_at": Field("When it started.", _TIME),
+    "DeliveryAttempt.status": Field("`delivered` on a 2xx, else `failed`.", _one_of("delivered", "failed")),
+    "next_attempt_at": Field(
+        "When the event is sent again; null when it is not, and on all but its latest attempt.", _TIME
+    ),
+    "DeliveryAttempt.checkout_uuid": Field("The checkout that the event is about; null when there is none."),
+    # Events
+    "AuthorizedData.status": Field(kind=_one_of(Status.AUTHORIZED)),
+    "VoidedData.status": Field(kind=_one_of(Status.VOIDED)),
+    "VoidedData.reason": _VOID_REASON,
+    "user_uuid": Field(
+        "The customer, as in `customer_id`: the same person at your shop, another id at any other.", _UUID
+    ),
+    "customer_id": Field("The person at your shop: stable here, different at other merchants.", _UUID),
+    "subject": Field("`lead` placed the order, `friend` pays a share of it.", _one_of("lead", "friend")),
+    "order": Field("Where it happened.", refer("OptInOrder")),
+    "payment_request_uuid": Field("The friend's share.", _UUID),
+    "OptInOrder.payment_request_uuid": Field("The friend's share; null for the lead."),
+    "customer": Field("Whom to write to.", refer("OptInCustomer")),
+    "OptInCustomer.name": Field("As known when the box was ticked; null when it is not.", _text()),
+    "email": Field("Entered with this tick. The newest is current.", {"type": "string", "format": "email"}),
+    "phone": Field("E.164; null unless the customer has verified it.", _text(16)),
+    "opt_in": Field("What was agreed to.", refer("OptIn")),
+    "email_marketing": Field("true when there is an address to write to, else null.", _TICKED),
+    "sms_marketing": Field("true when there is a number to write to, else null.", _TICKED),
+    "opted_in_at": Field("When the box was ticked.", _TIME),
+    "placement": Field("Where the box stood.", _one_of(*OptIn.Placement)),
+    "text_version": Field("Which wording was shown.", _whole(1)),
+    "OptInLink.url": Field("Where the box stands; null while you have opt-in off.", _URL),
+    "OptInLink.placement": Field(kind=_one_of(*link.PLACEMENTS)),
+    # Sandbox
+    "card": Field("A test card."),
+    "PayRequest.phone": Field("The customer's mobile number."),
+    "challenge": Field("How a 3-D Secure challenge ends."),
+    "PayRequest.shares": Field("What mates are asked for; the lead bears what is left."),
+    "ShareRequest.name": Field("As the lead would write it."),
+    "ShareRequest.amount": Field("Minor units."),
+    "PayShareRequest.payment_request_uuid": Field("Which share; without it, the first that is open."),
+    "payment_requests": Field("The mates' shares.", _list(refer("PaymentRequest"), maxItems=MAX_PEOPLE - 1)),
+    "PaymentRequest.status": _SHARE_STATUS,
+    "Share.status": _SHARE_STATUS,
+    "seconds": Field("How much nearer."),
+    # The token
+    "grant_type": Field("Always this.", _one_of("client_credentials")),
+    "client_id": Field(
+        "Given to you with your account. Here or in HTTP Basic.", _STRING | {"maxLength": 2048}
+    ),
+    "client_secret": Field(
+        "Shown once when the key is made. Beside `client_id`.", _STRING | {"maxLength": 2048}
+    ),
+    "TokenRequest.scope": Field("Scopes separated by spaces; without it, all that the key has."),
+    "access_token": Field("Send it as `Authorization: Bearer <ACCESS_TOKEN>`.", _STRING),
+    "token_type": Field("Always this.", _one_of("Bearer")),
+    "expires_in": Field("Seconds. Keep the token that long.", _whole(1)),
+    "scope": Field("What the token may do.", _STRING),
+    "TokenError.error": Field(
+        "A code of RFC 6749, or `rate_limited`.",
+        _one_of(
+            "invalid_request",
+            "invalid_client",
+            "invalid_scope",
+            "unsupported_grant_type",
+            "unauthorized_client",
+            "rate_limited",
+            "temporarily_unavailable",
+        ),
+    ),
+    "error_description": Field("What to change, where that helps.", _STRING),
+    # Queries
+    "query.checkout_uuid": Field("The checkout."),
+    "query.status": Field("Only these."),
+    "query.merchant_order_id": Field("Only checkouts of this order."),
+    "query.created_after": Field("Only what was created after this time."),
+    "query.created_before": Field("Only what was created before this time."),
+    "query.updated_after": Field("Only what has changed after this time."),
+    "query.limit": Field("How many a page."),
+    "query.placement": Field("Where the link will stand."),
+    "query.cursor": Field("`next_cursor` of the page before."),
+    "query.event_type": Field("Only events of this type."),
+    "query.event_id": Field("Only attempts of this event."),
+}
