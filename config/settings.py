@@ -58,9 +58,6 @@ if LOCAL and urlsplit(BASE_URL).hostname not in {"127.0.0.1", "localhost"}:
 FAIL_POINTS = env.optional("FAIL_POINTS")  # a folder in which tests arm config.lib.failpoint
 if FAIL_POINTS and not LOCAL:
     _refuse("FAIL_POINTS is for tests on one machine.")
-BANK_URL = env.optional("BANK_URL").rstrip("/")  # a sandbox bank in a process of its own
-if BANK_URL and not LOCAL:
-    _refuse("BANK_URL is for tests on one machine: the sandbox bank lives in our own processes.")
 
 WEBHOOK_LOOPBACK = env.boolean("WEBHOOK_LOOPBACK", LOCAL)  # webhooks may go to this machine, by http too
 if WEBHOOK_LOOPBACK and not LOCAL:

@@ -45,16 +45,12 @@ class Queue:
 
 def read(now: datetime) -> list[Queue]:
     """Return all queues as they are now."""
-    return [_queue(*row, now=now) for row in TABLE if row[1] != BANK or _is_the_bank_here()]
+    return [_queue(*row, now=now) for row in TABLE if row[1] != BANK or settings.SANDBOX]
 
 
 def verdict(age: timedelta, patience: timedelta) -> str:
     """Return the plain word for a wait."""
     return LATE if age > patience else FINE
-
-
-def _is_the_bank_here() -> bool:
-    return settings.SANDBOX and not settings.BANK_URL
 
 
 def _queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: datetime) -> Queue:

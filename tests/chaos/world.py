@@ -41,7 +41,7 @@ class World(Deployment):
         self._points = Path(variables["FAIL_POINTS"])
         bank = {name: text for name, text in variables.items() if name not in ("BANK_URL", "FAIL_POINTS")}
         bank |= {"DATABASE_URL": books.database_url, "DATABASE_POOL": "40"}
-        command = (sys.executable, "-m", "gunicorn", "--config", "python:tests.chaos.bank")
+        command = (sys.executable, "-m", "gunicorn", "--config", "python:tests.bank.process")
         self.parts |= {"second worker": self.parts["worker"], "bank": Part(command, bank)}
         self.alone = threading.Lock()  # held by a fault that no other of its kind may meet
         self._keeper = ThreadPoolExecutor(1)  # an engine ends with the thread that started it
@@ -170,6 +170,7 @@ def running(folder: Path) -> Iterator[tuple[World, Service]]:
     points = folder / "points"
     points.mkdir()
     more = {"BANK_PORT": bank_port, "BANK_URL": f"http://127.0.0.1:{bank_port}", "FAIL_POINTS": str(points)}
+    more["DJANGO_SETTINGS_MODULE"] = "tests.bank.settings"
     given = service.bare_environment(PORT=port, SHOP_PORT=shop_port, **more, **FREE_OF_LIMITS)
     variables = environment.of_run(given, folder) | {"SANDBOX_REFUND_SECONDS": "1"}
     with (

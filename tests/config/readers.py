@@ -275,7 +275,6 @@ PARSED = {
 WRITTEN_BY_US = {
     "checkout/api/presentation.py",
     "hosted_page/sms/outbox.py",
-    "payments/providers/sandbox/client.py",
     "webhooks/pools.py",
     "webhooks/transport.py",
 }

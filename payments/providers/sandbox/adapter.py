@@ -27,7 +27,7 @@ class SandboxProvider:
 
     def open_card_form(self, form: CardForm) -> str:
         session = client.ask("open_session", subject=form.subject, return_url=form.return_url, page=form.page)
-        return f"{_pages()}/bank/card/{session}"
+        return f"{client.address()}/bank/card/{session}"
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
         payment = operation.payment
@@ -89,10 +89,9 @@ class SandboxProvider:
         return found
 
 
-def _pages() -> str:
-    """Where the bank's own pages are."""
-    return settings.BANK_URL or settings.BASE_URL
-
-
 def _with_address(outcome: Outcome) -> Outcome:
-    return replace(outcome, action_url=f"{_pages()}{outcome.action_url}") if outcome.action_url else outcome
+    return (
+        replace(outcome, action_url=f"{client.address()}{outcome.action_url}")
+        if outcome.action_url
+        else outcome
+    )

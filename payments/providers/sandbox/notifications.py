@@ -2,7 +2,7 @@
 
 import hmac
 import time
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +13,6 @@ from django.db import transaction
 from config.lib import clock, crypto
 from config.lib.web import http
 from payments.provider import (
-    DisputeRecord,
-    DisputeStatus,
     ForgedNotification,
     Notification,
     Record,
@@ -95,12 +93,6 @@ def as_record(row: dict[str, Any]) -> Record:
     """Give a line of the journal that came as JSON its types again."""
     ids = {name: UUID(row[name]) for name in ("key", "payment", "account")}
     return Record(**row | ids | {"verdict": Verdict(row["verdict"])})
-
-
-def as_dispute(row: dict[str, Any]) -> DisputeRecord:
-    """Give a dispute that came as JSON its types again."""
-    times = {name: datetime.fromisoformat(row[name]) for name in ("opened_at", "respond_by")}
-    return DisputeRecord(**row | times | {"status": DisputeStatus(row["status"])})
 
 
 def _mac(body: bytes, at: str) -> str:

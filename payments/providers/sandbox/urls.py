@@ -5,5 +5,4 @@ from payments.providers.sandbox import views
 urlpatterns = [
     path("bank/card/<uuid:session_uuid>", views.card, name="bank_card"),
     path("bank/challenge/<uuid:key>", views.challenge, name="bank_challenge"),
-    path("bank/v1/<slug:verb>", views.ask, name="bank_line"),
 ]

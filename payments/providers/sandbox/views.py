@@ -1,9 +1,5 @@
-"""The bank's own pages: they alone see card numbers, and lead back by redirect. And its line for machines."""
+"""The bank's own pages: they alone see card numbers, and lead back by redirect."""
 
-import hmac
-import socket
-import struct
-import time
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -12,19 +8,15 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from config.lib.web import csp
 from payments import money
-from payments.providers.sandbox import bank, client, fault_injection
+from payments.providers.sandbox import bank
 from payments.providers.sandbox.cards import CARDS
 from payments.providers.sandbox.forms import CardForm
-from payments.providers.sandbox.models import Call, CardSession, Charge, Fault
-
-Mode = Fault.Mode
-HANG_SECONDS = 20.0
+from payments.providers.sandbox.models import Call, CardSession, Charge
 
 
 @never_cache
@@ -94,32 +86,3 @@ def _question(charge: Charge) -> dict[str, Any]:
         "amount": money.display(charge.amount, charge.currency),
         "card": _("{brand} ending {last4}").format(brand=charge.token.brand, last4=charge.token.last4),
     }
-
-
-@csrf_exempt
-@require_POST
-def ask(request: HttpRequest, verb: str) -> HttpResponse:
-    """Do what our own processes ask of a bank that runs as one of its own; go wrong as a peer on a network."""
-    given = request.headers.get("Authorization", "")
-    known = verb in client.MONEY or verb in client.OTHERS
-    if not known or not hmac.compare_digest(given.encode(), f"Bearer {client.secret()}".encode()):
-        raise Http404
-    try:
-        answer = client.serve(verb, request.body)
-    except bank.UnknownCard:
-        return HttpResponse(status=422)
-    except fault_injection.Broken as broken:
-        return _go_wrong(request, broken.mode)
-    return HttpResponse(client.as_json(answer), content_type="application/json")
-
-
-def _go_wrong(request: HttpRequest, mode: Mode) -> HttpResponse:
-    if mode in (Mode.HANG, Mode.DONE_THEN_HANG):
-        time.sleep(HANG_SECONDS)
-    if mode == Mode.NONSENSE:
-        return HttpResponse(b'{"verdict": "perhaps', content_type="application/json")
-    connection: socket.socket | None = request.META.get("gunicorn.socket")
-    if mode in (Mode.DOWN, Mode.DONE_THEN_RESET) and connection is not None:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection.close()
-    return HttpResponse(status=500)

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pytest_django.fixtures import Settings
 
 from checkout import transitions
 from checkout.models import Checkout
@@ -16,6 +15,7 @@ from config.lib.deadline import Deadline
 from config.lib.web import http
 from payments.provider import Outcome
 from payments.providers.sandbox import client
+from tests.bank import line
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.hosted_page.sandbox import test_views
@@ -121,11 +121,13 @@ class TestPost:
 @pytest.mark.django_db
 class TestABankThatIsNotThere:
     @pytest.fixture(autouse=True)
-    def _gone(self, settings: Settings) -> None:
-        settings.BANK_URL = nobody()
+    def gone(self) -> Iterator[pytest.MonkeyPatch]:
+        with pytest.MonkeyPatch.context() as patch:
+            line.connect(nobody(), patch.setattr)
+            yield patch
 
     def test_shows_the_payer_that_it_is_busy_until_it_is_back(
-        self, unpaid: Checkout, settings: Settings
+        self, unpaid: Checkout, gone: pytest.MonkeyPatch
     ) -> None:
         lea = Payer(unpaid)
         lea.sign_in()
@@ -133,7 +135,7 @@ class TestABankThatIsNotThere:
         with nothing_moves():
             page = lea.get("/card")
         assert page.status_code == 503 and "The bank is slow just now" in words(page)
-        settings.BANK_URL = ""
+        gone.undo()
         assert lea.get("/card").status_code == 302
 
     def test_is_a_503_to_who_pays_by_the_helper(self, api: Api, unpaid: Checkout) -> None:

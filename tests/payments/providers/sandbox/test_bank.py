@@ -16,8 +16,9 @@ from config.lib.web import http
 from payments import provider
 from payments.models import Merchant, Operation, Payment
 from payments.provider import SERVER_ERROR, CardUse, Outcome, Verdict
-from payments.providers.sandbox import bank, client, fault_injection, journal, settling, views
+from payments.providers.sandbox import bank, client, fault_injection, journal, settling
 from payments.providers.sandbox.models import BankNotification, Call, Charge, Fault
+from tests.bank import line, urls
 
 PATIENCE = 5.0
 DAWN = datetime(2020, 1, 1, tzinfo=UTC)
@@ -76,9 +77,10 @@ BOTH = [
 @pytest.fixture(params=BOTH, autouse=True)
 def _line(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test runs twice: the bank is called, and it is a peer on a socket."""
-    monkeypatch.setattr(views, "HANG_SECONDS", 0.4)
+    monkeypatch.setattr(urls, "HANG_SECONDS", 0.4)
     if request.param:
-        settings.BANK_URL = request.getfixturevalue("live_server").url
+        settings.ROOT_URLCONF = "tests.bank.urls"
+        line.connect(request.getfixturevalue("live_server").url, monkeypatch.setattr)
 
 
 class TestTheContract:
@@ -158,8 +160,10 @@ class TestTheContract:
     def test_a_challenge_is_answered_once(self, settings: Settings, confirms: bool, verdict: Verdict) -> None:
         teller, key = Teller(ASKING), uuid7()
         asked, before = teller.ask("authorize", key), clock.now()
-        base = settings.BANK_URL or settings.BASE_URL
-        assert (asked.verdict, asked.action_url) == (Verdict.NEEDS_ACTION, f"{base}/bank/challenge/{key}")
+        assert (asked.verdict, asked.action_url) == (
+            Verdict.NEEDS_ACTION,
+            f"{client.address()}/bank/challenge/{key}",
+        )
         for answer in (confirms, not confirms):
             client.ask("answer_challenge", key=key, is_confirmed=answer)
         assert teller.look_up("authorize", key).verdict == verdict
@@ -194,7 +198,7 @@ BROKEN_OFF = {Fault.Mode.DOWN, Fault.Mode.DONE_THEN_RESET}
 def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
     """Whether the call ends without an answer, or with an error of the bank's own where that is its fault."""
     is_whole = (
-        bool(settings.BANK_URL) and mode in BROKEN_OFF
+        client.address() != settings.BASE_URL and mode in BROKEN_OFF
     )  # Django's test server cannot break a connection
     if mode in fault_injection.ERRORS or is_whole:
         answer = teller.ask(kind, key, patience=0.2)

@@ -16,15 +16,17 @@ from payments.models import Discrepancy, Operation, Payment
 from payments.provider import CardUse
 from payments.providers.sandbox import client, fault_injection
 from payments.providers.sandbox.models import Call, Charge
+from tests.bank import line
 from tests.factories import CAUSE, make_late
 from tests.payments.providers.sandbox.test_bank import ASKING, BOTH
 
 
 @pytest.fixture(params=BOTH, autouse=True)
-def _line(request: pytest.FixtureRequest, settings: Settings) -> None:
+def _line(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test runs twice: the bank is called, and it is a peer on a socket."""
     if request.param:
-        settings.BANK_URL = request.getfixturevalue("live_server").url
+        settings.ROOT_URLCONF = "tests.bank.urls"
+        line.connect(request.getfixturevalue("live_server").url, monkeypatch.setattr)
 
 
 @pytest.fixture
@@ -151,7 +153,7 @@ class TestAnActInDoubt:
         used = list(Operation.objects.filter(kind=kind).order_by("created_at"))
         # An error that is repeated under the key is looked up: it was done, or a new key does it. Over the line a
         # bank that is down is one that answers with errors.
-        is_error = mode.endswith("error") or (mode == "down" and bool(settings.BANK_URL))
+        is_error = mode.endswith("error") or (mode == "down" and client.address() != settings.BASE_URL)
         expected = [used[0].pk] * (2 if is_error else 4) + [row.pk for row in used[1:]] * 2
         assert (used[-1].state, keys) == ("succeeded", expected)
         assert Call.objects.get(kind=kind).key == used[-1].pk

@@ -1,4 +1,4 @@
-"""The sandbox bank as a peer of its own: `gunicorn --config python:tests.chaos.bank`.
+"""The sandbox bank as a peer of its own: `gunicorn --config python:tests.bank.process`.
 
 With books of its own (DATABASE_URL), and BANK_URL set for everybody else, it is to web and workers what a real
 provider is: another machine on the network that can be slow, break off, or be down. `make chaos` runs it so.
@@ -14,7 +14,7 @@ from django.db import Error, close_old_connections
 from django.utils.module_loading import import_string
 
 bind = f"127.0.0.1:{os.environ['BANK_PORT']}"
-wsgi_app = "tests.chaos.bank:application"
+wsgi_app = "tests.bank.process:application"
 worker_class = "gthread"
 threads = 32  # a call that shall hang takes one
 control_socket_disable = True

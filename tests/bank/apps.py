@@ -1,0 +1,14 @@
+import os
+
+from django.apps import AppConfig
+
+
+class BankConfig(AppConfig):
+    name, label = "tests.bank", "remote_bank"
+
+    def ready(self) -> None:
+        """Connect to the bank that the environment names; the bank's own process has none."""
+        from tests.bank import line
+
+        if url := os.environ.get("BANK_URL"):
+            line.connect(url)

@@ -1,0 +1,86 @@
+"""The line to a bank in another process: JSON over HTTP, in place of calls in this one."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from config.lib import crypto
+from config.lib.web import http
+from payments.provider import (
+    SERVER_ERROR,
+    Card,
+    DisputeRecord,
+    DisputeStatus,
+    Outcome,
+    ProviderUnreachable,
+    Verdict,
+)
+from payments.providers.sandbox import bank, client, notifications
+
+SECONDS = 5.0
+
+
+class ServerError(http.NoAnswer):
+    """The bank has answered with an error of its own."""
+
+
+def connect(url: str, put: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Let everything here ask the bank at that address; `put` is how the calls of this process are replaced."""
+    put(client, "money", partial(_money, url))
+    put(client, "ask", partial(_ask, url))
+    put(client, "address", lambda: url)
+
+
+def secret() -> str:
+    """Return what opens the line."""
+    return crypto.keyed_digest("bank", "line")
+
+
+def _money(url: str, verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
+    try:
+        return _outcome(_post(url, verb, arguments, patience))
+    except ServerError:
+        return Outcome(Verdict.UNKNOWN, reason=SERVER_ERROR)
+
+
+def _ask(url: str, verb: str, /, **arguments: Any) -> Any:
+    try:
+        return _post(url, verb, arguments, SECONDS)
+    except http.NoAnswer as error:
+        raise ProviderUnreachable from error
+
+
+def _post(url: str, verb: str, arguments: dict[str, Any], seconds: float) -> Any:
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {secret()}"}
+    answer = http.post(f"{url}/bank/v1/{verb}", orjson.dumps(arguments), headers, seconds=seconds)
+    if answer.status == HTTPStatus.UNPROCESSABLE_ENTITY:
+        raise bank.UnknownCard
+    if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise ServerError(f"HTTP {answer.status}")
+    if not answer.is_success:
+        raise http.NoAnswer(f"HTTP {answer.status}")
+    content = orjson.loads(answer.body)
+    read = _READ.get(verb)
+    return [read(row) for row in content] if read else content
+
+
+def _outcome(content: dict[str, Any]) -> Outcome:
+    card = content.pop("card")
+    return Outcome(Verdict(content.pop("verdict")), card=Card(**card) if card else None, **content)
+
+
+def _dispute(row: dict[str, Any]) -> DisputeRecord:
+    times = {name: datetime.fromisoformat(row[name]) for name in ("opened_at", "respond_by")}
+    return DisputeRecord(**row | times | {"status": DisputeStatus(row["status"])})
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "records": notifications.as_record,
+    "disputes": _dispute,
+    "disputed": UUID,
+}
