@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import connection
 
 from config.lib import failpoint
-from webhooks import delivery, headers, pools, targets, transport
+from webhooks import delivery, headers, targets, transport
 from webhooks.models import plain
 
 log = structlog.get_logger("webhooks.loop")
@@ -54,7 +54,7 @@ class Sender:
         self._loop: asyncio.AbstractEventLoop
         self._woken: asyncio.Event  # more may be due, or a slot is free
         self._ended: asyncio.Event  # there is something to record
-        self._pool: pools.Pool
+        self._pool: transport.Pool
         self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
         self._swept_at = self._claimed_at = 0.0
         self._is_stopping = self._is_settling = False
@@ -88,19 +88,18 @@ class Sender:
 
     async def _send_until_stopped(self) -> None:
         self._loop, self._woken, self._ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
-        self._pool = transport.open_pool(allow_loopback=self._allow_loopback)
-        self._ready.set()
-        self._woken.set()
-        claiming = asyncio.create_task(self._claim_until_stopped())
-        claiming.add_done_callback(lambda _: self._settled())
-        while not claiming.done() or self._sending:
-            await self._ended.wait()
-            self._ended.clear()
-            self._is_settling = False
-            if not await self._survives(self._record):
-                self._ended.set()
-        await claiming
-        await self._pool.close()
+        async with transport.open_pool(allow_loopback=self._allow_loopback) as self._pool:
+            self._ready.set()
+            self._woken.set()
+            claiming = asyncio.create_task(self._claim_until_stopped())
+            claiming.add_done_callback(lambda _: self._settled())
+            while not claiming.done() or self._sending:
+                await self._ended.wait()
+                self._ended.clear()
+                self._is_settling = False
+                if not await self._survives(self._record):
+                    self._ended.set()
+            await claiming
 
     async def _claim_until_stopped(self) -> None:
         while not self._is_stopping:

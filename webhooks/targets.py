@@ -20,6 +20,7 @@ from config.lib.web import hosts
 URL_LENGTH = 2048
 NAME_LENGTH = 253
 RESOLVE_SECONDS = 3.0
+MAX_ADDRESSES = 8  # of a name that are tried: aiohttp tries each of them again after every one that fails
 LOWEST_FREE_PORT = 1024
 
 FORBIDDEN_V4 = tuple(
@@ -129,7 +130,7 @@ def check_resolved(addresses: Iterable[str], *, allow_loopback: bool) -> None:
 
 
 class GuardedResolver(AbstractResolver):
-    """A resolver with a budget of 3 s that refuses a name when any of its addresses is forbidden."""
+    """A resolver with a budget of 3 s that refuses a name when any of its addresses is forbidden, and gives a few."""
 
     def __init__(self, *, allow_loopback: bool, names: AbstractResolver | None = None) -> None:
         self._allow_loopback = allow_loopback
@@ -144,7 +145,7 @@ class GuardedResolver(AbstractResolver):
         except TimeoutError:
             raise OSError("the name servers took too long") from None
         check_resolved((result["host"] for result in found), allow_loopback=self._allow_loopback)
-        return found
+        return found[:MAX_ADDRESSES]
 
     async def close(self) -> None:
         await self._names.close()

@@ -1,24 +1,44 @@
 """One POST to a merchant's endpoint: 15 s in all, to an allowed address alone (rules delivery.deadline, target.*)."""
 
 import asyncio
+import contextlib
 import functools
 import socket
 import ssl
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import aiohttp
 import uvloop
 import yarl
 from aiohttp.abc import AbstractResolver
 
-from webhooks import connections, pools, retries, targets
+from webhooks import bounds, retries, targets
 
 DEADLINE_SECONDS = 15.0
 BODY_SECONDS = 2.0
 EXCERPT_BYTES = 1024
 Returned = TypeVar("Returned")
+
+CERTIFICATE_TROUBLE = {
+    9: "TLS: the certificate is not valid yet",
+    10: "TLS: the certificate has expired",
+    62: "TLS: the certificate is for another host",
+    64: "TLS: the certificate is for another host",
+}
+
+# The first type that fits names the failure.
+FAILURES: tuple[tuple[type[BaseException], str], ...] = (
+    (aiohttp.ClientConnectorDNSError, "the host name could not be resolved"),
+    (aiohttp.ClientConnectorSSLError, "TLS: the handshake failed"),
+    (aiohttp.ClientConnectorError, "could not connect"),
+    (aiohttp.ClientConnectionError, "the connection was closed before an answer"),
+    (bounds.HeadTooLong, "the answer's headers are too long"),
+    (aiohttp.InvalidURL, "the URL is not valid"),
+    (aiohttp.ClientError, "the answer was not valid HTTP"),
+)
 
 
 @dataclass(frozen=True)
@@ -47,9 +67,17 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
-def open_pool(
+class Pool(NamedTuple):
+    """Where POSTs are made: over connections that are kept for the next, or over a new one each."""
+
+    kept: aiohttp.ClientSession
+    new: aiohttp.ClientSession
+
+
+@contextlib.asynccontextmanager
+async def open_pool(
     *, allow_loopback: bool, tls: ssl.SSLContext | None = None, names: AbstractResolver | None = None
-) -> pools.Pool:
+) -> AsyncIterator[Pool]:
     """Connections to allowed addresses only, kept for 60 s at most. It reads no environment and keeps no cookies."""
 
     def guarded_socket(address: tuple[Any, ...]) -> socket.socket:
@@ -58,15 +86,35 @@ def open_pool(
         targets.check_resolved([endpoint[0]], allow_loopback=allow_loopback)
         return socket.socket(family, kind, protocol)
 
-    return pools.Pool(
-        tls=tls or tls_context(),
-        resolver=targets.GuardedResolver(allow_loopback=allow_loopback, names=names),
-        socket_factory=guarded_socket,
+    resolver = targets.GuardedResolver(allow_loopback=allow_loopback, names=names)
+    connector = functools.partial(
+        bounds.Connector, ssl=tls or tls_context(), resolver=resolver, socket_factory=guarded_socket
+    )
+    kept = _session(connector(keepalive_timeout=bounds.IDLE_SECONDS))
+    async with kept, _session(connector(force_close=True)) as new:
+        try:
+            yield Pool(kept, new)
+        finally:
+            await resolver.close()
+
+
+def _session(connector: bounds.Connector) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept": "*/*", "Accept-Encoding": "identity"},
+        skip_auto_headers=["User-Agent"],
+        timeout=aiohttp.ClientTimeout(total=None),  # post() holds the one deadline
+        auto_decompress=False,
+        trust_env=False,
+        max_line_size=bounds.HEAD_BYTES,
+        max_field_size=bounds.HEAD_BYTES,
+        max_headers=bounds.HEAD_BYTES,
     )
 
 
 async def post(
-    pool: pools.Pool,
+    pool: Pool,
     url: str,
     headers: Mapping[str, str],
     body: bytes,
@@ -78,50 +126,59 @@ async def post(
     The verdict is fixed once status and headers are complete; the body gets 2 s at most and changes nothing.
     """
     started = time.monotonic()
-    due = started + deadline_seconds
     try:
-        connection = await pool.ask(url, request(url, headers, body), due)
+        async with asyncio.timeout(deadline_seconds):
+            response = await _ask(pool, _parsed(url), headers, body)
     except Exception as failure:
         return Answer(None, describe(failure, deadline_seconds), "", _milliseconds_since(started))
+    left = deadline_seconds - (time.monotonic() - started)
+    excerpt = await _read_excerpt(response, min(left, BODY_SECONDS))
+    error = None if retries.is_delivered(response.status) else f"HTTP {response.status}"
+    return Answer(response.status, error, excerpt, _milliseconds_since(started))
+
+
+async def _ask(pool: Pool, url: yarl.URL, headers: Mapping[str, str], body: bytes) -> aiohttp.ClientResponse:
     try:
-        answered = await connection.read(min(due, time.monotonic() + BODY_SECONDS))
-    except asyncio.CancelledError:
-        answered = b""  # whoever cuts this off is told all the same what the receiver has answered
-    finally:
-        pool.release(connection)
-    status = connection.status
-    error = None if retries.is_delivered(status) else f"HTTP {status}"
-    return Answer(status, error, _safe_text(answered[:EXCERPT_BYTES]), _milliseconds_since(started))
+        return await pool.kept.post(url, headers=headers, data=body, allow_redirects=False)
+    except bounds.KeptConnectionLost:
+        # A receiver may close a kept connection at the very moment we use it, which is not its answer. It
+        # gets the request once more, over a new connection: it may have died of it, and none is kept then.
+        return await pool.new.post(url, headers=headers, data=body, allow_redirects=False)
 
 
-def request(url: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    """The bytes of a POST. Raises ValueError for a header that would end its line."""
-    lines = [_opening(url), *(f"{name}: {value}" for name, value in headers.items())]
-    if not "".join(lines[1:]).isprintable():
-        raise ValueError("a header holds a line break or another control character")
-    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
-
-
-@functools.lru_cache(maxsize=1024)  # made once for an endpoint, not for every delivery
-def _opening(url: str) -> str:
-    parsed = yarl.URL(url, encoded=True)
-    return "\r\n".join(
-        [
-            f"POST {parsed.raw_path_qs} HTTP/1.1",
-            f"Host: {parsed.host_port_subcomponent}",
-            "Accept: */*",
-            "Accept-Encoding: identity",
-        ]
-    )
+@functools.lru_cache(maxsize=1024)  # an endpoint's is parsed once, not for every delivery
+def _parsed(url: str) -> yarl.URL:
+    return yarl.URL(url, encoded=True)
 
 
 def describe(failure: BaseException, deadline_seconds: float) -> str:
     """Why there was no answer, in words that never name an address."""
     if isinstance(failure, TimeoutError):
         return f"timeout after {deadline_seconds:.2g} s"
-    if isinstance(failure, targets.AddressRefused):
-        return "address not allowed"
-    return str(failure) if isinstance(failure, connections.NoAnswer) else "the request could not be sent"
+    if isinstance(failure, aiohttp.ClientConnectorCertificateError):
+        code = getattr(failure.certificate_error, "verify_code", None)
+        return CERTIFICATE_TROUBLE.get(code or 0, "TLS: the certificate is not trusted")
+    if isinstance(failure, aiohttp.ClientConnectorError):
+        if isinstance(failure.os_error, targets.AddressRefused):
+            return "address not allowed"
+        if isinstance(failure.os_error, ConnectionResetError):  # after TCP's own beginning, that is
+            return "TLS: the handshake failed"
+    return next(
+        (words for kind, words in FAILURES if isinstance(failure, kind)), "the request could not be sent"
+    )
+
+
+async def _read_excerpt(response: aiohttp.ClientResponse, seconds: float) -> str:
+    """The beginning of the body, as far as it has come in so many seconds, or until this is cut off."""
+    try:
+        if not response.content.is_eof():  # no clock to start for what is here already
+            async with asyncio.timeout(seconds):
+                await response.content.wait_eof()
+    except (TimeoutError, asyncio.CancelledError):
+        pass  # the verdict stands, and whoever cuts this off is told all the same what the receiver has answered
+    answered = response.content.read_nowait()
+    response.close()  # unless it is whole: its connection has been kept by then
+    return _safe_text(answered[:EXCERPT_BYTES])
 
 
 def _safe_text(body: bytes) -> str:

@@ -29,7 +29,7 @@ WITH_A_PERSON = (login_forms.__name__,)  # whose forms look up who it is: their 
 
 PARSES = re.compile(
     r"\b(?:urlsplit|urlparse|parse_qsl?|unquote\w*|\w+\.loads|\w*b64decode|ip_address|ip_network|fromisoformat"
-    r"|parse_datetime|strptime|phonenumbers\.parse|yarl\.URL|URL\.build|HttpResponseParser|unicodedata\.normalize"
+    r"|parse_datetime|strptime|phonenumbers\.parse|yarl\.URL|URL\.build|set_response_params|unicodedata\.normalize"
     r"|EmailValidator|message_from_\w+|strict_json\.parse|csv\.\w+|shlex\.\w+)\("
 )
 
@@ -75,7 +75,7 @@ def _used(expression: re.Pattern[str], way: str) -> Act:
     if way == "finditer":
         return expression.findall
     act: Act = functools.partial(expression.sub, "") if way == "sub" else getattr(expression, way)
-    return act
+    return act if isinstance(expression.pattern, str) else lambda text: act(text.encode())
 
 
 def routes() -> Iterator[tuple[str, Act]]:

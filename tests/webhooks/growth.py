@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.webhooks.receiving import Names
-from webhooks import pools, transport
+from webhooks import transport
 
 AT_ONCE = 10  # as many as one endpoint gets
 FORGET_HIGH_WATER = "5"
@@ -23,7 +23,7 @@ def status(field: str) -> int:
     return int(found[1])
 
 
-async def growth(pool: pools.Pool, url: str) -> int:
+async def growth(pool: transport.Pool, url: str) -> int:
     Path("/proc/self/clear_refs").write_text(FORGET_HIGH_WATER)
     before = status("VmRSS")
     await asyncio.gather(*(transport.post(pool, url, {}, b"{}") for _ in range(AT_ONCE)))

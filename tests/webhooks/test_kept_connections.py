@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webhooks.hostile import CHUNKED, RESET
-from tests.webhooks.receiving import OK, TLS, Behaviour, answering, receiving
-from webhooks import connections, transport
+from tests.webhooks.receiving import OK, TLS, Behaviour, Names, answering, receiving
+from webhooks import bounds, transport
 
 NEXT = b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
 SMUGGLED = b"HTTP/1.1 201 Smuggled\r\nContent-Length: 0\r\n\r\n"
@@ -116,7 +116,7 @@ class TestKeeping:
     ) -> None:
         closed = "the connection was closed before an answer"
         assert posts(hanging_up_on_second(b"HTTP/1.1 ")) == (["200", closed], 1, 2)
-        monkeypatch.setattr(connections, "STALE_SECONDS", 0.05)
+        monkeypatch.setattr(bounds, "STALE_SECONDS", 0.05)
         assert posts(hanging_up_on_second(after=0.1)) == (["200", closed], 1, 2)
 
     def test_a_new_connection_that_is_closed_is_not_tried_again(self) -> None:
@@ -199,14 +199,16 @@ class Wire(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
-        self.written = b""
         self.is_aborted = False
 
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += data
+    def get_write_buffer_size(self) -> int:
+        return 0
 
     def is_closing(self) -> bool:
         return self.is_aborted
+
+    def close(self) -> None:
+        pass
 
     def abort(self) -> None:
         self.is_aborted = True
@@ -222,24 +224,22 @@ class Exchange(NamedTuple):
 
 async def read(packets: Sequence[bytes], *, loses: bool = False) -> Exchange:
     """Feeds the packets to a connection, which may be lost in the end, and only then reads it."""
-    lost: list[connections.Connection] = []
-    target = connections.Target("shop.example.com", 443, is_tls=True)
-    connection, wire = connections.Connection(target, lost.append), Wire()
+    opened: set[bounds.Connection] = set()
+    connection, wire = bounds.Connection(asyncio.get_running_loop(), opened, 1), Wire()
     connection.connection_made(wire)
-    in_a_minute = time.monotonic() + 60
-    asking = asyncio.create_task(connection.ask(b"POST", in_a_minute))
-    await asyncio.sleep(0)
-    assert wire.written == b"POST"
+    assert opened == {connection}
+    connection.set_response_params(read_until_eof=True, auto_decompress=False)
     for packet in filter(None, packets):
-        if not wire.is_aborted:
-            connection.data_received(packet)
+        connection.data_received(packet)
     is_aborted = wire.is_aborted
     if loses:
         connection.connection_lost(None)
-    await asking
-    body = await asyncio.wait_for(connection.read(in_a_minute), 1)  # nobody waits for the rest
-    assert lost == [connection] * loses
-    return Exchange(connection.status, body, is_aborted)
+        assert not opened
+    while True:
+        head, body = await connection.read()
+        if head.code >= 200:
+            assert body.is_eof()  # nobody waits for the rest
+            return Exchange(head.code, body.read_nowait(), is_aborted)
 
 
 class TestConnection:
@@ -268,8 +268,31 @@ class TestConnection:
 class TestAge:
     def test_an_old_connection_takes_no_other_request(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert posts(answering(OK), count=3)[1] == 1
-        monkeypatch.setattr(connections, "KEPT_SECONDS", 0.0)
+        monkeypatch.setattr(bounds, "KEPT_SECONDS", 0.0)
         assert posts(answering(OK), count=3)[1] == 3
 
+    def test_ends_however_often_it_is_used_and_the_address_is_judged_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As with one delivery a second, forty times as fast: the name leads elsewhere by then."""
+        monkeypatch.setattr(bounds, "KEPT_SECONDS", bounds.KEPT_SECONDS / 40)
+        names = Names(["127.0.0.1"], ["10.9.8.7"])
+
+        async def scenario() -> tuple[list[str], int, float]:
+            started, answers = time.monotonic(), ["200"]
+            async with receiving(answering(OK)) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS, names=names) as pool:
+                    while answers[-1] == "200":
+                        await asyncio.sleep(1 / 40)
+                        answer = await transport.post(
+                            pool, f"http://shop.example.com:{receiver.port}/", {}, b"{}"
+                        )
+                        answers.append(str(answer.http_status or answer.error_message))
+                return answers, receiver.connections, time.monotonic() - started
+
+        answers, used, seconds = transport.run(asyncio.wait_for(scenario(), 10))
+        assert (answers[-1], used, names.asked) == ("address not allowed", 1, 2)
+        assert len(answers) > 10 and bounds.KEPT_SECONDS <= seconds < bounds.KEPT_SECONDS + 1
+
     def test_is_less_than_sixty_seconds(self) -> None:
-        assert connections.KEPT_SECONDS < 60
+        assert bounds.KEPT_SECONDS < 60

@@ -1,10 +1,9 @@
-"""The pool: whom it connects to and how long that may take, whom it keeps, and how it lets go."""
+"""Connections: to whom they are made and how long that may take, which are kept, and how they are let go."""
 
 import asyncio
 import gc
 import resource
 import time
-import weakref
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +22,7 @@ from tests.webhooks.receiving import (
     free_port,
     receiving,
 )
-from webhooks import connections, pools, transport
+from webhooks import bounds, targets, transport
 
 CLOSED = "the connection was closed before an answer"
 Returned = TypeVar("Returned")
@@ -41,7 +40,7 @@ async def is_left(receiver: Receiver, count: int = 1) -> bool:
     return receiver.left == count
 
 
-async def verdict(pool: pools.Pool, url: str, *, deadline_seconds: float = 5) -> str:
+async def verdict(pool: transport.Pool, url: str, *, deadline_seconds: float = 5) -> str:
     answer = await transport.post(pool, url, {}, b"{}", deadline_seconds=deadline_seconds)
     return str(answer.http_status or answer.error_message)
 
@@ -98,6 +97,23 @@ class TestConnecting:
                     return await verdict(pool, f"http://shop.example.com:{receiver.port}/")
 
         assert run(scenario()) == "200"
+
+    def test_tries_few_addresses_however_many_a_name_has(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        names = Names([f"127.0.1.{number}" for number in range(200)] + ["127.0.0.1"])
+        judged: list[str] = []
+
+        def judge(address: str, *, allow_loopback: bool) -> bool:
+            judged.append(address)
+            return True
+
+        async def scenario() -> str:
+            async with receiving(answering(OK)) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS, names=names) as pool:
+                    return await verdict(pool, f"http://shop.example.com:{receiver.port}/")
+
+        monkeypatch.setattr(targets, "is_allowed", judge)
+        assert run(scenario()) == "could not connect"
+        assert 0 < len(judged) - 201 <= 36  # the sockets that were made, after all 201 were looked at
 
     def test_to_several_addresses_where_nobody_listens_names_none(self) -> None:
         async def scenario() -> str:
@@ -205,7 +221,7 @@ class TestKeeping:
 
     @pytest.mark.parametrize("limit", ["IDLE_SECONDS", "KEPT_SECONDS"])
     def test_ends_by_itself(self, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(connections, limit, 0.1)
+        monkeypatch.setattr(bounds, limit, 0.1)
 
         async def scenario() -> bool:
             async with receiving(answering(OK)) as receiver:
@@ -217,7 +233,7 @@ class TestKeeping:
         assert run(scenario())
 
     def test_ends_in_time_even_when_we_are_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(connections, "IDLE_SECONDS", 0.1)
+        monkeypatch.setattr(bounds, "IDLE_SECONDS", 0.1)
 
         async def scenario() -> tuple[list[str], int]:
             async with receiving(answering(OK)) as receiver:
@@ -230,31 +246,25 @@ class TestKeeping:
 
         assert run(scenario()) == (["200", "200"], 2)
 
-    def test_leaves_nothing_behind(self) -> None:
-        async def scenario() -> list[object]:
-            seen: list[weakref.ref[connections.Connection]] = []
+    def test_leaves_nothing_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bounds, "IDLE_SECONDS", 0.1)
+
+        async def scenario() -> list[str]:
             async with receiving(in_turn(answering(OK), closing(OK))) as receiver:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
-                    url, due = f"http://127.0.0.1:{receiver.port}/", time.monotonic() + 5
-                    for _ in range(2):
-                        connection = await pool.ask(url, transport.request(url, {}, b""), due)
-                        await connection.read(due)
-                        pool.release(connection)
-                    seen.append(weakref.ref(connection))
-                    del connection
-                    gc.disable()
-                    try:
-                        while seen[0]() is not None:
-                            await asyncio.sleep(0.01)
-                    finally:
-                        gc.enable()
-                    return [*pool._kept]
+                    answers = [await verdict(pool, f"http://127.0.0.1:{receiver.port}/") for _ in range(2)]
+                    await asyncio.sleep(0.3)
+                    gc.collect()
+                    return [
+                        *answers,
+                        *(str(each) for each in gc.get_objects() if isinstance(each, bounds.Connection)),
+                    ]
 
-        assert run(scenario()) == []
+        assert run(scenario()) == ["200", "200"]
 
 
 class TestDeadline:
-    """Of the requests on a kept connection, which has one alarm for all of them."""
+    """Of the requests on a kept connection: each has its own."""
 
     @pytest.mark.parametrize("deadline", [0.1, 0.4])
     def test_is_that_of_the_last_request(self, deadline: float) -> None:
@@ -314,22 +324,20 @@ class TestLettingGo:
 
         assert run(scenario()) == (came, True)
 
-    def test_closes_who_has_waited_longest_when_there_are_too_many(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(pools, "MAX_IDLE", 3)
+    def test_closes_one_too_many_after_its_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bounds, "MAX_OPEN", 3)
 
-        async def scenario() -> tuple[list[str], bool, int]:
+        async def scenario() -> tuple[list[str], bool, int, int]:
             async with receiving(late(0.05)) as receiver, receiving(answering(OK)) as other:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                     answers = [await verdict(pool, f"http://127.0.0.1:{other.port}/")]
                     url = f"http://127.0.0.1:{receiver.port}/"
                     answers += await asyncio.gather(*(verdict(pool, url) for _ in range(5)))
-                    has_left = await is_left(other) and await is_left(receiver, 2)
-                    answers += await asyncio.gather(*(verdict(pool, url) for _ in range(3)))
-                    return answers, has_left, receiver.connections
+                    has_left = await is_left(receiver, 3)
+                    answers += await asyncio.gather(*(verdict(pool, url) for _ in range(2)))
+                    return answers, has_left, receiver.connections, other.left
 
-        assert run(scenario()) == (["200"] * 9, True, 5)
+        assert run(scenario()) == (["200"] * 8, True, 5, 0)
 
     @pytest.mark.parametrize(
         ("files", "maximum"), [(256, 128), (20_000, 4096), (resource.RLIM_INFINITY, 4096)]
@@ -338,35 +346,33 @@ class TestLettingGo:
         self, monkeypatch: pytest.MonkeyPatch, files: int, maximum: int
     ) -> None:
         monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
-        assert pools.max_idle() == maximum
+        assert bounds.max_open() == maximum
 
     @pytest.mark.parametrize("is_secret", [False, True], ids=["plain", "TLS"])
     def test_closes_what_is_kept_and_what_is_used(self, is_secret: bool, tmp_path: Path) -> None:
         server, client = certificate(tmp_path)
 
         async def scenario() -> tuple[list[str], bool, int]:
-            behaviour = in_turn(answering(OK), late(0.1), keeping_silent)
+            behaviour = in_turn(late(0.05), late(0.05), keeping_silent)
             async with receiving(behaviour, server if is_secret else None) as receiver:
                 names = Names(["127.0.0.1"])
-                pool = transport.open_pool(allow_loopback=True, tls=client, names=names)
                 url = f"http{'s' if is_secret else ''}://shop.example.com:{receiver.port}/"
-                answers = [await verdict(pool, url)]
-                first, second = (asyncio.create_task(verdict(pool, url)) for _ in range(2))
-                answers.append(await first)
-                await pool.close()
-                answers += [await second, await verdict(pool, url)]
-                return answers, await is_left(receiver, 2), names.asked
+                async with transport.open_pool(allow_loopback=True, tls=client, names=names) as pool:
+                    answers = await asyncio.gather(*(verdict(pool, url) for _ in range(2)))
+                    hanging = asyncio.create_task(verdict(pool, url))
+                    await asyncio.sleep(bounds.STALE_SECONDS + 0.1)
+                return [*answers, await hanging], await is_left(receiver, 2), names.asked
 
-        assert run(scenario()) == (["200", "200", CLOSED, CLOSED], True, 2)
+        assert run(scenario()) == (["200", "200", CLOSED], True, 2)
 
     def test_connects_to_nobody_any_more(self) -> None:
         async def scenario() -> tuple[str, int]:
             async with receiving(answering(OK)) as receiver:
-                pool = transport.open_pool(allow_loopback=True, tls=TLS, names=SlowNames(["127.0.0.1"]))
-                url = f"http://shop.example.com:{receiver.port}/"
-                posting = asyncio.create_task(verdict(pool, url))
-                await asyncio.sleep(0.1)
-                await pool.close()
+                names = SlowNames(["127.0.0.1"])
+                async with transport.open_pool(allow_loopback=True, tls=TLS, names=names) as pool:
+                    url = f"http://shop.example.com:{receiver.port}/"
+                    posting = asyncio.create_task(verdict(pool, url))
+                    await asyncio.sleep(0.1)
                 return await posting, len(receiver.requests)
 
         assert run(scenario()) == (CLOSED, 0)
