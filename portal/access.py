@@ -1,4 +1,4 @@
-"""Who may come in, for which merchant they act, and what their role allows (rule portal.roles)."""
+"""Access to the portal: who may enter, for which merchant they act, and what their role allows (rule portal.roles)."""
 
 import time
 from collections.abc import Callable
@@ -41,7 +41,7 @@ MAY: dict[str, frozenset[Role]] = {
     "change_settings": MANAGERS,
     "read_audit": MANAGERS,
 }
-CHOSEN = "merchant"  # the session's, of somebody who belongs to several
+CHOSEN = "merchant"  # session key: the merchant chosen by somebody who belongs to several
 
 Params = ParamSpec("Params")
 View = Callable[Concatenate[HttpRequest, Membership, Params], HttpResponseBase]
@@ -63,11 +63,11 @@ def may(membership: Membership, action: str) -> bool:
 
 
 def requires(action: str, *, sensitive: bool = False, form_of: str = "") -> Callable[[View[Params]], Guarded]:
-    """Let in who is signed in, belongs to a merchant and may do the action; the view gets the membership.
+    """Decorate a view for people who are signed in and may do the action; it is given their membership.
 
-    A `sensitive` POST wants a password or a code of the last five minutes: the person is asked for it, and the
-    POST then goes on. The address of a form, `form_of` a page, is only posted to: whoever is led there otherwise,
-    after logging in anew, gets the page. Raises NotAllowed.
+    A `sensitive` POST requires proof of identity from the last five minutes: the person is asked for it, then the
+    POST goes on. `form_of` names the page of a form whose address only takes POST: a GET there, such as after a
+    login, is redirected to that page. Raises NotAllowed.
     """
 
     def decorated(view: View[Params]) -> Guarded:
@@ -93,7 +93,7 @@ def requires(action: str, *, sensitive: bool = False, form_of: str = "") -> Call
 
 
 def _logged_in(view: Guarded) -> Guarded:
-    """As Django's; a part of a page that is asked for after the session's end leads the whole page to the login."""
+    """Wrap Django's login_required: after the session's end, an htmx request takes the whole page to the login."""
     asking: Guarded = login_required(view)
 
     @wraps(view)
@@ -108,7 +108,7 @@ def _logged_in(view: Guarded) -> Guarded:
 
 
 def _page_around(htmx: HtmxDetails) -> str | None:
-    """Return the path of the page that asks for a part; None of a header that says none of ours."""
+    """Return the path of the page that asks for a part, None if the header names no page of ours."""
     if not (htmx.current_url or "").isascii():
         return None
     try:
@@ -118,7 +118,7 @@ def _page_around(htmx: HtmxDetails) -> str | None:
 
 
 def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
-    """Go to the page of a form, of the same thing where the page is about one."""
+    """Redirect to the page of a form, with the same ids if that page takes them."""
     try:
         address = reverse(name, kwargs=ids)
     except NoReverseMatch:
@@ -127,7 +127,7 @@ def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
 
 
 def current(request: HttpRequest) -> Membership | None:
-    """Return for whom the person acts: the merchant they chose, else the first that they belong to."""
+    """Return the membership that the person acts by: the chosen merchant's, else their first; None without any."""
     mine = (
         Membership.objects.filter(user=request.user.pk)
         .select_related("merchant", "user")
@@ -143,7 +143,7 @@ def wants_second_factor(membership: Membership) -> bool:
 
 
 def is_fresh(request: HttpRequest) -> bool:
-    """Return whether the person has proven who they are within the last five minutes, as they have to."""
+    """Return whether the person has proven their identity in the last five minutes, operators by code if they can."""
     records: list[dict[str, Any]] = get_authentication_records(request, request.user)
     if proves_by_code(request.user):
         records = [record for record in records if record["method"] == "mfa"]
@@ -152,10 +152,10 @@ def is_fresh(request: HttpRequest) -> bool:
 
 
 def proves_by_code(person: Any) -> bool:
-    """Return whether only the second factor proves who it is: so it is with operators, who act for everybody."""
+    """Return whether only a second-factor code counts as proof: true of operators who have one."""
     return bool(person.is_staff and is_mfa_enabled(person))
 
 
 def cause(membership: Membership) -> Cause:
-    """Return the person as the one who acts, in this request."""
+    """Return the person as the actor in this request."""
     return Cause(f"user:{membership.user_id}", request_id.current())

@@ -1,4 +1,4 @@
-"""Who did it, in words: people and keys are looked up once, all together."""
+"""Actors in words ("By key …"): the people and keys that a page names are looked up all together."""
 
 from collections import defaultdict
 from uuid import UUID
@@ -8,7 +8,7 @@ from portal.models import ApiClient, User
 
 
 class Names:
-    """Names for the actors of one merchant's checkout: asked for first, then put into what was written."""
+    """The names of actors: `ask` for each while writing texts, `fill` once, then `put` them into the texts."""
 
     def __init__(self, merchant: Merchant) -> None:
         self._merchant = merchant
@@ -16,12 +16,12 @@ class Names:
         self._known: dict[str, str] = {"pump": "By itself"}
 
     def ask(self, actor: str) -> str:
-        """Return a placeholder that `fill` makes a name of."""
+        """Return a placeholder for the actor's name, which `put` replaces."""
         self._asked.add(actor)
         return f"{{{actor}}}"
 
     def fill(self) -> None:
-        """Look up all that have been asked for."""
+        """Look up all names that have been asked for."""
         ids: dict[str, list[UUID]] = defaultdict(list)
         for actor in self._asked:
             kind, _, text = actor.partition(":")
@@ -37,7 +37,7 @@ class Names:
                 self._known[f"user:{user.pk}"] = "By our support" if user.is_staff else f"By {user.email}"
 
     def put(self, text: str) -> str:
-        """Return the text with names in the places of `ask`."""
+        """Return the text with names instead of the placeholders."""
         for actor in self._asked:
             kind = actor.partition(":")[0]
             other = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}

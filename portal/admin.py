@@ -1,3 +1,5 @@
+"""The portal's models in the admin: people and their rights, keys, tokens, mails, logs."""
+
 from typing import Any
 
 from allauth.mfa.models import Authenticator
@@ -27,7 +29,7 @@ RIGHTS = ("is_superuser", "is_staff", "groups", "user_permissions")
 
 
 def may_touch(request: HttpRequest, person: User | None) -> bool:
-    """Return whether somebody may change a person: operators are changed by those alone who may do everything."""
+    """Return whether the operator may change this person: only superusers may change operators."""
     is_operator = person is not None and (person.is_staff or person.is_superuser)
     return _may_do_everything(request) or not is_operator
 
@@ -37,7 +39,7 @@ def _may_do_everything(request: HttpRequest) -> bool:
 
 
 class PermissionsAdmin(OperatorAdmin):
-    """Permissions are chosen from two lists."""
+    """The base of admins with permissions, which are read with their content types in one query."""
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.related_model is Permission:
@@ -47,7 +49,7 @@ class PermissionsAdmin(OperatorAdmin):
 
 @admin.register(Group)
 class GroupAdmin(PermissionsAdmin):
-    """Rights that operators have together. Whoever changes them gives them to whom they like."""
+    """Rights that operators share. Only superusers change them: who can, can give anybody any right."""
 
     is_small = True
     list_display = ("name",)
@@ -66,7 +68,7 @@ class GroupAdmin(PermissionsAdmin):
 
 @admin.register(User)
 class UserAdmin(PermissionsAdmin):
-    """Rights are given, and other operators changed, by those alone who may do everything."""
+    """Only superusers give rights and change other operators."""
 
     is_small = True
     list_display = ("email", "is_staff", "is_active", "date_joined", "last_login")
@@ -98,7 +100,7 @@ class MembershipAdmin(OperatorAdmin):
 
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyAdmin):
-    """Whoever has the link takes the role: of its token nothing is shown."""
+    """Shows nothing of the token: anybody who has the link can take the role."""
 
     is_small = True
     list_display = ("email", "merchant", "role", "invited_by", "created_at", "expires_at", "ended_at")
@@ -116,7 +118,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
 @admin.register(OutboundEmail)
 class OutboundEmailAdmin(ReadOnlyAdmin):
-    """A mail is known by what it is about; what it says is between us and its readers."""
+    """Shows what a mail is about, not what it says: that is between us and its readers."""
 
     list_display = ("id", "merchant", "kind", "tries", "created_at", "next_try_at", "sent_at")
     search_fields = ("id",)
@@ -181,7 +183,7 @@ class AuthenticatorAdmin(ReadOnlyAdmin):
     secret = ("data",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Somebody who has lost phone and recovery codes is let in anew by an operator."""
+        """Let operators delete it for somebody who has lost both phone and recovery codes."""
         may = admin.ModelAdmin.has_delete_permission(self, request, obj)
         return may and may_touch(request, obj.user if obj else None)
 

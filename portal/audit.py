@@ -12,7 +12,7 @@ from payments.cause import Caller
 from portal.mail import outbox
 from portal.models import AuditEntry, Membership, User
 
-# What is written, and how it reads. Those of SENSITIVE are mailed to the owners too.
+# Each action, and how it reads. Those of SENSITIVE are mailed to the owners too.
 ACTIONS: dict[str, str] = {
     "refund": "Refunded a checkout",
     "subscription_saved": "Changed the webhook endpoint",
@@ -62,20 +62,20 @@ SENSITIVE = frozenset(
 )
 
 
-# Of the settings: how such a change reads.
+# Settings whose change is mailed to the owners too, and how it reads.
 SENSITIVE_SETTINGS = {"name": "Changed the name that customers see"}
 
 
 def record(request: HttpRequest, membership: Membership, action: str, **facts: Any) -> AuditEntry:
-    """Write what somebody did, and tell the owners by mail where it is sensitive.
+    """Write what somebody did, and queue a mail to the owners if it is sensitive.
 
-    Belongs into the transaction of what was done. `facts` hold ids and names, never a secret.
+    Call it in the transaction of what was done. `facts` holds ids and names, never a secret.
     """
     return _write(request, AuditEntry(merchant=membership.merchant, user=membership.user), action, facts)
 
 
 def record_of_key(request: HttpRequest, caller: Caller, action: str, **facts: Any) -> AuditEntry:
-    """Write what an API key did, as `record` does; the mail is sent later, and holds up no answer."""
+    """Write what an API key did, as `record` does for a person."""
     entry = AuditEntry(merchant=caller.merchant, client_id=caller.client_uuid)
     return _write(request, entry, action, facts)
 
@@ -91,7 +91,7 @@ def _write(request: HttpRequest, entry: AuditEntry, action: str, facts: dict[str
 
 
 def _sensitive(action: str, facts: dict[str, Any]) -> str:
-    """Return what the owners are told of an action, "" where they are told nothing."""
+    """Return what the owners are told of an action, "" if nothing."""
     if action == "settings_changed":
         return next((SENSITIVE_SETTINGS[name] for name in facts["fields"] if name in SENSITIVE_SETTINGS), "")
     return ACTIONS[action] if action in SENSITIVE else ""

@@ -1,4 +1,4 @@
-"""A state as colour, icon and word, never one alone."""
+"""Badges: the state of a checkout, refund, dispute, delivery or attempt as colour, icon and words."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from webhooks.models import Delivery
 
 
 class Badge(NamedTuple):
-    """What stands in the badge, and beside it."""
+    """A badge's colour (`tone`), icon and words, and a note beside it."""
 
     tone: str
     icon: str
@@ -50,7 +50,7 @@ UNDER_WAY = Badge("move", "ring", "Being sent")
 
 
 def of_checkout(checkout: Checkout) -> Badge:
-    """Return the state of a checkout; of a voided one, why."""
+    """Return a checkout's badge; a voided one's note says why."""
     badge = CHECKOUT[checkout.status]
     return (
         badge._replace(note=VOIDED_BECAUSE.get(VoidReason(checkout.void_reason), ""))
@@ -68,7 +68,7 @@ def of_dispute(dispute: Dispute) -> Badge:
 
 
 def of_delivery(delivery: Delivery) -> Badge:
-    """Return where the sending of an event is."""
+    """Return a delivery's badge."""
     if delivery.status == Delivery.Status.DELIVERED:
         return DELIVERED
     if delivery.status == Delivery.Status.PARKED:
@@ -83,7 +83,7 @@ def of_delivery(delivery: Delivery) -> Badge:
 
 
 def of_attempt(delivery: Delivery, number: int, is_delivered: bool | None) -> Badge:
-    """Return how an attempt ended; the latest one says where its delivery stands."""
+    """Return an attempt's badge; the latest attempt of a parked or superseded delivery has the delivery's."""
     if is_delivered is None:
         return UNDER_WAY
     if is_delivered:

@@ -1,4 +1,4 @@
-"""Whether the keys are those that the database was written with."""
+"""The canary: whether FIELD_KEYS and LOOKUP_KEY are those that the database was written with."""
 
 from cryptography.fernet import InvalidToken
 from django.apps import apps
@@ -9,11 +9,11 @@ WORD = "canary"
 
 
 def reason() -> str:
-    """Return in a sentence which key is another one, "" where all are right."""
+    """Return a sentence that names the wrong key, "" if all are right."""
     try:
         planted = apps.get_model(
             "portal", "Canary"
-        )._default_manager.first()  # Celery loads us before the models
+        )._default_manager.first()  # Celery imports this module before the models
     except InvalidToken:
         return "FIELD_KEYS are not those that the database was written with."
     if planted is None:

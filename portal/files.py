@@ -1,4 +1,4 @@
-"""Files to take home: CSV, streamed a thousand rows at a time, safe to open in a spreadsheet (rule portal.csv)."""
+"""CSV downloads: streamed a thousand rows at a time, safe to open in a spreadsheet (rule portal.csv)."""
 
 import csv
 import re
@@ -14,14 +14,14 @@ DANGEROUS = tuple("=+-@|%\t\r\n＝＋－＠")
 
 
 class _Echo:
-    """What csv.writer writes to: gives back the line."""
+    """A file for csv.writer, whose writerow then returns the line."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def answer(name: str, heading: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
-    """Return rows as a file of that name, written while it is read."""
+    """Return the rows as a CSV file of that name, written while it is read."""
     writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)  # some spreadsheets divide at a semicolon too
 
     def lines() -> Iterator[str]:
@@ -36,7 +36,7 @@ def answer(name: str, heading: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
 
 
 def cell(value: Any) -> Any:
-    """Return what stands in a cell: a text that a spreadsheet would run as a formula is quoted."""
+    """Return a value as a cell's: text that a spreadsheet would run as a formula is quoted."""
     if value is None:
         return ""
     if (
@@ -49,7 +49,7 @@ def cell(value: Any) -> Any:
 
 
 def batches(rows: QuerySet[Any], key: str = "created_at") -> Iterator[list[Any]]:
-    """Walk a query newest first, a thousand rows at a time by keyset: no long transaction, no growing offset."""
+    """Yield a query's rows newest first, a thousand at a time by keyset: no long transaction, no growing offset."""
     ordered = rows.order_by(f"-{key}", "-pk")
     page = list(ordered[:BATCH])
     while page:

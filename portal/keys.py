@@ -1,4 +1,4 @@
-"""Merchants' API keys: made by us, shown once, kept hashed."""
+"""Merchants' API keys: made, rotated, revoked. Their secrets are ours, shown once and kept hashed."""
 
 import secrets
 from collections.abc import Collection
@@ -15,11 +15,11 @@ from config.lib import clock, crypto
 from payments.models import Merchant
 from portal.models import ApiClient
 
-SECRET_PREFIX = "sk_"  # no access token begins so
+SECRET_PREFIX = "sk_"  # no access token begins with it
 
 
 class ClientSecretHasher(BasePasswordHasher):
-    """One SHA-256, right for 256 random bits alone: people's passwords keep PBKDF2."""
+    """Hashes with one SHA-256, which is enough for 256 random bits only: people's passwords keep PBKDF2."""
 
     algorithm = "client_secret"
 
@@ -39,7 +39,7 @@ class ClientSecretHasher(BasePasswordHasher):
         return False
 
     def harden_runtime(self, password: str, encoded: str) -> None:
-        """Nothing to hide: there is one hash for everybody."""
+        """Do nothing: each check costs the same one hash."""
 
 
 class NewClient(NamedTuple):
@@ -58,7 +58,7 @@ class StillRotating(Exception):
 
 
 def create_client(merchant: Merchant, name: str, scopes: Collection[str] = ()) -> NewClient:
-    """Make an API client, with every scope unless some are named, and return it with its secret."""
+    """Make an API client with the named scopes, or with all if none are named; return it with its secret."""
     secret = _new_secret()
     client = ApiClient.objects.create(
         merchant=merchant,
@@ -73,7 +73,7 @@ def create_client(merchant: Merchant, name: str, scopes: Collection[str] = ()) -
 
 
 def rotate(merchant: Merchant, client_uuid: UUID) -> NewClient:
-    """Give a key a new secret; the old one stays good until it is stopped. Raises KeyNotFound, StillRotating."""
+    """Give a key a new secret; the old one stays valid until it is stopped. Raises KeyNotFound, StillRotating."""
     with transaction.atomic():
         client = _locked(merchant, client_uuid)
         if client.previous_secret:
@@ -87,7 +87,7 @@ def rotate(merchant: Merchant, client_uuid: UUID) -> NewClient:
 
 
 def stop_previous(merchant: Merchant, client_uuid: UUID) -> ApiClient:
-    """Let a key's old secret be good no more. Tokens that it got live out their hour. Raises KeyNotFound."""
+    """End a key's old secret; tokens got with it live out their hour. Raises KeyNotFound."""
     with transaction.atomic():
         client = _locked(merchant, client_uuid)
         client.previous_secret = ""
@@ -96,7 +96,7 @@ def stop_previous(merchant: Merchant, client_uuid: UUID) -> ApiClient:
 
 
 def revoke(merchant: Merchant, client_uuid: UUID) -> ApiClient:
-    """End a key and every token that it got, at once. Raises KeyNotFound."""
+    """End a key and all its tokens at once. Raises KeyNotFound."""
     with transaction.atomic():
         client = _locked(merchant, client_uuid)
         client.revoked_at = clock.now()

@@ -1,4 +1,4 @@
-"""The merchant's people and keys, what they did, what they are told, and what their home page counts."""
+"""The portal's models: people, roles, invitations, keys, audit log, mails, figures by hour, login attempts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from payments.models import Merchant
 
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **facts: Any) -> User:
-        """Return a new person; without a password they can only reset it."""
+        """Make a person; one without a password can only reset it."""
         user = self.model(email=email.strip().lower(), **facts)
         user.set_password(password)
         user.save(using=self._db)
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **facts: Any) -> User:
-        """Return a new operator with every right in the admin."""
+        """Make an operator with every right in the admin."""
         return self.create_user(email, password, is_staff=True, is_superuser=True, **facts)
 
 
@@ -51,13 +51,13 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
     def clean(self) -> None:
-        """An e-mail is kept in lower case, as it is looked up when somebody logs in."""
+        """Put the e-mail into lower case, as logins look it up."""
         super().clean()
         self.email = self.email.lower()
 
 
 class Role(models.TextChoices):
-    """What somebody is for a merchant; portal.access says what that allows."""
+    """A person's role at a merchant; portal.access says what it allows."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -67,7 +67,7 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """What a person may do for a merchant."""
+    """A person's belonging to a merchant, in a role."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="memberships")
@@ -85,7 +85,7 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """An offer of a role, mailed as a link. Of its token only the hash is kept."""
+    """An offer of a role, mailed as a link. Only the hash of the link's token is kept."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="invitations")
@@ -112,7 +112,7 @@ class Invitation(models.Model):
 
 
 class ApiClient(AbstractApplication):
-    """A merchant's pair of client id and secret; two secrets live while one is rotated."""
+    """A merchant's key: a client id and a secret, or two secrets while it is being rotated."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="api_clients")
@@ -129,7 +129,7 @@ class ApiClient(AbstractApplication):
         return str(self.name or self.client_id)
 
     def is_usable(self, request: HttpRequest | None) -> bool:
-        """Whether it may still get tokens."""
+        """Return whether the client may still get tokens."""
         return self.revoked_at is None
 
 
@@ -162,7 +162,7 @@ class AuditEntry(models.Model):
 
 
 class OutboundEmail(models.Model):
-    """A mail to a merchant's people, waiting to be sent or sent. `key` keeps it from being told twice."""
+    """A mail to a merchant's people, due or sent. `key` makes it unique among those of its kind."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -187,7 +187,7 @@ class OutboundEmail(models.Model):
 
 
 class Canary(models.Model):
-    """A known word, kept under the keys that the database was written with: who cannot read it has other keys."""
+    """A known word under the keys that the database was written with: a process that cannot read it has other keys."""
 
     sealed = EncryptedTextField()
     digest = models.CharField(max_length=64)
@@ -201,7 +201,7 @@ class Canary(models.Model):
 
 
 class PaymentHour(models.Model):
-    """What became of a merchant's holds in an hour, in one currency: what the home page draws."""
+    """A merchant's captures, cancels, lapses and refunds in one hour and currency, for the home page."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.CASCADE)
@@ -233,7 +233,7 @@ class PaymentHour(models.Model):
 
 
 class DeliveryHour(models.Model):
-    """How a merchant's endpoint answered in an hour."""
+    """How a merchant's endpoint answered in one hour, for the home page."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.CASCADE)
@@ -257,7 +257,7 @@ class DeliveryHour(models.Model):
 
 
 class LoginAttempt(models.Model):
-    """A try that counts against a limit of portal.accounts.login_limits: whose and from where, as digests alone."""
+    """An attempt that portal.accounts.login_limits counts; account and address are kept as digests alone."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=20)

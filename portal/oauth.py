@@ -23,8 +23,8 @@ from config.lib.web import address
 from portal.keys import ClientSecretHasher
 from portal.models import ApiClient
 
-LONGEST = 2048
-LONGEST_BASIC = 8192  # characters of both, encoded
+LONGEST = 2048  # characters of a parameter
+LONGEST_BASIC = 8192  # characters of id and secret, encoded
 KNOWN = {"grant_type", "client_id", "client_secret", "scope"}
 _DUMMY = ClientSecretHasher().encode("nobody")
 _CLIENT = Prepared(lambda client_id: ApiClient.objects.filter(client_id=client_id), str)
@@ -35,13 +35,13 @@ class InvalidRequest(Exception):
 
 
 class Core(OAuthLibCore):
-    """Reads what the view has parsed and checked."""
+    """Gives the library the parameters that the view has parsed and checked."""
 
     def extract_body(self, request: Any) -> list[tuple[str, str]]:
         return list(request.token_parameters.items())
 
     def extract_headers(self, request: Any) -> dict[str, Any]:
-        """The client's Basic credentials have become parameters."""
+        """Return the headers without Authorization: Basic credentials are parameters by now."""
         headers: dict[str, Any] = super().extract_headers(request)
         headers.pop("Authorization", None)
         headers.pop("HTTP_AUTHORIZATION", None)
@@ -49,7 +49,7 @@ class Core(OAuthLibCore):
 
 
 class ClientScopes(BaseScopes):
-    """A client may ask for what it has, and gets all of it when it asks for nothing."""
+    """A client may ask for any of its scopes, and gets all of them if it asks for none."""
 
     def get_all_scopes(self) -> dict[str, str]:
         return settings.SCOPES
@@ -62,10 +62,10 @@ class ClientScopes(BaseScopes):
 
 
 class Validator(OAuth2Validator):
-    """Either of a client's two live secrets is good; an unknown client costs the same check."""
+    """Accepts either of a client's two live secrets; an unknown client costs the same check."""
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
-        request.client = _CLIENT.first(request.client_id or "")  # what the library would build a query for
+        request.client = _CLIENT.first(request.client_id or "")  # the library would build a query each time
         if super().authenticate_client(request, *args, **kwargs):
             return True
         client: ApiClient | None = request.client
@@ -75,7 +75,7 @@ class Validator(OAuth2Validator):
 
 
 class _Issuer(OAuthLibMixin):
-    """The library's issuing, with nothing of its HTTP."""
+    """The library's issuing of tokens, without its HTTP."""
 
 
 @csrf_exempt
@@ -100,7 +100,7 @@ def token(request: HttpRequest) -> HttpResponse:
 
 
 def _limited(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
-    """Issue, unless this client has failed too often from this address."""
+    """Issue a token, unless this client has failed too often from this network."""
     pair = (parameters.get("client_id", ""), address.network(address.of(request)))
     if not limits.has_left("token_failures", *pair):
         words = "This client has failed too often. Check client_id and client_secret, and wait a minute."
@@ -112,7 +112,7 @@ def _limited(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
 
 
 def _issue(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
-    """Return a new token, or the library's refusal, which names the scheme that clients use here."""
+    """Return the response with a new token, or the refusal in our words."""
     request.token_parameters = parameters  # type: ignore[attr-defined]  # read by Core
     _, headers, body, status = _Issuer().create_token_response(request)
     if status == 401:
@@ -126,7 +126,7 @@ def _issue(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
 
 
 def _other_client() -> str:
-    """The same words for an unknown client and a wrong secret: who guesses learns nothing."""
+    """Return the same words for an unknown client and a wrong secret, so that guesses reveal nothing."""
     here, other = ("test", "live") if settings.SANDBOX else ("live", "test")
     return (
         "No client has this client_id and client_secret, or it is revoked. Copy both from the portal, under Keys. "
@@ -140,14 +140,14 @@ def _scopes_there_are() -> str:
 
 
 def _refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse:
-    """An error of RFC 6749 with a sentence that says what to do."""
+    """Return an error of RFC 6749 with a sentence that says what to do."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     content = {"error": error, "error_description": words}
     return JsonResponse(content, status=status, headers={"Cache-Control": "no-store", **named})
 
 
 def too_large() -> HttpResponse:
-    """The answer to a body that nobody reads."""
+    """Return the answer to a body too large to be read."""
     words = "The body is too large. Send grant_type, client_id and client_secret, and scope if you like."
     return _refusal("invalid_request", 413, words)
 

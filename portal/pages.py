@@ -1,4 +1,4 @@
-"""What every page of the portal shows around its own part."""
+"""The frame of every portal page: merchant, menu, messages, and secrets that are shown once."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from portal import access
 from portal.dashboard.needs import Waiting
 from portal.models import Membership
 
-# The menu, in two groups: name of the address, words, the action that it needs.
+# The menu, in two groups: URL name, words, the action that the page requires.
 MENU = (
     (
         ("portal_home", "Home", "view"),
@@ -53,29 +53,29 @@ def show(
 
 
 def is_asked_for(request: HttpRequest, part: str) -> bool:
-    """Return whether htmx wants the part of the page alone whose id begins so, to put it into its place."""
+    """Return whether htmx asks only for the part of the page whose id begins with `part`."""
     htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # by its middleware
     return bool(htmx) and (htmx.target or "").startswith(part)
 
 
 def hand_over(request: HttpRequest, name: str, secret: str) -> None:
-    """Keep a secret for the next page of that name, which shows it once: no form that made one is sent again."""
+    """Keep a secret in the session for the next page of that name, which shows it once, after a redirect."""
     request.session[f"shown_once_{name}"] = crypto.encrypt(secret)
 
 
 def handed_over(request: HttpRequest, name: str) -> str:
-    """Return the secret that this page shows now and never again, "" when there is none."""
+    """Return the secret that this page shows now and never again, "" if there is none."""
     kept = request.session.pop(f"shown_once_{name}", "")
     return crypto.decrypt(kept) if kept else ""
 
 
 def refuse(request: HttpRequest, sentence: str) -> None:
-    """Let the next page say why something was not done, and in which request."""
+    """Have the next page say why something was not done, and in which request."""
     messages.error(request, sentence, extra_tags=request_id.current())
 
 
 def around_page(membership: Membership, here: str, waiting: Waiting) -> dict[str, Any]:
-    """Return what the frame shows: merchant, menu with what waits, and who is signed in."""
+    """Return the frame's context: merchant, menu with counts of what waits, and what the person may do."""
     counts = waiting.counts()
     return {
         "merchant": membership.merchant,

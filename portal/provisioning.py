@@ -1,4 +1,4 @@
-"""Making a merchant with its first key and its owner."""
+"""Creates a merchant with its first API key and its owner."""
 
 import secrets
 from typing import NamedTuple

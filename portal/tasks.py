@@ -17,19 +17,19 @@ EMAILS_KEPT = timedelta(days=90)
 
 @shared_task
 def delete_expired_tokens() -> None:
-    """Remove access tokens an hour after their end."""
+    """Delete access tokens an hour after their end."""
     batches.delete(AccessToken.objects.filter(expires__lt=timezone.now() - timedelta(hours=1)))
 
 
 @shared_task
 def count_hours() -> None:
-    """Count what the home page draws, up to now."""
+    """Count the home page's figures by hour, up to now."""
     counting.catch_up(clock.now())
 
 
 @shared_task
 def write_emails() -> None:
-    """Look for what the owners should be told by mail."""
+    """Queue the mails about trouble that owners should know of."""
     watching.look(clock.now())
 
 
@@ -41,7 +41,7 @@ def send_emails() -> None:
 
 @shared_task
 def delete_old_emails() -> None:
-    """Remove mails that went out, and invitations that ended, so long ago that nobody asks about them any more."""
+    """Delete mails and invitations older than 90 days, unless the mail is still due or the invitation open."""
     before = clock.now() - EMAILS_KEPT
     batches.delete(OutboundEmail.objects.filter(pk__lt=clock.first_id(before), next_try_at=None))
     batches.delete(Invitation.objects.filter(pk__lt=clock.first_id(before), expires_at__lt=clock.now()))
@@ -49,11 +49,11 @@ def delete_old_emails() -> None:
 
 @shared_task
 def delete_login_attempts() -> None:
-    """Remove tries to log in that no limit looks at any more."""
+    """Delete login attempts that no limit looks at any more."""
     login_limits.delete_old()
 
 
 @shared_task
 def delete_ended_sessions() -> None:
-    """Remove sessions whose end has passed."""
+    """Delete sessions whose end has passed."""
     sessions.delete_ended()

@@ -18,7 +18,7 @@ MAX_OPEN = 50
 
 
 class TeamRefused(Exception):
-    """Why the team cannot be changed so; its text is a sentence for people."""
+    """The team cannot be changed this way; the message is a sentence for people."""
 
 
 class AlreadyInTeam(TeamRefused):
@@ -51,7 +51,7 @@ class NotInTeam(Exception):
 
 
 def invite(by: Membership, email: str, role: Role) -> Invitation:
-    """Write an invitation and its mail. Raises TeamRefused."""
+    """Write an invitation and queue its mail. Raises TeamRefused, NotAllowed."""
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         merchant = _locked(by.merchant)
@@ -78,7 +78,7 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
 
 
 def open_invitation(token: str) -> Invitation:
-    """Return the open invitation of a link. Raises NotInTeam."""
+    """Return the open invitation with this token. Raises NotInTeam."""
     rows = Invitation.objects.filter(
         token_digest=crypto.digest(token), ended_at=None, expires_at__gt=clock.now()
     )
@@ -89,7 +89,7 @@ def open_invitation(token: str) -> Invitation:
 
 
 def accept(token: str, user: User) -> Membership:
-    """Let a person who has proven their address join, in the role that they were offered. Raises NotInTeam."""
+    """Let a person who has proven their address join in the offered role. Raises NotInTeam."""
     with transaction.atomic():
         invitation = open_invitation(token)
         _locked(invitation.merchant)
@@ -114,7 +114,7 @@ def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
 
 
 def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
-    """Give a person another role; what they could not offer in it ends. Raises NotInTeam, TeamRefused."""
+    """Change a person's role, ending invitations that it may not send. Raises NotInTeam, TeamRefused, NotAllowed."""
     with transaction.atomic():
         member = _member(by, membership_uuid)
         _check_owner(by, Role(member.role), role)
@@ -127,7 +127,7 @@ def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
 
 
 def remove(by: Membership, membership_uuid: UUID) -> Membership:
-    """Take a person out of the team, oneself too, and their invitations back. Raises NotInTeam, TeamRefused."""
+    """Remove a person, maybe oneself, and end their open invitations. Raises NotInTeam, TeamRefused, NotAllowed."""
     with transaction.atomic():
         member = _member(by, membership_uuid)
         _check_owner(by, Role(member.role))
@@ -140,12 +140,12 @@ def remove(by: Membership, membership_uuid: UUID) -> Membership:
 
 
 def _locked(merchant: Merchant) -> Merchant:
-    """One change of a team at a time: two owners who remove each other leave one."""
+    """Lock the merchant, so that of two owners who remove each other at once one stays."""
     return Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
 
 
 def _still(by: Membership) -> Membership:
-    """Return who acts, as they are now: who was an owner a moment ago may be none, or gone. Raises NotAllowed."""
+    """Return the acting member with the role they have now, under the merchant's lock. Raises NotAllowed."""
     now = Membership.objects.filter(pk=by.pk).first()
     if now is None or not access.may(now, "change_team"):
         raise access.NotAllowed(by, "change_team")
@@ -166,7 +166,7 @@ def _member(by: Membership, membership_uuid: UUID) -> Membership:
 
 
 def _end_invitations(member: Membership) -> None:
-    """End the open invitations that the person could not send any more: nobody leaves a door open behind them."""
+    """End the open invitations of this person that their role may no longer send."""
     if member.role == Role.OWNER:
         return
     rows = Invitation.objects.filter(merchant=member.merchant, invited_by=member.user, ended_at=None)

@@ -1,4 +1,4 @@
-"""The portal's addresses. tests/portal/matrix.py says for each who may, and fails for one that it does not name."""
+"""The portal's URLs. tests/portal/matrix.py says who may open each, and fails for one that it does not name."""
 
 from allauth.account import views as account
 from allauth.mfa.base import views as mfa
@@ -66,15 +66,15 @@ portal = [
     path("/security", security.shown, name="portal_security"),
 ]
 
-# allauth's pages, as far as they are used, under the names by which it finds them: nobody signs up, an e-mail is
-# not managed here. None is kept by a browser or on the way: they show secrets.
+# The pages of allauth that are used, under the names it looks for: nobody signs up or manages an e-mail here.
+# Browsers and proxies keep none that shows a secret.
 _UID_AND_KEY = r"(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$"
-_set_password = RedirectView.as_view(pattern_name="account_reset_password")  # for whom there is none yet
+_set_password = RedirectView.as_view(
+    pattern_name="account_reset_password"
+)  # a first password comes by a reset
 accounts = [
     path("login/", never_cache(account.login), name="account_login"),
-    path(
-        "login/", account.login, name="account_signup"
-    ),  # only reversed, for a mail of which we say other words
+    path("login/", account.login, name="account_signup"),  # only reversed, for a mail whose words are ours
     path("login/code/", never_cache(account.request_login_code), name="account_request_login_code"),
     path("login/code/confirm/", never_cache(account.confirm_login_code), name="account_confirm_login_code"),
     path("logout/", never_cache(require_POST(account.logout)), name="account_logout"),

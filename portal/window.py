@@ -1,4 +1,4 @@
-"""A window on rows: so many of those before a moment, newest first, however many there are."""
+"""A window on rows, for keyset pages: the newest so many of those before a moment."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,13 +11,13 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True)
 class Window:
-    """`most` rows before a moment; before none, the newest."""
+    """The newest `maximum` rows, or the newest before a moment."""
 
     before: datetime | None
     maximum: int
 
     def of(self, rows: QuerySet[Row, Any], key: str = "created_at") -> list[Row]:
-        """Return the rows of the window by the time that `key` names."""
+        """Return the window's rows, newest first by the column `key`."""
         if self.before is not None:
             rows = rows.filter(**{f"{key}__lt": self.before})
         return list(rows.order_by(f"-{key}", "-pk")[: self.maximum])

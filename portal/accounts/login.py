@@ -1,4 +1,4 @@
-"""How people come in: allauth's hooks, with our limits, our words and our audit log."""
+"""Login: allauth's hooks with our limits, our messages and our audit log."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from portal.models import User
 
 log = structlog.get_logger("portal.accounts.login")
 
-# What somebody did to their own security, by allauth's mail about it: each is recorded and mailed.
+# By allauth's mail template: changes that people make to their own security. Each is recorded and mailed.
 RECORDED = {
     "account/email/password_changed": "password_changed",
     "account/email/password_reset": "password_reset",
@@ -28,7 +28,7 @@ RECORDED = {
     "mfa/email/recovery_codes_generated": "recovery_codes_made",
 }
 NEW_PASSWORD = {"password_changed", "password_reset"}
-REFUSALS = {  # by kind of try and by what a limit counts, what the person can do
+REFUSALS = {  # the error message for a kind of attempt, by what the reached limit counts
     ("password", login_limits.ACCOUNT): "code_by_mail",
     ("password", login_limits.PAIR): "password_locked",
     ("password", login_limits.ADDRESS): "address_locked",
@@ -36,12 +36,12 @@ REFUSALS = {  # by kind of try and by what a limit counts, what the person can d
 }
 
 
-# Of a process, and as many who wait for one: a mail server that hangs holds up no more than these.
+# Slots of a process, and as many callers waiting: a mail server that hangs holds up no more threads than these.
 MAILS = Bulkhead(4, queue=4)
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """People are invited; nobody signs up by themselves."""
+    """Logs people in with our limits. There is no sign-up: people are invited."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "email_password_mismatch": "This e-mail and password do not belong together.",
@@ -60,11 +60,11 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Return where the request comes from, as all of our limits and logs see it."""
+        """Return the caller's address as our limits and logs see it."""
         return address.of(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count a password before it is looked at. Raises ValidationError."""
+        """Count the attempt before its password is checked. Raises ValidationError."""
         self._attempt = self._spend("password", credentials["email"], request)
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
@@ -74,7 +74,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return user
 
     def reauthenticate(self, user: User, password: str) -> bool:
-        """Return whether it is the person's password. Raises ValidationError."""
+        """Return whether the password is the person's. Raises ValidationError."""
         attempt = self._spend("password_again", user.email, context.request)
         if not user.check_password(password):
             return False
@@ -82,11 +82,11 @@ class AccountAdapter(DefaultAccountAdapter):
         return True
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """Logging in is a proof too, for as long as any other."""
+        """Return whether the latest proof of identity is too old; a login counts like any other proof."""
         return not access.is_fresh(context.request)
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """Return how somebody may prove anew who they are, the first way first."""
+        """Return the ways to prove one's identity again, the preferred first; no password where a code is required."""
         methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
         if methods and access.proves_by_code(user):
             return [method for method in methods if method["id"] != "reauthenticate"]
@@ -98,7 +98,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return response
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
-        """Operators who belong to no merchant go to the admin."""
+        """Return where a login leads: to the admin for operators without a merchant, else to the portal."""
         is_operator = getattr(request.user, "is_staff", False) and access.current(request) is None
         return reverse("admin:index" if is_operator else "portal_home")
 
@@ -106,7 +106,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return reverse("mfa_index")
 
     def get_reset_password_from_key_url(self, key: str) -> str:
-        """The address is ours, whatever host the request named."""
+        """Return the link under BASE_URL, whatever host the request named."""
         uid, _, token = key.partition("-")
         path = reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": token})
         return f"{settings.BASE_URL}{path}"
@@ -146,7 +146,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 class MfaAdapter(DefaultMFAAdapter):
-    """Secrets are encrypted at rest; the QR code is drawn by the library that draws all of ours."""
+    """Encrypts secrets at rest, and draws QR codes as the rest of the service does."""
 
     error_messages = DefaultMFAAdapter.error_messages | {
         "incorrect_code": "This code is not right, or it was used already.",
@@ -160,7 +160,7 @@ class MfaAdapter(DefaultMFAAdapter):
         return crypto.decrypt(encrypted_text)
 
     def build_totp_svg(self, url: str) -> str:
-        """Return an otpauth address as a picture, always black on white."""
+        """Return an otpauth address as a QR code in SVG, always black on white."""
         return qr_codes.svg(url).decode()
 
 

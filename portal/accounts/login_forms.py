@@ -1,4 +1,4 @@
-"""What people type to come in: allauth's forms, with our limits."""
+"""The login forms: allauth's, with our limits on attempts."""
 
 from allauth.account import forms as account
 from allauth.account.adapter import get_adapter
@@ -25,7 +25,7 @@ class LoginForm(account.LoginForm):
 
     @property
     def wants_code_by_mail(self) -> bool:
-        """Whether passwords are not looked at for now, only a code by e-mail is."""
+        """Whether only a code by e-mail is accepted for now, and no password."""
         return bool(self.has_error(NON_FIELD_ERRORS, "code_by_mail"))
 
 
@@ -48,7 +48,7 @@ class RequestLoginCodeForm(account.RequestLoginCodeForm):
 
 
 class ConfirmLoginCodeForm(account.ConfirmLoginCodeForm):
-    """The code that was mailed: three tries, counted for all requests together."""
+    """The mailed code: three tries, counted across all requests."""
 
     def clean_code(self) -> str:
         wrong = get_adapter().error_messages["incorrect_code"]
@@ -59,7 +59,7 @@ class ConfirmLoginCodeForm(account.ConfirmLoginCodeForm):
 
 
 class ChangePasswordForm(account.ChangePasswordForm):
-    """The password that counts now, and the new one twice."""
+    """The current password, and the new one twice."""
 
     def clean_oldpassword(self) -> str:
         password: str = self.cleaned_data["oldpassword"]
@@ -84,7 +84,7 @@ class SecondFactorForm(mfa.AuthenticateForm):
 
 
 class SecondFactorAgainForm(SecondFactorForm, mfa.ReauthenticateForm):
-    """The same, of somebody who is in: it counts as a fresh proof."""
+    """The same for somebody who is logged in: it counts as fresh proof of identity."""
 
     def save(self) -> None:
         mfa.ReauthenticateForm.save(self)

@@ -1,4 +1,4 @@
-"""How often somebody may guess, or have mails sent, before they are in (rule portal.login). Counted in PostgreSQL."""
+"""Limits on login attempts and on login mails, counted in PostgreSQL (rule portal.login)."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -16,7 +16,7 @@ PAIR = ACCOUNT + ADDRESS
 
 
 class Limit(NamedTuple):
-    """After `most` tries `within` a time, none for as long. `per` names what they have in common."""
+    """`maximum` attempts `within` a time, then none until it has passed. `per` names the fields that they share."""
 
     per: tuple[str, ...]
     maximum: int
@@ -27,7 +27,7 @@ QUARTER, HOUR, DAY = timedelta(minutes=15), timedelta(hours=1), timedelta(days=1
 # The first limit that is reached decides what the person is told.
 LIMITS: dict[str, tuple[Limit, ...]] = {
     "password": (Limit(ACCOUNT, 50, HOUR), Limit(PAIR, 10, QUARTER), Limit(ADDRESS, 100, HOUR)),
-    "password_again": (Limit(ACCOUNT, 10, QUARTER),),  # of somebody who is in: no stranger can use it up
+    "password_again": (Limit(ACCOUNT, 10, QUARTER),),  # of people logged in: no stranger can use it up
     "second_factor": (Limit(PAIR, 10, QUARTER), Limit(ACCOUNT, 50, DAY)),
     "mailed_code": (Limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
     "code_mail": (Limit(PAIR, 5, HOUR), Limit(ACCOUNT, 20, HOUR), Limit(ADDRESS, 30, HOUR)),
@@ -35,7 +35,7 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
 }
 GUESSES = ("password", "password_again", "second_factor")
 KEPT = 2 * DAY  # longer than any limit looks back
-KNOWN = 90 * DAY  # that an address is remembered from which somebody has logged in
+KNOWN = 90 * DAY  # for which an address counts as known after a login from it
 
 
 class TooMany(Exception):
@@ -47,9 +47,9 @@ class TooMany(Exception):
 
 
 def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
-    """Count a try before it is made: of a hundred at once each is counted. Raises TooMany.
+    """Count an attempt before it is made, so that of a hundred at once each is counted. Raises TooMany.
 
-    `account` is what is tried, as it was typed, whether or not it exists; the work is the same for both.
+    `account` is what was typed, whether or not it exists; the work is the same for both.
     """
     attempt = LoginAttempt(
         kind=kind,
@@ -67,31 +67,31 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
 
 
 def is_spent(attempt: LoginAttempt) -> bool:
-    """Return whether the next try like this one will be refused."""
+    """Return whether the next attempt like this one will be refused."""
     attempt.created_at = clock.now()
     return any(_is_reached(limit, attempt) for limit in LIMITS[attempt.kind])
 
 
 def forgive(attempt: LoginAttempt) -> None:
-    """The guess was right: it and the wrong ones before it, of the same account and address, count no more."""
+    """Delete a right guess and the wrong ones before it, of the same kind, account and address."""
     LoginAttempt.objects.filter(
         kind=attempt.kind, account_digest=attempt.account_digest, address_digest=attempt.address_digest
     ).delete()
 
 
 def forgive_account(account: str) -> None:
-    """Whoever owns the account has proven it by mail and made a new password: no earlier guess counts."""
+    """Delete all guesses at an account whose owner has set a new password."""
     digest = crypto.keyed_digest("login account", account.strip().lower())
     LoginAttempt.objects.filter(kind__in=GUESSES, account_digest=digest).delete()
 
 
 def delete_old() -> None:
-    """Remove what no limit looks at any more."""
+    """Delete the attempts that no limit looks at any more."""
     batches.delete(LoginAttempt.objects.filter(created_at__lt=clock.now() - KEPT))
 
 
 def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
-    """The latest tries, as many as are allowed, came within the time, and the last of them is as young."""
+    """Return whether the latest `maximum` attempts came within the limit's time, and the last of them is as recent."""
     alike: QuerySet[LoginAttempt] = LoginAttempt.objects.filter(
         kind=attempt.kind,
         created_at__gt=attempt.created_at - 2 * limit.within,
@@ -106,7 +106,7 @@ def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
 
 
 def _is_spared(limit: Limit, kind: str, account: str, address: str) -> bool:
-    """Strangers who use up an account's codes by mail do not keep its owner from one, where they are known."""
+    """Return whether the limit is waived: strangers who use up an account's mailed codes lock out no known address."""
     if kind != "code_mail" or limit.per != ACCOUNT:
         return False
     logins = AuditEntry.objects.filter(action="logged_in", created_at__gt=clock.now() - KNOWN)
@@ -114,7 +114,7 @@ def _is_spared(limit: Limit, kind: str, account: str, address: str) -> bool:
 
 
 def _lock(attempt: LoginAttempt) -> None:
-    """Tries that a limit could count together count one after the other, always locked in this order."""
+    """Serialize attempts that one limit could count together, with advisory locks always taken in this order."""
     with connection.cursor() as cursor:
         for digest in (attempt.account_digest, attempt.address_digest):
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"login:{digest}"])

@@ -1,4 +1,4 @@
-"""The admin's door: operators come in as everybody does, with a second factor where one is required.
+"""Access to the admin: operators use the one login, with a second factor where one is required.
 
 Rule operator.rights.
 """
@@ -28,29 +28,29 @@ LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Site(AdminSite):
-    """Django's admin behind the one login. Who is no operator gets 403.
+    """Django's admin behind the one login. Everybody but operators gets 403.
 
-    Whatever changes something there, an action or a form, wants a proof of the last five minutes of who asks for
-    it: a code of their second factor, or the password of an operator who has none. Logging out wants none.
+    Each change there, by an action or a form, requires proof of identity from the last five minutes: a code of
+    the operator's second factor, or the password of one who has none. Logging out requires none.
     """
 
     login = method_decorator(secure_admin_login)(AdminSite.login)
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
-        self.disable_action("delete_selected")  # what may be deleted at all is looked at first, one by one
+        self.disable_action("delete_selected")  # rows that may be deleted at all are deleted one by one
 
     def get_urls(self) -> list[Any]:
-        """Leave out the way to a row's page elsewhere: there is none, and it takes ever longer to read a long path."""
+        """Leave out view_on_site: no row has a page elsewhere, and a long path takes ever longer to read there."""
         return [found for found in super().get_urls() if getattr(found, "name", "") != "view_on_site"]
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Show our own pages alone: libraries register theirs as writable, and open to guessing what is secret."""
+        """Register our own pages only: those of libraries are writable, and let secrets be guessed."""
         if admin_class is not None and issubclass(admin_class, OperatorAdmin):
             super().register(model_or_iterable, admin_class, **options)
 
     def admin_view(self, view: Page, cacheable: bool = False) -> Page:
-        """Wrap a page of the admin: an operator without a required second factor sets it up first."""
+        """Wrap a page of the admin: a missing second factor is set up first, and a change requires fresh proof."""
         shown: Page = super().admin_view(view, cacheable)
 
         @wraps(shown)
@@ -66,7 +66,7 @@ class Site(AdminSite):
         return cast(Page, guarded)
 
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """Passwords are changed in one place."""
+        """Redirect to the one page where passwords are changed."""
         return redirect("account_change_password")
 
 
@@ -75,7 +75,7 @@ def _changes_something(request: HttpRequest) -> bool:
 
 
 def _asked_for_proof(request: HttpRequest) -> HttpResponseBase:
-    """Ask the operator who they are; what was posted then goes on, with the filters of the list it came from."""
+    """Ask the operator to prove their identity; then the POST goes on, with the filters of the list it came from."""
     methods = get_adapter().get_reauthentication_methods(request.user)
     if not methods:
         raise PermissionDenied

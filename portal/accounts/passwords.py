@@ -1,4 +1,4 @@
-"""What a password may be, beyond Django's own rules."""
+"""The maximum length of passwords, which Django's own validators lack."""
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
@@ -11,7 +11,7 @@ class MaximumLengthValidator:
         self.max_length = max_length
 
     def validate(self, password: str, user: AbstractBaseUser | None = None) -> None:
-        """Raises ValidationError."""
+        """Raise ValidationError if the password is too long."""
         if len(password) > self.max_length:
             raise ValidationError(
                 f"This password is too long. It may have at most {self.max_length} characters.",

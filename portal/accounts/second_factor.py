@@ -1,4 +1,4 @@
-"""The second factor: a code of an authenticator app or a recovery code, each taken once.
+"""The second factor: a code of an authenticator app or a recovery code, each accepted once.
 
 Rule portal.second_factor.
 """
@@ -16,16 +16,16 @@ from config.lib import crypto
 from portal.models import User
 
 CODES = (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES)
-LAST = "last_counter"  # in an authenticator's data: the half minute of the latest code that was taken
+LAST = "last_counter"  # in an authenticator's data: the half minute of the latest accepted code
 
 
 def is_missing(person: Any) -> bool:
-    """Return whether somebody who needs a second factor must set it up before anything else."""
+    """Return whether second factors are required here and the person has none."""
     return bool(settings.TOTP_REQUIRED and not is_mfa_enabled(person))
 
 
 def take(user: User, code: str) -> Authenticator | None:
-    """Use up a code; return whose it was, None if it is wrong or was used before."""
+    """Use up a code; return its authenticator, None if the code is wrong or was used before."""
     for authenticator in Authenticator.objects.filter(user=user, type__in=CODES).order_by("-type"):
         if authenticator.type == Authenticator.Type.TOTP:
             is_right = _take_from_app(authenticator, code)
@@ -38,7 +38,7 @@ def take(user: User, code: str) -> Authenticator | None:
 
 @transaction.atomic
 def _take_from_app(authenticator: Authenticator, code: str) -> bool:
-    """A code of the app is right in its own half minute and its neighbours; none after a later one."""
+    """Use up an app's code of this half minute or a neighbour; return whether it was right and newer than the last."""
     locked = Authenticator.objects.select_for_update().get(pk=authenticator.pk)
     secret = crypto.decrypt(locked.data["secret"])
     for counter in totp.yield_hotp_counters_from_time():

@@ -16,7 +16,7 @@ from config.lib import batches
 from config.lib.web import address
 from portal.models import User
 
-BEGAN = "began_at"  # in the session: when its person came in, in seconds
+BEGAN = "began_at"  # session key: when the session began, in Unix seconds
 SEEN_EVERY = timedelta(minutes=1)
 BROWSERS = (
     ("Edg", "Edge"),
@@ -40,10 +40,10 @@ SYSTEMS = (
 
 
 class SessionMiddleware:
-    """Ends a session after SESSION_LONGEST; puts off the end of an idle one each time that it is used.
+    """Ends a session after SESSION_LONGEST; postpones its idle end each time that it is used.
 
-    The idle end is the row's own (SESSION_COOKIE_AGE). It is moved without its data, at most once a minute:
-    writing the whole session with each request would undo what another request has just written.
+    The idle end is the row's expire_date (SESSION_COOKIE_AGE). That column alone is updated, at most once a
+    minute: saving the whole session with each request would undo what another request has just saved.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -82,7 +82,7 @@ def of(request: HttpRequest, user: User) -> list[Place]:
 
 
 def end(request: HttpRequest, user: User, named: str = "") -> int:
-    """End the other session that is named by its number, or all of them, at once; return how many there were."""
+    """End the person's other session of that number, or all others if `named` is empty; return how many ended."""
     rows = UserSession.objects.filter(user=user).exclude(session_key=_key(request))
     ended = [row for row in rows if named in ("", str(row.pk))]
     for row in ended:
@@ -91,20 +91,20 @@ def end(request: HttpRequest, user: User, named: str = "") -> int:
 
 
 def browser(user_agent: str) -> str:
-    """Return a browser in words, such as "Firefox on Linux"."""
+    """Return a User-Agent in words, such as "Firefox on Linux"."""
     name = next((words for mark, words in BROWSERS if f"{mark}/" in user_agent), "")
     system = next((words for mark, words in SYSTEMS if mark in user_agent), "")
     return " on ".join(filter(None, (name or "A browser", system)))
 
 
 def delete_ended() -> None:
-    """Remove the rows of sessions whose end has passed."""
+    """Delete the rows of sessions whose end has passed."""
     batches.delete(Session.objects.filter(expire_date__lt=timezone.now()))
     batches.delete(UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")))
 
 
 def _follow(request: HttpRequest) -> None:
-    """A session gets another key when SECRET_KEY was replaced: what is known of it stays with it."""
+    """Move the session's row to its current key: it gets another one when SECRET_KEY was replaced."""
     former = request.COOKIES[settings.SESSION_COOKIE_NAME]
     if former != _key(request):
         UserSession.objects.filter(session_key=former).update(session_key=_key(request))

@@ -9,10 +9,10 @@ from django.utils.formats import date_format
 from payments import money
 from portal.dashboard.stats import Picture, Slot
 
-HEIGHT = 132  # of the bars' field, in pixels
-TOP = 22  # above it, for the numbers
+HEIGHT = 132  # pixels of the area for bars
+TOP = 22  # pixels above it, for the numbers
 LINE_TOP = 24
-HALF = 46  # of the attempts, above and below
+HALF = 46  # pixels for attempts above the line, and below it
 LONGEST = 120.0  # seconds of a hold
 SHORTEST = 0.3
 MARKS = ((0.3, "0.3 s"), (1, "1 s"), (3, "3 s"), (10, "10 s"), (30, "30 s"), (120, "2 min"))
@@ -31,7 +31,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Label:
-    """Words at a place; `anchor` is where they are held."""
+    """Words at a place; `anchor` says whether they start, end or have their middle there."""
 
     x: float
     y: float
@@ -50,7 +50,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """What a template draws, and the same as a table."""
+    """What a template draws, and the same figures as a table (`heading`, `rows`) and a sentence."""
 
     bars: list[Bar]
     labels: list[Label]
@@ -64,7 +64,7 @@ class Chart:
 
 
 def outcomes(picture: Picture) -> Chart:
-    """Payments by day or hour and outcome: captured at the bottom, then cancelled, then lapsed."""
+    """Return holds by day or hour and how they ended: captured at the bottom, then cancelled, then lapsed."""
     maximum = max((slot.total for slot in picture.slots), default=0)
     bars, labels = [], []
     width = 100 / len(picture.slots)
@@ -105,10 +105,10 @@ def outcomes(picture: Picture) -> Chart:
 
 
 def volume(picture: Picture) -> Chart:
-    """The captured amount by day or hour, as a line with its highest point named."""
+    """Return the captured amount by day or hour, as a line with its highest point labelled."""
     amounts = [slot.captured_amount for slot in picture.slots]
     maximum = max(amounts, default=0)
-    ceiling = _nice(maximum)
+    ceiling = _round_up(maximum)
     width = 100 / len(amounts)
     places = [
         (place * width + width / 2, LINE_TOP + HEIGHT - (amount / ceiling * HEIGHT if ceiling else 0))
@@ -134,28 +134,28 @@ def volume(picture: Picture) -> Chart:
 
 
 def holds(picture: Picture) -> Chart:
-    """How long captures took, from half of them to nearly all, on a scale that ends at two minutes."""
+    """Return how long captures took (median, 95 %, 99 %) on a logarithmic scale that ends at two minutes."""
     now = picture.now
-    median, maximum, nearly_all = now.hold(0.5), now.hold(0.95), now.hold(0.99)
+    median, p95, p99 = now.hold(0.5), now.hold(0.95), now.hold(0.99)
     labels = [Label(_log(at), 98, words, _anchor(_log(at))) for at, words in MARKS]
     heading = ("", "Time from hold to capture")
     rows: list[tuple[str, str]] = []
-    if median is None or maximum is None or nearly_all is None:
+    if median is None or p95 is None or p99 is None:
         return Chart([], labels, [], "", [], heading, rows, True, "Nothing was captured.")
     first = now.hold(0.05) or SHORTEST
     bars = [
-        Bar(_log(first), 41, _round(_log(maximum) - _log(first)), 14, "1"),
-        Bar(_log(maximum), 45, _round(max(0.0, _log(nearly_all) - _log(maximum))), 6, "2"),
+        Bar(_log(first), 41, _round(_log(p95) - _log(first)), 14, "1"),
+        Bar(_log(p95), 45, _round(max(0.0, _log(p99) - _log(p95))), 6, "2"),
     ]
     dots = [Label(_log(median), 48, f"median {span(median)}", _anchor(_log(median)))]
     labels += [
         Label(_log(median), 32, f"median {span(median)}", _anchor(_log(median)), "strong"),
-        Label(_log(maximum), 74, f"95 % in {span(maximum)}", _anchor(_log(maximum))),
+        Label(_log(p95), 74, f"95 % in {span(p95)}", _anchor(_log(p95))),
     ]
     rows = [
         ("Half of them within", span(median)),
-        ("95 % within", span(maximum)),
-        ("99 % within", span(nearly_all)),
+        ("95 % within", span(p95)),
+        ("99 % within", span(p99)),
     ]
     return Chart(
         bars,
@@ -166,12 +166,12 @@ def holds(picture: Picture) -> Chart:
         heading,
         rows,
         False,
-        f"Median {span(median)}, 99 % in {span(nearly_all)}.",
+        f"Median {span(median)}, 99 % in {span(p99)}.",
     )
 
 
 def attempts(picture: Picture) -> Chart:
-    """Delivery attempts: answered 2xx above the line, failed below it."""
+    """Return delivery attempts: those answered 2xx above the line, failed ones below it."""
     maximum = max((max(slot.delivered, slot.failed) for slot in picture.fine), default=0)
     width = 100 / len(picture.fine)
     bars = []
@@ -188,29 +188,29 @@ def attempts(picture: Picture) -> Chart:
         (_named(slot, picture.range), f"{slot.delivered:,}", f"{slot.failed:,}") for slot in picture.slots
     ]
     now = picture.now
-    middle, most_of_them = now.answer(0.5), now.answer(0.95)
+    median, p95 = now.answer(0.5), now.answer(0.95)
     sentence = "No deliveries."
-    if middle is not None and most_of_them is not None:
-        sentence = f"Your endpoint answers in {span(middle)}, 95 % in {span(most_of_them)}."
+    if median is not None and p95 is not None:
+        sentence = f"Your endpoint answers in {span(median)}, 95 % in {span(p95)}."
     return Chart(bars, labels, [], "", [], ("", "Answered 2xx", "Failed"), rows, maximum == 0, sentence)
 
 
 def span(seconds: float) -> str:
-    """A duration as people say it."""
+    """Return a duration in words, such as "0.34 s"."""
     if seconds < 1:
         return f"{seconds:.2f} s"
     return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
 def percent(share: float | None) -> str:
-    """A share as people say it: never 100 where something failed."""
+    """Return a share in percent, never 100 where something failed."""
     if share is None:
         return "–"
     return "100 %" if share == 1 else f"{min(share * 100, 99.9):.1f} %"
 
 
 def _log(seconds: float) -> float:
-    """A place between 4 and 96 percent on the scale of holds."""
+    """Return a duration's place on the scale of holds, from 4 to 96 percent."""
     share = math.log(min(max(seconds, SHORTEST), LONGEST) / SHORTEST) / math.log(LONGEST / SHORTEST)
     return _round(4 + 92 * share)
 
@@ -219,8 +219,8 @@ def _anchor(x: float) -> str:
     return "start" if x < 12 else "end" if x > 88 else "middle"
 
 
-def _nice(maximum: int) -> int:
-    """A round number at or above the highest, even in half."""
+def _round_up(maximum: int) -> int:
+    """Return a round number at or above the maximum, whose half is round too."""
     if maximum <= 0:
         return 0
     size = 10 ** math.floor(math.log10(maximum))
@@ -228,7 +228,7 @@ def _nice(maximum: int) -> int:
 
 
 def _under(slots: Sequence[Slot], span_name: str, y: float) -> list[Label]:
-    """Names under a chart: every day of seven, every fifth of thirty, every fourth hour."""
+    """Return the labels under a chart: every day of seven, every fifth of thirty, every fourth hour."""
     every = {"24h": 4, "7d": 1, "30d": 5}[span_name]
     width = 100 / len(slots)
     shown = []

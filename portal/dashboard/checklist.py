@@ -12,13 +12,13 @@ from payments.models import Merchant
 from portal.models import ApiClient
 from webhooks.models import Attempt, EventType, SigningSecret
 
-LATEST = 5000  # attempts that are looked through
+LATEST = 5000  # attempts that are searched
 ROTATIONS = 5
 
 
 @dataclass(frozen=True)
 class Step:
-    """A thing that a finished integration has done, and how to do it."""
+    """Something that a finished integration has done, and how to do it."""
 
     title: str
     text: str
@@ -28,7 +28,7 @@ class Step:
 
 
 def of(merchant: Merchant) -> list[Step]:
-    """Return the steps in the order of doing them."""
+    """Return the merchant's steps in the order in which they are done."""
     docs = "/api/docs"
     return [
         Step(
@@ -90,13 +90,13 @@ def _has_token(merchant: Merchant) -> bool:
 
 
 def _delivered(merchant: Merchant, event_type: EventType) -> QuerySet[Attempt]:
-    """The latest attempts of a type that were answered 2xx."""
+    """Return those of the type's latest attempts that were answered 2xx."""
     latest = Attempt.objects.filter(merchant=merchant, event_type=event_type).order_by("-started_at", "-pk")
     return Attempt.objects.filter(pk__in=latest.values("pk")[:LATEST], is_delivered=True)
 
 
 def _has_taken_twice(merchant: Merchant) -> bool:
-    """Two attempts of one event were answered 2xx, the second after its order was captured, which stayed one."""
+    """Return whether two attempts of one event were answered 2xx, the second after its order was captured."""
     first = Attempt.objects.filter(
         delivery=OuterRef("delivery"), number__lt=OuterRef("number"), is_delivered=True
     )
@@ -111,7 +111,7 @@ def _has_taken_twice(merchant: Merchant) -> bool:
 
 
 def _has_rotated(merchant: Merchant) -> bool:
-    """A delivery was answered 2xx while two secrets signed."""
+    """Return whether an attempt was answered 2xx while two secrets signed."""
     secrets = SigningSecret.objects.filter(subscription__merchant=merchant).order_by("-created_at")
     newest_first = list(secrets.select_related("subscription")[: ROTATIONS + 1])
     for newer, older in pairwise(newest_first):

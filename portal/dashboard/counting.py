@@ -1,6 +1,6 @@
-"""The hours that the home page draws: counted by a pump from what was written in them, so that no page has to.
+"""The home page's figures by hour, counted by a pump so that no page has to.
 
-An hour's rows are what was written in it, by the time in their ids: an hour that is over is soon final, and
+An hour has the rows that were written in it, by the time in their ids: once it is over it is soon final, and
 counting it again gives the same.
 """
 
@@ -16,7 +16,7 @@ from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
 from portal.models import DeliveryHour, PaymentHour
 
 HOUR = timedelta(hours=1)
-SETTLES = timedelta(minutes=5)  # after its end, whatever belongs to an hour has been committed
+SETTLES = timedelta(minutes=5)  # after an hour's end, all of its rows have been committed
 FARTHEST = timedelta(days=62)  # two of the longest ranges that are drawn
 
 PAYMENTS = f"""
@@ -54,7 +54,7 @@ def catch_up(now: datetime) -> int:
 
 
 def _open_hours(now: datetime) -> Iterator[datetime]:
-    """From the last hour that was counted, a little before it ended, until this one."""
+    """Yield the hours to count, from the last one counted or that of five minutes ago to the current one."""
     latest = PaymentHour.objects.aggregate(latest=Max("hour"))["latest"]
     other = DeliveryHour.objects.aggregate(latest=Max("hour"))["latest"]
     known = [hour for hour in (latest, other) if hour is not None]
@@ -122,7 +122,7 @@ def _rows(statement: str, span: dict[str, Any]) -> list[Any]:
 
 
 def _write(model: Any, rows: list[Any], key: list[str]) -> None:
-    """In one order, so that two pumps never wait crosswise."""
+    """Insert or update the rows, always in the same order, so that two pumps never deadlock."""
     facts = [field.name for field in model._meta.concrete_fields if field.name not in (*key, "id")]
     ordered = sorted(rows, key=lambda row: (row.merchant_id.int, getattr(row, "currency", "")))
     model.objects.bulk_create(

@@ -1,4 +1,4 @@
-"""Many durations in few numbers: counts in slots that grow by the same factor, good enough for a percentile."""
+"""Histograms of durations: counts in slots that grow by a constant factor, good enough for percentiles."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ SLOTS = 60
 
 @dataclass(frozen=True)
 class Scale:
-    """Slots between two durations; what lies beyond goes into the first or the last one."""
+    """SLOTS slots between two durations; those beyond go into the first or the last slot."""
 
     low: float
     high: float
@@ -20,14 +20,14 @@ class Scale:
         return min(SLOTS - 1, int(share * SLOTS))
 
     def counted(self, slots: Iterable[int]) -> list[int]:
-        """Return the counts of these slots."""
+        """Return how often each slot occurs."""
         counts = [0] * SLOTS
         for slot in slots:
             counts[min(max(slot, 0), SLOTS - 1)] += 1
         return counts
 
     def percentile(self, counts: Sequence[int], share: float) -> float | None:
-        """Return the duration that this share of them does not exceed, within 7 %; None of nothing."""
+        """Return the duration that this share of them does not exceed, within 7 %; None if there are none."""
         total = sum(counts)
         if not total:
             return None
@@ -41,7 +41,7 @@ class Scale:
 
     @property
     def sql(self) -> str:
-        """An SQL expression of the slot of `{value}`, to be formatted with the duration's own."""
+        """The slot as an SQL expression, to be formatted with the duration's expression as `{value}`."""
         logarithm = f"ln(greatest(({{value}})::float8, {self.low}))"
         return f"width_bucket({logarithm}, ln({self.low}), ln({self.high}), {SLOTS}) - 1"
 

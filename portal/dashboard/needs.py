@@ -1,4 +1,4 @@
-"""What needs the merchant: deliveries that are parked, an endpoint that fails, refunds that failed, lost holds."""
+"""What needs the merchant's attention: parked deliveries, a failing endpoint, failed refunds, lost holds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from payments import money
 from payments.models import Merchant
 from webhooks.models import Delivery, Endpoint
 
-MAXIMUM = 1000  # counted
+MAXIMUM = 1000  # rows that are counted
 LOOKS_BACK = timedelta(days=7)
 
 
@@ -39,7 +39,7 @@ def parked(merchant: Merchant) -> QuerySet[Delivery]:
 
 
 def failed_refunds(merchant: Merchant) -> QuerySet[Refund]:
-    """Return the refunds that failed and that no later one has made good; of one that came back we see to it."""
+    """Return the failed refunds that no later one has made good; those that came back are ours to see to."""
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
     failed = Refund.objects.filter(~Exists(tried_again), merchant=merchant, status=Refund.Status.FAILED)
     return failed.exclude(checkout__status=Status.REFUNDED)
@@ -55,36 +55,36 @@ def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
 
 
 class Waiting:
-    """What waits for one merchant, each part read once and only when it is asked for."""
+    """What waits for one merchant; each part is read once, and only when it is asked for."""
 
     def __init__(self, merchant: Merchant) -> None:
         self.merchant = merchant
 
     @cached_property
     def parked(self) -> int:
-        """How many deliveries, up to one more than is counted."""
+        """The number of parked deliveries, at most MAXIMUM + 1."""
         return parked(self.merchant)[: MAXIMUM + 1].count()
 
     @cached_property
     def failing(self) -> Endpoint | None:
-        """The endpoint, while it answers nothing with 2xx."""
+        """The merchant's endpoint while it is failing, else None."""
         return Endpoint.objects.filter(
             subscription__merchant=self.merchant, subscription__ended_at=None, failing_since__isnull=False
         ).first()
 
     @cached_property
     def refunds(self) -> list[Refund]:
-        """The newest first."""
+        """The failed refunds, newest first."""
         rows = failed_refunds(self.merchant).select_related("checkout")
         return list(rows.order_by("-created_at")[: MAXIMUM + 1])
 
     @cached_property
     def holds(self) -> list[tuple[int, str]]:
-        """Amount and currency of each."""
+        """The amount (minor units) and currency of each lost hold."""
         return list(lost_holds(self.merchant).values_list("amount", "currency")[: MAXIMUM + 1])
 
     def counts(self) -> dict[str, int]:
-        """Return how much waits on the pages of the menu."""
+        """Return how much waits, by the name of the menu's page."""
         things = (self.parked or self.failing, self.refunds, self.holds)
         return {
             "portal_home": sum(bool(thing) for thing in things),

@@ -1,4 +1,4 @@
-"""How the merchant's payments and endpoint do in a range of time, read from the hours that the pump counts."""
+"""The home page's figures: a merchant's payments and deliveries in a range of time, from the counted hours."""
 
 import bisect
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Slot:
 
 @dataclass
 class Totals:
-    """One range: sums, and how long things took (seconds; None where nothing happened)."""
+    """The sums of a range, and how long holds and answers took (seconds; None where nothing happened)."""
 
     captured_count: int = 0
     captured_amount: int = 0
@@ -64,7 +64,7 @@ class Totals:
 
 @dataclass
 class Picture:
-    """What the home page draws."""
+    """All that the home page draws: a range, the one before it, and its slots."""
 
     range: str
     currency: str
@@ -77,7 +77,7 @@ class Picture:
 
 
 def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
-    """Return the picture of a range, in the currency asked for or the one with most payments.
+    """Return the figures of a range, in the given currency or else the most used one.
 
     Costs the same however many checkouts there are.
     """
@@ -121,7 +121,7 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
 
 
 def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
-    """The beginnings of the last hours or days, in the merchant's time: a day of the clock change has 23 or 25."""
+    """Return the starts of the last hours or days in the merchant's time zone; a day may have 23 or 25 hours."""
     if step < timedelta(days=1):
         hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         return [(hour - step * back).astimezone(now.tzinfo) for back in reversed(range(count))]
@@ -130,7 +130,7 @@ def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
 
 
 def _parts(begin: datetime, end: datetime, step: timedelta) -> list[datetime]:
-    """The beginnings of a day's or an hour's parts."""
+    """Return the starts of the parts of a day or an hour."""
     found, moment = [], begin.astimezone(UTC)
     while moment < end:
         found.append(moment.astimezone(begin.tzinfo))
@@ -144,7 +144,7 @@ def _hours(model: Any, merchant: Merchant, since: datetime) -> QuerySet[Any]:
 
 
 def _distributions(rows: QuerySet[Any], column: str, begin: datetime) -> dict[bool, list[int]]:
-    """Return the sums of a column of counts: of the range under True, of the time before under False."""
+    """Return the sums of a column of counts: under True of the range, under False of the time before it."""
     sums = {f"slot_{slot}": Sum(F(f"{column}__{slot}")) for slot in range(histogram.SLOTS)}
     return {
         is_now: [count or 0 for count in counts]
@@ -190,6 +190,6 @@ def _slots(
 
 
 def _slot_of(slots: Sequence[Slot], hour: datetime) -> Slot | None:
-    """The last slot that had begun by then."""
+    """Return the last slot that had begun by then, None if none had."""
     at = bisect.bisect_right(slots, hour, key=lambda slot: slot.begin) - 1
     return slots[at] if at >= 0 else None

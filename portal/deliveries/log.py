@@ -1,4 +1,4 @@
-"""The delivery log as people read it: what was sent, what came back, and when the next attempts are."""
+"""One delivery as the portal shows it: what was sent, what came back, and when the next attempts are."""
 
 import shlex
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ WINDOW = "We try 4 times within the two minutes of the hold."
 THREE_DAYS = "We try 9 times in about three days."
 ONCE = "A test event is sent once."
 SOON = timedelta(seconds=20)
-MAX_ATTEMPTS = 100  # shown, the latest: a delivery may be sent again as often as somebody likes
+MAX_ATTEMPTS = 100  # shown, the latest: a delivery may be resent any number of times
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Shown:
-    """A delivery opened: one of its attempts with request and answer."""
+    """An opened delivery, and one of its attempts with request and answer."""
 
     delivery: Delivery
     attempt: Attempt | None
@@ -52,13 +52,13 @@ class Shown:
     order: Checkout | None
     can_resend: bool
     is_over: bool
-    is_live: bool  # an answer is awaited within seconds, and this page shows where
+    is_live: bool  # an answer is due within seconds, so the page keeps asking for it
 
 
 def shown(
     merchant: Merchant, delivery: Delivery, *, number: int | None = None, reveal: bool = False
 ) -> Shown:
-    """Return an opened delivery; without a number its latest attempt. Personal data only when revealed."""
+    """Return a delivery with the attempt of that number, else its latest; personal data only if `reveal`."""
     rows = Attempt.objects.filter(delivery=delivery).order_by("-number")
     attempts = list(reversed(rows[:MAX_ATTEMPTS]))
     named = rows.filter(number=number).first() if number is not None else None
@@ -136,7 +136,7 @@ def _sentence(delivery: Delivery, attempt: Attempt | None) -> str:
 
 
 def _steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
-    """What was tried, and every attempt that is still planned."""
+    """Return the attempts that were made, and all that are still planned."""
     made = [_step(attempt) for attempt in attempts]
     is_under_way = delivery.lease_token is not None or (
         bool(attempts) and attempts[-1].number > delivery.attempt_count
@@ -158,7 +158,7 @@ def _steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
 
 
 def _attempted(delivery: Delivery, ended_at: datetime) -> retries.Attempted:
-    """The delivery as the schedule knows it: what a person asked for is not counted."""
+    """Return the delivery as the retry schedule sees it: attempts that a person asked for do not count."""
     return retries.Attempted(
         event_type=delivery.event.type,
         delivery_id=delivery.pk,
@@ -178,7 +178,7 @@ def _step(attempt: Attempt) -> Step:
 
 
 def _headers(delivery: Delivery, attempt: Attempt) -> list[str]:
-    """What went out beside the body; the signature itself is not kept."""
+    """Return the headers that were sent, without the signature, which is not kept."""
     at = int(attempt.started_at.timestamp())
     return [
         "Content-Type: application/json",
@@ -203,7 +203,7 @@ def _answer(attempt: Attempt | None) -> str:
 
 
 def _curl(url: str, delivery: Delivery, attempt: Attempt | None) -> str:
-    """The same request as a command, signed afresh with a secret that the reader sets."""
+    """Return the request as a shell command, signed anew with a secret that the reader sets."""
     body = shlex.quote(delivery.event.plain_body.decode())
     lines: dict[str, Any] = {
         "Content-Type": "application/json",

@@ -1,4 +1,4 @@
-"""Mails to a merchant's people: written as rows with what they tell, sent by a pump."""
+"""The outbox of mails to a merchant's people: rows with the facts that they tell, sent by a pump."""
 
 from datetime import timedelta
 from typing import Any
@@ -31,7 +31,7 @@ SUBJECTS = {
 
 
 def tell(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
-    """Put a mail to the merchant's owners into the outbox, unless this key was told already; return whether."""
+    """Queue a mail, unless the merchant has one of this kind and key already; return whether it is new."""
     _, is_new = OutboundEmail.objects.get_or_create(
         merchant=merchant, kind=kind, key=key, defaults={"facts": facts, "next_try_at": clock.now()}
     )
@@ -39,7 +39,7 @@ def tell(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
 
 
 def send_due() -> int:
-    """Send the mails that are due; return how many went out. One that fails is tried again, ever more seldom."""
+    """Send the mails that are due; return how many were sent. One that fails is tried again, ever less often."""
     sent = 0
     for _ in range(AT_ONCE):
         email = _claim()
@@ -50,7 +50,7 @@ def send_due() -> int:
 
 
 def _claim() -> OutboundEmail | None:
-    """Lease one: a slow mail server holds up no other sender, and none sends it a second time."""
+    """Lease and return a due mail, so that a slow server holds up no other sender and none sends it twice."""
     with transaction.atomic(durable=True):
         now = clock.now()
         due = OutboundEmail.objects.filter(next_try_at__lte=now).order_by("next_try_at")
@@ -70,19 +70,19 @@ def _send(email: OutboundEmail) -> bool:
             message.send()
     except (
         Exception
-    ) as error:  # of the mail server, or of what it should tell: the others go out all the same
+    ) as error:  # of the mail server or of the mail's facts: the other mails go out all the same
         log.error("mail not sent", email=str(email.pk), kind=email.kind, error=type(error).__name__)
         if email.tries < MAX_TRIES:
             return False
         message = None
     email.next_try_at, email.sent_at = None, clock.now() if message else None
-    email.facts.pop("link", None)  # an invitation's link is nobody's business any more
+    email.facts.pop("link", None)  # an invitation's link is not kept longer than needed
     email.save(update_fields=["next_try_at", "sent_at", "facts"])
     return message is not None
 
 
 def _message(email: OutboundEmail) -> EmailMessage | None:
-    """The mail as it reads now, None when there is nobody or nothing to tell any more."""
+    """Return the mail as it reads now, None if there is nobody or nothing to tell any more."""
     context = _context(email)
     to = _recipients(email)
     if context is None or not to:

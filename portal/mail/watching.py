@@ -1,4 +1,4 @@
-"""What the owners should hear of although nobody looks: an endpoint down, parked deliveries, lost money.
+"""Mails to owners about trouble: an endpoint down, parked deliveries, failed refunds, lost holds.
 
 Rule portal.mails.
 """
@@ -15,12 +15,12 @@ from payments.models import Merchant
 from portal.mail import outbox
 from webhooks.models import Delivery, Endpoint
 
-LONG = timedelta(hours=1)  # an endpoint fails
+LONG = timedelta(hours=1)  # for which an endpoint fails before it is worth a mail
 LATELY = timedelta(hours=1)  # the pump looks every minute, unless all workers were away
 
 
 def look(now: datetime) -> None:
-    """Write the notices that are called for; each is written once."""
+    """Queue the mails that are called for, each once."""
     _failing_endpoints(now)
     _parked_deliveries(now)
     _failed_refunds(now)
@@ -45,7 +45,7 @@ def _failing_endpoints(now: datetime) -> None:
 
 
 def _parked_deliveries(now: datetime) -> None:
-    """Once a day at most."""
+    """Queue a mail to each merchant with newly parked deliveries, once a day at most."""
     parked = Delivery.objects.filter(status=Delivery.Status.PARKED, ended_at__gte=now - LATELY)
     for merchant in Merchant.objects.filter(pk__in=parked.values("merchant")):
         outbox.tell(merchant, "deliveries_parked", key=f"{now:%Y-%m-%d}")
@@ -72,7 +72,7 @@ def _failed_refunds(now: datetime) -> None:
 
 
 def _lost_holds(now: datetime) -> None:
-    """Once a day at most."""
+    """Queue a mail to each merchant that has just lost holds, once a day at most."""
     lost = Change.objects.filter(
         pk__gte=clock.first_id(now - LATELY),
         origin=Status.AUTHORIZED,

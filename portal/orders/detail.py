@@ -25,7 +25,7 @@ _ONE = Prepared(
 
 
 def read(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
-    """Return the merchant's checkout as it is now. Raises Http404, also for a stranger's."""
+    """Return the merchant's checkout as it is now. Raises Http404, also for another merchant's."""
     try:
         return reading.one(_ONE, checkout_uuid, merchant.pk)
     except Checkout.DoesNotExist:
@@ -33,7 +33,7 @@ def read(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
 
 
 def shown(checkout: Checkout) -> dict[str, Any]:
-    """Return what the page shows beside the timeline."""
+    """Return the context of the checkout's page, without the timeline."""
     refunds = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
     disputed = list(
         Dispute.objects.filter(checkout_uuid=checkout.pk).select_related("payment").order_by("-created_at")
@@ -64,7 +64,7 @@ def shown(checkout: Checkout) -> dict[str, Any]:
 
 
 def _dispute(row: Dispute) -> dict[str, Any]:
-    """Of a card, but never whose."""
+    """Return a dispute's context, which never says whose card it is."""
     return {
         "dispute": row,
         "badge": badges.of_dispute(row),
@@ -74,7 +74,7 @@ def _dispute(row: Dispute) -> dict[str, Any]:
 
 
 def _place(checkout: Checkout) -> str:
-    """Which of the three places holds the money; none where none has moved."""
+    """Return where the money is: "hold", "shop" or "card", "" where none has moved."""
     if checkout.status == Status.AUTHORIZED:
         return "hold"
     if checkout.status in (Status.CAPTURED, Status.REFUNDING):
@@ -92,7 +92,7 @@ def _line(item: Any, currency: str) -> dict[str, str]:
 
 
 def _split(checkout: Checkout) -> dict[str, Any] | None:
-    """Counts and sums: never a name or a number."""
+    """Return the shares as counts and sums, never a name or a number; None without mates."""
     if not checkout.has_mates:
         return None
     shares = list(PaymentRequest.objects.filter(checkout=checkout))
@@ -108,7 +108,7 @@ def _split(checkout: Checkout) -> dict[str, Any] | None:
 
 
 def _failed(checkout: Checkout, refunds: list[Refund]) -> Refund | None:
-    """The refund that failed last, while none has made it good."""
+    """Return the latest refund if it failed and none has made it good."""
     latest = refunds[0] if refunds else None
     is_open = checkout.status == Status.CAPTURED and latest is not None
     return latest if is_open and latest is not None and latest.status == Refund.Status.FAILED else None

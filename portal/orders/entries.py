@@ -1,4 +1,4 @@
-"""What happens to a checkout, each as an entry of its timeline: states, calls, webhook attempts, the bank, mates."""
+"""The entries of a checkout's timeline: changes of state, calls, webhook attempts, the bank, mates."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from webhooks.models import Attempt
 
 Account = Posting.Account
 VERBS = {"capture": "called capture", "cancel": "called cancel", "refund": "called refund"}
-BANK: dict[str, tuple[str, str]] = {  # by kind: as it goes, as it went well
+BANK: dict[str, tuple[str, str]] = {  # by kind: while under way or failed, and when it succeeded
     Operation.Kind.AUTHORIZE: ("Holding {amount} on {card}", "The bank holds {amount} on {card}"),
     Operation.Kind.CAPTURE: ("Taking {amount} from {card}", "The bank took {amount} from {card}"),
     Operation.Kind.VOID: ("Releasing {amount} on {card}", "The bank released {amount} on {card}"),
@@ -53,7 +53,7 @@ UNDER_WAY = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that happened. `kind` is state, call, attempt, bank or split; `facts` are for programs."""
+    """An entry of the timeline. `kind` is state, call, attempt, bank or split; `facts` are for programs."""
 
     at: datetime
     kind: str
@@ -70,7 +70,7 @@ class Entry:
 def of_states(
     checkout: Checkout, changes: Iterable[Change], names: Names, *, has_create: bool
 ) -> Iterator[Entry]:
-    """Yield the moves; the creation only where no call tells of it (`has_create`)."""
+    """Yield the changes of state; the creation only if no call tells of it (not `has_create`)."""
     amount = money.display(checkout.amount, checkout.currency)
     for change in changes:
         title, tone, icon, text = _state(checkout, change, amount)
@@ -92,12 +92,12 @@ def of_states(
 
 
 def _kind_of(actor: str) -> str:
-    """Who acted, for programs: a key is the merchant's own, a person's id is nobody else's business."""
+    """Return the actor for programs: a key with its id, which is the merchant's own, a person without."""
     return actor if actor.startswith("client:") else actor.partition(":")[0]
 
 
 def _state(checkout: Checkout, change: Change, amount: str) -> tuple[str, str, str, str]:
-    """(title, tone, icon, text) of a move."""
+    """Return title, tone, icon and text of a change of state."""
     move = (change.origin, change.to)
     if move == (Status.REFUNDING, Status.CAPTURED):
         return "Refund failed", "stop", "alert", "The bank refused it. The money is still with you."
@@ -152,7 +152,7 @@ def of_calls(calls: Iterable[ApiCall], names: Names) -> Iterator[Entry]:
 
 
 def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
-    """Yield what was sent to the endpoints, with its answer."""
+    """Yield the webhook attempts with their answers."""
     for attempt in attempts:
         answer = attempt.http_status if attempt.http_status else "no answer"
         took = f" in {attempt.duration_ms / 1000:.2f} s" if attempt.duration_ms is not None else ""
@@ -183,7 +183,7 @@ def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
 
 
 def of_bank(checkout: Checkout, window: Window) -> Iterator[Entry]:
-    """Yield what the bank was asked, with what was posted of it."""
+    """Yield operations, refunds that came back, disputes and bookings, with their postings."""
     rows = Operation.objects.filter(
         payment__merchant=checkout.merchant_id, payment__checkout_uuid=checkout.pk
     )
@@ -217,7 +217,7 @@ def of_bank(checkout: Checkout, window: Window) -> Iterator[Entry]:
 def _of_return(
     checkout: Checkout, refund: Operation, posted: Mapping[UUID, Sequence[Posting]]
 ) -> Iterator[Entry]:
-    """A refund that was settled and came back; when, its postings know."""
+    """Yield the entry of a settled refund that came back, at the time of its postings."""
     lines = posted.get(refund.returned_as, ()) if refund.returned_as else ()
     if not lines:
         return
@@ -236,7 +236,7 @@ def _of_return(
 def _of_closing(
     checkout: Checkout, capture: Operation, posted: Mapping[UUID, Sequence[Posting]]
 ) -> Iterator[Entry]:
-    """What a mate has paid is not owed to the lead any more: a lost dispute has given it back."""
+    """Yield the entry of a mate's payment that the lead is no longer owed, since a lost dispute has given it back."""
     lines = posted.get(capture.closed_as, ()) if capture.closed_as else ()
     if not lines:
         return
@@ -279,7 +279,7 @@ def _of_dispute(
 
 
 def _of_booking(checkout: Checkout, booking: Booking, posted: Mapping[UUID, Sequence[Posting]]) -> Entry:
-    """What an operator has booked; what it moved through `outside` comes to nothing there."""
+    """Return the entry of an operator's booking, without its postings on `outside`, which sum to zero."""
     lines = [*posted.get(booking.pk, ()), *posted.get(booking.borne_as, ())]
     amount = money.display(booking.amount, checkout.currency)
     return Entry(
@@ -300,7 +300,7 @@ def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Pos
     has_failed = operation.state in (Operation.State.DECLINED, Operation.State.FAILED)
     has_ended = operation.state in Operation.ENDED
     title = (done if has_ended and not has_failed else going).format(**facts)
-    reason = "" if operation.returned_as else operation.reason  # that is why it came back
+    reason = "" if operation.returned_as else operation.reason  # why a refund came back: said by `_of_return`
     if has_failed:
         title += ": declined" if operation.state == Operation.State.DECLINED else ": failed"
     text = _in_words(reason) if reason else UNDER_WAY.get(Operation.State(operation.state), "")
@@ -326,7 +326,7 @@ def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Pos
 
 
 def _postings(posted: Sequence[Posting]) -> str:
-    """From the merchant's side of the books: what we owe them is theirs."""
+    """Return postings in words, signed from the merchant's side: what we owe them is positive."""
     parts = []
     for line in posted:
         amount = -line.amount if line.account != "provider" else line.amount
@@ -348,7 +348,7 @@ def _card(payment: Any) -> str:
 
 
 def of_split(checkout: Checkout) -> Iterator[Entry]:
-    """Yield that the cost was split, and each share that was paid: counts and amounts, no names."""
+    """Yield the split of the cost, and each share that was paid: counts and amounts, no names."""
     shares = list(PaymentRequest.objects.filter(checkout=checkout)) if checkout.has_mates else []
     if not shares:
         return

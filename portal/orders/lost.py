@@ -1,4 +1,4 @@
-"""Why a hold was lost, in words: what was sent when, what came back, and whether a capture was tried.
+"""Why a hold lapsed, in words: what was sent when, what came back, and whether a capture was tried.
 
 Rule portal.timeline.
 """
@@ -15,11 +15,11 @@ from config.lib import clock
 from portal.orders.entries import time_of
 from webhooks.models import Attempt, Delivery, EventType
 
-MAX_ATTEMPTS = 20  # of one event by itself: more than its schedule has
+MAX_ATTEMPTS = 20  # of one event: more than its schedule has
 
 
 class Refused(NamedTuple):
-    """Captures that were answered alike before the hold ended, and how many there were."""
+    """An answer to captures before the hold ended, and how many captures got it."""
 
     status: int | None
     error_code: str
@@ -27,7 +27,7 @@ class Refused(NamedTuple):
 
 
 def why(checkout: Checkout) -> str:
-    """Return why nobody captured in time, "" where the hold did not lapse."""
+    """Return why nobody captured in time, "" if the hold did not lapse."""
     if checkout.void_reason != VoidReason.AUTH_EXPIRED or checkout.voided_at is None:
         return ""
     ended = f"the hold ended at {time_of(checkout.voided_at)}"
@@ -64,7 +64,7 @@ def why(checkout: Checkout) -> str:
 
 
 def _told(checkout: Checkout) -> Sequence[Attempt]:
-    """The attempts of the event by its schedule, oldest first."""
+    """Return the scheduled attempts of checkout.authorized, oldest first."""
     rows = Attempt.objects.filter(merchant=checkout.merchant_id, delivery__event__checkout_uuid=checkout.pk)
     own = rows.filter(event_type=EventType.AUTHORIZED, actor="").order_by("started_at", "number")
     return list(own[:MAX_ATTEMPTS])

@@ -1,4 +1,4 @@
-"""Finding checkouts: a search box and filters, the same for the page and for its file."""
+"""The search for checkouts: a box and filters, the same for the list and for its CSV file."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ from payments import money
 from payments.models import Merchant, Payment
 from portal.dashboard import needs
 
-MAX_MATCHES = 1000  # of a search by the last digits of a card
+MAX_MATCHES = 1000  # rows that each reading of a search text finds
 MAX_TYPED = 255
 THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,3}(\.[0-9]{1,3})?")
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,3}|,[0-9]{1,2})?")
@@ -40,13 +40,13 @@ STATES: tuple[tuple[str, str], ...] = (
 
 
 def in_our_time(moment: date) -> None:
-    """Raise ValidationError for a day or a moment that no clock of ours can have shown."""
+    """Raise ValidationError for a date or a moment outside FIRST_YEAR to LAST_YEAR."""
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise forms.ValidationError("Write a day of this century.")
 
 
 class Filters(forms.Form):
-    """What the person asked for. Every part may be left out."""
+    """The filters of the list, all of them optional."""
 
     q = forms.CharField(required=False, max_length=MAX_TYPED, label="Order, id, last 4 digits or request id")
     state = forms.ChoiceField(required=False, choices=STATES, label="State")
@@ -74,20 +74,20 @@ class Filters(forms.Form):
 
 
 def typed(form: forms.Form) -> dict[str, str]:
-    """Return what a valid form asks for, as the audit log keeps it."""
+    """Return the filters of a valid form as the audit log keeps them."""
     return {name: str(value) for name, value in form.cleaned_data.items() if value}
 
 
 @dataclass(frozen=True)
 class Chip:
-    """A filter that is on: how it reads, and the parts of the address that end with it."""
+    """An active filter: how it reads, and the changes to the query that switch it off."""
 
     words: str
     parts: dict[str, str]
 
 
 def checkouts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Checkout]:
-    """Return the merchant's checkouts that the cleaned filters ask for, in no order."""
+    """Return the merchant's checkouts that match the cleaned filters, unordered."""
     rows = Checkout.objects.filter(merchant=merchant)
     if asked.get("q"):
         rows = rows.filter(pk__in=_matches(merchant, asked["q"].strip()))
@@ -104,7 +104,7 @@ def checkouts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Checkout]:
 
 
 def span(merchant: Merchant, asked: dict[str, Any]) -> tuple[datetime | None, datetime | None]:
-    """Return the first moment of the first day and the first after the last, in the merchant's time."""
+    """Return the start of the first day and the end of the last in the merchant's time zone, None if not given."""
     zone = ZoneInfo(merchant.time_zone)
     since, until = asked.get("since"), asked.get("until")
     begin = datetime.combine(since, time(), zone) if since else None
@@ -113,7 +113,7 @@ def span(merchant: Merchant, asked: dict[str, Any]) -> tuple[datetime | None, da
 
 
 def chips(asked: dict[str, Any]) -> list[Chip]:
-    """Return the filters that are on."""
+    """Return the active filters."""
     found = []
     if asked.get("q"):
         found.append(Chip(f"“{asked['q']}”", {"q": ""}))
@@ -137,7 +137,7 @@ def _days(since: Any, until: Any) -> str:
 
 
 def _matches(merchant: Merchant, text: str) -> set[UUID]:
-    """What the text may be the name of; each guess is one look into an index."""
+    """Return the checkouts that the text may name; each guess is one look-up in an index."""
     found: set[UUID] = set(_pks(Checkout.objects.filter(merchant=merchant, merchant_order_id=text)))
     calls = ApiCall.objects.filter(merchant=merchant, request_id=text, checkout_uuid__isnull=False)
     found.update(calls.values_list("checkout_uuid", flat=True)[:MAX_MATCHES])  # type: ignore[arg-type]  # not null
@@ -155,7 +155,7 @@ def _pks(rows: QuerySet[Checkout]) -> Iterable[UUID]:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Return the uuid that a text is, None when it is none."""
+    """Return the text as a UUID, None if it is not one."""
     try:
         return UUID(text)
     except ValueError:
@@ -173,7 +173,7 @@ def _of_state(merchant: Merchant, state: str) -> Q:
 
 
 def _at_least(value: Decimal) -> Q:
-    """The same number in each currency: 20 is 20.00 pounds and 20 yen."""
+    """Return the condition for the same number in each currency: 20 is 20.00 pounds and 20 yen."""
     unusual: dict[int, list[str]] = {0: [], 3: []}
     for currency in money.currencies():
         if money.minor_digits(currency) in unusual:

@@ -1,4 +1,4 @@
-"""All that happened to a checkout, on one line of time: states, calls, webhook attempts, the bank, the ledger.
+"""A checkout's timeline, page by page: states, calls, webhook attempts, the bank, the ledger.
 
 Rule portal.timeline.
 """
@@ -23,7 +23,7 @@ PER_PAGE = 500
 
 @dataclass(frozen=True)
 class Story:
-    """A page of what happened, newest first, and why a hold was lost where one was.
+    """A page of the timeline, newest entry first, and why the hold lapsed if it did.
 
     `older` is the cursor of the next page, "" on the last one.
     """
@@ -35,7 +35,7 @@ class Story:
 
 
 def of(checkout: Checkout, cursor: str = "") -> Story:
-    """Return the story of a checkout read with its payment and merchant, or an older page of it."""
+    """Return a page of the timeline of a checkout read with its payment and merchant: the newest, or the cursor's."""
     names = Names(checkout.merchant)
     before = _before(checkout, cursor)
     found = sorted(
@@ -54,7 +54,7 @@ def of(checkout: Checkout, cursor: str = "") -> Story:
 
 
 def _found(checkout: Checkout, names: Names, before: datetime | None) -> list[Entry]:
-    """Everything of a page, and of what follows it what shows that it goes on."""
+    """Return the entries of a page, and at least one more if the timeline goes on."""
     window = Window(before, PER_PAGE + 1)
     attempts = Attempt.objects.filter(
         merchant=checkout.merchant_id, delivery__event__checkout_uuid=checkout.pk
@@ -74,7 +74,7 @@ def _found(checkout: Checkout, names: Names, before: datetime | None) -> list[En
 
 
 def _cut(found: Sequence[Entry]) -> Sequence[Entry]:
-    """A page ends between two moments, so that the next one begins with what came before it."""
+    """Return one page's entries: it ends between two moments, so that the next page begins with the earlier one."""
     if len(found) <= PER_PAGE:
         return found
     next_at = found[PER_PAGE].at
@@ -82,7 +82,7 @@ def _cut(found: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _before(checkout: Checkout, cursor: str) -> datetime | None:
-    """Return where an older page begins; what is no cursor of this checkout begins with the newest."""
+    """Return where an older page begins, None (for the newest) if the cursor is not one of this checkout's."""
     try:
         return datetime.fromisoformat(signing.loads(cursor, salt=_salt(checkout)))
     except (signing.BadSignature, ValueError, TypeError, UnicodeError):
@@ -94,7 +94,7 @@ def _salt(checkout: Checkout) -> str:
 
 
 def as_json(checkout: Checkout, cursor: str = "") -> dict[str, Any]:
-    """Return a page of the story for programs and for support."""
+    """Return a page of the timeline for programs and for support."""
     story = of(checkout, cursor)
     return {
         "checkout_uuid": str(checkout.pk),

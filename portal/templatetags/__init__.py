@@ -1,1 +1,1 @@
-"""How the portal writes money, moments and percentages."""
+"""How the portal writes money, moments and durations."""

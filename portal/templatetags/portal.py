@@ -1,4 +1,4 @@
-"""How the portal's pages write times and amounts."""
+"""Template filters: how the portal's pages write moments, durations, amounts and their own query."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ register = template.Library()
 
 @register.filter
 def when(moment: datetime | None) -> str:
-    """A moment in the merchant's time: the time alone today, with its day before."""
+    """Write a moment in the merchant's time zone: today the time alone, else with its date."""
     if not moment:
         return ""
     local = timezone.localtime(moment)
@@ -27,7 +27,7 @@ def when(moment: datetime | None) -> str:
 
 @register.filter
 def when_exactly(moment: datetime | None) -> str:
-    """A moment with its seconds, and its day unless that is today."""
+    """Write a moment with its seconds, and with its date unless that is today."""
     if not moment:
         return ""
     local = timezone.localtime(moment)
@@ -37,7 +37,7 @@ def when_exactly(moment: datetime | None) -> str:
 
 @register.filter
 def clock(moment: datetime) -> str:
-    """The time of day with its seconds."""
+    """Write the time of day with its seconds."""
     return date_format(timezone.localtime(moment), "H:i:s")
 
 
@@ -48,7 +48,7 @@ def amount(minor_units: int, currency: str) -> str:
 
 @register.filter
 def seconds(milliseconds: Any) -> str:
-    """A duration of an attempt: 0.34 s."""
+    """Write milliseconds as seconds: 0.34 s."""
     if milliseconds in (None, ""):
         return ""
     return "< 0.01 s" if milliseconds < 10 else f"{milliseconds / 1000:.2f} s"
@@ -56,7 +56,7 @@ def seconds(milliseconds: Any) -> str:
 
 @register.filter
 def offset(span: timedelta | None) -> str:
-    """How long after the hold: +21.4 s, +3 min, +2 h, +5 d."""
+    """Write the time since the hold: +21.4 s, +3 min, +2 h, +5 d."""
     if span is None:
         return ""
     passed = span.total_seconds()
@@ -72,7 +72,7 @@ def offset(span: timedelta | None) -> str:
 
 @register.simple_tag(takes_context=True)
 def query(context: dict[str, Any], **changes: Any) -> str:
-    """This page's query with changes; an empty value leaves a part out. The cursor never stays."""
+    """Return this page's query with changes; an empty value leaves a part out. The cursor is always left out."""
     asked: QueryDict = context["request"].GET.copy()
     asked.pop("cursor", None)
     for name, value in changes.items():

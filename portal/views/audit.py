@@ -1,4 +1,4 @@
-"""The audit log: who did what, when, from where, in which request."""
+"""The page of the audit log: who did what, when, from where, in which request."""
 
 from django import forms
 from django.db.models import Q
@@ -15,7 +15,7 @@ PER_PAGE = 50
 
 
 class Filters(forms.Form):
-    """What the person asked for. Every part may be left out."""
+    """The filters of the list, all of them optional."""
 
     action = forms.ChoiceField(
         required=False,
@@ -30,7 +30,7 @@ class Filters(forms.Form):
 
 @requires("read_audit")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """What was done in the portal, newest first."""
+    """Show the audit log, newest first."""
     merchant = membership.merchant
     form = Filters(request.GET or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}

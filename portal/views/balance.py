@@ -1,4 +1,4 @@
-"""The merchant's balance and movements, straight from the ledger."""
+"""The page of the merchant's balance and movements, straight from the ledger."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -25,7 +25,7 @@ LOST, KEPT = "Dispute lost", "Kept for a lost dispute"
 
 
 class Filters(forms.Form):
-    """From which day to which."""
+    """The first and the last day, both optional."""
 
     since = forms.DateField(required=False, label="From", validators=[search.in_our_time])
     until = forms.DateField(required=False, label="To", validators=[search.in_our_time])
@@ -33,7 +33,7 @@ class Filters(forms.Form):
 
 @requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """What stands to the merchant's credit in each currency, and the movements behind it, newest first."""
+    """Show the merchant's balance in each currency, and the movements behind it, newest first."""
     merchant = membership.merchant
     form = Filters(request.GET or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
@@ -60,7 +60,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("export")
 def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """The movements as a file; they add up to the balance."""
+    """Return the movements as a CSV file; without filters they add up to the balance."""
     form = Filters(request.GET)
     if not form.is_valid():
         return redirect("portal_balance")
@@ -71,7 +71,7 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
 
 
 def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
-    """The postings on what we owe the merchant."""
+    """Return the postings on the merchant's account, which is what we owe them."""
     rows = Posting.objects.filter(merchant=merchant, account=Posting.Account.MERCHANT)
     since, until = search.span(merchant, asked)
     if since:
@@ -85,7 +85,7 @@ def _balances(merchant: Merchant) -> list[str]:
 
 
 def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
-    """Movements with their order and what they were: positive is what came to the merchant."""
+    """Yield movements with their order and kind; what came to the merchant is positive."""
     checkouts = Checkout.objects.filter(
         merchant=merchant, pk__in={posting.checkout_uuid for posting in found}
     )

@@ -1,4 +1,4 @@
-"""The integration checklist."""
+"""The page of the integration checklist."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -10,7 +10,7 @@ from portal.models import Membership
 
 @requires("view")
 def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """What the integration has shown that it can do, and what is left."""
+    """Show what the integration has done so far, and what is left."""
     steps = checklist.of(membership.merchant)
     context = {"steps": steps, "done": sum(step.is_done for step in steps), "next": _next(steps)}
     return pages.show(request, membership, "portal/checklist.html", context, here="portal_checklist")

@@ -1,4 +1,4 @@
-"""The merchant's checkouts: found, read one by one, taken home as a file."""
+"""The pages of checkouts: the list and its CSV file, one checkout and its timeline."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -41,7 +41,7 @@ HEADING = (
 
 @requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The checkouts that the filters ask for, newest first, a page at a time."""
+    """Show the checkouts that match the filters, newest first, a page at a time."""
     merchant = membership.merchant
     form = search.Filters(request.GET or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
@@ -65,7 +65,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("export")
 def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """The same as a file."""
+    """Return the same checkouts as a CSV file."""
     form = search.Filters(request.GET)
     if not form.is_valid():
         return redirect(f"/portal/checkouts?{request.GET.urlencode()}")
@@ -76,7 +76,7 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
 
 @requires("view")
 def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """One checkout: what it is, where the money is, and all that happened on one timeline."""
+    """Show one checkout: what it is, where the money is, and its timeline."""
     checkout = detail.read(membership.merchant, checkout_uuid)
     context = detail.shown(checkout) | {"story": timeline.of(checkout, request.GET.get("before", ""))}
     if pages.is_asked_for(request, "truth"):
@@ -86,7 +86,7 @@ def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: U
 
 @requires("view")
 def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """The timeline as JSON, to be sent to a colleague or to support."""
+    """Return the timeline as JSON, to be sent to a colleague or to support."""
     checkout = detail.read(membership.merchant, checkout_uuid)
     answer = JsonResponse(
         timeline.as_json(checkout, request.GET.get("before", "")), json_dumps_params={"indent": 2}

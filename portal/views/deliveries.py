@@ -1,4 +1,4 @@
-"""The delivery log: found, opened, sent again."""
+"""The pages of the delivery log: the list, one delivery, sending again."""
 
 from datetime import datetime
 from functools import partial
@@ -40,7 +40,7 @@ TYPES = (("", "Any"), *((kind.value, kind.value) for kind in EventType))
 
 
 class Filters(forms.Form):
-    """What the person asked for. Every part may be left out."""
+    """The filters of the list, all of them optional."""
 
     q = forms.CharField(required=False, max_length=255, label="Event id, order id or checkout")
     outcome = forms.ChoiceField(required=False, choices=OUTCOMES, label="Outcome")
@@ -51,7 +51,7 @@ class Filters(forms.Form):
 
 @requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """One line per attempt, newest first; of what is parked or waits, one line per delivery."""
+    """Show a line per attempt, newest first; of what is parked or waits, a line per delivery."""
     merchant = membership.merchant
     with timezone.override(ZoneInfo(merchant.time_zone)):
         form = Filters(request.GET or None)
@@ -78,7 +78,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         "can_tick": any(line["can_tick"] for line in lines),
         "older": older,
         "is_first": "cursor" not in request.GET,
-        "has_endpoint": partial(_has_endpoint, merchant),  # asked for where the log is empty
+        "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty
         "parked": parked[: needs.MAXIMUM].count(),
         "parked_since": parked.order_by("ended_at").values_list("ended_at", flat=True).first(),
     }
@@ -122,7 +122,7 @@ def _deliveries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Delivery]
 
 
 def _matches(merchant: Merchant, text: str) -> list[UUID]:
-    """The deliveries of an event, of a checkout, or of the checkouts with an order id."""
+    """Return the deliveries of the event, the checkout, or the checkouts with the order id that the text names."""
     uuid = search.parse_uuid(text)
     orders = Checkout.objects.filter(merchant=merchant, merchant_order_id=text).order_by("-created_at")
     checkouts: list[UUID] = list(orders.values_list("pk", flat=True)[: search.MAX_MATCHES])
@@ -172,7 +172,7 @@ def _line(row: Attempt | Delivery, orders: dict[UUID, str]) -> dict[str, Any]:
 
 @requires("view")
 def detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
-    """One attempt with its request and its answer, and every attempt of the delivery."""
+    """Show one attempt with its request and its answer, and every attempt of the delivery."""
     return _detail(request, membership, delivery_uuid)
 
 
@@ -202,7 +202,7 @@ def _of(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
 
 @requires("reveal", form_of="portal_delivery")
 def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
-    """Show the personal data of a marketing.opted_in; who looked is kept."""
+    """Show the personal data of a marketing.opted_in, and record who looked."""
     delivery = _of(membership.merchant, delivery_uuid)
     audit.record(request, membership, "personal_data_revealed", event=str(delivery.event_id))
     return _detail(request, membership, delivery_uuid, reveal=True)
@@ -210,7 +210,7 @@ def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) ->
 
 @requires("resend", form_of="portal_deliveries")
 def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Send one delivery again, those that are ticked, or all that were parked since a moment."""
+    """Send again one delivery, the ticked ones, or all that were parked since a moment."""
     chosen = [uuid for text in request.POST.getlist("delivery") if (uuid := search.parse_uuid(text))]
     confirmed = request.POST.get("confirm") == "yes"
     try:

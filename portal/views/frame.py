@@ -1,4 +1,4 @@
-"""The portal's frame: its menu as a page of its own, and the choice between merchants."""
+"""The portal's menu as a page of its own, and the choice between a person's merchants."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -11,7 +11,7 @@ from portal.orders import search
 
 @requires("view")
 def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The menu, for a phone without script, and the merchants that the person may act for."""
+    """Show the menu, for a phone without script, and the merchants that the person may act for."""
     mine = Membership.objects.filter(user=membership.user).select_related("merchant").order_by("created_at")
     return pages.show(request, membership, "portal/menu.html", {"memberships": mine}, here="portal_menu")
 

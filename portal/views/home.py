@@ -1,4 +1,4 @@
-"""The first page after signing in."""
+"""The home page: what needs the merchant, figures and charts."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,7 +21,7 @@ SWITCH = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 
 @requires("view")
 def home(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """What needs the merchant, and pictures of how it goes."""
+    """Show what needs the merchant, and figures and charts of a range."""
     waiting = Waiting(membership.merchant)
     span = request.GET.get("range", "7d")
     span = span if span in stats.RANGES else "7d"

@@ -1,4 +1,4 @@
-"""The link in an invitation's mail: who has it has proven their address."""
+"""The page behind an invitation's link: opening the mailed link proves the address."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class PasswordForm(forms.Form):
 
 @sensitive_post_parameters()
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """Join a team: with a new password, or as who signs in already with this address."""
+    """Join a team, with a new password or as the person who signs in with this address already."""
     try:
         invitation = team.open_invitation(token)
     except team.NotInTeam:

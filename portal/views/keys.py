@@ -1,4 +1,4 @@
-"""The merchant's API keys: made, rotated, revoked; a secret is shown once."""
+"""The page of API keys: made, rotated, revoked; a secret is shown once."""
 
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,7 @@ MAX_REVOKED = 50  # shown, those revoked last
 
 
 class KeyForm(forms.Form):
-    """A name for people, and what the key may do."""
+    """A new key's name for people, and its scopes."""
 
     name = forms.CharField(
         max_length=60, error_messages={"required": "Give it a name, such as Shop backend."}
@@ -32,7 +32,7 @@ class KeyForm(forms.Form):
 
 @requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The keys, what they may do and when they were last used."""
+    """Show the keys, what they may do and when they were last used."""
     return _show(request, membership)
 
 
@@ -53,7 +53,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
 
 
 def _made(request: HttpRequest, made: NewClient) -> HttpResponse:
-    """Go to the keys, where the secret is shown once."""
+    """Redirect to the keys, where the secret is shown once."""
     pages.hand_over(request, "key", f"{made.client.pk} {made.client_secret}")
     return redirect("portal_keys")
 
@@ -88,7 +88,7 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """Give a key a second secret, shown once; the old one stays good until it is stopped."""
+    """Give a key a second secret, shown once; the old one stays valid until it is stopped."""
     try:
         with transaction.atomic():
             made: NewClient = keys.rotate(membership.merchant, client_uuid)
@@ -105,7 +105,7 @@ def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
 
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """Let a key's old secret be good no more."""
+    """End a key's old secret."""
     try:
         with transaction.atomic():
             client = keys.stop_previous(membership.merchant, client_uuid)

@@ -1,4 +1,4 @@
-"""Giving everything back, in two steps: what and why, then the button (rule refund.portal)."""
+"""The refund of a checkout in two steps: the reason, then what goes back where (rule refund.portal)."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -26,7 +26,7 @@ DISPUTED = "A payer disputes this order: their bank has taken the money back. It
 
 
 class RefundForm(forms.Form):
-    """The reason, and the reference that makes two taps one refund."""
+    """The step, the reason, and the reference that makes two taps one refund."""
 
     reason = forms.CharField(required=False, max_length=MAX_REASON, strip=True)
     ref = forms.RegexField(r"^portal_[0-9a-f-]{36}$", required=False)
@@ -35,7 +35,7 @@ class RefundForm(forms.Form):
 
 @requires("refund", sensitive=True)
 def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Step 1 asks for the reason, step 2 shows what goes back to which card, then it is done, once."""
+    """Ask for the reason (step 1), show what goes back to which card (step 2), then refund, once."""
     checkout = detail.read(membership.merchant, checkout_uuid)
     form = RefundForm(request.POST or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
@@ -84,7 +84,7 @@ def _do(
 
 
 def _record(request: HttpRequest, membership: Membership, refund: Refund, checkout: Checkout) -> None:
-    """Keep who asked, once for each reference: a repeat makes good what a crash after the refund has left out."""
+    """Record who asked, once per reference: a repeat does what a crash after the refund has left undone."""
     known = AuditEntry.objects.filter(merchant=membership.merchant, action="refund")
     ref = refund.merchant_refund_ref
     if not known.filter(facts__ref=ref).exists():
@@ -102,7 +102,7 @@ def _not_now(status: str) -> str:
 
 
 def _parts(checkout: Checkout) -> list[dict[str, str]]:
-    """What goes back where: to each mate's card what it bore, to the lead's the rest."""
+    """Return what goes back to which card: to each mate's what it bore, to the lead's the rest."""
     shares = checkout.payment_requests.filter(status__in=SHARE_PAID).select_related("payment")
     parts = []
     rest = checkout.amount
@@ -116,7 +116,7 @@ def _parts(checkout: Checkout) -> list[dict[str, str]]:
 
 
 def _is_undecided(checkout: Checkout) -> bool:
-    """Whether a mate is paying, or a share is on its way to the lead: who gets what is known when that has ended."""
+    """Return whether it is open who gets what: a mate is paying, or a share is on its way to the lead."""
     shares = checkout.payment_requests.all()
     if shares.filter(status=ShareStatus.PAYING).exists():
         return True

@@ -1,4 +1,4 @@
-"""Somebody's own security: password, authenticator app, recovery codes, sessions."""
+"""The pages of a person's own security: password, authenticator app, recovery codes, sessions."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from portal.models import Membership, User
 
 @requires("view")
 def shown(request: HttpRequest, membership: Membership, /) -> HttpResponse:
-    """The person's own security, as a page of the portal."""
+    """Show the person's own security, as a page of the portal."""
     return pages.show(
         request, membership, "portal/security.html", _facts(request, membership.user), here="portal_security"
     )
@@ -29,7 +29,7 @@ def shown(request: HttpRequest, membership: Membership, /) -> HttpResponse:
 
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
-    """The same for whoever belongs to no merchant; everybody else is sent to the portal's page."""
+    """Show the same to a person without a merchant; redirect everybody else to the portal's page."""
     if access.current(request) is not None:
         return redirect("portal_security")
     return render(request, "mfa/index.html", _facts(request, _person(request)))
@@ -38,7 +38,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def end_sessions(request: HttpRequest) -> HttpResponse:
-    """End the session that `session` names, or all others."""
+    """End the other session that `session` names, or all others."""
     person, named = _person(request), request.POST.get("session", "")
     ended = sessions.end(request, person, named)
     if ended:
@@ -52,7 +52,7 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 def totp_qr(request: HttpRequest) -> HttpResponse:
-    """The secret that is being set up, as a picture for the authenticator app's camera."""
+    """Return the secret that is being set up, as a QR code for the authenticator app."""
     secret = request.session.get(totp.SECRET_SESSION_KEY)
     if not secret:
         raise Http404
@@ -62,7 +62,7 @@ def totp_qr(request: HttpRequest) -> HttpResponse:
 
 
 class ActivateTotp(totp_views.ActivateTOTPView):
-    """Setting up an authenticator app. The code that proves it is used up by that."""
+    """Sets up an authenticator app, and uses up the code that proves it."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         membership = access.current(self.request)

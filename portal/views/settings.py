@@ -1,4 +1,4 @@
-"""What the merchant decides about its pages: name, colour, links, where customers return to, the opt-in."""
+"""The settings page: name, colour, country, links, hosts to return to, unpaid lifetime, the opt-in."""
 
 import re
 from typing import Any
@@ -31,7 +31,7 @@ FEWEST_MINUTES, MAX_MINUTES = 15, 1440
 
 
 class AddressField(forms.URLField):
-    """An https address; one that is too long is not looked at any further."""
+    """An https address; one that is too long is refused before it is parsed."""
 
     def clean(self, value: Any) -> str:
         MaxLengthValidator(MAX_OF_ADDRESS)(value or "")
@@ -42,7 +42,7 @@ class AddressField(forms.URLField):
 
 
 class SettingsForm(forms.Form):
-    """Each field as a person writes it."""
+    """The settings, each field as a person writes it."""
 
     name = forms.CharField(max_length=120, error_messages={"required": "Write the name that customers know."})
     brand_colour = forms.RegexField(
@@ -94,13 +94,13 @@ class SettingsForm(forms.Form):
 
 @requires("view")
 def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The settings as they are."""
+    """Show the settings."""
     return _show(request, membership)
 
 
 @requires("change_settings", form_of="portal_settings")
 def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Write the settings. Those that make customers believe whom they pay want a fresh proof, as keys do."""
+    """Save the settings. A change of the name, by which customers know whom they pay, requires fresh proof."""
     form = SettingsForm(request.POST)
     if not form.is_valid():
         errors = {name: found[0] for name, found in form.errors.items()}
@@ -123,7 +123,7 @@ def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_settings", form_of="portal_settings")
 def opt_in_wording(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Write a new version of the opt-in box's words; those before stay as they were shown."""
+    """Write a new version of the opt-in box's words; earlier ones stay as they were shown."""
     text, language = " ".join(request.POST.get("text", "").split()), request.POST.get("language", "")
     text = text.replace("\x00", "")  # PostgreSQL has no NUL
     problem = _problem(text, language)

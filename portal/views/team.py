@@ -1,4 +1,4 @@
-"""The merchant's team, its roles, and what each role may do."""
+"""The page of the team: its people, invitations, and what each role may do."""
 
 from typing import Any
 from uuid import UUID
@@ -30,7 +30,7 @@ WORDS: dict[str, str] = {
 
 
 class InviteForm(forms.Form):
-    """Whom, and as what."""
+    """Whom to invite, and in which role."""
 
     email = forms.EmailField(
         max_length=254,
@@ -44,7 +44,7 @@ class InviteForm(forms.Form):
 
 @requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Who belongs to the team, and who is invited."""
+    """Show who belongs to the team, who is invited, and what each role may do."""
     return _show(request, membership)
 
 
@@ -129,7 +129,7 @@ def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) 
 
 @requires("change_team", sensitive=True, form_of="portal_team")
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
-    """Take somebody out of the team."""
+    """Remove somebody from the team."""
     try:
         with transaction.atomic():
             member = team.remove(membership, membership_uuid)
@@ -140,9 +140,8 @@ def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) 
         pages.refuse(request, str(refused))
     else:
         messages.success(request, f"{member.user.email} is no longer in the team.")
-    return redirect("portal_team" if member_is_left(request, membership) else "portal_home")
+    return redirect("portal_team" if _is_still_in_team(membership) else "portal_home")
 
 
-def member_is_left(request: HttpRequest, membership: Membership) -> bool:
-    """Whether the person who acts is still in the team."""
+def _is_still_in_team(membership: Membership) -> bool:
     return Membership.objects.filter(pk=membership.pk).exists()

@@ -1,4 +1,4 @@
-"""Where the merchant's events go, the secret that signs them, and a test event with its answer."""
+"""The page of webhooks: the endpoint, the secrets that sign, and a test event with its answer."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ RECEIVERS = (("python", "Python"), ("node", "Node"), ("php", "PHP"))
 
 @requires("view")
 def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The endpoint, its health, its secret, the latest test event, and code that checks a signature."""
+    """Show the endpoint, its health, its secrets, the test event just sent, and code that verifies a signature."""
     if pages.is_asked_for(request, "answer"):
         return pages.show(request, membership, "portal/_test_event.html", _tested(request, membership))
     return _show(request, membership)
@@ -82,7 +82,7 @@ def _subscription(membership: Membership) -> Subscription | None:
 
 
 def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
-    """The test event that the address names, else the latest, with what came back."""
+    """Return the test event that the address names with its answer; nothing if it names none."""
     rows = Delivery.objects.filter(merchant=membership.merchant, event__type=EventType.TEST)
     named = search.parse_uuid(request.GET.get("tested", ""))
     delivery = rows.filter(event=named).first() if named else None
@@ -94,7 +94,7 @@ def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
 
 @requires("view")
 def signing_code(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The file that signs and verifies, for the merchant's own server."""
+    """Return webhooks/signing.py, which signs and verifies, for the merchant's own server."""
     response = HttpResponse(Path(signing.__file__).read_text(), content_type="text/x-python; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="signing.py"'
     return response
@@ -102,7 +102,7 @@ def signing_code(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def save(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Register the endpoint, or change where events go and which."""
+    """Register the endpoint, or change its address or which events it gets."""
     url = request.POST.get("url", "").strip()[: MAX_ADDRESS + 1]
     chosen = [name for name in request.POST.getlist("event_types") if name in EXPLAINED]
     problems: dict[str, str] = {}
@@ -130,13 +130,13 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _types(chosen: Sequence[str]) -> list[str]:
-    """All of them means those to come, too."""
+    """Return the event types to subscribe to: `*` for all of them, which includes those to come."""
     return ["*"] if len(chosen) == len(EXPLAINED) else list(chosen)
 
 
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Remove the endpoint; what waits for it is parked."""
+    """End the subscription; deliveries that wait for the endpoint are parked."""
     try:
         with transaction.atomic():
             subscriptions.end(membership.merchant)
@@ -150,7 +150,7 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Make a new secret; the page shows it once. Those before it sign on, each for its own two hours."""
+    """Make a new secret, which the page shows once. Earlier ones sign on, each for its own two hours."""
     try:
         with transaction.atomic():
             rotated = subscriptions.rotate(membership.merchant)
@@ -166,7 +166,7 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Let no old secret sign any more."""
+    """Stop the old secrets from signing."""
     try:
         with transaction.atomic():
             if subscriptions.revoke_previous(membership.merchant):
