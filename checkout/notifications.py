@@ -19,7 +19,7 @@ from config.lib import wakeup
 from payments import answers, discrepancies, due, provider
 from payments.models import Operation, Payment
 from payments.outside import acts, inquiries, returns
-from payments.provider import ForgedNotification, Record, Verdict
+from payments.provider import ForgedNotification, Notification, Record, Verdict
 
 log = structlog.get_logger("checkout.notifications")
 State = Operation.State
@@ -33,21 +33,28 @@ def take(request: HttpRequest) -> HttpResponse:
     try:
         told = answers.notification(provider.current().parse_notification(request))
     except ForgedNotification:
-        discrepancies.report("forged_notification", None)
-        return HttpResponse("The signature does not fit.", status=400, content_type="text/plain")
+        return _refused("forged_notification", "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):
         raise
     except Exception as error:  # whatever came, no 500: the provider sends it again, and a person looks
         log.warning("unreadable notification", error=type(error).__name__)
-        discrepancies.report("unreadable_notification", None)
-        return HttpResponse("This cannot be read.", status=400, content_type="text/plain")
+        return _refused("unreadable_notification", "This cannot be read.")
+    _hear(told)
+    return HttpResponse(status=204)
+
+
+def _refused(discrepancy: str, words: str) -> HttpResponse:
+    discrepancies.report(discrepancy, None)
+    return HttpResponse(words, status=400, content_type="text/plain")
+
+
+def _hear(told: Notification) -> None:
     if told.record is not None:
         log.info("notification", id=told.id, operation=str(told.record.key), verdict=told.record.verdict)
         hear(told.record)
     if told.disputed is not None:
         log.info("notification", id=told.id, disputed=str(told.disputed))
         hear_of_dispute(told.disputed)
-    return HttpResponse(status=204)
 
 
 def hear(record: Record) -> None:

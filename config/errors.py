@@ -19,7 +19,7 @@ from config.lib import clock, cursor, locks, strict_json
 from config.lib.bulkhead import Busy
 from config.lib.web import request_id
 from hosted_page.opt_in import consent
-from hosted_page.sandbox import views
+from hosted_page.sandbox.paying import CardDeclined
 from payments import switches
 from payments.provider import ProviderUnreachable
 from webhooks import subscriptions
@@ -102,7 +102,7 @@ CODES: list[tuple[type[Exception], str]] = [
     (idempotency.IdempotencyInProgress, "idempotency_in_progress"),
     (subscriptions.SubscriptionNotFound, "subscription_not_found"),
     (subscriptions.RotationInProgress, "rotation_in_progress"),
-    (views.CardDeclined, "card_declined"),
+    (CardDeclined, "card_declined"),
     (sharing.ShareNotOpen, "share_not_open"),
     (consent.TooManyTicks, "rate_limited"),
     (TooManyChecks, "rate_limited"),
@@ -201,7 +201,7 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
             return [{"param": "amount", "expected": exc.amount}]
         case subscriptions.RotationInProgress():
             return [{"previous_secret_expires_at": clock.iso(at)} for at in exc.until]
-        case views.CardDeclined() | transitions.ProviderRefused() if exc.reason:
+        case CardDeclined() | transitions.ProviderRefused() if exc.reason:
             return [{"reason": exc.reason}]
         case drf.ValidationError():
             return flatten(exc.detail)

@@ -32,15 +32,11 @@ def browser_of(request: HttpRequest) -> str:
     return request.COOKIES.get(_name(BROWSER)) or secrets.token_urlsafe(16)
 
 
-def keep_browser(response: HttpResponse, browser: str) -> None:
-    """Let the browser keep its name for a day."""
+def await_code(response: HttpResponse, browser: str, shown_code: str) -> None:
+    """Let the browser keep its name for a day, and the page show a code that was not texted (local and sandbox)."""
     _set(response, _name(BROWSER), browser, 86_400)
-
-
-def show_code(response: HttpResponse, code: str) -> None:
-    """Let the page show the code that was not texted (local and sandbox)."""
-    if code:
-        _set(response, _name(SHOWN_CODE), signing.dumps(code, salt="shown-code"), 600)
+    if shown_code:
+        _set(response, _name(SHOWN_CODE), signing.dumps(shown_code, salt="shown-code"), 600)
 
 
 def shown_code(request: HttpRequest) -> str:

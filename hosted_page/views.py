@@ -1,6 +1,8 @@
 """The payer's pages. One address shows what is true now; each POST answers 303 (rule pay.honest_page)."""
 
 import contextlib
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -27,6 +29,17 @@ from payments.models import Merchant
 from payments.switches import AllStopped, MerchantSuspended
 
 
+@dataclass(frozen=True)
+class Refused:
+    """What was sent from the status page and not taken: a tick of the opt-in box, a number for a share's link."""
+
+    tick: dict[str, str] = field(default_factory=dict)
+    number: links.Wrong | None = None
+
+
+NOTHING = Refused()
+
+
 @never_cache
 @require_safe
 @for_target
@@ -35,75 +48,66 @@ def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return _page(request, target)
 
 
-def _page(
-    request: HttpRequest,
-    target: PaymentTarget,
-    wrong: dict[str, str] | None = None,
-    not_texted: links.Wrong | None = None,
-) -> HttpResponse:
-    checkout = target.checkout
-    customer_uuid = payer.customer_of(request, checkout.pk)
-    is_lead = customer_uuid is not None and customer_uuid == checkout.lead_id
-    found = of_order.tell(checkout, now=reading.read_at(checkout), is_lead=is_lead)
-    if found is not None and sign_in.SIGN_IN in request.GET and target.may_sign_in and not is_lead:
+def _page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
+    is_lead = _is_lead(request, target)
+    found = of_order.tell(target.checkout, now=reading.read_at(target.checkout), is_lead=is_lead)
+    if found is None:
+        return rendering.reload() if rendering.wants_part(request) else _step(request, target)
+    if sign_in.SIGN_IN in request.GET and target.may_sign_in and not is_lead:
         return sign_in.show(request, target)
-    if found is not None:
-        return _status(request, target, found, is_lead=is_lead, wrong=wrong, not_texted=not_texted)
-    if request.headers.get("HX-Request") == "true":
-        return HttpResponse(
-            headers={"HX-Refresh": "true"}
-        )  # the status page asks, and there is none any more
-    if customer_uuid is None:
-        return sign_in.show(request, target)
-    if not is_lead:
-        return _elsewhere(request, target)
-    # a step of its own in the browser's history: back from the card leads to it
-    return target.go("split" if checkout.people is None else "card")
-
-
-def _status(
-    request: HttpRequest,
-    target: PaymentTarget,
-    found: of_order.PageStatus,
-    *,
-    is_lead: bool,
-    wrong: dict[str, str] | None = None,
-    not_texted: links.Wrong | None = None,
-) -> HttpResponse:
-    checkout = target.checkout
-    fragment = request.headers.get("HX-Request") == "true"
-    context = {
-        **vars(found),
-        "amount": money.display(checkout.amount, checkout.currency),
-        "poll_url": target.address(),
-        "change_card_action": target.address("another_card") if found.may_change_card else "",
-        "return_url_path": ""
-        if found.live and found.state not in ("refunding", "releasing")
-        else _way_out(checkout),
-        "links": links.of(checkout, not_texted) if is_lead and found.state in ("held", "confirmed") else None,
-        "box": (box.on(request, target) or {}) | (wrong or {})
-        if is_lead and found.state == "confirmed"
-        else None,
-        "sign_in_url": f"{target.address()}&{sign_in.SIGN_IN}=1"
-        if target.is_of_lead_alone and not is_lead
-        else "",
-        "cancel_share_action": target.address("cancel_share"),
-        "text_share_action": target.address("text_share"),
-    }
-    response = rendering.show(
-        request,
-        target,
-        "_status" if fragment else "status",
-        context,
-        status=422 if wrong or not_texted else 200,
-        may_cancel=False,
-    )
-    if is_lead and checkout.lead_id is not None:
-        payer.remember(response, checkout.pk, checkout.lead_id)
+    own = _of_lead(request, target, found, refused) if is_lead else _of_others(target)
+    context = _status(target, found) | own
+    response = rendering.show_status(request, target, context, is_refused=refused != NOTHING)
+    if is_lead and target.checkout.lead_id is not None:
+        payer.remember(response, target.subject, target.checkout.lead_id)
     return response
 
 
-def _way_out(checkout: Checkout) -> str:
+def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Show the step that is next; those after the sign-in have addresses: back from the card leads to them."""
+    customer_uuid = payer.customer_of(request, target.subject)
+    if customer_uuid is None:
+        return sign_in.show(request, target)
+    if customer_uuid != target.checkout.lead_id:
+        return _elsewhere(request, target)
+    return target.go("split" if target.checkout.people is None else "card")
+
+
+def _status(target: PaymentTarget, found: of_order.PageStatus) -> dict[str, Any]:
+    """What everybody at the link is shown."""
+    return {
+        **vars(found),
+        "amount": money.display(target.amount, target.checkout.currency),
+        "poll_url": target.address(),
+        "change_card_action": target.address("another_card") if found.may_change_card else "",
+        "return_url_path": _way_out(target.checkout, found),
+        "cancel_url_path": "",
+    }
+
+
+def _of_lead(
+    request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
+) -> dict[str, Any]:
+    """The mates' links, and the opt-in box once it is paid."""
+    is_confirmed = found.state == "confirmed"
+    has_links = is_confirmed or found.state == "held"
+    return {
+        "links": links.of(target.checkout, refused.number) if has_links else None,
+        "box": (box.on(request, target) or {}) | refused.tick if is_confirmed else None,
+        "cancel_share_action": target.address("cancel_share"),
+        "text_share_action": target.address("text_share"),
+    }
+
+
+def _of_others(target: PaymentTarget) -> dict[str, Any]:
+    """A way for the lead to come back."""
+    return {"sign_in_url": f"{target.address()}&{sign_in.SIGN_IN}=1" if target.is_of_lead_alone else ""}
+
+
+def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
+    """Where the shop is; nowhere yet while the money is on its way."""
+    if found.live and found.state not in ("refunding", "releasing"):
+        return ""
     paid = checkout.captured_at is not None or checkout.status == Status.AUTHORIZED
     return checkout.return_url if paid else checkout.cancel_url
 
@@ -133,8 +137,8 @@ def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if target.is_of_lead_alone:
         link = {"href": f"{target.address()}&{sign_in.SIGN_IN}=1", "label": _("Sign in again")}
     words = [_("Nothing was saved. Your order is as it was.")]
-    context = {"heading": _("You are signed out"), "paragraphs": words, "link": link}
-    return rendering.show(request, target, "message", context, status=403, may_cancel=False)
+    context = {"heading": _("You are signed out"), "paragraphs": words, "link": link, "cancel_url_path": ""}
+    return rendering.show(request, target, "message", context, status=403)
 
 
 @require_POST
@@ -146,7 +150,7 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if not _is_lead(request, target):
         return _signed_out(request, target)
     wrong = box.take(request, target)
-    return _page(request, target, wrong) if wrong else target.go_with(box.SAVED)
+    return _page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
 
 
 @require_POST
@@ -172,7 +176,7 @@ def text_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if share is None:
         return target.go()
     wrong = _text(request, target, share)
-    return _page(request, target, not_texted=wrong) if wrong else target.go()
+    return _page(request, target, Refused(number=wrong)) if wrong else target.go()
 
 
 def _text(request: HttpRequest, target: PaymentTarget, share: PaymentRequest) -> links.Wrong | None:

@@ -31,7 +31,11 @@ _CLIENT = Prepared(lambda client_id: ApiClient.objects.filter(client_id=client_i
 
 
 class InvalidRequest(Exception):
-    """The request cannot be read; the message says why."""
+    """The request cannot be read, or asks for what there is not; the message says why, `error` in RFC 6749's word."""
+
+    def __init__(self, words: str, error: str = "invalid_request") -> None:
+        super().__init__(words)
+        self.error = error
 
 
 class Core(OAuthLibCore):
@@ -88,11 +92,7 @@ def token(request: HttpRequest) -> HttpResponse:
         parameters = _parameters(request)
         _check(parameters)
     except InvalidRequest as invalid:
-        return _refusal("invalid_request", 400, str(invalid))
-    if parameters["grant_type"] != "client_credentials":
-        return _refusal(
-            "unsupported_grant_type", 400, "Send grant_type client_credentials: there is no other."
-        )
+        return _refusal(invalid.error, 400, str(invalid))
     try:
         return _limited(request, parameters)
     except (OperationalError, InterfaceError):
@@ -209,3 +209,6 @@ def _check(parameters: dict[str, str]) -> None:
         raise InvalidRequest("A parameter is too long or holds a NUL character.")
     if "grant_type" not in parameters:
         raise InvalidRequest("grant_type is missing. Send client_credentials.")
+    if parameters["grant_type"] != "client_credentials":
+        words = "Send grant_type client_credentials: there is no other."
+        raise InvalidRequest(words, "unsupported_grant_type")

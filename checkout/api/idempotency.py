@@ -74,17 +74,18 @@ class RecordedView(ApiView, ABC):
         except KeyRefused as refused:
             call.idempotency_key = None
             return _finish(call, self.handle_exception(refused))
-        if replay is not None:
-            return replay
+        return _finish(call, self._answer(call, request)) if replay is None else replay
+
+    def _answer(self, call: ApiCall, request: Request) -> Response:
+        """Do what the request asks; where the database failed, the key is freed and the error goes on."""
         try:
             super().take_query(request)
-            response = self.act(request, checkout_uuid)
+            return self.act(request, call.checkout_uuid)
         except OperationalError:
             self._free(call)
             raise
         except Exception as error:
-            response = self._refusal(call, error)
-        return _finish(call, response)
+            return self._refusal(call, error)
 
     def _refusal(self, call: ApiCall, error: Exception) -> Response:
         """The error's answer; one that nothing maps is a bug: the key is freed and the error goes on."""

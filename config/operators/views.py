@@ -45,14 +45,19 @@ def run_pump(request: HttpRequest) -> HttpResponse:
     except pumps.PumpNotFound as unknown:
         raise Http404 from unknown
     except Exception as error:
-        log.exception("pump failed", task=name, actor=f"user:{request.user.pk}")
-        _keep(request, f"Ran it by hand, and it failed: {type(error).__name__}", title)
-        messages.error(request, f"{title}: it failed with {type(error).__name__}. The log says more.")
+        _tell_failure(request, name, title, error)
     else:
         log.info("pump run by hand", task=name, actor=f"user:{request.user.pk}", ms=round(seconds * 1000))
         _keep(request, f"Ran it by hand in {seconds:.1f} s", title)
         messages.success(request, f"{title}: it ran for {seconds:.1f} s.")
     return HttpResponseRedirect(reverse("admin_operations"), status=303)
+
+
+def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception) -> None:
+    kind = type(error).__name__
+    log.error("pump failed", task=name, actor=f"user:{request.user.pk}", exc_info=error)
+    _keep(request, f"Ran it by hand, and it failed: {kind}", title)
+    messages.error(request, f"{title}: it failed with {kind}. The log says more.")
 
 
 def _keep(request: HttpRequest, happened: str, title: str) -> None:

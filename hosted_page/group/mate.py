@@ -1,6 +1,8 @@
 """A mate at their pay link: who asks, for what, how much, until when; sign-in, card, and what became of it."""
 
 import contextlib
+from datetime import datetime
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -29,28 +31,33 @@ def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _page(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
-    now, share = clock.now(), target.share
-    if share is not None and share.expires_at is not None and share.expires_at <= now:
-        sharing.expire(share.pk)
-        target = at_link(share.token)
+    now = clock.now()
+    target = _expired_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
     found = of_share.tell(target, customer_uuid, now)
     if found is not None:
-        return _status(request, target, found, wrong)
-    if request.headers.get("HX-Request") == "true":
-        return HttpResponse(headers={"HX-Refresh": "true"})
+        context = _status(request, target, found, wrong)
+        return rendering.show_status(request, target, context, is_refused=bool(wrong))
+    if rendering.wants_part(request):
+        return rendering.reload()
     if customer_uuid is None:
         return sign_in.show(request, target, wrong)
-    if target.payer_of(request) is None:
-        return _own_link(request, target)
-    return target.go("card")
+    return _own_link(request, target) if target.payer_of(request) is None else target.go("card")
+
+
+def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
+    """End a link whose time has passed before anybody reads of it."""
+    share = target.share
+    if share is None or share.expires_at is None or share.expires_at > now:
+        return target
+    sharing.expire(share.pk)
+    return at_link(share.token)
 
 
 def _status(
-    request: HttpRequest, target: PaymentTarget, found: PageStatus, wrong: dict[str, str] | None = None
-) -> HttpResponse:
-    fragment = request.headers.get("HX-Request") == "true"
-    context = {
+    request: HttpRequest, target: PaymentTarget, found: PageStatus, wrong: dict[str, str] | None
+) -> dict[str, Any]:
+    return {
         **vars(found),
         "amount": money.display(target.amount, target.checkout.currency),
         "poll_url": target.address(),
@@ -58,9 +65,6 @@ def _status(
         "place_to": lead_name(target.checkout),
         "box": (box.on(request, target) or {}) | (wrong or {}) if found.state == "share_paid" else None,
     }
-    return rendering.show(
-        request, target, "_status" if fragment else "status", context, status=422 if wrong else 200
-    )
 
 
 def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:

@@ -1,7 +1,6 @@
 """A signed link to the opt-in box that a merchant's mail or app carries: it says which order, and where it stood."""
 
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -42,10 +41,11 @@ def page(request: HttpRequest, token: str) -> HttpResponse:
     shown = box.on(request, target)
     if shown is None:
         words = _("{shop} sends no offers now.").format(shop=target.checkout.merchant.name)
-        context: dict[str, Any] = {"heading": _("There is nothing to sign up for"), "paragraphs": [words]}
-        return rendering.show(request, target, "message", context, may_cancel=False)
-    context = {"box": shown | {"action": request.path, "is_alone": True} | wrong, "here": request.path}
-    return rendering.show(request, target, "opt_in", context, status=422 if wrong else 200, may_cancel=False)
+        told = {"heading": _("There is nothing to sign up for"), "paragraphs": [words], "cancel_url_path": ""}
+        return rendering.show(request, target, "message", told)
+    alone = shown | {"action": request.path, "is_alone": True}
+    context = {"box": alone | wrong, "here": request.path, "cancel_url_path": ""}
+    return rendering.show(request, target, "opt_in", context, status=422 if wrong else 200)
 
 
 def _read(token: str) -> tuple[PaymentTarget, str]:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from checkout import sharing
-from checkout.models import Customer
+from checkout.models import Customer, PaymentRequest
 from checkout.transitions import NotPayable, OperationInProgress
 from config.lib import clock
 from config.lib.web import address
@@ -44,20 +44,26 @@ def show_phone(
     wrong: dict[str, str] | None = None,
 ) -> HttpResponse:
     """Ask for a mobile number; at a pay link, beside what is asked for."""
-    context: dict[str, Any] = {"action": target.address("phone"), "value": value, "error": error}
-    if target.share is not None:
-        name, until = lead_name(target.checkout), target.share.expires_at
-        context["ask"] = {
-            "name": name,
-            "initial": name[:1].upper(),
-            "until": summary.day(until, target.checkout),
-        }
-        context["decline_action"] = target.address("decline")
-        context["box"] = (box.on(request, target) or {}) | (wrong or {})
-    else:
-        context["phone_hint"] = _phone_hint(target.checkout.merchant)
-    status = 422 if error or wrong else 200
-    return rendering.show(request, target, "share" if target.share else "phone", context, status=status)
+    own = _of_order(target) if target.share is None else _of_share(request, target, target.share, wrong or {})
+    context = {"action": target.address("phone"), "value": value, "error": error} | own
+    name, status = "share" if target.share else "phone", 422 if error or wrong else 200
+    return rendering.show(request, target, name, context, status=status)
+
+
+def _of_order(target: PaymentTarget) -> dict[str, Any]:
+    return {"phone_hint": _phone_hint(target.checkout.merchant)}
+
+
+def _of_share(
+    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str]
+) -> dict[str, Any]:
+    """Who asks and until when, the way to say no, and the opt-in box."""
+    name, until = lead_name(target.checkout), summary.day(share.expires_at, target.checkout)
+    return {
+        "ask": {"name": name, "initial": name[:1].upper(), "until": until},
+        "decline_action": target.address("decline"),
+        "box": (box.on(request, target) or {}) | wrong,
+    }
 
 
 def wrong_number(merchant: Merchant) -> str:
@@ -77,23 +83,22 @@ def _show_code(
     request: HttpRequest, target: PaymentTarget, waiting: SignInCode, *, error: str = ""
 ) -> HttpResponse:
     since = (clock.now() - waiting.created_at).total_seconds()
-    change_url = f"{target.address()}{'?' if target.share else '&'}change=1"
-    if not target.is_payable:
-        change_url += f"&{SIGN_IN}=1"
-    context: dict[str, Any] = {
+    context = {
         "action": target.address("code"),
         "error": error,
         "masked_phone": f"•••• {waiting.phone[-4:]}",
         "resend_action": target.address("resend"),
         "resend_in": max(0, round(outbox.GAP.total_seconds() - since)),
-        "change_url": change_url,
+        "change_url": _change_url(target),
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
-    return rendering.show(request, target, "code", context, status=_status(error))
+    return rendering.show(request, target, "code", context, status=422 if error else 200)
 
 
-def _status(error: str) -> int:
-    return 422 if error else 200
+def _change_url(target: PaymentTarget) -> str:
+    """Where another number is asked for."""
+    url = f"{target.address()}{'?' if target.share else '&'}change=1"
+    return url if target.is_payable else f"{url}&{SIGN_IN}=1"
 
 
 @require_POST
@@ -130,14 +135,20 @@ def _send_code(request: HttpRequest, target: PaymentTarget, number: str, typed: 
     except (MerchantSuspended, AllStopped):
         return _stopped(request, target)
     except outbox.TooManySmsMessages as refused:
-        waiting = codes.waiting(target.subject, browser)
-        if waiting is not None and waiting.phone == number:
-            return _show_code(request, target, waiting, error=str(refused))
-        return show_phone(request, target, value=typed[:40], error=str(refused))
+        return _not_sent(request, target, number, typed, str(refused))
     response = target.go() if target.is_payable else target.go_with(SIGN_IN)
-    payer.keep_browser(response, browser)
-    payer.show_code(response, sent.shown_code)
+    payer.await_code(response, browser, sent.shown_code)
     return response
+
+
+def _not_sent(
+    request: HttpRequest, target: PaymentTarget, number: str, typed: str, error: str
+) -> HttpResponse:
+    """Say why, where the code to that number is asked for that is on its way, or a number."""
+    waiting = codes.waiting(target.subject, payer.browser_of(request))
+    if waiting is not None and waiting.phone == number:
+        return _show_code(request, target, waiting, error=error)
+    return show_phone(request, target, value=typed[:40], error=error)
 
 
 def _stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
@@ -179,11 +190,15 @@ def _take_code(request: HttpRequest, target: PaymentTarget) -> Customer | HttpRe
     try:
         return codes.verify(target.subject, browser, entered)
     except codes.WrongCode as wrong:
-        left = ngettext(
-            "That code is not right. You have {count} try left.",
-            "That code is not right. You have {count} tries left.",
-            wrong.tries_left,
-        )
-        return _show_code(request, target, waiting, error=left.format(count=wrong.tries_left))
+        return _show_code(request, target, waiting, error=_tries_left(wrong.tries_left))
     except codes.CodeEnded:
         return show_phone(request, target, error=_("That code no longer works. Ask for a new one."))
+
+
+def _tries_left(count: int) -> str:
+    words = ngettext(
+        "That code is not right. You have {count} try left.",
+        "That code is not right. You have {count} tries left.",
+        count,
+    )
+    return words.format(count=count)

@@ -1,5 +1,7 @@
 """The split step: who shares the cost, and how (rule split.shares)."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -40,14 +42,19 @@ def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None =
         "equal": _equal_share(checkout, form.people),
         "parts": range(1, max(2, sharing.max_people(checkout)) + 1),
         "amount": money.display(checkout.amount, checkout.currency),
-        "minor": {
-            "total": checkout.amount,
-            "digits": money.minor_digits(checkout.currency),
-            "minimum": sharing.minimum(checkout),
-            "currency": checkout.currency,
-        },
+        "minor": _minor(checkout),
     }
     return rendering.show(request, target, "split", context, status=422 if form.errors else 200)
+
+
+def _minor(checkout: Checkout) -> dict[str, Any]:
+    """What the script counts with, in minor units."""
+    return {
+        "total": checkout.amount,
+        "digits": money.minor_digits(checkout.currency),
+        "minimum": sharing.minimum(checkout),
+        "currency": checkout.currency,
+    }
 
 
 def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:

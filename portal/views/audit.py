@@ -1,17 +1,18 @@
 """The page of the audit log: who did what, when, from where, in which request."""
 
-from django import forms
-from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from collections.abc import Sequence
+from typing import Any
 
-from config.lib import cursor
-from portal import audit, pages
+from django import forms
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from payments.models import Merchant
+from portal import audit, lists
 from portal.access import requires
+from portal.lists import Listing
 from portal.models import AuditEntry, Membership
 from portal.orders import search
-
-PER_PAGE = 50
 
 
 class Filters(forms.Form):
@@ -31,9 +32,12 @@ class Filters(forms.Form):
 @requires("read_audit")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the audit log, newest first."""
-    merchant = membership.merchant
     form = Filters(request.GET or None)
-    asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
+    rows = _entries(membership.merchant, lists.asked(form))
+    return lists.show(request, membership, Listing("audit", form, rows, _shown))
+
+
+def _entries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[AuditEntry]:
     rows = AuditEntry.objects.filter(merchant=merchant).select_related("user", "client")
     if asked.get("action"):
         rows = rows.filter(action=asked["action"])
@@ -45,20 +49,9 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     since, until = search.span(merchant, asked)
     if since:
         rows = rows.filter(created_at__gte=since)
-    if until:
-        rows = rows.filter(created_at__lt=until)
-    try:
-        found, older = cursor.page(
-            rows, scope=f"portal-audit:{merchant.pk}", limit=PER_PAGE, cursor=request.GET.get("cursor")
-        )
-    except cursor.InvalidCursor:
-        return redirect("portal_audit")
-    context = {
-        "form": form,
-        "is_filtered": any(asked.values()),
-        "rows": [{"entry": entry, "words": audit.ACTIONS.get(entry.action, entry.action)} for entry in found],
-        "older": older,
-        "is_first": "cursor" not in request.GET,
-    }
-    template = "portal/_audit.html" if pages.is_asked_for(request, "found") else "portal/audit.html"
-    return pages.show(request, membership, template, context, here="portal_audit")
+    return rows.filter(created_at__lt=until) if until else rows
+
+
+def _shown(found: Sequence[AuditEntry]) -> dict[str, Any]:
+    words = audit.ACTIONS
+    return {"rows": [{"entry": entry, "words": words.get(entry.action, entry.action)} for entry in found]}

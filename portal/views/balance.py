@@ -1,7 +1,8 @@
 """The page of the merchant's balance and movements, straight from the ledger."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -10,15 +11,15 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
 from checkout.models import Checkout
-from config.lib import clock, cursor
+from config.lib import clock
 from payments import money
 from payments.models import Booking, Dispute, Merchant, Operation, Posting
-from portal import audit, files, pages
+from portal import audit, files, lists
 from portal.access import requires
+from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import search
 
-PER_PAGE = 50
 HEADING = ("posted_at", "kind", "amount", "currency", "order_id", "checkout_uuid", "operation")
 KINDS = {Operation.Kind.CAPTURE: "Captured", Operation.Kind.REFUND: "Refunded"}
 LOST, KEPT = "Dispute lost", "Kept for a lost dispute"
@@ -34,28 +35,13 @@ class Filters(forms.Form):
 @requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the merchant's balance in each currency, and the movements behind it, newest first."""
-    merchant = membership.merchant
-    form = Filters(request.GET or None)
-    asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
-    try:
-        found, older = cursor.page(
-            _movements(merchant, asked),
-            scope=f"portal-balance:{merchant.pk}",
-            limit=PER_PAGE,
-            cursor=request.GET.get("cursor"),
-        )
-    except cursor.InvalidCursor:
-        return redirect("portal_balance")
-    context = {
-        "form": form,
-        "is_filtered": any(asked.values()),
-        "balances": _balances(merchant),
-        "rows": list(_rows(merchant, found)),
-        "older": older,
-        "is_first": "cursor" not in request.GET,
-    }
-    template = "portal/_balance.html" if pages.is_asked_for(request, "found") else "portal/balance.html"
-    return pages.show(request, membership, template, context, here="portal_balance")
+    merchant, form = membership.merchant, Filters(request.GET or None)
+    rows = _movements(merchant, lists.asked(form))
+    return lists.show(request, membership, Listing("balance", form, rows, partial(_shown, merchant)))
+
+
+def _shown(merchant: Merchant, found: Sequence[Posting]) -> dict[str, Any]:
+    return {"balances": _balances(merchant), "rows": list(_rows(merchant, found))}
 
 
 @requires("export")

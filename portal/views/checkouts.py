@@ -1,6 +1,7 @@
 """The pages of checkouts: the list and its CSV file, one checkout and its timeline."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -11,14 +12,14 @@ from django.shortcuts import redirect
 from checkout import reading
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID
-from config.lib import clock, cursor
+from config.lib import clock
 from payments import money
-from portal import audit, badges, files, pages
+from portal import audit, badges, files, lists, pages
 from portal.access import requires
+from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import detail, search, timeline
 
-PER_PAGE = 50
 HEADING = (
     "order_id",
     "checkout_uuid",
@@ -42,25 +43,17 @@ HEADING = (
 @requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the checkouts that match the filters, newest first, a page at a time."""
-    merchant = membership.merchant
     form = search.Filters(request.GET or None)
-    asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
-    rows = _whole(search.checkouts(merchant, asked))
-    try:
-        found, older = cursor.page(
-            rows, scope=f"portal-checkouts:{merchant.pk}", limit=PER_PAGE, cursor=request.GET.get("cursor")
-        )
-    except cursor.InvalidCursor:
-        return redirect("portal_checkouts")
-    context = {
-        "form": form,
+    asked = lists.asked(form)
+    rows = _whole(search.checkouts(membership.merchant, asked))
+    return lists.show(request, membership, Listing("checkouts", form, rows, partial(_shown, rows, asked)))
+
+
+def _shown(rows: QuerySet[Checkout], asked: dict[str, Any], found: Sequence[Checkout]) -> dict[str, Any]:
+    return {
         "chips": search.chips(asked),
         "rows": [_row(checkout) for checkout in reading.fresh(rows, found)],
-        "older": older,
-        "is_first": "cursor" not in request.GET,
     }
-    template = "portal/_checkouts.html" if pages.is_asked_for(request, "found") else "portal/checkouts.html"
-    return pages.show(request, membership, template, context, here="portal_checkouts")
 
 
 @requires("export")

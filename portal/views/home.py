@@ -27,20 +27,21 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
     span = span if span in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
         picture = stats.read(membership.merchant, span, request.GET.get("currency", ""))
-        context = {
-            "needs": waiting.needs(),
-            "picture": picture,
-            "switch": SWITCH,
-            "span_words": WORDS[span],
-            "days": _days(picture),
-            "figures": _figures(picture),
-            "outcomes": charts.outcomes(picture),
-            "volume": charts.volume(picture),
-            "holds": charts.holds(picture),
-            "attempts": charts.attempts(picture),
-        }
+        context = _drawn(picture) | {"needs": waiting.needs(), "switch": SWITCH, "span_words": WORDS[span]}
     template = "portal/_pictures.html" if pages.is_asked_for(request, "pictures") else "portal/home.html"
     return pages.show(request, membership, template, context, here="portal_home", waiting=waiting)
+
+
+def _drawn(picture: Picture) -> dict[str, Any]:
+    return {
+        "picture": picture,
+        "days": _days(picture),
+        "figures": _figures(picture),
+        "outcomes": charts.outcomes(picture),
+        "volume": charts.volume(picture),
+        "holds": charts.holds(picture),
+        "attempts": charts.attempts(picture),
+    }
 
 
 def _days(picture: Picture) -> str:

@@ -32,55 +32,54 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     """Join a team, with a new password or as the person who signs in with this address already."""
     try:
         invitation = team.open_invitation(token)
+        person = User.objects.filter(email__iexact=invitation.email).first()
+        if person is None:
+            return _join_anew(request, token, invitation)
+        return _join_as(request, token, invitation, person)
     except team.NotInTeam:
-        return _ended(request)
-    person = User.objects.filter(email__iexact=invitation.email).first()
-    if person is None:
-        return _join_anew(request, token, invitation)
+        return _answer(request, "portal/invitation_ended.html", {}, status=404)
+
+
+def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: User) -> HttpResponse:
+    """Ask who has an account to log in, and whether to join. Raises team.NotInTeam."""
     if not request.user.is_authenticated:
         return redirect(f"{reverse('account_login')}?{urlencode({'next': request.path})}")
-    context: dict[str, Any] = {
-        "invitation": invitation,
-        "is_known": True,
-        "is_other": request.user.pk != person.pk,
-    }
-    if request.method == "POST" and request.user.pk == person.pk:
-        try:
-            with transaction.atomic():
-                membership = _accept(request, token, person)
-        except team.NotInTeam:
-            return _ended(request)
+    is_other = request.user.pk != person.pk
+    if request.method == "POST" and not is_other:
+        with transaction.atomic():
+            membership = _accept(request, token, person)
         return _joined(request, membership)
+    context = {"invitation": invitation, "is_known": True, "is_other": is_other}
     return _answer(request, "portal/join.html", context)
 
 
 def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
+    """Ask for a password of a new account. Raises team.NotInTeam."""
     form = PasswordForm(request.POST or None, initial={"email": invitation.email})
     if request.method == "POST" and form.is_valid():
         try:
-            with transaction.atomic():
-                person = User.objects.create_user(invitation.email, form.cleaned_data["password"])
-                membership = _accept(request, token, person)
-        except team.NotInTeam:
-            return _ended(request)
+            person, membership = _new_account(request, token, invitation, form.cleaned_data["password"])
         except IntegrityError:  # a second tap: the first has made the person, who logs in now
             return redirect("account_login")
         login(request, person, backend="allauth.account.auth_backends.AuthenticationBackend")
         return _joined(request, membership)
     error = form.errors["password"][0] if form.is_bound and form.errors else ""
-    return _answer(
-        request, "portal/join.html", {"invitation": invitation, "error": error}, status=422 if error else 200
-    )
+    context = {"invitation": invitation, "error": error}
+    return _answer(request, "portal/join.html", context, status=422 if error else 200)
+
+
+def _new_account(
+    request: HttpRequest, token: str, invitation: Invitation, password: str
+) -> tuple[User, Membership]:
+    with transaction.atomic():
+        person = User.objects.create_user(invitation.email, password)
+        return person, _accept(request, token, person)
 
 
 def _accept(request: HttpRequest, token: str, person: User) -> Membership:
     membership = team.accept(token, person)
     audit.record(request, membership, "invitation_accepted", email=person.email, role=membership.role)
     return membership
-
-
-def _ended(request: HttpRequest) -> HttpResponse:
-    return _answer(request, "portal/invitation_ended.html", {}, status=404)
 
 
 def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:

@@ -1,5 +1,6 @@
 """The page of API keys: made, rotated, revoked; a secret is shown once."""
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -43,7 +44,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "made": _handed_over(request, clients),
         "clients": clients,
         "revoked": rows.exclude(revoked_at=None).order_by("-revoked_at")[:MAX_REVOKED],
-        "scopes": [{"name": name, "words": words, "is_on": True} for name, words in settings.SCOPES.items()],
+        "scopes": _scopes(settings.SCOPES),
         "base_url": settings.BASE_URL,
     }
     status = 422 if "errors" in more else 200
@@ -72,18 +73,25 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
     if not has_room:
         form.add_error("name", "There are 50 keys. Revoke one that you no longer use first.")
     if not form.is_valid():
-        chosen = request.POST.getlist("scopes")
-        scopes = [
-            {"name": name, "words": words, "is_on": name in chosen} for name, words in settings.SCOPES.items()
-        ]
-        errors = {name: found[0] for name, found in form.errors.items()}
-        return _show(request, membership, errors=errors, name=request.POST.get("name", ""), scopes=scopes)
+        return _show_errors(request, membership, form)
     with transaction.atomic():
         made = keys.create_client(membership.merchant, form.cleaned_data["name"], form.cleaned_data["scopes"])
-        audit.record(
-            request, membership, "key_created", name=made.client.name, client_id=made.client.client_id
-        )
+        facts = {"name": made.client.name, "client_id": made.client.client_id}
+        audit.record(request, membership, "key_created", **facts)
     return _made(request, made)
+
+
+def _show_errors(request: HttpRequest, membership: Membership, form: KeyForm) -> HttpResponse:
+    errors = {name: found[0] for name, found in form.errors.items()}
+    scopes = _scopes(request.POST.getlist("scopes"))
+    return _show(request, membership, errors=errors, name=request.POST.get("name", ""), scopes=scopes)
+
+
+def _scopes(chosen: Collection[str]) -> list[dict[str, Any]]:
+    """The scopes that there are, and whether each is chosen."""
+    return [
+        {"name": name, "words": words, "is_on": name in chosen} for name, words in settings.SCOPES.items()
+    ]
 
 
 @requires("change_keys", sensitive=True, form_of="portal_keys")

@@ -10,11 +10,12 @@ from django.shortcuts import redirect
 
 from checkout import refunds
 from checkout.models import Checkout, Refund
+from checkout.refunds import NotRefundable, RefundRefConflict
 from checkout.states import SHARE_PAID, ShareStatus
 from checkout.transitions import OperationInProgress
 from config.lib import locks
 from payments import money
-from payments.models import Operation
+from payments.models import Merchant, Operation
 from portal import access, audit, pages
 from portal.access import requires
 from portal.models import AuditEntry, Membership
@@ -41,46 +42,50 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
     if asked.get("step") == "refund" and asked.get("ref"):
         return _do(request, membership, checkout, asked)
-    if not detail.shown(checkout)["can_refund"]:
+    shown = detail.shown(checkout)
+    if not shown["can_refund"]:
         pages.refuse(request, _not_now(checkout.status))
         return redirect("portal_checkout", checkout_uuid)
-    context = detail.shown(checkout) | {
-        "story": timeline.of(checkout),
+    context = shown | _step(checkout, form, asked) | {"story": timeline.of(checkout)}
+    return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
+
+
+def _step(checkout: Checkout, form: RefundForm, asked: dict[str, Any]) -> dict[str, Any]:
+    """What the form asks, or shows before the button is there."""
+    return {
         "refund_step": 2 if asked.get("step") == "check" else 1,
-        "reason": asked.get("reason", request.POST.get("reason", "")),
+        "reason": asked.get("reason", form.data.get("reason", "")),
         "reason_error": form.errors.get("reason", [""])[0] if form.is_bound else "",
         "ref": asked.get("ref") or f"portal_{uuid4()}",
         "parts": _parts(checkout),
         "is_undecided": _is_undecided(checkout),
     }
-    return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 
 def _do(
     request: HttpRequest, membership: Membership, checkout: Checkout, asked: dict[str, Any]
 ) -> HttpResponse:
+    merchant, cause = membership.merchant, access.cause(membership)
     try:
         accepted = refunds.accept(
-            membership.merchant,
-            checkout.pk,
-            ref=asked["ref"],
-            reason=asked["reason"] or None,
-            cause=access.cause(membership),
+            merchant, checkout.pk, ref=asked["ref"], reason=asked["reason"] or None, cause=cause
         )
-    except OperationInProgress:
-        pages.refuse(request, BUSY)
-    except OperationalError as error:
-        if not locks.is_locked(error):
-            raise
-        pages.refuse(request, BUSY)
-    except refunds.NotRefundable as refusal:
-        is_disputed = refusal.dispute is not None
-        pages.refuse(request, DISPUTED if is_disputed else _not_now(refusal.status))
-    except refunds.RefundRefConflict:
-        pages.refuse(request, _not_now(detail.read(membership.merchant, checkout.pk).status))
+    except (OperationInProgress, OperationalError, NotRefundable, RefundRefConflict) as refusal:
+        pages.refuse(request, _sentence(refusal, merchant, checkout.pk))
     else:
         _record(request, membership, accepted.refund, checkout)
     return redirect("portal_checkout", checkout.pk)
+
+
+def _sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> str:
+    """Why nothing was given back; a database's error that is no locked row is not for people, and goes on."""
+    if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
+        raise refusal
+    if isinstance(refusal, NotRefundable):
+        return _not_now(refusal.status) if refusal.dispute is None else DISPUTED
+    if isinstance(refusal, RefundRefConflict):
+        return _not_now(detail.read(merchant, checkout_uuid).status)
+    return BUSY
 
 
 def _record(request: HttpRequest, membership: Membership, refund: Refund, checkout: Checkout) -> None:

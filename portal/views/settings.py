@@ -27,6 +27,7 @@ _HOST = re.compile(
     r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?"
 )
 MAX_HOSTS, MAX_OF_ADDRESS = 20, 200
+HERE = "portal_settings"
 FEWEST_MINUTES, MAX_MINUTES = 15, 1440
 
 
@@ -105,41 +106,40 @@ def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
     if not form.is_valid():
         errors = {name: found[0] for name, found in form.errors.items()}
         return _show(request, membership, values=request.POST, errors=errors)
+    different = _write(request, membership, form.cleaned_data)
+    messages.success(request, "Saved." if different else "Nothing was different.")
+    return redirect("portal_settings")
+
+
+def _write(request: HttpRequest, membership: Membership, wanted: dict[str, Any]) -> list[str]:
+    """Save what is different and return its names. Raises ReauthenticationRequired."""
     with transaction.atomic():
         merchant = Merchant.objects.select_for_update(no_key=True).get(pk=membership.merchant_id)
-        different = [name for name, value in form.cleaned_data.items() if getattr(merchant, name) != value]
+        different = [name for name, value in wanted.items() if getattr(merchant, name) != value]
         if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(different) and not access.is_fresh(request):
             raise ReauthenticationRequired
         if "brand_colour" in different:
             merchant.brand_version += 1  # the old colour's sheet is cached for good
         for name in different:
-            setattr(merchant, name, form.cleaned_data[name])
+            setattr(merchant, name, wanted[name])
         if different:
             merchant.save(update_fields=[*different, "brand_version"])
             audit.record(request, membership, "settings_changed", fields=different)
-    messages.success(request, "Saved." if different else "Nothing was different.")
-    return redirect("portal_settings")
+    return different
 
 
 @requires("change_settings", form_of="portal_settings")
 def opt_in_wording(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Write a new version of the opt-in box's words; earlier ones stay as they were shown."""
-    text, language = " ".join(request.POST.get("text", "").split()), request.POST.get("language", "")
-    text = text.replace("\x00", "")  # PostgreSQL has no NUL
+    typed, language = request.POST.get("text", ""), request.POST.get("language", "")
+    text = " ".join(typed.split()).replace("\x00", "")  # PostgreSQL has no NUL
     problem = _problem(text, language)
     if problem:
-        return _show(
-            request,
-            membership,
-            errors={"text": problem},
-            wording=request.POST.get("text", ""),
-            language=language,
-        )
+        return _show(request, membership, errors={"text": problem}, wording=typed, language=language)
     with transaction.atomic():
         written = consent.write(membership.merchant, text=text, language=language)
-        audit.record(
-            request, membership, "opt_in_wording_written", version=written.version, language=language
-        )
+        facts = {"version": written.version, "language": language}
+        audit.record(request, membership, "opt_in_wording_written", **facts)
     messages.success(request, f"Version {written.version} is shown from now on.")
     return redirect("portal_settings")
 
@@ -153,25 +153,30 @@ def _problem(text: str, language: str) -> str:
 
 
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
+    texts = OptInText.objects.filter(merchant=membership.merchant_id).order_by("-version")[:20]
+    context: dict[str, Any] = {
+        "values": _values(membership),
+        "errors": {},
+        "zones": sorted(clock.zones()),
+        "usual_minutes": int(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() // 60),
+        "texts": texts,
+        "languages": _languages(),
+        "wording": "",
+        "language": settings.LANGUAGE_CODE,
+    }
+    status = 422 if more.get("errors") else 200
+    return pages.show(request, membership, "portal/settings.html", context | more, here=HERE, status=status)
+
+
+def _values(membership: Membership) -> dict[str, Any]:
+    """Return the settings as the form's fields show them."""
     merchant = Merchant.objects.get(pk=membership.merchant_id)
     values = {name: getattr(merchant, name) for name in SettingsForm.base_fields}
     values["return_hosts"] = "\n".join(merchant.return_hosts)
     if merchant.unpaid_minutes is None:
         values["unpaid_minutes"] = ""
-    lifetime = int(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() // 60)
-    context: dict[str, Any] = {
-        "values": values,
-        "errors": {},
-        "zones": sorted(clock.zones()),
-        "usual_minutes": lifetime,
-        "texts": OptInText.objects.filter(merchant=merchant).order_by("-version")[:20],
-        "languages": [
-            (code, get_language_info(code.split("-")[0])["name"]) for code, _ in settings.LANGUAGES
-        ],
-        "wording": "",
-        "language": settings.LANGUAGE_CODE,
-    }
-    status = 422 if more.get("errors") else 200
-    return pages.show(
-        request, membership, "portal/settings.html", context | more, here="portal_settings", status=status
-    )
+    return values
+
+
+def _languages() -> list[tuple[str, str]]:
+    return [(code, get_language_info(code.split("-")[0])["name"]) for code, _ in settings.LANGUAGES]

@@ -11,10 +11,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from config.lib import clock
+from payments.models import Merchant
 from portal import access, audit, pages, team
 from portal.access import requires
 from portal.models import Invitation, Membership, Role
 
+HERE = "portal_team"
 WORDS: dict[str, str] = {
     "view": "See everything but the audit log",
     "export": "Export files",
@@ -49,19 +51,10 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
-    merchant = membership.merchant
-    rows = Membership.objects.filter(merchant=merchant).select_related("user").order_by("created_at")
-    members = list(rows)
-    secured = set(
-        Authenticator.objects.filter(
-            user__in=[member.user_id for member in members], type="totp"
-        ).values_list("user_id", flat=True)
-    )
+    open_ones = Invitation.objects.filter(ended_at=None, expires_at__gt=clock.now())
     context: dict[str, Any] = {
-        "members": [{"member": member, "has_totp": member.user_id in secured} for member in members],
-        "invitations": Invitation.objects.filter(
-            merchant=merchant, ended_at=None, expires_at__gt=clock.now()
-        ),
+        "members": _members(membership.merchant),
+        "invitations": open_ones.filter(merchant=membership.merchant),
         "roles": Role.choices,
         "table": [
             {"words": words, "cells": [role in access.MAY[action] for role in Role]}
@@ -70,9 +63,15 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "form": InviteForm(),
     }
     status = 422 if "errors" in more else 200
-    return pages.show(
-        request, membership, "portal/team.html", context | more, here="portal_team", status=status
-    )
+    return pages.show(request, membership, "portal/team.html", context | more, here=HERE, status=status)
+
+
+def _members(merchant: Merchant) -> list[dict[str, Any]]:
+    rows = Membership.objects.filter(merchant=merchant).select_related("user").order_by("created_at")
+    members = list(rows)
+    of_members = Authenticator.objects.filter(user__in=[member.user_id for member in members], type="totp")
+    secured = set(of_members.values_list("user_id", flat=True))
+    return [{"member": member, "has_totp": member.user_id in secured} for member in members]
 
 
 @requires("change_team", sensitive=True, form_of="portal_team")
@@ -110,14 +109,10 @@ def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUI
 @requires("change_team", sensitive=True, form_of="portal_team")
 def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Give somebody another role."""
-    wanted = request.POST.get("role", "")
-    if wanted not in Role.values:
-        pages.refuse(request, "Choose a role.")
-        return redirect("portal_team")
     try:
         with transaction.atomic():
-            member = team.change(membership, membership_uuid, Role(wanted))
-            audit.record(request, membership, "role_changed", email=member.user.email, role=wanted)
+            member = team.change(membership, membership_uuid, _role(request))
+            audit.record(request, membership, "role_changed", email=member.user.email, role=member.role)
     except team.NotInTeam:
         raise Http404 from None
     except team.TeamRefused as refused:
@@ -125,6 +120,13 @@ def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) 
     else:
         messages.success(request, f"{member.user.email} is {member.get_role_display().lower()} now.")
     return redirect("portal_team")
+
+
+def _role(request: HttpRequest) -> Role:
+    wanted = request.POST.get("role", "")
+    if wanted not in Role.values:
+        raise team.TeamRefused("Choose a role.")
+    return Role(wanted)
 
 
 @requires("change_team", sensitive=True, form_of="portal_team")

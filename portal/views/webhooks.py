@@ -1,6 +1,6 @@
 """The page of webhooks: the endpoint, the secrets that sign, and a test event with its answer."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from config.lib.bulkhead import Busy
+from payments.models import Merchant
 from portal import audit, pages
 from portal.access import requires
 from portal.dashboard import charts
@@ -19,7 +20,7 @@ from portal.deliveries import log
 from portal.models import Membership
 from portal.orders import search
 from webhooks import checks, health, signing, subscriptions, testing
-from webhooks.checks import TooManyChecks
+from webhooks.checks import CheckedUrl, TooManyChecks
 from webhooks.models import Delivery, EventType, Subscription
 from webhooks.targets import TargetRefused
 
@@ -33,7 +34,16 @@ REFUSALS: dict[type[Exception], str] = {
     TooManyChecks: "Too many addresses in a minute. Try again in a minute.",
     Busy: "We are checking other addresses just now. Save again in a moment.",
 }
+HERE = "portal_webhooks"
 RECEIVERS = (("python", "Python"), ("node", "Node"), ("php", "PHP"))
+
+
+class Unfit(Exception):
+    """What was typed is no endpoint; `errors` say why, beside each field."""
+
+    def __init__(self, errors: dict[str, str]) -> None:
+        super().__init__(*errors.values())
+        self.errors = errors
 
 
 @requires("view")
@@ -46,32 +56,53 @@ def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
     subscription = _subscription(membership)
-    receiver = request.GET.get("code", "python")
-    receiver = receiver if receiver in dict(RECEIVERS) else "python"
-    wanted = set(subscription.event_types) if subscription else {"*"}
-    found = health.read(subscription) if subscription else None
-    until = subscriptions.previous_sign_until(subscription) if subscription else []
-    context: dict[str, Any] = {
+    context = {
         "subscription": subscription,
-        "url": subscription.url if subscription else "",
-        "types": [
-            {"name": name, "words": words, "is_on": bool({"*", name} & wanted)}
-            for name, words in EXPLAINED.items()
-        ],
-        "health": found,
-        "success": charts.percent(found.success_rate) if found else "",
         "new_secret": pages.handed_over(request, "signing"),
-        "until": until,
-        "may_rotate": len(until) + 1 < subscriptions.MAX_SIGNING,
-        "receivers": RECEIVERS,
-        "receiver": receiver,
-        "code": render_to_string(f"portal/receivers/{receiver}.txt"),
+        **_endpoint(subscription),
+        **_receiver(request),
+        **_tested(request, membership),
+        **more,
     }
     status = 422 if "url_error" in more or "types_error" in more else 200
-    context |= _tested(request, membership) | more
-    return pages.show(
-        request, membership, "portal/webhooks.html", context, here="portal_webhooks", status=status
-    )
+    return pages.show(request, membership, "portal/webhooks.html", context, here=HERE, status=status)
+
+
+def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
+    """Where the events go, which, how it fares, and what signs them."""
+    if subscription is None:
+        return {
+            "url": "",
+            "types": _ticked(EXPLAINED),
+            "health": None,
+            "success": "",
+            "until": [],
+            "may_rotate": True,
+        }
+    found = health.read(subscription)
+    until = subscriptions.previous_sign_until(subscription)
+    wanted = EXPLAINED if "*" in subscription.event_types else subscription.event_types
+    return {
+        "url": subscription.url,
+        "types": _ticked(wanted),
+        "health": found,
+        "success": charts.percent(found.success_rate),
+        "until": until,
+        "may_rotate": len(until) + 1 < subscriptions.MAX_SIGNING,
+    }
+
+
+def _ticked(chosen: Collection[str]) -> list[dict[str, Any]]:
+    """The events that there are, and whether each is chosen."""
+    return [{"name": name, "words": words, "is_on": name in chosen} for name, words in EXPLAINED.items()]
+
+
+def _receiver(request: HttpRequest) -> dict[str, Any]:
+    """Code that checks a signature, in the language that the address names."""
+    asked = request.GET.get("code", "")
+    receiver = asked if asked in dict(RECEIVERS) else "python"
+    code = render_to_string(f"portal/receivers/{receiver}.txt")
+    return {"receivers": RECEIVERS, "receiver": receiver, "code": code}
 
 
 def _subscription(membership: Membership) -> Subscription | None:
@@ -105,28 +136,39 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Register the endpoint, or change its address or which events it gets."""
     url = request.POST.get("url", "").strip()[: MAX_ADDRESS + 1]
     chosen = [name for name in request.POST.getlist("event_types") if name in EXPLAINED]
-    problems: dict[str, str] = {}
-    if len(url) > MAX_ADDRESS or not url:
-        problems["url_error"] = "Write the address of your endpoint, such as https://shop.example/hooks."
-    if not chosen:
-        problems["types_error"] = "Choose at least one event."
-    if not problems:
-        try:
-            checked = checks.checked(membership.merchant, url)
-        except (TargetRefused, TooManyChecks, Busy) as refused:
-            problems["url_error"] = REFUSALS.get(type(refused)) or str(refused)
-    if problems:
-        types = [{"name": name, "words": words, "is_on": name in chosen} for name, words in EXPLAINED.items()]
-        return _show(request, membership, url=url, types=types, **problems)
+    try:
+        secret = _save(request, membership, url, chosen)
+    except Unfit as unfit:
+        return _show(request, membership, url=url, types=_ticked(chosen), **unfit.errors)
+    if secret:
+        pages.hand_over(request, "signing", secret)
+    else:
+        messages.success(request, "Saved. The next delivery goes there.")
+    return redirect("portal_webhooks")
+
+
+def _save(request: HttpRequest, membership: Membership, url: str, chosen: Sequence[str]) -> str:
+    """Keep the endpoint; return the secret of a new one, "" where it was changed. Raises Unfit."""
+    checked = _checked(membership.merchant, url, chosen)
     with transaction.atomic():
         registered = subscriptions.keep(membership.merchant, url=checked, event_types=_types(chosen))
         if registered.is_changed:
             audit.record(request, membership, "subscription_saved", url=url, event_types=_types(chosen))
-    if registered.signing_secret:
-        pages.hand_over(request, "signing", registered.signing_secret)
-        return redirect("portal_webhooks")
-    messages.success(request, "Saved. The next delivery goes there.")
-    return redirect("portal_webhooks")
+    return registered.signing_secret or ""
+
+
+def _checked(merchant: Merchant, url: str, chosen: Sequence[str]) -> CheckedUrl:
+    errors = {}
+    if len(url) > MAX_ADDRESS or not url:
+        errors["url_error"] = "Write the address of your endpoint, such as https://shop.example/hooks."
+    if not chosen:
+        errors["types_error"] = "Choose at least one event."
+    if errors:
+        raise Unfit(errors)
+    try:
+        return checks.checked(merchant, url)
+    except (TargetRefused, TooManyChecks, Busy) as refused:
+        raise Unfit({"url_error": REFUSALS.get(type(refused)) or str(refused)}) from refused
 
 
 def _types(chosen: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from checkout import refunds, transitions
 from checkout.models import Checkout
 from checkout.proof import proving
 from config.lib import clock
-from hosted_page.steps import card as card_page
+from hosted_page.steps import card_page
 from payments import provider, reconciliation
 from payments.models import Discrepancy, Operation
 from payments.provider import Card, Notification, Outcome, Record, Verdict

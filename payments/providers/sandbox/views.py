@@ -67,13 +67,17 @@ def challenge(request: HttpRequest, key: UUID) -> HttpResponse:
         bank.answer_challenge(key=key, is_confirmed=answer == "confirm")
         charge.refresh_from_db()
     if charge.state == Charge.State.CHALLENGED:
-        status = 422 if request.method == "POST" else 200
-        response = render(request, "bank/challenge.html", _question(charge), status=status)
-        csp.allow_forms_to(response, charge.return_url)
-        return response
+        return _ask(request, charge)
     if not charge.return_url:
         return render(request, "bank/challenge.html", {"is_answered": True})
     return HttpResponseRedirect(charge.return_url, status=303)
+
+
+def _ask(request: HttpRequest, charge: Charge) -> HttpResponse:
+    status = 422 if request.method == "POST" else 200
+    response = render(request, "bank/challenge.html", _question(charge), status=status)
+    csp.allow_forms_to(response, charge.return_url)
+    return response
 
 
 def _question(charge: Charge) -> dict[str, Any]:

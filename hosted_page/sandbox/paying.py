@@ -1,0 +1,136 @@
+"""What a customer does on the page and at the bank's, without a browser: sign in, split, pay, confirm."""
+
+import time
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers as drf
+
+from checkout import finishing, sharing, splitting, transitions
+from checkout.models import Checkout, Customer, PaymentRequest
+from checkout.states import SHARE_PAID, ShareStatus
+from checkout.transitions import NotPayable, OperationInProgress, Paid
+from config.lib.deadline import Deadline
+from hosted_page.steps import codes
+from payments import open_operations
+from payments.cause import Cause
+from payments.models import Merchant, Operation, Payment
+from payments.provider import CardUse, Verdict
+from payments.providers.sandbox import bank, client
+
+MATES = ("+447700900456", "+447700900457")
+PATIENCE = 5.0  # seconds for the bank to say what came of a challenge
+
+
+class CardDeclined(Exception):
+    """The test card said no."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
+    """Pay an order as `wanted` says: `phone`, `card`, `shares` and `challenge`. Raises CardDeclined."""
+    lead = _customer(wanted["phone"], checkout.merchant)
+    token = _token(checkout.pk, wanted["card"])
+    if checkout.lead_id is not None or "shares" in wanted:
+        _sign_in(checkout, lead)
+    if "shares" in wanted:
+        _split(checkout, wanted["shares"])
+    paid = transitions.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause)
+    if paid.verdict == Verdict.NEEDS_ACTION:
+        paid = _answer_challenge(checkout.pk, is_confirmed=wanted["challenge"] == "pass")
+    if paid.verdict == Verdict.DECLINED:
+        raise CardDeclined(paid.reason)
+
+
+def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> PaymentRequest:
+    """Pay the share that is named, or the first that is open, until it is taken. Raises CardDeclined, ShareNotOpen."""
+    share = _open_share(checkout, wanted.get("payment_request_uuid"))
+    card = CardUse(_token(share.pk, wanted["card"]))
+    paid = sharing.pay(share.pk, card=card, mate=_mate(checkout), cause=cause)
+    if paid.verdict == Verdict.NEEDS_ACTION:
+        paid = _answer_challenge(share.pk, is_confirmed=True)
+    if paid.verdict != Verdict.DECLINED:
+        _await_end(share)
+    if share.status not in SHARE_PAID:
+        declined = Payment.objects.filter(subject=share.pk).latest("created_at")
+        raise CardDeclined(declined.decline_reason)
+    return share
+
+
+def _customer(phone: str, merchant: Merchant) -> Customer:
+    try:
+        number = codes.parse_phone(phone, merchant)
+    except codes.InvalidPhone:
+        raise drf.ValidationError({"phone": ["Must be a mobile number, such as +447700900123."]}) from None
+    return Customer.objects.get_or_create(phone=number)[0]
+
+
+def _token(subject: UUID, number: str) -> str:
+    try:
+        token: str = client.ask("tokenise", subject=subject, number=number)
+    except bank.UnknownCard:
+        raise drf.ValidationError({"card": ["Must be a test card, such as 4242424242424242."]}) from None
+    return token
+
+
+def _sign_in(checkout: Checkout, lead: Customer) -> None:
+    """Whoever signs in last pays, as on the page; what cannot be paid any more says so when it is tried."""
+    if checkout.lead_id != lead.pk:
+        with suppress(NotPayable, OperationInProgress):
+            sharing.join(checkout.pk, lead)
+
+
+def _split(checkout: Checkout, shares: list[dict[str, Any]]) -> None:
+    try:
+        splitting.left_for_lead(checkout.amount, [share["amount"] for share in shares])
+        sharing.split(checkout.pk, [sharing.Share(**share) for share in shares])
+    except splitting.DoesNotAddUp as wrong:
+        words = f"The shares come to {wrong.excess} more than the amount. Lower one."
+        raise drf.ValidationError({"shares": [words]}) from None
+
+
+def _open_share(checkout: Checkout, share_uuid: UUID | None) -> PaymentRequest:
+    open_ones = checkout.payment_requests.filter(status=ShareStatus.OPEN)
+    wanted = open_ones.filter(pk=share_uuid) if share_uuid else open_ones.order_by("position")
+    share = wanted.first()
+    if share is None:
+        raise sharing.ShareNotOpen("")
+    return share
+
+
+def _mate(checkout: Checkout) -> Customer:
+    """Somebody who is not the lead."""
+    lead = checkout.lead.phone if checkout.lead else ""
+    return Customer.objects.get_or_create(phone=next(phone for phone in MATES if phone != lead))[0]
+
+
+def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
+    """Do what the payer does on their bank's page, and come back from it."""
+    found = open_operations.open_operation(subject)
+    if found is None:
+        raise OperationInProgress
+    client.ask("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
+    patience = Deadline.after(PATIENCE)
+    while patience.left():
+        finishing.finish_now(subject)  # unless the pump is at it
+        found.refresh_from_db()
+        if found.ended_at is not None:
+            is_confirmed = found.state == Operation.State.SUCCEEDED
+            return Paid(Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED, found.reason)
+        time.sleep(0.1)
+    raise OperationInProgress
+
+
+def _await_end(share: PaymentRequest) -> None:
+    patience = Deadline.after(PATIENCE)
+    while patience.left():
+        finishing.finish_all_of(share.checkout_id)  # unless the pump is at it
+        share.refresh_from_db()
+        if share.status != ShareStatus.PAYING:
+            return
+        time.sleep(0.1)
+    raise OperationInProgress

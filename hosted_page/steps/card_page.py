@@ -1,0 +1,76 @@
+"""What the provider's card page shows around its fields: the order, what is held, and why the last card was not."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from checkout.models import Checkout
+from hosted_page import language, summary
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.steps import declines
+from payments import money
+from payments.models import Payment
+
+# What a bank's refusal means for the person at the page.
+DECLINES = {
+    "insufficient_funds": gettext_lazy("There is not enough money on this card."),
+    "expired_card": gettext_lazy("This card has expired."),
+    "challenge_failed": gettext_lazy("You did not confirm this payment with your bank."),
+    "challenge_expired": gettext_lazy("Your bank did not hear from you in time."),
+    "never_arrived": gettext_lazy("Your bank did not answer."),
+    "same_card": gettext_lazy("This card has paid the whole order already."),
+    "held_for_less": gettext_lazy("Your bank would hold only a part of the amount."),
+}
+DECLINED = gettext_lazy("Your bank declined this card.")
+
+
+def around(target: PaymentTarget) -> dict[str, Any]:
+    """Return what the provider shows around its fields."""
+    amount = money.display(target.amount, target.checkout.currency)
+    is_lead = target.share is None
+    held_rows = _held_rows(target.checkout, amount) if is_lead else []
+    return {
+        "order": summary.as_json(summary.of(target)),
+        "is_share": not is_lead,
+        "cancel_url_path": target.address("cancel") if is_lead else "",
+        "change_split_url": target.address("split") if is_lead else "",
+        "pay_label": _("Pay {amount}").format(amount=amount),
+        "held_rows": held_rows,
+        "held_note": _("If a mate never pays, their share stays with you.") if held_rows else "",
+        "languages": language.others(),
+        "here": target.address("card"),  # opened anew, so that all of it is in the other language
+        "notice": _decline_notice(target.subject),
+        "leads_to": [target.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
+    }
+
+
+def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
+    shares = list(checkout.payment_requests.values_list("amount", flat=True))
+    if not shares:
+        return []
+    label = _("Your mate’s share") if len(shares) == 1 else _("Your {count} mates’ shares")
+    return [
+        {"label": _("Held on your card now"), "amount": amount},
+        {"label": label.format(count=len(shares)), "amount": money.display(sum(shares), checkout.currency)},
+        {
+            "label": _("Your own part"),
+            "amount": money.display(checkout.amount - sum(shares), checkout.currency),
+        },
+    ]
+
+
+def _decline_notice(subject: UUID) -> dict[str, str] | None:
+    last = Payment.objects.filter(subject=subject).order_by("-created_at").first()
+    if last is None or not last.decline_reason or last.decline_reason in declines.UNTOLD:
+        return None
+    what_next = (
+        _("Try again, or use another card.")
+        if last.decline_reason in declines.SAME_CARD_MAY_DO
+        else _("Try another card.")
+    )
+    title = DECLINES.get(last.decline_reason, DECLINED)
+    safe = _("No money was taken.")
+    return {"title": str(title), "text": f"{safe} {what_next}"}

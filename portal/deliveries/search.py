@@ -1,0 +1,127 @@
+"""The delivery log's list: what its filters ask for, and a line for each row."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from checkout.models import Checkout
+from payments.models import Merchant
+from portal import badges
+from portal.orders import search
+from webhooks.models import Attempt, Delivery, EventType
+
+OUTCOMES = (
+    ("", "Any"),
+    ("delivered", "Delivered"),
+    ("failed", "Failed"),
+    ("parked", "Parked"),
+    ("waiting", "Waiting"),
+)
+KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}  # of those that are listed by delivery
+TYPES = (("", "Any"), *((kind.value, kind.value) for kind in EventType))
+
+
+class Filters(forms.Form):
+    """The filters of the list, all of them optional."""
+
+    q = forms.CharField(required=False, max_length=255, label="Event id, order id or checkout")
+    outcome = forms.ChoiceField(required=False, choices=OUTCOMES, label="Outcome")
+    event_type = forms.ChoiceField(required=False, choices=TYPES, label="Event")
+    since = forms.DateTimeField(required=False, label="From", validators=[search.in_our_time])
+    until = forms.DateTimeField(required=False, label="To", validators=[search.in_our_time])
+
+
+def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
+    """Return what the filters ask for: attempts, or the deliveries themselves of what is parked or waits."""
+    by_delivery = asked.get("outcome") in KEYS
+    return _deliveries(merchant, asked) if by_delivery else _attempts(merchant, asked)
+
+
+def key(asked: dict[str, Any]) -> str:
+    """Return the time by which those rows are sorted."""
+    return KEYS.get(asked.get("outcome", ""), "started_at")
+
+
+def _attempts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Attempt]:
+    rows = Attempt.objects.filter(merchant=merchant).select_related("delivery__event")
+    if asked.get("q"):
+        rows = rows.filter(delivery__in=_matches(merchant, asked["q"].strip()))
+    if asked.get("outcome"):
+        rows = rows.filter(is_delivered=asked["outcome"] == "delivered")
+    if asked.get("event_type"):
+        rows = rows.filter(event_type=asked["event_type"])
+    if asked.get("since"):
+        rows = rows.filter(started_at__gte=asked["since"])
+    if asked.get("until"):
+        rows = rows.filter(started_at__lte=asked["until"])
+    return rows
+
+
+def _deliveries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Delivery]:
+    rows = Delivery.objects.filter(merchant=merchant).select_related("event")
+    key = KEYS[asked["outcome"]]
+    status = Delivery.Status.PARKED if asked["outcome"] == "parked" else Delivery.Status.PENDING
+    rows = rows.filter(status=status)
+    if asked.get("q"):
+        rows = rows.filter(pk__in=_matches(merchant, asked["q"].strip()))
+    if asked.get("event_type"):
+        rows = rows.filter(event__type=asked["event_type"])
+    if asked.get("since"):
+        rows = rows.filter(**{f"{key}__gte": asked["since"]})
+    if asked.get("until"):
+        rows = rows.filter(**{f"{key}__lte": asked["until"]})
+    return rows
+
+
+def _matches(merchant: Merchant, text: str) -> list[UUID]:
+    """Return the deliveries of the event, the checkout, or the checkouts with the order id that the text names."""
+    uuid = search.parse_uuid(text)
+    orders = Checkout.objects.filter(merchant=merchant, merchant_order_id=text).order_by("-created_at")
+    checkouts: list[UUID] = list(orders.values_list("pk", flat=True)[: search.MAX_MATCHES])
+    rows = Delivery.objects.filter(merchant=merchant)
+    if uuid:
+        checkouts.append(uuid)
+    found = set(
+        rows.filter(event__checkout_uuid__in=checkouts).values_list("pk", flat=True)[: search.MAX_MATCHES]
+    )
+    if uuid:
+        found.update(rows.filter(event=uuid).values_list("pk", flat=True))
+    return list(found)
+
+
+def lines(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[dict[str, Any]]:
+    """Return a line for each attempt or delivery, with its order."""
+    deliveries = [row.delivery if isinstance(row, Attempt) else row for row in found]
+    wanted = {delivery.event.checkout_uuid for delivery in deliveries if delivery.event.checkout_uuid}
+    orders = dict(
+        Checkout.objects.filter(merchant=merchant, pk__in=wanted).values_list("pk", "merchant_order_id")
+    )
+    return [_line(row, orders) for row in found]
+
+
+def _line(row: Attempt | Delivery, orders: dict[UUID, str]) -> dict[str, Any]:
+    attempt = row if isinstance(row, Attempt) else None
+    delivery = row.delivery if isinstance(row, Attempt) else row
+    number = attempt.number if attempt else delivery.attempt_count
+    answer = ""
+    if attempt and attempt.is_delivered is not None:
+        answer = str(attempt.http_status) if attempt.http_status else "no answer"
+    badge = (
+        badges.of_attempt(delivery, number, attempt.is_delivered) if attempt else badges.of_delivery(delivery)
+    )
+    return {
+        "id": f"{delivery.pk}-{number}",
+        "address": f"{reverse('portal_delivery', args=[delivery.pk])}?attempt={number}",
+        "delivery": delivery,
+        "can_tick": delivery.status == Delivery.Status.PARKED and number == delivery.attempt_count,
+        "number": number,
+        "order": orders.get(delivery.event.checkout_uuid, "") if delivery.event.checkout_uuid else "",
+        "badge": badge,
+        "answer": answer,
+        "took": attempt.duration_ms if attempt else None,
+        "at": attempt.started_at if attempt else delivery.ended_at or delivery.next_attempt_at,
+    }

@@ -1,0 +1,63 @@
+"""Lists that people filter and leaf through: what was asked for, and a page of it in the portal's frame."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from config.lib import cursor
+from portal import pages
+from portal.models import Membership
+
+PER_PAGE = 50
+
+
+@dataclass(frozen=True)
+class Listing:
+    """`name` is in the menu and of the templates; `shown` says what these show of the rows of a page.
+
+    The newest by `key` come first.
+    """
+
+    name: str
+    form: forms.Form
+    rows: QuerySet[Any]
+    shown: Callable[[Sequence[Any]], dict[str, Any]]
+    key: str = "created_at"
+
+
+def asked(form: forms.Form) -> dict[str, Any]:
+    """Return what the filters ask for; nothing where none were sent, or one of them cannot be read."""
+    return form.cleaned_data if form.is_bound and form.is_valid() else {}
+
+
+def show(request: HttpRequest, membership: Membership, listing: Listing) -> HttpResponse:
+    """Show a page of a list; a cursor that is none of ours leads to the first one."""
+    name = listing.name
+    try:
+        context = _page(request, membership, listing)
+    except cursor.InvalidCursor:
+        return redirect(f"portal_{name}")
+    template = f"portal/_{name}.html" if pages.is_asked_for(request, "found") else f"portal/{name}.html"
+    return pages.show(request, membership, template, context, here=f"portal_{name}")
+
+
+def _page(request: HttpRequest, membership: Membership, listing: Listing) -> dict[str, Any]:
+    found, older = cursor.page(
+        listing.rows,
+        scope=f"portal-{listing.name}-{listing.key}:{membership.merchant_id}",
+        limit=PER_PAGE,
+        cursor=request.GET.get("cursor"),
+        key=listing.key,
+    )
+    return {
+        "form": listing.form,
+        "is_filtered": any(asked(listing.form).values()),
+        "older": older,
+        "is_first": "cursor" not in request.GET,
+        **listing.shown(found),
+    }
