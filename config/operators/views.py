@@ -47,10 +47,14 @@ def run_pump(request: HttpRequest) -> HttpResponse:
     except Exception as error:
         _tell_failure(request, name, title, error)
     else:
-        log.info("pump run by hand", task=name, actor=f"user:{request.user.pk}", ms=round(seconds * 1000))
-        _keep(request, f"Ran it by hand in {seconds:.1f} s", title)
-        messages.success(request, f"{title}: it ran for {seconds:.1f} s.")
+        _tell_success(request, name, title, seconds)
     return HttpResponseRedirect(reverse("admin_operations"), status=303)
+
+
+def _tell_success(request: HttpRequest, name: str, title: str, seconds: float) -> None:
+    log.info("pump run by hand", task=name, actor=f"user:{request.user.pk}", ms=round(seconds * 1000))
+    _keep(request, f"Ran it by hand in {seconds:.1f} s", title)
+    messages.success(request, f"{title}: it ran for {seconds:.1f} s.")
 
 
 def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception) -> None:

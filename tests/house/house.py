@@ -1,5 +1,5 @@
-"""Whether the house is in order: `make check` refuses folders that are too full, files that are too long, packages that
-do not say what lives in them, and names that the glossary (docs/architecture.md) does not use.
+"""Whether the house is in order: `make check` refuses folders that are too full, files and views that are too long,
+packages that do not say what lives in them, and names that the glossary (docs/architecture.md) does not use.
 
 Nothing is imported to find out.
 """
@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
 MAX_MODULES = 20  # of a folder, beside its __init__.py and apps.py
 MAX_LINES = 400
+MAX_OF_VIEW = 15  # lines from `def` on, its docstring not counted
 LONGER = {"config/settings.py": 500, "payments/models.py": 480, "checkout/models.py": 480}  # one room each
 NOT_USED = {
     *(
@@ -31,6 +32,7 @@ NOT_USED = {
     ),
     *("purge", "seat", "seats", "truth", "truths"),
 }
+REQUESTS = ("HttpRequest", "Request")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 
 
@@ -69,9 +71,31 @@ def _of_file(name: str, text: str) -> Iterator[str]:
     lines = text.count("\n")
     if lines > LONGER.get(name, MAX_LINES):
         yield f"{name} has {lines} lines: is it still one room?"
-    for word, line in _words(ast.parse(text)):
+    tree = ast.parse(text)
+    for word, line in _words(tree):
         if word in NOT_USED:
             yield f"{name}:{line} says {word!r}, which the glossary does not use."
+    for view, lines in _views(tree):
+        if lines > MAX_OF_VIEW:
+            yield f"{name}:{view.lineno} {view.name} has {lines} lines: a view reads, makes one call, shows the result."
+
+
+def _views(tree: ast.AST) -> Iterator[tuple[ast.FunctionDef, int]]:
+    """Yield what takes a request and returns a response, and how many lines it has."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and _is_view(node):
+            said = node.body[0] if ast.get_docstring(node) is not None else None
+            docstring = (said.end_lineno or 0) - said.lineno + 1 if said else 0
+            yield node, (node.end_lineno or 0) - node.lineno + 1 - docstring
+
+
+def _is_view(function: ast.FunctionDef) -> bool:
+    given = [parameter for parameter in function.args.args if parameter.arg != "self"]
+    takes = given[0].annotation if given else None
+    if takes is None or function.returns is None:
+        return False
+    returned = {part.id for part in ast.walk(function.returns) if isinstance(part, ast.Name)}
+    return ast.unparse(takes) in REQUESTS and any("Response" in name for name in returned)
 
 
 def _words(tree: ast.AST) -> Iterator[tuple[str, int]]:

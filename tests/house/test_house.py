@@ -52,3 +52,38 @@ def test_a_name_that_the_glossary_does_not_use(project: Path, code: str) -> None
     (project / "payments" / "odd.py").write_text(f"{code}\n")
     (said,) = house.problems(project)
     assert said.startswith("payments/odd.py:1 says ") and said.endswith("which the glossary does not use.")
+
+
+VIEW = 'def show(request: HttpRequest) -> {response}:\n    """Show it.\n\n    To all.\n    """\n'
+
+
+class TestAView:
+    @pytest.mark.parametrize(
+        "response", ["HttpResponse", "HttpResponseRedirect", "Customer | HttpResponse", "Response"]
+    )
+    def test_that_is_too_long(self, project: Path, response: str) -> None:
+        view = VIEW.format(response=response)
+        long_enough = view + "    pass\n" * (house.MAX_OF_VIEW - 1)
+        (project / "portal" / "pages.py").write_text(long_enough)
+        assert list(house.problems(project)) == []
+        (project / "portal" / "pages.py").write_text(long_enough + "    pass\n")
+        (said,) = house.problems(project)
+        assert said.startswith("portal/pages.py:1 show has 16 lines")
+
+    def test_that_is_a_method(self, project: Path) -> None:
+        method = "class Pay:\n    def post(self, request: Request) -> Response:\n" + "        pass\n" * 15
+        (project / "checkout" / "views.py").write_text(method)
+        (said,) = house.problems(project)
+        assert said.startswith("checkout/views.py:2 post has 16 lines")
+
+    @pytest.mark.parametrize(
+        "signature",
+        [
+            "def of(request: HttpRequest) -> UUID | None:",
+            "def show(context: Context) -> HttpResponse:",
+            "def show() -> HttpResponse:",
+        ],
+    )
+    def test_is_what_takes_a_request_and_returns_a_response(self, project: Path, signature: str) -> None:
+        (project / "portal" / "pages.py").write_text(f"{signature}\n" + "    pass\n" * 20)
+        assert list(house.problems(project)) == []
