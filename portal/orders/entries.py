@@ -1,8 +1,8 @@
 """The entries of a checkout's timeline: changes of state, calls, webhook attempts, the bank, mates."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,7 @@ from webhooks.delivery import in_words
 from webhooks.models import Attempt
 
 Account = Posting.Account
+Posted = defaultdict[UUID | None, list[Posting]]  # by transaction
 VERBS = {"capture": "called capture", "cancel": "called cancel", "refund": "called refund"}
 BANK: dict[str, tuple[str, str]] = {  # by kind: while under way or failed, and when it succeeded
     Operation.Kind.AUTHORIZE: ("Holding {amount} on {card}", "The bank holds {amount} on {card}"),
@@ -193,103 +194,81 @@ def of_bank(checkout: Checkout, window: Window) -> Iterator[Entry]:
     closed = list(rows.filter(closed_as__isnull=False))
     disputes = list(Dispute.objects.filter(checkout_uuid=checkout.pk))
     booked = list(Booking.objects.filter(checkout_uuid=checkout.pk).select_related("payment"))
-    moved = [row.pk for row in (*operations, *disputes, *booked)] + [row.borne_as for row in booked]
-    moved += [
-        uuid for row in (*back, *closed) for uuid in (row.returned_as, row.closed_as) if uuid is not None
-    ]
-    moved += [row.decided_as for row in disputes if row.decided_as is not None]
-    posted: dict[UUID, list[Posting]] = defaultdict(list)
+    moved: list[UUID | None] = [row.pk for row in (*operations, *disputes, *booked)]
+    moved += [row.returned_as for row in back] + [row.closed_as for row in closed]
+    moved += [row.decided_as for row in disputes] + [row.borne_as for row in booked]
+    posted: Posted = defaultdict(list)
     of_checkout = Posting.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
-    for posting in of_checkout.filter(transaction__in=moved):
+    for posting in of_checkout.filter(transaction__in=filter(None, moved)):
         posted[posting.transaction].append(posting)
     for operation in operations:
         yield _of_operation(checkout, operation, posted[operation.pk])
     for refund in back:
-        yield from _of_return(checkout, refund, posted)
+        yield from _of_return(checkout, refund, posted[refund.returned_as])
     for capture in closed:
-        yield from _of_closing(checkout, capture, posted)
+        yield from _of_closing(checkout, capture, posted[capture.closed_as])
     for dispute in disputes:
         yield from _of_dispute(checkout, dispute, posted)
     for booking in booked:
         yield _of_booking(checkout, booking, posted)
 
 
-def _of_return(
-    checkout: Checkout, refund: Operation, posted: Mapping[UUID, Sequence[Posting]]
-) -> Iterator[Entry]:
+def _booked(at: datetime, title: str, lines: Sequence[Posting], text: str = "", **facts: Any) -> Entry:
+    """Return the entry of what was posted without our asking the bank for it."""
+    said = f"{text} Posted: {_postings(lines)}.".strip()
+    return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=said, facts=facts)
+
+
+def _alarming(entry: Entry) -> Entry:
+    return replace(entry, tone="stop", icon="alert")
+
+
+def _of_return(checkout: Checkout, refund: Operation, lines: Sequence[Posting]) -> Iterator[Entry]:
     """Yield the entry of a settled refund that came back, at the time of its postings."""
-    lines = posted.get(refund.returned_as, ()) if refund.returned_as else ()
-    if not lines:
-        return
-    amount = money.display(refund.amount, checkout.currency)
-    yield Entry(
-        at=lines[0].created_at,
-        kind="bank",
-        tone="stop",
-        icon="alert",
-        title=f"The refund of {amount} to {_whose_card(checkout, refund.payment)} came back",
-        text=f"{_in_words(refund.reason)} Posted: {_postings(lines)}.",
-        facts={"operation": str(refund.pk), "amount": refund.amount, "reason": refund.reason},
-    )
+    if lines:
+        amount = money.display(refund.amount, checkout.currency)
+        title = f"The refund of {amount} to {_whose_card(checkout, refund.payment)} came back"
+        facts: dict[str, Any] = {
+            "operation": str(refund.pk),
+            "amount": refund.amount,
+            "reason": refund.reason,
+        }
+        yield _alarming(_booked(lines[0].created_at, title, lines, _in_words(refund.reason), **facts))
 
 
-def _of_closing(
-    checkout: Checkout, capture: Operation, posted: Mapping[UUID, Sequence[Posting]]
-) -> Iterator[Entry]:
+def _of_closing(checkout: Checkout, capture: Operation, lines: Sequence[Posting]) -> Iterator[Entry]:
     """Yield the entry of a mate's payment that the lead is no longer owed, since a lost dispute has given it back."""
-    lines = posted.get(capture.closed_as, ()) if capture.closed_as else ()
-    if not lines:
-        return
-    amount = money.display(capture.amount, checkout.currency)
-    yield Entry(
-        at=lines[0].created_at,
-        kind="bank",
-        tone="still",
-        icon="bank",
-        title=f"{amount} from a mate’s card is kept for the dispute that was lost",
-        text=f"Posted: {_postings(lines)}.",
-        facts={"operation": str(capture.pk), "amount": capture.amount},
-    )
+    if lines:
+        amount = money.display(capture.amount, checkout.currency)
+        title = f"{amount} from a mate’s card is kept for the dispute that was lost"
+        facts: dict[str, Any] = {"operation": str(capture.pk), "amount": capture.amount}
+        yield _booked(lines[0].created_at, title, lines, **facts)
 
 
-def _of_dispute(
-    checkout: Checkout, dispute: Dispute, posted: Mapping[UUID, Sequence[Posting]]
-) -> Iterator[Entry]:
+def _of_dispute(checkout: Checkout, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
     amount = money.display(dispute.amount, checkout.currency)
-    facts = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
-    yield Entry(
-        at=dispute.created_at,
-        kind="bank",
-        tone="stop",
-        icon="alert",
-        title=f"A payer disputes {amount}",
-        text=f"{dispute.reason.replace('_', ' ').capitalize()}. Posted: {_postings(posted.get(dispute.pk, ()))}.",
-        facts=facts,
-    )
+    facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
+    opened, why = f"A payer disputes {amount}", _in_words(dispute.reason)
+    yield _alarming(_booked(dispute.created_at, opened, posted[dispute.pk], why, **facts))
     if dispute.closed_at is not None and dispute.decided_as is not None:
-        yield Entry(
-            at=dispute.closed_at,
-            kind="bank",
-            tone="still",
-            icon="bank",
-            title=f"The dispute over {amount} is {dispute.status}",
-            text=f"Posted: {_postings(posted.get(dispute.decided_as, ()))}.",
-            facts=facts | {"status": dispute.status},
-        )
+        decided = f"The dispute over {amount} is {dispute.status}"
+        facts |= {"status": dispute.status}
+        yield _booked(dispute.closed_at, decided, posted[dispute.decided_as], **facts)
 
 
-def _of_booking(checkout: Checkout, booking: Booking, posted: Mapping[UUID, Sequence[Posting]]) -> Entry:
+def _of_booking(checkout: Checkout, booking: Booking, posted: Posted) -> Entry:
     """Return the entry of an operator's booking, without its postings on `outside`, which sum to zero."""
-    lines = [*posted.get(booking.pk, ()), *posted.get(booking.borne_as, ())]
+    lines = [*posted[booking.pk], *posted[booking.borne_as]]
     amount = money.display(booking.amount, checkout.currency)
-    return Entry(
-        at=booking.created_at,
-        kind="bank",
-        tone="still",
-        icon="bank",
-        title=BOOKED[booking.kind].format(amount=amount, card=_whose_card(checkout, booking.payment)),
-        text=f"Posted: {_postings([line for line in lines if line.account != Account.OUTSIDE])}.",
-        facts={"booking": str(booking.pk), "booking_kind": booking.kind, "amount": booking.amount},
+    title = BOOKED[booking.kind].format(amount=amount, card=_whose_card(checkout, booking.payment))
+    shown = [line for line in lines if line.account != Account.OUTSIDE]
+    return _booked(
+        booking.created_at,
+        title,
+        shown,
+        booking=str(booking.pk),
+        booking_kind=booking.kind,
+        amount=booking.amount,
     )
 
 
