@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
@@ -12,13 +13,17 @@ from xdist.scheduler import LoadScopeScheduling
 
 from checkout import ending, refunds, tasks, transitions
 from checkout.models import Checkout
-from payments import switches
+from checkout.proof import proving
+from config.lib.web import http
+from payments import operations, switches
 from payments.models import Merchant, Operation
 from payments.provider import CardUse
-from payments.providers.sandbox import bank
+from payments.providers.sandbox import bank, notifications
 from portal import keys
 from tests import factories, mates
 from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
+from tests.outages import KINDS, InDoubt, break_down
+from tests.outside import RETURNS, settle
 
 # These start the whole service, most of them the same one, and measure time: one process runs them all.
 WITH_PROCESSES = ("tests/browser/", "tests/chaos/", "tests/journeys/", "tests/races/")
@@ -137,6 +142,29 @@ def rival_api(rival: Merchant) -> Api:
 
 
 @pytest.fixture
+def proven(db: None) -> Iterator[None]:
+    """Whatever happens in the test, the ledger agrees with the states after it."""
+    yield
+    assert proving.breaches() == []
+
+
+@pytest.fixture
+def posted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The bank's messages reach us in this process; the answers' statuses."""
+    statuses: list[int] = []
+
+    def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> http.Response:
+        signed = {notifications.HEADER: headers[notifications.HEADER]}
+        path, kind = urlsplit(url).path, headers["Content-Type"]
+        answer = Client().post(path, body, content_type=kind, headers=signed)
+        statuses.append(answer.status_code)
+        return http.Response(answer.status_code, answer.content)
+
+    monkeypatch.setattr(http, "post", post)
+    return statuses
+
+
+@pytest.fixture
 def unpaid(acme: Merchant) -> Checkout:
     return factories.checkout(acme)
 
@@ -196,3 +224,47 @@ def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checko
         return unpaid
 
     return brought
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bank that hangs is waited for as long as ever, but in smaller seconds."""
+    monkeypatch.setattr(operations, "CALL_SECONDS", dict.fromkeys(KINDS, 0.02))
+    monkeypatch.setattr(operations, "LOOK_UP_SECONDS", 0.02)
+
+
+@pytest.fixture
+def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
+    """Bring the unpaid checkout to the act of this kind, and let that get no clear answer, `times` times."""
+
+    def brought(kind: str, mode: str = "down", times: int = 1) -> Operation:
+        if kind == "refund":
+            transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        elif kind != "authorize":
+            pay(unpaid)
+        break_down(kind, mode, times)
+        if kind == "authorize":
+            pay(unpaid)
+        elif kind == "capture":
+            break_down("look_up", "down")
+            with pytest.raises(transitions.OutcomeUnknown):
+                transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        elif kind == "void":
+            transitions.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+            tasks.finish_operations()
+        else:
+            refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+            tasks.finish_operations()
+        return Operation.objects.select_related("payment").get(kind=kind)
+
+    return brought
+
+
+@pytest.fixture
+def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
+    """An order of a card whose refunds come back two seconds after they are settled; they have not yet."""
+    transitions.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
+    refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+    settle(unpaid)
+    assert unpaid.status == "refunded"
+    return unpaid

@@ -2,17 +2,20 @@
 
 from uuid import UUID
 
-from checkout import finishing, sharing, transitions
-from checkout.models import Checkout, Customer, PaymentRequest
+from checkout import finishing, refunds, sharing, transitions
+from checkout.models import Checkout, Customer, PaymentRequest, Refund
 from payments import due
-from payments.models import Operation
+from payments.models import Operation, Payment
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
+from payments.providers.sandbox.models import Charge
 from tests.factories import CAUSE, CustomerFactory
 
 LONG_AGO = "2020-01-01T00:00Z"
 FINNS = "5555555555554444"
 AMYS = "378282246310005"
+CHALLENGED = "4000002500003155"
+ACCOUNT_CLOSED = "4000000000005126"  # the refund fails later
 
 
 def split(checkout: Checkout, *amounts: int) -> list[PaymentRequest]:
@@ -50,3 +53,14 @@ def settled(share: PaymentRequest) -> str:
         pump(share.checkout_id)
     share.refresh_from_db()
     return share.status
+
+
+def borne(order: Checkout) -> dict[str, int]:
+    """What each card has paid and not got back, by last 4."""
+    payments = Payment.objects.filter(checkout_uuid=order.pk).values_list("pk", flat=True)
+    rows = Charge.objects.filter(payment__in=list(payments), state="captured").select_related("token")
+    return {row.token.last4: row.amount - row.refunded_amount for row in rows}
+
+
+def give_back(order: Checkout) -> Refund:
+    return refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE).refund

@@ -11,9 +11,9 @@ from checkout.proof import proving
 from config.lib import clock
 from payments.models import Discrepancy, Operation, Payment
 from payments.providers.sandbox.models import Call, Charge
-from tests.checkout.test_doubtful_payments import break_down, events, overhear, pass_time, pump
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
+from tests.outages import break_down, events, overhear, pass_time, pump
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
@@ -177,56 +177,6 @@ class TestARelease:
         operation = Operation.objects.get(kind="void")
         assert operation.state == "unknown" and operation.next_attempt_at is not None
         assert operation.next_attempt_at - clock.now() <= timedelta(seconds=60)
-
-
-class TestAnOldKey:
-    """An idempotency key that the provider has forgotten would let it do a thing twice."""
-
-    @pytest.mark.rule("doubt.old_key")
-    def test_is_not_used_again_what_was_done_is_found(
-        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from_now = refund_in_doubt(captured, "done_then_reset")
-        calls = overhear(monkeypatch)
-        break_down("refund", "forgets_keys", times=9)
-        pump()
-        assert {verb for verb, _ in calls} == {"look_up"} and from_now.pk in {key for _, key in calls}
-        pump()
-        assert Charge.objects.get().refunded_amount == 9000
-        assert Operation.objects.filter(kind="refund").count() == 1 and proving.breaches() == []
-
-    @pytest.mark.rule("doubt.old_key")
-    def test_is_replaced_where_the_provider_vouches_that_nothing_was_done(self, captured: Checkout) -> None:
-        lost = refund_in_doubt(captured, "down")
-        for _ in range(3):
-            pump()
-        old, new = Operation.objects.filter(kind="refund").order_by("created_at")
-        assert (old.pk, old.state, old.reason) == (lost.pk, "failed", "new_key")
-        assert (new.state, Charge.objects.get().refunded_amount) == ("succeeded", 9000)
-        captured.refresh_from_db()
-        assert captured.status == "refunded" and proving.breaches() == []
-
-    def test_is_asked_about_for_as_long_as_nobody_vouches(
-        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        refund_in_doubt(captured, "down")
-        break_down("look_up", "not_vouched", times=9)
-        calls = overhear(monkeypatch)
-        pump()
-        pump()
-        assert {verb for verb, _ in calls} == {"look_up"}
-        assert Operation.objects.get(kind="refund").state == "unknown"
-
-
-def refund_in_doubt(captured: Checkout, mode: str) -> Operation:
-    """A refund whose answer was lost, 25 hours ago."""
-    break_down("refund", mode)
-    refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-    tasks.finish_operations()
-    operation = Operation.objects.get(kind="refund")
-    assert operation.state == "unknown"
-    pass_time(operation, hours=25)
-    return operation
 
 
 class TestAnErrorThatIsRepeatedUnderItsKey:

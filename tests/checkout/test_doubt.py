@@ -1,7 +1,5 @@
 """Silence is not an answer: what a provider leaves in doubt is brought to the truth."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -9,147 +7,25 @@ from uuid import UUID
 import pytest
 from django.conf import settings
 
-from checkout import finishing, refunds, tasks, transitions
+from checkout import finishing, tasks, transitions
 from checkout.models import Checkout
-from checkout.proof import proving
 from config.lib import clock
 from payments import ledger, operations
-from payments.models import Discrepancy, Operation, Payment
+from payments.models import Operation
 from payments.provider import Outcome, Verdict
-from payments.providers.sandbox import bank, fault_injection
-from payments.providers.sandbox.models import Call, Charge, Fault
-from tests.checkout.test_doubtful_payments import InDoubt, break_down, events, overhear, pass_time, pump, seen
+from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox.models import Call
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
+from tests.outages import DONE, UNDONE, InDoubt, break_down, events, overhear, pump, seen
 from tests.refusals import nothing_moves, refused
 
-pytestmark = pytest.mark.django_db
-UNDONE = ["down", "error", "hang"]
-DONE = ["done_then_hang", "done_then_reset", "done_then_error", "nonsense"]
-KINDS = ["authorize", "capture", "void", "refund"]
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bank that hangs is waited for as long as ever, but in smaller seconds."""
-    monkeypatch.setattr(operations, "CALL_SECONDS", dict.fromkeys(KINDS, 0.02))
-    monkeypatch.setattr(operations, "LOOK_UP_SECONDS", 0.02)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
     return overhear(monkeypatch)
-
-
-@pytest.fixture
-def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
-    """Bring the unpaid checkout to the act of this kind, and let that get no clear answer, `times` times."""
-
-    def brought(kind: str, mode: str = "down", times: int = 1) -> Operation:
-        if kind == "refund":
-            transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-        elif kind != "authorize":
-            pay(unpaid)
-        break_down(kind, mode, times)
-        if kind == "authorize":
-            pay(unpaid)
-        elif kind == "capture":
-            break_down("look_up", "down")
-            with pytest.raises(transitions.OutcomeUnknown):
-                transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
-        elif kind == "void":
-            transitions.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
-            tasks.finish_operations()
-        else:
-            refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
-            tasks.finish_operations()
-        return Operation.objects.select_related("payment").get(kind=kind)
-
-    return brought
-
-
-@pytest.fixture(autouse=True)
-def _proven(db: None) -> Iterator[None]:
-    """Whatever happened, the ledger is right."""
-    yield
-    assert proving.breaches() == []
-
-
-@pytest.mark.parametrize("kind", KINDS)
-class TestSilence:
-    @pytest.mark.rule("doubt.unknown")
-    @pytest.mark.parametrize("mode", UNDONE + DONE)
-    def test_is_unknown_and_never_failed(self, in_doubt: InDoubt, kind: str, mode: str) -> None:
-        operation = in_doubt(kind, mode)
-        assert (operation.state, operation.ended_at) == ("unknown", None)
-        assert operation.reason == ("server_error" if mode.endswith("error") else "")
-        assert operation.payment.status not in ("declined", "refunded", "voided")
-        assert Fault.objects.get(verb=kind).times == 0, "the bank has gone wrong indeed"
-
-    @pytest.mark.rule("doubt.day")
-    def test_of_a_day_is_left_for_a_person_once(self, in_doubt: InDoubt, kind: str) -> None:
-        operation = in_doubt(kind, times=9)
-        break_down("look_up", "down", times=9)
-        pass_time(operation, hours=23, minutes=59)
-        pump()
-        assert not Discrepancy.objects.exists()
-        pass_time(operation, minutes=2)
-        pump()
-        pump()
-        found = Discrepancy.objects.get()
-        assert (found.kind, found.operation, found.merchant) == (
-            "in_doubt_for_a_day",
-            operation,
-            operation.payment.merchant,
-        )
-        operation.refresh_from_db()
-        assert operation.state == "unknown"
-
-
-class TestAnotherAmount:
-    @pytest.mark.rule("doubt.amount")
-    @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
-    def test_is_no_answer(self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-        operation, answer = in_doubt(kind), fault_injection.call
-        before = operation.payment.status
-
-        def call(verb: str, arguments: dict[str, Any]) -> Outcome:
-            outcome = answer(verb, arguments)
-            return outcome if outcome.amount is None else replace(outcome, amount=1)
-
-        monkeypatch.setattr(fault_injection, "call", call)
-        pump()
-        pump()
-        found = Discrepancy.objects.get()
-        assert (found.kind, found.operation, found.facts) == ("another_amount", operation, {"amount": 1})
-        operation.refresh_from_db()
-        assert (operation.state, operation.payment.status) == ("unknown", before)
-
-    @pytest.mark.rule("pay.held_for_less")
-    def test_of_a_hold_is_a_refusal_and_what_is_held_is_released(
-        self, unpaid: Checkout, pay: Callable[..., Checkout]
-    ) -> None:
-        break_down("authorize", "partial_hold")
-        assert pay(unpaid).status == "created"
-        payment = Payment.objects.get()
-        assert (payment.status, payment.decline_reason) == ("declined", "held_for_less")
-        assert (Charge.objects.get().amount, Charge.objects.get().state) == (4500, "held")
-        pump()
-        assert Charge.objects.get().state == "voided" and not Discrepancy.objects.exists()
-        assert pay(unpaid).status == "authorized"
-
-    def test_of_what_the_payer_is_still_asked_about_is_judged_once_it_is_held(
-        self, unpaid: Checkout, pay: Callable[..., Checkout]
-    ) -> None:
-        break_down("authorize", "partial_hold")
-        pay(unpaid, "4000002500003155")
-        operation = Operation.objects.get()
-        assert operation.state == "needs_action"
-        bank.answer_challenge(key=operation.pk, is_confirmed=True)
-        pump()
-        pump()
-        assert Payment.objects.get().decline_reason == "held_for_less"
-        assert Charge.objects.get().state == "voided" and not Discrepancy.objects.exists()
 
 
 class TestCapture:

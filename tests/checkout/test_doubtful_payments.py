@@ -1,69 +1,25 @@
 """An authorization in doubt: the payer waits for a minute, and no hold is forgotten."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db.models import F
 
 from checkout import abandonment, tasks, transitions
 from checkout.models import Checkout
-from checkout.proof import proving
 from config.lib import clock
 from payments import open_operations, operations
-from payments.models import Discrepancy, Operation, Payment
-from payments.provider import Outcome
-from payments.providers.sandbox import fault_injection
+from payments.models import Discrepancy, Operation
 from payments.providers.sandbox.models import Charge
 from tests import factories
 from tests.factories import CAUSE, make_late
+from tests.outages import InDoubt, break_down, events, overhear, pass_time, pump, seen
 from tests.refusals import nothing_moves
-from webhooks.models import Event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven")]
 OTHER = "5555555555554444"
-InDoubt: TypeAlias = Callable[..., Operation]
-
-
-def break_down(verb: str, mode: str, times: int = 1) -> None:
-    fault_injection.set_fault(verb=verb, mode=mode, times=times)
-
-
-def overhear(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
-    """What the bank is asked from now on, whether it answers or not."""
-    asked: list[tuple[str, UUID]] = []
-    answer = fault_injection.call
-
-    def call(verb: str, arguments: dict[str, Any]) -> Outcome:
-        asked.append((verb, arguments["key"]))
-        return answer(verb, arguments)
-
-    monkeypatch.setattr(fault_injection, "call", call)
-    return asked
-
-
-def pump() -> None:
-    """Let the pump run at a moment when everything that is open is due."""
-    Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
-    tasks.finish_operations()
-
-
-def pass_time(operation: Operation, **span: float) -> None:
-    rows = Operation.objects.filter(pk=operation.pk)
-    rows.update(created_at=F("created_at") - timedelta(**span))
-
-
-def seen(checkout: Checkout) -> tuple[str, str, str]:
-    """How the checkout, its newest payment and the bank's newest charge stand."""
-    checkout.refresh_from_db()
-    payment, charge = Payment.objects.latest("created_at"), Charge.objects.order_by("-id").first()
-    return checkout.status, payment.status, charge.state if charge else ""
-
-
-def events() -> list[str]:
-    return list(Event.objects.order_by("id").values_list("type", flat=True))
 
 
 @pytest.fixture
@@ -81,13 +37,6 @@ def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
         return Operation.objects.select_related("payment").get()
 
     return brought
-
-
-@pytest.fixture(autouse=True)
-def _proven(db: None) -> Iterator[None]:
-    """Whatever happened, the ledger is right."""
-    yield
-    assert proving.breaches() == []
 
 
 class TestAuthorize:

@@ -4,15 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
 
-from checkout import abandonment, tasks, transitions
+from checkout import tasks, transitions
 from checkout.models import Checkout
 from checkout.proof import proving
 from payments import due, operations
-from payments.models import Merchant, Operation, Payment
+from payments.models import Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
-from payments.providers.sandbox import bank, fault_injection
+from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Charge
 from tests import factories
 from tests.factories import CAUSE, CustomerFactory, make_late
@@ -117,46 +116,3 @@ class TestTheFence:
         assert (held.status, Payment.objects.get().status) == ("captured", "captured")
         assert not Event.objects.filter(type="checkout.voided").exists()
         assert proving.breaches() == []
-
-
-@pytest.mark.django_db
-class TestClaimDue:
-    def test_leases_no_more_than_asked_whatever_the_planner_believes(
-        self, acme: Merchant, pay: Callable[..., Checkout]
-    ) -> None:
-        pay(factories.checkout(acme))
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "ANALYZE payments_operation, payments_payment"
-            )  # one row: a nested loop looks cheap
-        for _ in range(3):
-            transitions.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
-        assert len(due.claim(limit=1)) == 1
-
-
-@pytest.mark.django_db
-class TestACardThatWasGivenUp:
-    @pytest.fixture
-    def given_up(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
-        """The bank asked about the first card, another one was chosen, and the first one's void is in doubt."""
-        pay(unpaid, "4000002500003155")
-        abandonment.use_another_card(unpaid.pk)
-        fault_injection.set_fault(verb="void", mode="down", times=1)
-        tasks.finish_operations()
-        assert Operation.objects.get(kind="void").state == "unknown"
-        return unpaid
-
-    def test_hinders_neither_another_card_nor_its_capture(
-        self, given_up: Checkout, pay: Callable[..., Checkout]
-    ) -> None:
-        assert pay(given_up).status == "authorized"
-        captured = transitions.capture(given_up.merchant, given_up.pk, cause=CAUSE)
-        assert captured.status == "captured"
-
-    def test_keeps_no_hold_beyond_its_two_minutes(
-        self, given_up: Checkout, pay: Callable[..., Checkout]
-    ) -> None:
-        make_late(pay(given_up))
-        tasks.expire_due()
-        given_up.refresh_from_db()
-        assert (given_up.status, given_up.void_reason) == ("voided", "auth_expired")

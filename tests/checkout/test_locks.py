@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import connection
 
 APPS = ("payments", "checkout", "webhooks", "hosted_page", "portal")
 ROWS = {"Checkout", "PaymentRequest", "Payment", "Operation", "Refund"}
@@ -70,3 +71,19 @@ def test_the_check_sees_what_it_is_for() -> None:
     assert isinstance(bad, ast.FunctionDef)
     assert begins_transaction(bad) and rows_taken(bad) == {"Operation"}
     assert len(LOCKING) > 20
+
+
+@pytest.mark.django_db
+def test_the_database_waits_for_nobody_for_long() -> None:
+    """Neither for a lock or a statement, nor for a client that hangs with either in its hands."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT unnest(setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase"
+            " JOIN pg_roles r ON r.oid = s.setrole WHERE d.datname = current_database() AND r.rolname = current_user"
+        )
+        assert {row for (row,) in cursor.fetchall()} == {
+            "lock_timeout=3000",
+            "statement_timeout=15000",
+            "idle_in_transaction_session_timeout=20000",
+            "tcp_user_timeout=20000",
+        }

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from django.db.models import F
 from pytest_django.fixtures import Settings
 
-from checkout import refunds, reimbursement, tasks, transitions
+from checkout import refunds, reimbursement, transitions
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
 from config.lib import clock
@@ -17,62 +16,10 @@ from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Charge
 from tests import factories, mates
-from tests.checkout.test_doubtful_payments import break_down, pass_time, pump
 from tests.factories import CAUSE
+from tests.outages import break_down, pass_time, pump
 
 pytestmark = pytest.mark.django_db
-
-
-class TestAKey:
-    @pytest.fixture
-    def refund(self, captured: Checkout) -> Operation:
-        break_down("refund", "error")
-        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-        tasks.finish_operations()
-        return Operation.objects.get(kind="refund")
-
-    def test_is_kept_while_a_call_under_it_may_be_on_its_way(self, refund: Operation) -> None:
-        """One error, then silence: the second call may arrive yet, and a new key would do it twice."""
-        break_down("refund", "down")
-        pump()
-        assert Operation.objects.get(kind="refund").reason == ""
-        pump()
-        pump()
-        assert Operation.objects.get(kind="refund").state == "succeeded"
-        assert Charge.objects.get().refunded_amount == 9000
-
-    def test_that_is_new_again_and_again_waits_ever_longer(self, refund: Operation) -> None:
-        break_down("refund", "error", times=99)
-        waits = []
-        for _ in range(24):
-            before = clock.now()
-            pump()
-            fresh = Operation.objects.filter(kind="refund", attempts=0, ended_at=None).first()
-            if fresh is not None and fresh.next_attempt_at is not None:
-                waits.append((fresh.next_attempt_at - before).total_seconds())
-        assert len(waits) > 4 and waits[-1] > 2 * waits[-3] > 2
-        assert Operation.objects.filter(kind="refund", ended_at=None).count() == 1
-
-    def test_that_is_new_hides_no_doubt(self, refund: Operation) -> None:
-        break_down("refund", "error", times=99)
-        for _ in range(6):
-            pump()
-        Operation.objects.filter(kind="refund").update(created_at=F("created_at") - timedelta(hours=25))
-        break_down("look_up", "down", times=9)
-        for _ in range(3):
-            pump()
-        told = Discrepancy.objects.get(kind="in_doubt_for_a_day")
-        assert told.subject == refund.pk
-
-    def test_that_was_left_and_brings_success_is_told(self, refund: Operation) -> None:
-        break_down("refund", "error", times=2)
-        for _ in range(3):
-            pump()
-        refund.refresh_from_db()
-        assert refund.reason == "new_key"
-        bank.refund(key=refund.pk, payment=refund.payment_id, amount=refund.amount)
-        factories.settle(refund, Outcome(Verdict.SUCCEEDED))
-        assert Discrepancy.objects.filter(kind="succeeded_under_an_old_key").exists()
 
 
 class TestAHold:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import orjson
@@ -23,8 +22,8 @@ from payments.models import Discrepancy, Merchant, Operation
 from payments.provider import Record, Verdict
 from payments.providers.sandbox import fault_injection, journal, notifications
 from payments.providers.sandbox.models import BankNotification, Call
-from tests.checkout.test_doubtful_payments import pass_time, pump
 from tests.factories import CAUSE
+from tests.outages import pass_time, pump
 from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
@@ -62,22 +61,6 @@ def accepted(captured: Checkout) -> Operation:
     operation = Operation.objects.select_related("payment").get(kind="refund")
     assert operation.state == "pending"
     return operation
-
-
-@pytest.fixture
-def posted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The bank's messages reach us in this process; the answers' statuses."""
-    statuses: list[int] = []
-
-    def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> http.Response:
-        signed = {notifications.HEADER: headers[notifications.HEADER]}
-        path, kind = urlsplit(url).path, headers["Content-Type"]
-        answer = Client().post(path, body, content_type=kind, headers=signed)
-        statuses.append(answer.status_code)
-        return http.Response(answer.status_code, answer.content)
-
-    monkeypatch.setattr(http, "post", post)
-    return statuses
 
 
 def end_of(refund: Operation) -> tuple[str, str, str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from checkout import finishing, refunds, sharing, tasks, transitions
+from checkout import finishing, refunds, sharing, transitions
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
 from config.lib.deadline import Deadline
@@ -15,8 +15,8 @@ from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Charge
 from tests import factories, mates
-from tests.checkout.test_doubtful_payments import break_down, pass_time, pump
 from tests.factories import CAUSE, CustomerFactory
+from tests.outages import break_down, pass_time, pump
 
 pytestmark = pytest.mark.django_db
 Meanwhile = Callable[[Callable[[], None]], None]
@@ -139,23 +139,3 @@ def pump_once() -> None:
     Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
     for operation in Operation.objects.filter(ended_at=None, kind="authorize").select_related("payment"):
         factories.settle(operation, Outcome(Verdict.SUCCEEDED))
-
-
-@pytest.mark.rule("doubt.sleeper")
-class TestALateNo:
-    """A hold that was captured by another process stays captured, whatever a sleeper has heard before."""
-
-    @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
-    @pytest.mark.parametrize(
-        "verdict", [Verdict.FAILED, Verdict.DECLINED, Verdict.NOT_FOUND, Verdict.PENDING]
-    )
-    def test_changes_nothing_that_has_ended(self, captured: Checkout, kind: str, verdict: Verdict) -> None:
-        if kind != "capture":
-            refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-            tasks.finish_operations()
-            pump()
-        operation = Operation.objects.select_related("payment").exclude(kind="authorize").latest("created_at")
-        before = list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())
-        factories.settle(operation, Outcome(verdict, reason="late", is_vouched=True))
-        assert (list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())) == before
-        assert proving.breaches() == []

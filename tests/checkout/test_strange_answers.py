@@ -1,6 +1,6 @@
 """Whatever the provider says beside what matters, the money is recorded; nonsense is doubt, and ends in the truth."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -12,30 +12,27 @@ from django.test import Client
 
 from checkout import refunds, transitions
 from checkout.models import Checkout
-from checkout.proof import proving
 from config.lib import clock
 from hosted_page.steps import card_page
 from payments import provider, reconciliation
 from payments.models import Discrepancy, Operation
 from payments.provider import Card, Notification, Outcome, Record, Verdict
 from payments.providers.sandbox import fault_injection
-from tests.checkout.test_doubtful_payments import pump
 from tests.factories import CAUSE
+from tests.outages import pump
 
 pytestmark = pytest.mark.django_db
 LONG, ODD, WRONG = "x" * 5000, "a\x00b\ud800\x1b", {"a": [1]}
 STRANGE: list[Any] = [LONG, ODD, WRONG, None, 7, True, b"\xff"]
+State = Operation.State
+KINDS = ["authorize", "capture", "void", "refund", "look_up"]
+Change = Callable[[Outcome], Any]
+SaidOf = Callable[..., None]
 
 
 def named(value: Any) -> str:
     """Return what a test's name says of the value."""
     return ascii(value)[:20]
-
-
-State = Operation.State
-KINDS = ["authorize", "capture", "void", "refund", "look_up"]
-Change = Callable[[Outcome], Any]
-SaidOf = Callable[..., None]
 
 
 class Mouth:
@@ -98,15 +95,8 @@ def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Ope
     return done
 
 
-@pytest.fixture
-def _proven() -> Iterator[None]:
-    """In the end, money and states agree."""
-    yield
-    assert proving.breaches() == []
-
-
 @pytest.mark.rule("doubt.bounded")
-@pytest.mark.usefixtures("_proven")
+@pytest.mark.usefixtures("proven")
 @pytest.mark.parametrize("kind", KINDS)
 class TestSuccess:
     @pytest.mark.parametrize("value", STRANGE, ids=named)

@@ -23,7 +23,7 @@ from hosted_page.models import CardTry, SignInCode, SmsDay, SmsMessage
 from payments import discrepancies
 from payments.models import Merchant, Operation, Payment
 from payments.outside import bookings, inquiries
-from payments.providers.sandbox import client as line
+from payments.providers.sandbox import client as bank_client
 from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import BankNotification as BankNotice
 from payments.providers.sandbox.models import BrokenKey, Call
@@ -72,7 +72,7 @@ def world(
     transitions.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
     api.post(f"checkouts/{pay(factories.checkout(acme)).pk}/capture")
     discrepancies.report_operation(Operation.objects.earliest("pk"), "another_amount", told=1)
-    line.ask("dispute", payment=refunded.payment_id)
+    bank_client.ask("dispute", payment=refunded.payment_id)
     inquiries.open_about([refunded.payment_id] if refunded.payment_id else [])
     tasks.answer_inquiries()
     part = Operation.objects.select_related("payment").get(kind="refund", payment=refunded.payment_id)

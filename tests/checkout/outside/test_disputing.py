@@ -1,26 +1,19 @@
 """A payer asks their bank for the money back: believed when the bank confirms it, booked once, nothing given twice."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from django.test import Client
 from pytest_django.fixtures import Settings
 
 from checkout import refunds, sharing, tasks, transitions
 from checkout.models import Checkout, PaymentRequest
-from checkout.proof import proving
 from config.lib import clock
-from config.lib.web import http
-from payments import discrepancies, ledger, reconciliation
-from payments.models import Discrepancy, Dispute, Inquiry, Merchant, Operation, Payment
-from payments.outside import inquiries
-from payments.provider import CardUse, ProviderUnreachable
-from payments.providers.sandbox import bank, disputing, fault_injection, notifications, settling
-from payments.providers.sandbox import client as line
-from payments.providers.sandbox.models import Call, Charge
+from payments import discrepancies
+from payments.models import Discrepancy, Dispute, Operation, Payment
+from payments.provider import CardUse
+from payments.providers.sandbox import bank, client, fault_injection, settling
+from payments.providers.sandbox.models import Call
 from payments.providers.sandbox.models import Dispute as BankDispute
 from payments.tasks import WHAT_TO_DO
 from portal.models import Role
@@ -29,192 +22,11 @@ from portal.orders import timeline
 from tests import mates
 from tests.conftest import Api
 from tests.factories import CAUSE, CustomerFactory
+from tests.outside import balances, decide, dispute, hear
 from tests.portal import stage
 from tests.refusals import nothing_moves, refused
 
-pytestmark = pytest.mark.django_db
-DISPUTED = "4000000000000259"
-
-
-@pytest.fixture(autouse=True)
-def _proven() -> Iterator[None]:
-    """After each tale the ledger agrees with the states."""
-    yield
-    assert proving.breaches() == []
-
-
-@pytest.fixture(autouse=True)
-def _posted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bank's messages reach us in this process."""
-
-    def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> http.Response:
-        signed = {notifications.HEADER: headers[notifications.HEADER]}
-        answer = Client().post(urlsplit(url).path, body, content_type=headers["Content-Type"], headers=signed)
-        return http.Response(answer.status_code, answer.content)
-
-    monkeypatch.setattr(http, "post", post)
-
-
-def dispute(payment: Payment | None) -> Dispute:
-    """Let a payer dispute; the bank tells, and we ask."""
-    assert payment is not None
-    line.ask("dispute", payment=payment.pk)
-    hear()
-    return Dispute.objects.select_related("payment").get(payment=payment)
-
-
-def decide(found: Dispute, *, is_won: bool) -> None:
-    line.ask("decide", payment=found.payment_id, is_won=is_won)
-    hear()
-    found.refresh_from_db()
-
-
-def hear() -> None:
-    notifications.send_due()
-    tasks.answer_inquiries()
-
-
-def balances(checkout: Checkout) -> dict[str, int]:
-    return {account: amount for account, amount in ledger.balances(checkout.pk).items() if amount}
-
-
-class TestADispute:
-    @pytest.mark.rule("read.refunds", "sandbox.cards")
-    def test_of_card_0259_is_told_two_seconds_after_the_capture(
-        self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api
-    ) -> None:
-        transitions.capture(unpaid.merchant, pay(unpaid, DISPUTED).pk, cause=CAUSE)
-        hear()
-        assert not Dispute.objects.exists()
-        before = api.get(f"checkouts/{unpaid.pk}").json()["data"]
-        assert "disputes" not in before and before["available_actions"] == ["refund"]
-        settling.advance(payments=list(Payment.objects.values_list("pk", flat=True)), seconds=2)
-        hear()
-        found = Dispute.objects.get()
-        assert (found.amount, found.reason, found.status) == (9000, "fraudulent", "open")
-        shown = api.get(f"checkouts/{unpaid.pk}").json()["data"]
-        assert shown["disputes"] == [
-            {
-                "dispute_uuid": str(found.pk),
-                "amount": 9000,
-                "reason": "fraudulent",
-                "status": "open",
-                "opened_at": clock.iso(found.opened_at),
-                "respond_by": clock.iso(found.respond_by),
-            }
-        ]
-        assert (shown["status"], shown["available_actions"]) == ("captured", [])
-        listed = api.get("checkouts").json()["data"]["checkouts"]
-        assert listed[0]["disputes"] == shown["disputes"]
-
-    @pytest.mark.rule("dispute.booked")
-    def test_takes_the_money_back_until_it_is_won(self, captured: Checkout) -> None:
-        found = dispute(captured.payment)
-        assert balances(captured) == {"merchant": -9000, "disputed": 9000}
-        left = Discrepancy.objects.get()
-        assert (left.kind, left.subject, left.merchant) == ("disputed", found.pk, captured.merchant)
-        assert left.kind in WHAT_TO_DO and left.facts["amount"] == 9000
-        decide(found, is_won=True)
-        assert (found.status, balances(captured)) == ("won", {"provider": 9000, "merchant": -9000})
-        left.refresh_from_db()
-        assert left.closed_at is not None and left.note == "It was won."
-        assert refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE).is_new
-
-    def test_that_is_lost_is_the_merchants_loss(self, captured: Checkout) -> None:
-        found = dispute(captured.payment)
-        decide(found, is_won=False)
-        assert (found.status, balances(captured)) == ("lost", {})
-        assert [row.kind for row in Discrepancy.objects.filter(closed_at=None)] == ["dispute_lost"]
-        captured.refresh_from_db()
-        assert captured.status == "captured"
-        with pytest.raises(refunds.NotRefundable):
-            refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-
-    def test_moves_when_the_checkout_was_changed(self, captured: Checkout) -> None:
-        for happens in (dispute, lambda _: decide(Dispute.objects.get(), is_won=True)):
-            before = Checkout.objects.values_list("updated_at", flat=True).get()
-            happens(captured.payment)
-            assert Checkout.objects.values_list("updated_at", flat=True).get() > before
-        before = Checkout.objects.values_list("updated_at", flat=True).get()
-        inquiries.open_about([captured.payment_id] if captured.payment_id else [])
-        tasks.answer_inquiries()
-        assert Checkout.objects.values_list("updated_at", flat=True).get() == before, "nothing new"
-
-    @pytest.mark.rule("dispute.booked")
-    def test_is_booked_once_however_often_it_is_told(self, captured: Checkout) -> None:
-        found = dispute(captured.payment)
-        with nothing_moves():
-            for _ in range(2):
-                inquiries.open_about([found.payment_id])
-                tasks.answer_inquiries()
-        assert Dispute.objects.count() == Discrepancy.objects.count() == 1
-
-    @pytest.mark.rule("dispute.booked")
-    def test_is_not_believed_of_a_message_alone(self, captured: Checkout) -> None:
-        """The bank signs that there is one, and then has none in its books."""
-        assert captured.payment_id is not None
-        disputing.begin(Charge.objects.get(), seconds=3600)
-        with nothing_moves():
-            inquiries.open_about([captured.payment_id])
-            tasks.answer_inquiries()
-        assert not Dispute.objects.exists() and not Inquiry.objects.exists()
-
-    def test_is_asked_about_again_when_the_bank_is_out(
-        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        assert captured.payment_id is not None
-        line.ask("dispute", payment=captured.payment_id)
-        with monkeypatch.context() as out:
-            out.setitem(line.OTHERS, "disputes", _unreachable)
-            hear()
-        assert not Dispute.objects.exists()
-        Inquiry.objects.update(due_at=clock.now())
-        tasks.answer_inquiries()
-        assert Dispute.objects.get().status == "open"
-
-    def test_that_nobody_told_is_found_at_night_and_its_decision_within_the_hour(
-        self, captured: Checkout
-    ) -> None:
-        assert captured.payment_id is not None
-        line.ask("dispute", payment=captured.payment_id)
-        reconciliation.compare(clock.now() - timedelta(hours=48))
-        tasks.answer_inquiries()
-        found = Dispute.objects.get()
-        line.ask("decide", payment=captured.payment_id, is_won=True)
-        tasks.answer_inquiries()
-        found.refresh_from_db()
-        assert found.status == "open"
-        again_at = Inquiry.objects.get().due_at
-        assert clock.now() < again_at <= clock.now() + timedelta(hours=1)
-        Inquiry.objects.update(due_at=clock.now())
-        tasks.answer_inquiries()
-        found.refresh_from_db()
-        assert found.status == "won" and not Inquiry.objects.exists()
-
-    def test_of_what_was_never_taken_is_left_for_a_person(self, held: Checkout) -> None:
-        assert held.payment_id is not None
-        line.ask("dispute", payment=held.payment_id)
-        with nothing_moves():
-            hear()
-        assert Discrepancy.objects.get().kind == "dispute_of_another_amount"
-
-    def test_whose_decision_is_taken_back_is_left_for_a_person(self, captured: Checkout) -> None:
-        found = dispute(captured.payment)
-        decide(found, is_won=False)
-        BankDispute.objects.update(status="won")
-        with nothing_moves():
-            inquiries.open_about([found.payment_id])
-            tasks.answer_inquiries()
-        assert Discrepancy.objects.filter(kind="dispute_decided_anew").count() == 1
-
-    def test_after_a_refund_is_the_merchants_loss_too(self, captured: Checkout) -> None:
-        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-        mates.pump(captured.pk, rounds=2)
-        found = dispute(captured.payment)
-        decide(found, is_won=False)
-        captured.refresh_from_db()
-        assert captured.status == "refunded"
-        assert balances(captured) == {"provider": -9000, "merchant": 9000}
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")]
 
 
 class TestARefundWhileItStands:
@@ -235,7 +47,7 @@ class TestARefundWhileItStands:
     def test_at_the_bank_is_refused_as_well(self, captured: Checkout) -> None:
         """A refund that was sent before we knew cannot give the money twice."""
         assert captured.payment_id is not None
-        line.ask("dispute", payment=captured.payment_id)
+        client.ask("dispute", payment=captured.payment_id)
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         mates.pump(captured.pk)
         hear()
@@ -243,10 +55,6 @@ class TestARefundWhileItStands:
         assert (refund.state, refund.reason) == ("failed", "charge_disputed")
         captured.refresh_from_db()
         assert captured.status == "captured"
-
-
-def _unreachable(**_: Any) -> Any:
-    raise ProviderUnreachable
 
 
 @pytest.fixture
@@ -288,7 +96,7 @@ class TestAMatesLink:
         sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
         dispute(unpaid.payment)
         asked = Operation.objects.get(payment__subject=links[0].pk)
-        line.ask("answer_challenge", key=asked.pk, is_confirmed=True)
+        client.ask("answer_challenge", key=asked.pk, is_confirmed=True)
         assert mates.settled(links[0]) == "open"
         assert not Operation.objects.filter(payment__subject=links[0].pk, kind="capture").exists()
 
@@ -385,7 +193,7 @@ class TestWhatIsOwedToTheLead:
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         self.paid(unpaid, links)
-        line.ask("dispute", payment=unpaid.payment_id)
+        client.ask("dispute", payment=unpaid.payment_id)
         BankDispute.objects.update(amount=4000)
         hear()
         decide(Dispute.objects.get(), is_won=False)
@@ -416,18 +224,12 @@ class TestWhatIsOwedToTheLead:
         unpaid.refresh_from_db()
         decide(dispute(unpaid.payment), is_won=False)
         asked = Operation.objects.get(payment__subject=links[0].pk)
-        line.ask("answer_challenge", key=asked.pk, is_confirmed=False)
+        client.ask("answer_challenge", key=asked.pk, is_confirmed=False)
         assert mates.settled(links[0]) == "cancelled", "the links have ended"
 
 
 def statuses() -> list[str]:
     return list(PaymentRequest.objects.order_by("position").values_list("status", flat=True))
-
-
-def test_a_stranger_sees_nothing_of_it(captured: Checkout, rival: Merchant, rival_api: Api) -> None:
-    dispute(captured.payment)
-    assert rival_api.get(f"checkouts/{captured.pk}").status_code == 404
-    assert rival_api.get("checkouts").json()["data"]["checkouts"] == []
 
 
 def test_that_is_lost_stands_in_the_portal(captured: Checkout) -> None:

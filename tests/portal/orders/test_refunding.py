@@ -9,7 +9,7 @@ from checkout import refunds, tasks
 from checkout.models import Checkout, Refund
 from payments.models import Inquiry, Merchant, Operation
 from payments.outside import inquiries
-from payments.providers.sandbox import client as line
+from payments.providers.sandbox import client as bank_client
 from portal.models import AuditEntry, Membership, Role
 from tests.factories import CAUSE
 from tests.portal import stage
@@ -94,7 +94,7 @@ class TestRefund:
     ) -> None:
         assert captured.payment_id is not None
         page, facts = f"/portal/checkouts/{captured.pk}", {"step": "refund", "ref": f"portal_{uuid4()}"}
-        line.ask("dispute", payment=captured.payment_id)
+        bank_client.ask("dispute", payment=captured.payment_id)
         inquiries.open_about([captured.payment_id])
         tasks.answer_inquiries()
         words = client.get(page).content.decode()
@@ -103,7 +103,7 @@ class TestRefund:
         assert f"{page}/refund" not in words, "no refund is offered"
         refused = client.post(address(captured), facts, follow=True).content.decode()
         assert "A payer disputes this order" in refused and not Refund.objects.exists()
-        line.ask("decide", payment=captured.payment_id, is_won=False)
+        bank_client.ask("decide", payment=captured.payment_id, is_won=False)
         Inquiry.objects.update(due_at=captured.captured_at)
         tasks.answer_inquiries()
         lost = client.get(page).content.decode()

@@ -1,6 +1,5 @@
-"""Creating a checkout, wrongly and oddly."""
+"""The fields of a new order, wrongly and oddly."""
 
-import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +10,7 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
-from tests import factories
+from tests.checkout.orders import accept, refuse, refuse_item, ticket
 from tests.conftest import Api
 from tests.factories import item, order
 from tests.refusals import MISSING, nothing_moves, refused, without
@@ -19,165 +18,6 @@ from tests.refusals import MISSING, nothing_moves, refused, without
 REQUIRED = ("merchant_order_id", "total_amount", "currency", "return_url", "cancel_url", "items")
 REQUIRED_OF_AN_ITEM = ("item_ref", "name", "quantity", "unit_price", "currency")
 BLANKS = [MISSING, None, "", "   "]
-NO_INTEGERS = ["100", "１００", " 7 ", "1_000", 1.0, 1e2, 1.5, True, [], {}]
-
-
-def refuse(api: Api, param: str, **changes: Any) -> dict[str, Any]:
-    """Create with changed fields; check that the field is named and nothing is made."""
-    with nothing_moves():
-        answer = api.post("checkouts", without(order(**changes)))
-        return refused(answer, 422, "validation_failed", param)
-
-
-def refuse_item(api: Api, field: str, **changes: Any) -> dict[str, Any]:
-    return refuse(api, f"items[0].{field}", items=[without(item(**changes))])
-
-
-def accept(api: Api, **changes: Any) -> dict[str, Any]:
-    """Create with changed fields and return the checkout as it is read."""
-    answer = api.post("checkouts", order(**changes))
-    assert answer.status_code == 201, answer.json()
-    read: dict[str, Any] = api.get(f"checkouts/{answer.json()['data']['checkout_uuid']}").json()["data"]
-    return read
-
-
-class TestRequiredFields:
-    @pytest.mark.rule("create.required")
-    @pytest.mark.parametrize("value", BLANKS, ids=["missing", "null", "empty", "spaces"])
-    @pytest.mark.parametrize("field", REQUIRED)
-    def test_are_refused_without_a_value(self, api: Api, field: str, value: Any) -> None:
-        refuse(api, field, **{field: value})
-
-    @pytest.mark.rule("create.required")
-    @pytest.mark.parametrize("value", BLANKS, ids=["missing", "null", "empty", "spaces"])
-    @pytest.mark.parametrize("field", REQUIRED_OF_AN_ITEM)
-    def test_of_an_item_are_refused_without_a_value(self, api: Api, field: str, value: Any) -> None:
-        refuse_item(api, field, **{field: value})
-
-    @pytest.mark.rule("api.all_fields", "api.error")
-    def test_are_all_named_at_once(self, api: Api) -> None:
-        with nothing_moves():
-            error = refused(api.post("checkouts", {}), 422, "validation_failed", *REQUIRED)
-        assert len(error["details"]) == len(REQUIRED)
-        assert all(row["message"].endswith(".") for row in error["details"])
-
-    def test_are_named_with_all_that_other_fields_are_judged_by(self, api: Api) -> None:
-        """What one look at a field tells and what needs its neighbour too: one answer, one round."""
-        Merchant.objects.filter(pk=api.merchant.pk).update(return_hosts=["shop.example"])
-        wrong = [
-            item(quantity=0, unit_price=-1),
-            item(item_ref="", currency="EUR", custom_data={"event_start": "soon"}),
-        ]
-        changes = {"merchant_order_id": "", "merchant_expires_at": "2020-01-01T00:00:00Z", "items": wrong}
-        with nothing_moves():
-            answer = api.post("checkouts", order(cancel_url="https://elsewhere.example/", **changes))
-            error = refused(answer, 422, "validation_failed")
-        assert sorted(row["param"] for row in error["details"]) == [
-            "cancel_url",
-            "items[0].quantity",
-            "items[0].unit_price",
-            "items[1].currency",
-            "items[1].custom_data.event_start",
-            "items[1].item_ref",
-            "merchant_expires_at",
-            "merchant_order_id",
-        ]
-
-    def test_of_every_item_are_named_by_their_place(self, api: Api) -> None:
-        wrong = [item(), item(quantity=0, name=""), item(currency=5)]
-        with nothing_moves():
-            error = refused(api.post("checkouts", order(items=wrong)), 422, "validation_failed")
-        named = [row["param"] for row in error["details"]]
-        assert sorted(named) == ["items[1].name", "items[1].quantity", "items[2].currency"]
-
-
-@pytest.mark.rule("api.integers", "create.limits")
-class TestTotalAmount:
-    @pytest.mark.parametrize(
-        "value", [-1, 0, 100_000_000, 99_999_999_999, 2**31, 2**63 - 1, *NO_INTEGERS], ids=repr
-    )
-    def test_out_of_range_or_no_integer_is_refused(self, api: Api, value: Any) -> None:
-        refuse(api, "total_amount", total_amount=value)
-
-    @pytest.mark.parametrize("value", [-(10**9), 10**9, 2**63 - 1, *NO_INTEGERS], ids=repr)
-    def test_of_an_item_is_held_to_the_same(self, api: Api, value: Any) -> None:
-        refuse_item(api, "quantity", quantity=value)
-        refuse_item(api, "unit_price", unit_price=value)
-
-    @pytest.mark.parametrize("quantity", [0, -1, 10_001])
-    def test_counts_one_to_ten_thousand_pieces(self, api: Api, quantity: int) -> None:
-        refuse_item(api, "quantity", quantity=quantity)
-
-    def test_at_its_limits_is_accepted(self, api: Api) -> None:
-        dear = [item(quantity=1, unit_price=99_999_999)]
-        assert accept(api, total_amount=99_999_999, items=dear)["amount"] == 99_999_999
-        cheap = [item(quantity=1, unit_price=1), item(quantity=10_000, unit_price=0)]
-        assert accept(api, total_amount=1, items=cheap)["amount"] == 1
-
-
-class TestArithmetic:
-    @pytest.mark.rule("create.arithmetic")
-    @pytest.mark.parametrize(
-        ("total", "lines", "expected"),
-        [
-            (8999, [(4, 2250, "ticket")], 9000),
-            (9001, [(4, 2250, "ticket")], 9000),
-            (9000, [(4, 2250, "ticket"), (1, 150, "fee")], 9150),
-            (9000, [(4, 2250, "ticket"), (1, -500, "discount")], 8500),
-            (1, [(10_000, 99_999_999, "ticket")], 999_999_990_000),
-            (1, [(1, 0, "ticket")], 0),
-            (1, [(1, 100, "ticket"), (1, -200, "discount")], -100),
-        ],
-    )
-    def test_that_does_not_add_up_is_refused_with_the_figures(
-        self, api: Api, total: int, lines: list[tuple[int, int, str]], expected: int
-    ) -> None:
-        items = [item(quantity=many, unit_price=price, category=category) for many, price, category in lines]
-        with nothing_moves():
-            answer = api.post("checkouts", order(total_amount=total, items=items))
-            error = refused(answer, 422, "invalid_amount_arithmetic", "total_amount")
-        facts = {"expected": expected, "actual": total, "difference": total - expected}
-        assert error["details"] == [{"param": "total_amount", **facts}]
-
-    @pytest.mark.rule("create.currency", "create.signs")
-    @pytest.mark.parametrize(
-        ("field", "line"),
-        [
-            ("currency", {"currency": "EUR"}),
-            ("unit_price", {"unit_price": -1}),
-            ("unit_price", {"unit_price": 0, "category": "discount"}),
-            ("unit_price", {"unit_price": 1, "category": "discount"}),
-        ],
-    )
-    def test_of_a_line_that_makes_no_sense_names_the_line(
-        self, api: Api, field: str, line: dict[str, Any]
-    ) -> None:
-        refuse(api, f"items[1].{field}", items=[item(), item(**line)])
-
-    @pytest.mark.rule("create.signs")
-    def test_adds_fees_and_subtracts_discounts(self, api: Api) -> None:
-        lines = [
-            item(),
-            *(item(quantity=1, unit_price=100, category=name) for name in ("fee", "shipping", "tax")),
-            item(quantity=2, unit_price=-150, category="discount"),
-        ]
-        assert accept(api, total_amount=9000, items=lines)["amount"] == 9000
-
-
-@pytest.mark.rule("create.currency")
-class TestCurrency:
-    @pytest.mark.parametrize(
-        "code", ["usd", "US", "USDD", "XXX", "ZZZ", "DEM", "GBP ", "ＧＢＰ", 840, ["GBP"]], ids=repr
-    )
-    def test_that_is_none_in_use_is_refused(self, api: Api, code: Any) -> None:
-        refuse(api, "currency", currency=code, items=[item(currency=code)])
-
-    @pytest.mark.parametrize(("code", "shown"), [("JPY", "¥9,000"), ("BHD", "9.000"), ("USD", "90.00")])
-    def test_decides_where_the_point_is(self, api: Api, code: str, shown: str) -> None:
-        read = accept(api, currency=code, items=[item(currency=code)])
-        assert shown in api.client.get(f"/pay?id={read['checkout_uuid']}").content.decode()
-
-
 REFUSED_URLS = [
     "http://shop.example/",
     "ftp://shop.example/",
@@ -229,6 +69,74 @@ REFUSED_URLS = [
     ["https://shop.example/"],
 ]
 LOOPBACK = ["http://localhost:3000/", "https://localhost/", "http://127.0.0.1/", "http://[::1]:3000/"]
+BAD_TEXTS = ["a\x00b", "\x00", "a\x01b", "a\nb", "a\tb", "a\x1fb", "a\x7fb", "a\x85b", "x" * 256,
+             "e" + "\u0301" * 1_000, 5, 1.5, True, [], {"a": 1}]  # fmt: skip
+ODD_TEXTS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{7*7}}",
+    "${7*7}",
+    "{% debug %}",
+    "';DROP TABLE checkout_checkout;--",
+    "=cmd()",
+    "%s %(a)s {0}",
+    "\u202eevil\u202c",
+    "👩‍👩‍👧 🎟️",
+    "東京ドーム",
+    "x" * 255,
+    "null",
+    " edge ",
+]
+
+
+class TestRequiredFields:
+    @pytest.mark.rule("create.required")
+    @pytest.mark.parametrize("value", BLANKS, ids=["missing", "null", "empty", "spaces"])
+    @pytest.mark.parametrize("field", REQUIRED)
+    def test_are_refused_without_a_value(self, api: Api, field: str, value: Any) -> None:
+        refuse(api, field, **{field: value})
+
+    @pytest.mark.rule("create.required")
+    @pytest.mark.parametrize("value", BLANKS, ids=["missing", "null", "empty", "spaces"])
+    @pytest.mark.parametrize("field", REQUIRED_OF_AN_ITEM)
+    def test_of_an_item_are_refused_without_a_value(self, api: Api, field: str, value: Any) -> None:
+        refuse_item(api, field, **{field: value})
+
+    @pytest.mark.rule("api.all_fields", "api.error")
+    def test_are_all_named_at_once(self, api: Api) -> None:
+        with nothing_moves():
+            error = refused(api.post("checkouts", {}), 422, "validation_failed", *REQUIRED)
+        assert len(error["details"]) == len(REQUIRED)
+        assert all(row["message"].endswith(".") for row in error["details"])
+
+    def test_are_named_with_all_that_other_fields_are_judged_by(self, api: Api) -> None:
+        """What one look at a field tells and what needs its neighbour too: one answer, one round."""
+        Merchant.objects.filter(pk=api.merchant.pk).update(return_hosts=["shop.example"])
+        wrong = [
+            item(quantity=0, unit_price=-1),
+            item(item_ref="", currency="EUR", custom_data={"event_start": "soon"}),
+        ]
+        changes = {"merchant_order_id": "", "merchant_expires_at": "2020-01-01T00:00:00Z", "items": wrong}
+        with nothing_moves():
+            answer = api.post("checkouts", order(cancel_url="https://elsewhere.example/", **changes))
+            error = refused(answer, 422, "validation_failed")
+        assert sorted(row["param"] for row in error["details"]) == [
+            "cancel_url",
+            "items[0].quantity",
+            "items[0].unit_price",
+            "items[1].currency",
+            "items[1].custom_data.event_start",
+            "items[1].item_ref",
+            "merchant_expires_at",
+            "merchant_order_id",
+        ]
+
+    def test_of_every_item_are_named_by_their_place(self, api: Api) -> None:
+        wrong = [item(), item(quantity=0, name=""), item(currency=5)]
+        with nothing_moves():
+            error = refused(api.post("checkouts", order(items=wrong)), 422, "validation_failed")
+        named = [row["param"] for row in error["details"]]
+        assert sorted(named) == ["items[1].name", "items[1].quantity", "items[2].currency"]
 
 
 @pytest.mark.rule("create.return_urls")
@@ -312,26 +220,6 @@ class TestItems:
         }  # fmt: skip
 
 
-BAD_TEXTS = ["a\x00b", "\x00", "a\x01b", "a\nb", "a\tb", "a\x1fb", "a\x7fb", "a\x85b", "x" * 256,
-             "e" + "\u0301" * 1_000, 5, 1.5, True, [], {"a": 1}]  # fmt: skip
-ODD_TEXTS = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "{{7*7}}",
-    "${7*7}",
-    "{% debug %}",
-    "';DROP TABLE checkout_checkout;--",
-    "=cmd()",
-    "%s %(a)s {0}",
-    "\u202eevil\u202c",
-    "👩‍👩‍👧 🎟️",
-    "東京ドーム",
-    "x" * 255,
-    "null",
-    " edge ",
-]
-
-
 @pytest.mark.rule("create.texts")
 class TestTexts:
     @pytest.mark.parametrize("text", BAD_TEXTS, ids=lambda text: repr(text)[:20])
@@ -352,10 +240,6 @@ class TestTexts:
         page = api.client.get(f"/pay?id={read['checkout_uuid']}")
         assert page.status_code == 200
         assert text not in page.content.decode() or not set(text) & set("<>\"'")
-
-
-def ticket(**custom: Any) -> list[dict[str, Any]]:
-    return [item(custom_data=custom)]
 
 
 @pytest.mark.rule("create.custom_data")
@@ -479,38 +363,3 @@ class TestMerchantExpiresAt:
 
     def test_may_be_null(self, api: Api) -> None:
         assert accept(api, merchant_expires_at=None)["expires_at"] is None
-
-
-class TestRepeats:
-    @pytest.mark.rule("create.order_repeats")
-    def test_of_an_order_id_make_new_checkouts(self, api: Api) -> None:
-        first, second = (api.post("checkouts", order()).json()["data"] for _ in range(2))
-        assert first["checkout_uuid"] != second["checkout_uuid"]
-
-    @pytest.mark.rule("idempotency.key")
-    @pytest.mark.parametrize(
-        "key", ["", " ", "a\x00b", "a\tb", "ключ", "k" * 256], ids=lambda key: repr(key)[:9]
-    )
-    def test_under_a_malformed_key_are_refused(self, api: Api, key: str) -> None:
-        with nothing_moves():
-            refused(api.post("checkouts", order(), idempotency_key=key), 400, "invalid_header")
-
-    @pytest.mark.parametrize("key", ["k", "a b", "~!#$%&'*+-.^_`|", "k" * 255])
-    def test_under_any_printable_key_are_replayed(self, api: Api, key: str) -> None:
-        first, second = (api.post("checkouts", order(), idempotency_key=key) for _ in range(2))
-        assert first.status_code == 201 and first.content == second.content
-        assert Checkout.objects.count() == 1
-
-    def test_under_a_key_of_another_body_are_refused(self, api: Api) -> None:
-        api.post("checkouts", order(), idempotency_key="k")
-        spaced = json.dumps(order(), indent=1).encode()
-        for body in (order(merchant_order_id="B"), spaced, b"{"):
-            with nothing_moves():
-                answer = api.post("checkouts", body, idempotency_key="k")
-                refused(answer, 422, "idempotency_key_reused")
-
-    @pytest.mark.rule("operator.stop")
-    def test_of_a_suspended_merchant_are_refused(self, api: Api) -> None:
-        factories.stop(api.merchant)
-        with nothing_moves():
-            refused(api.post("checkouts", order()), 403, "merchant_suspended")

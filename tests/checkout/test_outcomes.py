@@ -1,4 +1,4 @@
-"""Captures in doubt: what is not an answer, what proves nothing, and what must not stand in anybody's way."""
+"""What a provider's answer does to an order: what counts, what proves nothing, and what comes too late."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,18 +9,39 @@ import pytest
 
 from checkout import refunds, tasks, transitions
 from checkout.models import Checkout
+from checkout.proof import proving
 from config.lib import clock
-from payments.models import Discrepancy, Merchant, Operation
+from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import fault_injection
 from tests import factories
-from tests.checkout.test_doubtful_payments import pump
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
+from tests.outages import leave_in_doubt, pump
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 Answer = Callable[[str, Outcome], None]
+
+
+@pytest.mark.rule("doubt.sleeper")
+class TestALateNo:
+    """A hold that was captured by another process stays captured, whatever a sleeper has heard before."""
+
+    @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
+    @pytest.mark.parametrize(
+        "verdict", [Verdict.FAILED, Verdict.DECLINED, Verdict.NOT_FOUND, Verdict.PENDING]
+    )
+    def test_changes_nothing_that_has_ended(self, captured: Checkout, kind: str, verdict: Verdict) -> None:
+        if kind != "capture":
+            refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+            tasks.finish_operations()
+            pump()
+        operation = Operation.objects.select_related("payment").exclude(kind="authorize").latest("created_at")
+        before = list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())
+        factories.settle(operation, Outcome(verdict, reason="late", is_vouched=True))
+        assert (list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())) == before
+        assert proving.breaches() == []
 
 
 @pytest.fixture
@@ -36,15 +57,6 @@ def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
         monkeypatch.setattr(fault_injection, "call", answer)
 
     return answers
-
-
-def doubt(checkout: Checkout) -> Operation:
-    """Let a capture of a held checkout stay without any answer."""
-    for verb in ("capture", "look_up"):
-        fault_injection.set_fault(verb=verb, mode="down", times=1)
-    with pytest.raises(transitions.OutcomeUnknown):
-        transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
-    return Operation.objects.select_related("payment").get(payment__subject=checkout.pk, kind="capture")
 
 
 class TestACapture:
@@ -67,7 +79,7 @@ class TestACapture:
     def test_in_doubt_is_not_decided_by_a_fence_that_is_refused(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
-        doubt(held)
+        leave_in_doubt(held)
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
         pump()
@@ -80,7 +92,7 @@ class TestACapture:
     def test_whose_fence_is_refused_lapses_once_the_provider_has_vouched_for_a_minute(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
-        lost = doubt(held)
+        lost = leave_in_doubt(held)
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
         pump()
@@ -100,7 +112,7 @@ class TestACapture:
     def test_whose_fence_is_refused_stays_held_while_nobody_vouches(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
-        lost = doubt(held)
+        lost = leave_in_doubt(held)
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
         pump()
@@ -111,7 +123,7 @@ class TestACapture:
         assert held.status == "authorized"
 
     def test_in_doubt_keeps_the_lease_of_who_is_asking_now(self, held: Checkout) -> None:
-        mine, theirs = doubt(held), uuid4()
+        mine, theirs = leave_in_doubt(held), uuid4()
         Operation.objects.filter(pk=mine.pk).update(lease_token=theirs, lease_until=clock.now())
         factories.settle(mine, Outcome(Verdict.NOT_FOUND))
         assert Operation.objects.get(pk=mine.pk).lease_token == theirs
@@ -124,21 +136,3 @@ class TestACapture:
         tasks.finish_operations()
         assert Operation.objects.get(kind="refund").state == "unknown"
         refused(api.post(f"checkouts/{captured.pk}/capture"), 409, "not_capturable")
-
-
-class TestThePump:
-    def test_lets_lapse_and_expire_what_stands_behind_captures_in_doubt(
-        self, acme: Merchant, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(tasks, "BATCH", 2)
-        for _ in range(2):
-            in_doubt = pay(factories.checkout(acme))
-            doubt(in_doubt)
-            make_late(in_doubt)
-        late, unpaid = pay(factories.checkout(acme)), factories.checkout(acme)
-        make_late(late)
-        make_late(unpaid)
-        tasks.expire_due()
-        late.refresh_from_db()
-        unpaid.refresh_from_db()
-        assert (late.status, unpaid.status) == ("voided", "expired")

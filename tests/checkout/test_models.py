@@ -1,6 +1,3 @@
-import re
-from pathlib import Path
-
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -11,35 +8,6 @@ from checkout.models import Change, Checkout
 from checkout.states import MoveRefused, Status
 from config.lib import clock
 from tests.factories import CAUSE, checkout
-
-
-def migration() -> str:
-    return Path("checkout/migrations/0002_guards.py").read_text()
-
-
-@pytest.mark.rule("money.states")
-class TestTheTable:
-    def test_the_database_holds_exactly_its_pairs(self) -> None:
-        pairs = re.findall(r"\('(\w+)', '(\w+)'\)", migration())
-        of_shares = {(str(origin), str(to)) for origin, to in states.SHARE_ALLOWED}
-        assert set(pairs) == {(str(origin), str(to)) for origin, to in states.ALLOWED} | of_shares
-        _, shares = migration().split("SHARES = ")
-        assert set(re.findall(r"\('(\w+)', '(\w+)'\)", shares)) == of_shares
-
-    def test_what_spec_says_is_in_it(self) -> None:
-        spec = {
-            ("created", "authorized"),
-            ("authorized", "captured"),
-            ("authorized", "voided"),
-            ("captured", "refunding"),
-            ("refunding", "refunded"),
-        }
-        ours = {("created", "voided"), ("created", "expired"), ("refunding", "captured")}
-        assert {(str(origin), str(to)) for origin, to in states.ALLOWED} == spec | ours
-
-    def test_nothing_leaves_an_end(self) -> None:
-        ends = {Status.VOIDED, Status.EXPIRED, Status.REFUNDED}
-        assert not ends & {origin for origin, _ in states.ALLOWED}
 
 
 @pytest.mark.django_db
@@ -95,19 +63,3 @@ class TestTheGuards:
 
     def test_two_checkouts_of_one_order_live_side_by_side(self, unpaid: Checkout) -> None:
         assert checkout(unpaid.merchant).pk != unpaid.pk
-
-
-@pytest.mark.django_db
-def test_the_database_waits_for_nobody_for_long() -> None:
-    """Neither for a lock or a statement, nor for a client that hangs with either in its hands."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT unnest(setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase"
-            " JOIN pg_roles r ON r.oid = s.setrole WHERE d.datname = current_database() AND r.rolname = current_user"
-        )
-        assert {row for (row,) in cursor.fetchall()} == {
-            "lock_timeout=3000",
-            "statement_timeout=15000",
-            "idle_in_transaction_session_timeout=20000",
-            "tcp_user_timeout=20000",
-        }

@@ -1,0 +1,73 @@
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+
+from checkout import refunds, transitions
+from checkout.models import Checkout, PaymentRequest
+from payments import operations
+from payments.models import Operation
+from payments.providers.sandbox import fault_injection
+from tests import mates
+from tests.checkout.remedies.remedy import ACCOUNT_CLOSED
+from tests.factories import CAUSE
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operations, "LOOK_UP_SECONDS", 0.02)
+
+
+@pytest.fixture
+def share(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
+    """Finn has paid £20.00 of £90.00 by a card whose account is closed since, and Lea has got it back."""
+    (share,) = mates.split(unpaid, 2000)
+    pay(unpaid)
+    transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    mates.pay(share, ACCOUNT_CLOSED)
+    assert mates.settled(share) == "reimbursed"
+    return share
+
+
+@pytest.fixture
+def stuck(unpaid: Checkout, share: PaymentRequest) -> Operation:
+    """The part of a refund that Finn's card can't take; Lea's has been given back."""
+    refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+    mates.pump(unpaid.pk, rounds=2)
+    return Operation.objects.select_related("payment").get(
+        payment__subject=share.pk, reason="card_account_closed"
+    )
+
+
+@pytest.fixture
+def owed(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
+    """What Lea's card, whose account is closed, can't take of Finn's £20.00."""
+    (share,) = mates.split(unpaid, 2000)
+    pay(unpaid, ACCOUNT_CLOSED)
+    transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    mates.pay(share)
+    mates.pump(unpaid.pk, rounds=3)
+    return Operation.objects.select_related("payment").get(share_uuid=share.pk, reason="card_account_closed")
+
+
+@pytest.fixture
+def void(held: Checkout) -> Operation:
+    """A release that the provider has refused."""
+    fault_injection.set_fault(verb="void", mode="void_refused", times=1)
+    transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+    mates.pump(held.pk)
+    return Operation.objects.select_related("payment").get(kind="void", state="failed")
+
+
+@pytest.fixture
+def doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[..., Operation]:
+    """An authorization that got no clear answer, an hour ago."""
+
+    def brought(mode: str, card: str = "4242424242424242") -> Operation:
+        fault_injection.set_fault(verb="authorize", mode=mode, times=1)
+        pay(unpaid, card)
+        Operation.objects.update(created_at=F("created_at") - timedelta(minutes=5))
+        return Operation.objects.select_related("payment").get()
+
+    return brought

@@ -1,0 +1,118 @@
+"""A refund that was made at the provider is booked as the merchant's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from checkout import refunds, transitions
+from checkout.models import Checkout
+from checkout.remedies import booking
+from payments import discrepancies, ledger, reconciliation
+from payments.models import Booking, Discrepancy, Operation, Payment
+from payments.providers.sandbox.models import Call, Charge
+from portal.models import Role
+from tests import mates
+from tests.checkout.remedies.remedy import NOTE, give_back_at_the_bank, refuses
+from tests.factories import CAUSE
+from tests.portal import stage
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
+
+
+class TestBookingARefund:
+    @pytest.fixture
+    def told(self, captured: Checkout) -> Discrepancy:
+        """Somebody has given £20.00 back in the provider's dashboard, and the night's look has found it."""
+        give_back_at_the_bank(captured, 2000)
+        reconciliation.compare(captured.created_at)
+        return Discrepancy.objects.get(kind="outside_refund")
+
+    def test_takes_it_from_what_the_merchant_is_owed(self, captured: Checkout, told: Discrepancy) -> None:
+        booking.book_outside_refund(told.pk, note=NOTE, cause=CAUSE)
+        assert ledger.balances(captured.pk) == {"provider": 7000, "merchant": -7000, "outside": 0}
+        booked = Booking.objects.get()
+        assert (booked.kind, booked.amount, booked.reference) == ("refunded_outside", 2000, told.subject)
+        told.refresh_from_db()
+        assert told.closed_at is not None and told.note == NOTE
+
+    @pytest.mark.rule("operator.once")
+    @pytest.mark.parametrize("amount", [2000, 9000])
+    @pytest.mark.rule("refund.outside")
+    def test_leaves_the_rest_to_a_refund_by_the_merchant(self, captured: Checkout, amount: int) -> None:
+        give_back_at_the_bank(captured, amount)
+        reconciliation.compare(captured.created_at)
+        booking.book_outside_refund(Discrepancy.objects.get().pk, note=NOTE, cause=CAUSE)
+        client = stage.browser(stage.person(captured.merchant, Role.OWNER))
+        page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+        assert f"£{amount / 100:.2f} was given back to Visa ending 4242 in the bank’s own dashboard" in page
+        assert "place-title" not in page, "it is in more than one place"
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk, rounds=2)
+        captured.refresh_from_db()
+        assert (captured.status, captured.refunded_amount) == ("refunded", 9000)
+        assert set(ledger.balances(captured.pk).values()) == {0}
+        assert (Charge.objects.get().refunded_amount, Payment.objects.get().status) == (9000, "refunded")
+
+    @pytest.mark.rule("refund.outside")
+    def test_leaves_the_rest_of_a_split_to_it_too(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        (share,) = mates.split(unpaid, 3000)
+        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        mates.pay(share)
+        assert mates.settled(share) == "reimbursed"
+        unpaid.refresh_from_db()
+        give_back_at_the_bank(unpaid, 2000)
+        reconciliation.compare(unpaid.created_at)
+        booking.book_outside_refund(Discrepancy.objects.get().pk, note=NOTE, cause=CAUSE)
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk, rounds=2)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "refunded" and set(ledger.balances(unpaid.pk).values()) == {0}
+        assert sorted(Charge.objects.values_list("refunded_amount", flat=True)) == [3000, 9000]
+
+    def test_twice_books_once(self, captured: Checkout, told: Discrepancy) -> None:
+        booking.book_outside_refund(told.pk, note=NOTE, cause=CAUSE)
+        self.refuse(told, "Only an open discrepancy")
+        reconciliation.compare(captured.created_at)
+        assert not Discrepancy.objects.filter(closed_at=None).exists(), "it is not told again"
+        Discrepancy.objects.filter(pk=told.pk).update(closed_at=None)
+        self.refuse(told, "booked before")
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"verdict": "pending"}, "has succeeded"),
+            ({"kind": "void"}, "Only a refund"),
+            ({"amount": 9001}, "more than we know"),
+            ({"amount": 0}, "more than we know"),
+        ],
+    )
+    def test_is_refused_of_what_is_no_settled_refund(
+        self, told: Discrepancy, change: dict[str, Any], words: str
+    ) -> None:
+        Call.objects.filter(pk=str(told.subject)).update(**change)
+        self.refuse(told, words)
+
+    def test_is_refused_of_more_than_is_left(self, captured: Checkout, told: Discrepancy) -> None:
+        booking.book_outside_refund(told.pk, note=NOTE, cause=CAUSE)
+        give_back_at_the_bank(captured, 7000)
+        Call.objects.filter(amount=7000).update(amount=7001)
+        discrepancies.report("outside_refund", Call.objects.get(amount=7001).pk)
+        self.refuse(Discrepancy.objects.get(closed_at=None), "more than we know")
+
+    def test_is_refused_of_what_the_books_do_not_have(self, told: Discrepancy) -> None:
+        Discrepancy.objects.filter(pk=told.pk).update(subject=told.pk)
+        self.refuse(told, "do not have it")
+
+    def test_is_refused_of_our_own(self, captured: Checkout) -> None:
+        discrepancies.report("outside_refund", Operation.objects.get(kind="capture").pk)
+        self.refuse(Discrepancy.objects.get(), "Only a refund")
+
+    def test_is_refused_of_another_discrepancy(self, captured: Checkout) -> None:
+        discrepancies.report("another_amount", captured.pk)
+        self.refuse(Discrepancy.objects.get(), "Only an open discrepancy")
+
+    def refuse(self, told: Discrepancy, words: str) -> None:
+        refuses(lambda row: booking.book_outside_refund(row.pk, note=NOTE, cause=CAUSE), told, words)

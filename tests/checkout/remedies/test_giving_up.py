@@ -1,0 +1,117 @@
+"""An operation in doubt is given up where the provider vouches, or nothing can be lost by it."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+
+from checkout import transitions
+from checkout.models import Checkout
+from checkout.remedies.asking import NotAllowed
+from payments import discrepancies
+from payments.models import Discrepancy, Operation, Payment
+from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox.models import Charge
+from tests import mates
+from tests.checkout.remedies.remedy import NOTE, give_up, refuses
+from tests.factories import CAUSE, make_late
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
+
+
+class TestGivingUp:
+    def test_an_authorization_that_never_arrived(
+        self, doubt: Callable[..., Operation], unpaid: Checkout
+    ) -> None:
+        operation = doubt("down")
+        discrepancies.report_operation(operation, "in_doubt_for_a_day")
+        give_up(operation)
+        operation.refresh_from_db()
+        assert (operation.state, operation.reason) == ("failed", "given_up_by_operator")
+        assert (
+            Payment.objects.get().status == "declined" and not Operation.objects.filter(kind="void").exists()
+        )
+        found = Discrepancy.objects.get()
+        assert found.closed_at is not None and found.note == NOTE
+        refuses(give_up, operation, "not in doubt")
+
+    def test_an_authorization_of_which_nothing_is_said_once_it_is_released(
+        self, doubt: Callable[..., Operation]
+    ) -> None:
+        operation = doubt("done_then_reset")
+        fault_injection.set_fault(verb="look_up", mode="down", times=1)
+        give_up(operation)
+        operation.refresh_from_db()
+        assert operation.reason == "given_up_by_operator"
+        assert (Charge.objects.get().state, Payment.objects.get().status) == ("voided", "voided")
+        assert Operation.objects.get(kind="void").state == "succeeded"
+
+    def test_is_refused_when_nothing_could_be_released(self, doubt: Callable[..., Operation]) -> None:
+        operation = doubt("done_then_reset")
+        fault_injection.set_fault(verb="look_up", mode="down", times=1)
+        fault_injection.set_fault(verb="void", mode="down", times=1)
+        with pytest.raises(NotAllowed, match="only when a void has succeeded"):
+            give_up(operation)
+        operation.refresh_from_db()
+        assert (operation.state, Charge.objects.get().state) == ("unknown", "held")
+        mates.pump(operation.payment.checkout_uuid, rounds=2)
+        assert Charge.objects.get().state == "voided", "nobody waits for it: what is found is released"
+
+    @pytest.mark.rule("operator.asks_first")
+    def test_is_refused_when_the_provider_knows_it(self, doubt: Callable[..., Operation]) -> None:
+        refuses(give_up, doubt("done_then_reset"), "it succeeded")
+
+    def test_is_refused_while_the_payer_waits(self, doubt: Callable[..., Operation]) -> None:
+        operation = doubt("down")
+        Operation.objects.update(created_at=F("created_at") + timedelta(minutes=4))
+        refuses(give_up, operation, "payer still waits")
+
+    def test_a_mates_authorization_frees_the_share(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        (share,) = mates.split(unpaid, 2000)
+        pay(unpaid)
+        transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        fault_injection.set_fault(verb="authorize", mode="down", times=1)
+        mates.pay(share)
+        operation = Operation.objects.get(kind="authorize", payment__subject=share.pk)
+        Operation.objects.filter(pk=operation.pk).update(created_at=F("created_at") - timedelta(minutes=5))
+        give_up(operation)
+        share.refresh_from_db()
+        assert share.status == "open"
+
+    def test_a_capture_that_never_arrived_lets_the_hold_lapse(self, held: Checkout) -> None:
+        operation = self._doubtful_capture(held)
+        make_late(held)
+        give_up(operation)
+        held.refresh_from_db()
+        assert (held.status, held.void_reason) == ("voided", "auth_expired")
+        mates.pump(held.pk)
+        assert Charge.objects.get().state == "voided"
+
+    def test_a_capture_is_refused_while_it_is_wanted(self, held: Checkout) -> None:
+        refuses(give_up, self._doubtful_capture(held), "still to be taken")
+
+    @pytest.mark.parametrize(
+        ("mode", "words"), [("down", "nothing clear"), ("not_vouched", "does not vouch")]
+    )
+    def test_a_capture_is_refused_when_the_provider_does_not_vouch(
+        self, held: Checkout, mode: str, words: str
+    ) -> None:
+        operation = self._doubtful_capture(held)
+        make_late(held)
+        fault_injection.set_fault(verb="look_up", mode=mode, times=1)
+        refuses(give_up, operation, words)
+
+    def test_is_refused_of_refunds_and_voids(self, stuck: Operation) -> None:
+        refuses(give_up, stuck, "Only an authorization or a capture")
+
+    def _doubtful_capture(self, held: Checkout) -> Operation:
+        fault_injection.set_fault(verb="capture", mode="down", times=1)
+        fault_injection.set_fault(verb="look_up", mode="down", times=1)
+        with pytest.raises(transitions.OutcomeUnknown):
+            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        fault_injection.set_fault(verb="look_up", mode="down", times=0)
+        Operation.objects.filter(kind="capture").update(lease_until=None)
+        return Operation.objects.select_related("payment").get(kind="capture")

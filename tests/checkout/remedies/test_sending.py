@@ -1,0 +1,129 @@
+"""A refund or a release is sent again: at once, once, and never over what the provider says."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models import F
+
+from checkout import finishing, refunds, transitions
+from checkout.models import Checkout
+from payments import planning
+from payments.models import Discrepancy, Operation
+from payments.provider import CardUse
+from payments.providers.sandbox import bank, fault_injection
+from payments.providers.sandbox.models import Call, CardToken, Charge
+from tests import mates
+from tests.checkout.remedies.remedy import close, refuses, said, send
+from tests.factories import CAUSE, CustomerFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
+
+
+class TestSendingAgain:
+    @pytest.mark.rule("money.settled")
+    def test_a_refund_that_failed_goes_out_at_once_under_a_new_key(
+        self, unpaid: Checkout, stuck: Operation
+    ) -> None:
+        planning.parts_like(stuck).filter(state="planned").update(
+            state="failed", ended_at=stuck.ended_at, created_at=stuck.created_at
+        )
+        send(stuck)
+        (new,) = Operation.objects.filter(ended_at=None)
+        assert new.pk != stuck.pk and (new.payment, new.amount, new.account) == (
+            stuck.payment,
+            2000,
+            "merchant",
+        )
+        CardToken.objects.filter(last4="5126").update(last4="4242")
+        mates.pump(unpaid.pk, rounds=2)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "refunded"
+        assert Discrepancy.objects.get(kind="refund_part_failed").note == "The card has got it."
+
+    def test_twice_plans_once(self, stuck: Operation) -> None:
+        send(stuck)
+        send(stuck)
+        (planned,) = Operation.objects.filter(ended_at=None)
+        assert planned.state == "planned" and planned.next_attempt_at == planned.created_at
+
+    def test_a_void_that_was_refused(self, held: Checkout, void: Operation) -> None:
+        Operation.objects.filter(kind="void", ended_at=None).update(state="failed", ended_at=void.ended_at)
+        send(void)
+        mates.pump(held.pk)
+        assert Charge.objects.get().state == "voided"
+        refuses(send, void, "it succeeded")
+
+    def test_of_what_never_arrived_keeps_the_key_that_the_provider_knows(self, unpaid: Checkout) -> None:
+        operation = self._doubtful_refund(unpaid)
+        Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2100-01-01T00:00Z")
+        send(operation)
+        finishing.finish_all_of(unpaid.pk)
+        assert Call.objects.filter(kind="refund").values_list("reference", flat=True).get() == operation.pk
+
+    def test_of_what_never_arrived_gets_a_new_key_when_the_old_is_forgotten(self, unpaid: Checkout) -> None:
+        operation = self._doubtful_refund(unpaid)
+        days = timedelta(days=3)
+        Operation.objects.filter(pk=operation.pk).update(created_at=F("created_at") - days, attempts=5)
+        send(operation)
+        operation.refresh_from_db()
+        assert operation.reason == "new_key"
+        (new,) = Operation.objects.filter(kind="refund", ended_at=None)
+        mates.pump(unpaid.pk)
+        assert Call.objects.filter(kind="refund").values_list("reference", flat=True).get() == new.pk
+
+    def test_of_a_doubt_that_the_provider_knows_as_failed(self, stuck: Operation, unpaid: Checkout) -> None:
+        mates.pump(unpaid.pk)
+        again = planning.parts_like(stuck).exclude(pk=stuck.pk).get(state="pending")
+        Operation.objects.filter(pk=again.pk).update(state="unknown")
+        send(again)
+        again.refresh_from_db()
+        assert again.state == "failed"
+        (planned,) = Operation.objects.filter(ended_at=None)
+        assert planned.next_attempt_at == planned.created_at
+
+    @pytest.mark.parametrize(
+        ("answer", "words"),
+        [
+            ({"verdict": "succeeded", "reason": ""}, "it succeeded"),
+            ({"verdict": "pending", "reason": "", "settles_at": None}, "accepted, and not settled"),
+        ],
+    )
+    def test_is_refused_when_the_provider_says_otherwise(
+        self, stuck: Operation, answer: dict[str, Any], words: str
+    ) -> None:
+        said(stuck, **answer)
+        refuses(send, stuck, words)
+
+    @pytest.mark.parametrize(
+        ("mode", "words"), [("down", "nothing clear"), ("not_vouched", "does not vouch")]
+    )
+    def test_is_refused_when_the_provider_does_not_vouch(
+        self, unpaid: Checkout, mode: str, words: str
+    ) -> None:
+        operation = self._doubtful_refund(unpaid)
+        fault_injection.set_fault(verb="look_up", mode=mode, times=1)
+        refuses(send, operation, words)
+
+    def test_is_refused_of_what_has_ended_or_waits(self, unpaid: Checkout, stuck: Operation) -> None:
+        refuses(
+            send, Operation.objects.get(kind="authorize", payment=stuck.payment), "Only a refund or a void"
+        )
+        refuses(
+            send,
+            Operation.objects.get(kind="refund", payment__subject=unpaid.pk, share_uuid=None),
+            "succeeded",
+        )
+        refuses(send, Operation.objects.get(state="planned"), "has not been sent")
+        close(stuck)
+        refuses(send, stuck, "settled otherwise before")
+
+    def _doubtful_refund(self, unpaid: Checkout) -> Operation:
+        token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
+        lead = CustomerFactory.create()
+        transitions.authorize(unpaid.pk, card=CardUse(token), lead=lead, cause=CAUSE)
+        transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        fault_injection.set_fault(verb="refund", mode="down", times=1)
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk)
+        return Operation.objects.select_related("payment").get(kind="refund", state="unknown")

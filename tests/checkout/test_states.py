@@ -1,0 +1,54 @@
+"""The tables of states: of an order and of a share."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from checkout import states
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import SHARE_ALLOWED, MoveRefused, ShareStatus, Status
+from tests import mates
+
+
+def migration() -> str:
+    return Path("checkout/migrations/0002_guards.py").read_text()
+
+
+@pytest.mark.rule("money.states")
+class TestTheTable:
+    def test_the_database_holds_exactly_its_pairs(self) -> None:
+        pairs = re.findall(r"\('(\w+)', '(\w+)'\)", migration())
+        of_shares = {(str(origin), str(to)) for origin, to in states.SHARE_ALLOWED}
+        assert set(pairs) == {(str(origin), str(to)) for origin, to in states.ALLOWED} | of_shares
+        _, shares = migration().split("SHARES = ")
+        assert set(re.findall(r"\('(\w+)', '(\w+)'\)", shares)) == of_shares
+
+    def test_what_spec_says_is_in_it(self) -> None:
+        spec = {
+            ("created", "authorized"),
+            ("authorized", "captured"),
+            ("authorized", "voided"),
+            ("captured", "refunding"),
+            ("refunding", "refunded"),
+        }
+        ours = {("created", "voided"), ("created", "expired"), ("refunding", "captured")}
+        assert {(str(origin), str(to)) for origin, to in states.ALLOWED} == spec | ours
+
+    def test_nothing_leaves_an_end(self) -> None:
+        ends = {Status.VOIDED, Status.EXPIRED, Status.REFUNDED}
+        assert not ends & {origin for origin, _ in states.ALLOWED}
+
+
+@pytest.mark.rule("money.states")
+@pytest.mark.django_db
+class TestTheTableOfShares:
+    @pytest.mark.parametrize("to", [to for to in ShareStatus if ("draft", to) not in SHARE_ALLOWED])
+    def test_refuses_what_it_lacks(self, unpaid: Checkout, to: ShareStatus) -> None:
+        (share,) = mates.split(unpaid, 2000)
+        with pytest.raises(MoveRefused):
+            share.move(to)
+        if to != "draft":
+            with pytest.raises(IntegrityError, match="never goes from"), transaction.atomic():
+                PaymentRequest.objects.filter(pk=share.pk).update(status=to)

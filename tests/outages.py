@@ -1,0 +1,71 @@
+"""What a provider that fails does in the tests: it breaks down, is overheard; time passes, and the pump asks again."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, TypeAlias
+from uuid import UUID
+
+import pytest
+from django.db.models import F
+
+from checkout import tasks, transitions
+from checkout.models import Checkout
+from payments.models import Operation, Payment
+from payments.provider import Outcome
+from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox.models import Charge
+from tests.factories import CAUSE
+from webhooks.models import Event
+
+KINDS = ["authorize", "capture", "void", "refund"]
+UNDONE = ["down", "error", "hang"]
+DONE = ["done_then_hang", "done_then_reset", "done_then_error", "nonsense"]
+InDoubt: TypeAlias = Callable[..., Operation]
+
+
+def break_down(verb: str, mode: str, times: int = 1) -> None:
+    fault_injection.set_fault(verb=verb, mode=mode, times=times)
+
+
+def overhear(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
+    """What the bank is asked from now on, whether it answers or not."""
+    asked: list[tuple[str, UUID]] = []
+    answer = fault_injection.call
+
+    def call(verb: str, arguments: dict[str, Any]) -> Outcome:
+        asked.append((verb, arguments["key"]))
+        return answer(verb, arguments)
+
+    monkeypatch.setattr(fault_injection, "call", call)
+    return asked
+
+
+def pump() -> None:
+    """Let the pump run at a moment when everything that is open is due."""
+    Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
+    tasks.finish_operations()
+
+
+def pass_time(operation: Operation, **span: float) -> None:
+    rows = Operation.objects.filter(pk=operation.pk)
+    rows.update(created_at=F("created_at") - timedelta(**span))
+
+
+def seen(checkout: Checkout) -> tuple[str, str, str]:
+    """How the checkout, its newest payment and the bank's newest charge stand."""
+    checkout.refresh_from_db()
+    payment, charge = Payment.objects.latest("created_at"), Charge.objects.order_by("-id").first()
+    return checkout.status, payment.status, charge.state if charge else ""
+
+
+def events() -> list[str]:
+    return list(Event.objects.order_by("id").values_list("type", flat=True))
+
+
+def leave_in_doubt(checkout: Checkout) -> Operation:
+    """Let a capture of a held checkout stay without any answer."""
+    for verb in ("capture", "look_up"):
+        fault_injection.set_fault(verb=verb, mode="down", times=1)
+    with pytest.raises(transitions.OutcomeUnknown):
+        transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+    return Operation.objects.select_related("payment").get(payment__subject=checkout.pk, kind="capture")

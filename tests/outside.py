@@ -1,0 +1,60 @@
+"""What payers and banks do in the tests without us: disputes, and refunds that come back."""
+
+from checkout import tasks
+from checkout.models import Checkout
+from config.lib import clock
+from payments import ledger
+from payments.models import Dispute, Operation, Payment
+from payments.provider import Verdict
+from payments.providers.sandbox import client, notifications, settling
+from payments.providers.sandbox.models import BankNotification, Call
+from tests import mates
+
+DISPUTED = "4000000000000259"
+RETURNS = "4000000000007726"
+
+
+def dispute(payment: Payment | None) -> Dispute:
+    """Let a payer dispute; the bank tells, and we ask."""
+    assert payment is not None
+    client.ask("dispute", payment=payment.pk)
+    hear()
+    return Dispute.objects.select_related("payment").get(payment=payment)
+
+
+def decide(found: Dispute, *, is_won: bool) -> None:
+    client.ask("decide", payment=found.payment_id, is_won=is_won)
+    hear()
+    found.refresh_from_db()
+
+
+def hear() -> None:
+    notifications.send_due()
+    tasks.answer_inquiries()
+
+
+def balances(checkout: Checkout) -> dict[str, int]:
+    return {account: amount for account, amount in ledger.balances(checkout.pk).items() if amount}
+
+
+def settle(checkout: Checkout) -> None:
+    """Let the bank settle what it has accepted, and nothing come back yet."""
+    mates.pump(checkout.pk)
+    Call.objects.filter(verdict=Verdict.PENDING).update(settles_at=clock.now())
+    mates.pump(checkout.pk)
+    checkout.refresh_from_db()
+
+
+def come_back(*, is_told: bool = True) -> None:
+    """Two seconds pass at the bank; it tells, and we ask."""
+    settling.advance(payments=list(Payment.objects.values_list("pk", flat=True)), seconds=3)
+    if is_told:
+        notifications.send_due()
+        tasks.answer_inquiries()
+    else:
+        settling.settle_due()
+        BankNotification.objects.update(due_at=None)
+
+
+def returned(checkout: Checkout) -> Operation:
+    return Operation.objects.get(payment__checkout_uuid=checkout.pk, returned_as__isnull=False)

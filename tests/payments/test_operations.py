@@ -1,0 +1,93 @@
+"""What a provider says of an operation, and its silence, which is not an answer."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from checkout.models import Checkout
+from payments.models import Discrepancy, Operation, Payment
+from payments.provider import Outcome
+from payments.providers.sandbox import bank, fault_injection
+from payments.providers.sandbox.models import Charge, Fault
+from tests.outages import DONE, KINDS, UNDONE, InDoubt, break_down, pass_time, pump
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestSilence:
+    @pytest.mark.rule("doubt.unknown")
+    @pytest.mark.parametrize("mode", UNDONE + DONE)
+    def test_is_unknown_and_never_failed(self, in_doubt: InDoubt, kind: str, mode: str) -> None:
+        operation = in_doubt(kind, mode)
+        assert (operation.state, operation.ended_at) == ("unknown", None)
+        assert operation.reason == ("server_error" if mode.endswith("error") else "")
+        assert operation.payment.status not in ("declined", "refunded", "voided")
+        assert Fault.objects.get(verb=kind).times == 0, "the bank has gone wrong indeed"
+
+    @pytest.mark.rule("doubt.day")
+    def test_of_a_day_is_left_for_a_person_once(self, in_doubt: InDoubt, kind: str) -> None:
+        operation = in_doubt(kind, times=9)
+        break_down("look_up", "down", times=9)
+        pass_time(operation, hours=23, minutes=59)
+        pump()
+        assert not Discrepancy.objects.exists()
+        pass_time(operation, minutes=2)
+        pump()
+        pump()
+        found = Discrepancy.objects.get()
+        assert (found.kind, found.operation, found.merchant) == (
+            "in_doubt_for_a_day",
+            operation,
+            operation.payment.merchant,
+        )
+        operation.refresh_from_db()
+        assert operation.state == "unknown"
+
+
+class TestAnotherAmount:
+    @pytest.mark.rule("doubt.amount")
+    @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
+    def test_is_no_answer(self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+        operation, answer = in_doubt(kind), fault_injection.call
+        before = operation.payment.status
+
+        def call(verb: str, arguments: dict[str, Any]) -> Outcome:
+            outcome = answer(verb, arguments)
+            return outcome if outcome.amount is None else replace(outcome, amount=1)
+
+        monkeypatch.setattr(fault_injection, "call", call)
+        pump()
+        pump()
+        found = Discrepancy.objects.get()
+        assert (found.kind, found.operation, found.facts) == ("another_amount", operation, {"amount": 1})
+        operation.refresh_from_db()
+        assert (operation.state, operation.payment.status) == ("unknown", before)
+
+    @pytest.mark.rule("pay.held_for_less")
+    def test_of_a_hold_is_a_refusal_and_what_is_held_is_released(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        break_down("authorize", "partial_hold")
+        assert pay(unpaid).status == "created"
+        payment = Payment.objects.get()
+        assert (payment.status, payment.decline_reason) == ("declined", "held_for_less")
+        assert (Charge.objects.get().amount, Charge.objects.get().state) == (4500, "held")
+        pump()
+        assert Charge.objects.get().state == "voided" and not Discrepancy.objects.exists()
+        assert pay(unpaid).status == "authorized"
+
+    def test_of_what_the_payer_is_still_asked_about_is_judged_once_it_is_held(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        break_down("authorize", "partial_hold")
+        pay(unpaid, "4000002500003155")
+        operation = Operation.objects.get()
+        assert operation.state == "needs_action"
+        bank.answer_challenge(key=operation.pk, is_confirmed=True)
+        pump()
+        pump()
+        assert Payment.objects.get().decline_reason == "held_for_less"
+        assert Charge.objects.get().state == "voided" and not Discrepancy.objects.exists()

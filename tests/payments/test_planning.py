@@ -1,0 +1,122 @@
+"""An operation under a new key: only where nothing can be done twice by it."""
+
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+
+from checkout import refunds, tasks
+from checkout.models import Checkout
+from checkout.proof import proving
+from config.lib import clock
+from payments.models import Discrepancy, Operation
+from payments.provider import Outcome, Verdict
+from payments.providers.sandbox import bank
+from payments.providers.sandbox.models import Charge
+from tests import factories
+from tests.factories import CAUSE
+from tests.outages import break_down, overhear, pass_time, pump
+
+pytestmark = pytest.mark.django_db
+
+
+class TestAnOldKey:
+    """An idempotency key that the provider has forgotten would let it do a thing twice."""
+
+    @pytest.mark.rule("doubt.old_key")
+    def test_is_not_used_again_what_was_done_is_found(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from_now = refund_in_doubt(captured, "done_then_reset")
+        calls = overhear(monkeypatch)
+        break_down("refund", "forgets_keys", times=9)
+        pump()
+        assert {verb for verb, _ in calls} == {"look_up"} and from_now.pk in {key for _, key in calls}
+        pump()
+        assert Charge.objects.get().refunded_amount == 9000
+        assert Operation.objects.filter(kind="refund").count() == 1 and proving.breaches() == []
+
+    @pytest.mark.rule("doubt.old_key")
+    def test_is_replaced_where_the_provider_vouches_that_nothing_was_done(self, captured: Checkout) -> None:
+        lost = refund_in_doubt(captured, "down")
+        for _ in range(3):
+            pump()
+        old, new = Operation.objects.filter(kind="refund").order_by("created_at")
+        assert (old.pk, old.state, old.reason) == (lost.pk, "failed", "new_key")
+        assert (new.state, Charge.objects.get().refunded_amount) == ("succeeded", 9000)
+        captured.refresh_from_db()
+        assert captured.status == "refunded" and proving.breaches() == []
+
+    def test_is_asked_about_for_as_long_as_nobody_vouches(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refund_in_doubt(captured, "down")
+        break_down("look_up", "not_vouched", times=9)
+        calls = overhear(monkeypatch)
+        pump()
+        pump()
+        assert {verb for verb, _ in calls} == {"look_up"}
+        assert Operation.objects.get(kind="refund").state == "unknown"
+
+
+def refund_in_doubt(captured: Checkout, mode: str) -> Operation:
+    """A refund whose answer was lost, 25 hours ago."""
+    break_down("refund", mode)
+    refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+    tasks.finish_operations()
+    operation = Operation.objects.get(kind="refund")
+    assert operation.state == "unknown"
+    pass_time(operation, hours=25)
+    return operation
+
+
+class TestAKey:
+    @pytest.fixture
+    def refund(self, captured: Checkout) -> Operation:
+        break_down("refund", "error")
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        tasks.finish_operations()
+        return Operation.objects.get(kind="refund")
+
+    def test_is_kept_while_a_call_under_it_may_be_on_its_way(self, refund: Operation) -> None:
+        """One error, then silence: the second call may arrive yet, and a new key would do it twice."""
+        break_down("refund", "down")
+        pump()
+        assert Operation.objects.get(kind="refund").reason == ""
+        pump()
+        pump()
+        assert Operation.objects.get(kind="refund").state == "succeeded"
+        assert Charge.objects.get().refunded_amount == 9000
+
+    def test_that_is_new_again_and_again_waits_ever_longer(self, refund: Operation) -> None:
+        break_down("refund", "error", times=99)
+        waits = []
+        for _ in range(24):
+            before = clock.now()
+            pump()
+            fresh = Operation.objects.filter(kind="refund", attempts=0, ended_at=None).first()
+            if fresh is not None and fresh.next_attempt_at is not None:
+                waits.append((fresh.next_attempt_at - before).total_seconds())
+        assert len(waits) > 4 and waits[-1] > 2 * waits[-3] > 2
+        assert Operation.objects.filter(kind="refund", ended_at=None).count() == 1
+
+    def test_that_is_new_hides_no_doubt(self, refund: Operation) -> None:
+        break_down("refund", "error", times=99)
+        for _ in range(6):
+            pump()
+        Operation.objects.filter(kind="refund").update(created_at=F("created_at") - timedelta(hours=25))
+        break_down("look_up", "down", times=9)
+        for _ in range(3):
+            pump()
+        told = Discrepancy.objects.get(kind="in_doubt_for_a_day")
+        assert told.subject == refund.pk
+
+    def test_that_was_left_and_brings_success_is_told(self, refund: Operation) -> None:
+        break_down("refund", "error", times=2)
+        for _ in range(3):
+            pump()
+        refund.refresh_from_db()
+        assert refund.reason == "new_key"
+        bank.refund(key=refund.pk, payment=refund.payment_id, amount=refund.amount)
+        factories.settle(refund, Outcome(Verdict.SUCCEEDED))
+        assert Discrepancy.objects.filter(kind="succeeded_under_an_old_key").exists()
