@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,8 +13,9 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from checkout import ending, refunds, tasks, transitions
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
+from config.lib import clock
 from config.lib.web import http
 from payments import operations, switches
 from payments.models import Merchant, Operation
@@ -268,3 +270,28 @@ def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
     settle(unpaid)
     assert unpaid.status == "refunded"
     return unpaid
+
+
+@pytest.fixture
+def accepted(captured: Checkout) -> Operation:
+    """A refund that the bank has accepted and about which the pump asks in an hour."""
+    refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+    tasks.finish_operations()
+    Operation.objects.filter(kind="refund").update(next_attempt_at=clock.now() + timedelta(hours=1))
+    operation = Operation.objects.select_related("payment").get(kind="refund")
+    assert operation.state == "pending"
+    return operation
+
+
+@pytest.fixture
+def shares(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
+    """£90.00, captured: Finn is asked for £20.00, Amy for £30.00; £40.00 stay with Lea."""
+    asked = mates.split(unpaid, 2000, 3000)
+    pay(unpaid)
+    transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    return [PaymentRequest.objects.get(pk=share.pk) for share in asked]
+
+
+@pytest.fixture
+def order(unpaid: Checkout, shares: list[PaymentRequest]) -> Checkout:
+    return Checkout.objects.select_related("merchant", "payment", "lead").get(pk=unpaid.pk)

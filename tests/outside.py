@@ -1,7 +1,8 @@
 """What payers and banks do in the tests without us: disputes, and refunds that come back."""
 
 from checkout import tasks
-from checkout.models import Checkout
+from checkout.models import Checkout, Refund
+from checkout.proof import proving
 from config.lib import clock
 from payments import ledger
 from payments.models import Dispute, Operation, Payment
@@ -58,3 +59,10 @@ def come_back(*, is_told: bool = True) -> None:
 
 def returned(checkout: Checkout) -> Operation:
     return Operation.objects.get(payment__checkout_uuid=checkout.pk, returned_as__isnull=False)
+
+
+def end_of(refund: Operation) -> tuple[str, str, str]:
+    refund.refresh_from_db()
+    checkout = Checkout.objects.get(pk=refund.payment.checkout_uuid)
+    assert proving.breaches() == []
+    return checkout.status, refund.state, Refund.objects.latest("created_at").status

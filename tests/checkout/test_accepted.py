@@ -169,15 +169,6 @@ class TestARelease:
         assert found.closed_at is not None and found.note == "Nothing is held any more."
         assert Payment.objects.get().status == "voided"
 
-    def test_gaps_grow_without_end(self, held: Checkout) -> None:
-        break_down("void", "down", times=3)
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
-        Operation.objects.filter(kind="void").update(attempts=5000)
-        pump()
-        operation = Operation.objects.get(kind="void")
-        assert operation.state == "unknown" and operation.next_attempt_at is not None
-        assert operation.next_attempt_at - clock.now() <= timedelta(seconds=60)
-
 
 class TestAnErrorThatIsRepeatedUnderItsKey:
     @pytest.mark.parametrize("mode", ["replayed_500", "done_replayed_500"])

@@ -1,22 +1,19 @@
 """Silence is not an answer: what a provider leaves in doubt is brought to the truth."""
 
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.conf import settings
 
-from checkout import finishing, tasks, transitions
+from checkout import finishing, tasks
 from checkout.models import Checkout
-from config.lib import clock
 from payments import ledger, operations
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import Call
 from tests.conftest import Api
-from tests.factories import CAUSE, make_late
+from tests.factories import make_late
 from tests.outages import DONE, UNDONE, InDoubt, break_down, events, overhear, pump, seen
 from tests.refusals import nothing_moves, refused
 
@@ -107,22 +104,6 @@ class TestCapture:
             refused(api.post(f"{path}/cancel"), 409, "operation_in_progress")
             refund = api.post(f"{path}/refund", {"merchant_refund_ref": "r-1"})
             refused(refund, 409, "operation_in_progress")
-
-    def test_is_asked_about_at_its_deadline(self, held: Checkout) -> None:
-        soon = clock.now() + timedelta(milliseconds=700)
-        Checkout.objects.filter(pk=held.pk).update(capture_before=soon, authorized_at=soon - settings.HOLD)
-        fault_injection.set_fault(verb="capture", mode="down", times=1)
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
-        assert Operation.objects.get(kind="capture").next_attempt_at == soon
-
-    def test_is_asked_about_at_most_10_s_after_its_deadline(self, in_doubt: InDoubt) -> None:
-        operation = in_doubt("capture", times=2)
-        Operation.objects.filter(pk=operation.pk).update(attempts=20)
-        pump()
-        operation.refresh_from_db()
-        assert operation.state == "unknown" and operation.next_attempt_at is not None
-        assert operation.next_attempt_at - clock.now() <= timedelta(seconds=10)
 
     def test_a_pump_that_stalled_opens_no_second_fence(
         self, unpaid: Checkout, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch

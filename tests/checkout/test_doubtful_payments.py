@@ -64,20 +64,6 @@ class TestAuthorize:
         assert seen(unpaid) == ("authorized", "authorized", "held")
         assert calls == [(verb, operation.pk) for verb in ("authorize", *("look_up", "authorize") * 2)]
 
-    @pytest.mark.rule("doubt.authorize")
-    @pytest.mark.parametrize(("age", "seconds"), [(0, 2), (59, 2), (61, 10), (3600, 10), (86_000, 10)])
-    def test_is_asked_about_every_2_s_and_after_a_minute_every_10_s(
-        self, in_doubt: InDoubt, age: int, seconds: int
-    ) -> None:
-        operation = in_doubt()
-        break_down("look_up", "down")
-        pass_time(operation, seconds=age)
-        pump()
-        operation.refresh_from_db()
-        assert operation.next_attempt_at is not None
-        wait = operation.next_attempt_at - clock.now()
-        assert timedelta(seconds=seconds - 1) < wait <= timedelta(seconds=seconds)
-
     @pytest.mark.rule("pay.another_card")
     def test_for_a_minute_no_other_card_takes_its_place(
         self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]

@@ -3,30 +3,29 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import orjson
 import pytest
 from django.test import Client
-from pytest_django.fixtures import Settings
 
 from checkout import refunds, tasks, transitions
-from checkout.models import Checkout, Refund
+from checkout.models import Checkout
 from checkout.proof import proving
-from config.lib import clock
-from config.lib.web import http
 from payments import ledger
 from payments.models import Discrepancy, Merchant, Operation
 from payments.provider import Record, Verdict
-from payments.providers.sandbox import fault_injection, journal, notifications
-from payments.providers.sandbox.models import BankNotification, Call
+from payments.providers.sandbox import fault_injection, notifications
+from payments.providers.sandbox.models import Call
 from tests.factories import CAUSE
 from tests.outages import pass_time, pump
+from tests.outside import end_of
 from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
+
+
 PATH = "/provider/notifications"
 
 
@@ -52,27 +51,9 @@ def told(operation: Operation, verdict: Verdict, **changes: Any) -> Record:
     return replace(record, **changes)
 
 
-@pytest.fixture
-def accepted(captured: Checkout) -> Operation:
-    """A refund that the bank has accepted and about which the pump asks in an hour."""
-    refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-    tasks.finish_operations()
-    Operation.objects.filter(kind="refund").update(next_attempt_at=clock.now() + timedelta(hours=1))
-    operation = Operation.objects.select_related("payment").get(kind="refund")
-    assert operation.state == "pending"
-    return operation
-
-
-def end_of(refund: Operation) -> tuple[str, str, str]:
-    refund.refresh_from_db()
-    checkout = Checkout.objects.get(pk=refund.payment.checkout_uuid)
-    assert proving.breaches() == []
-    return checkout.status, refund.state, Refund.objects.latest("created_at").status
-
-
 class TestASettledRefund:
     @pytest.mark.rule("doubt.notification")
-    def test_is_found_by_its_notice(self, accepted: Operation, posted: list[int]) -> None:
+    def test_is_found_by_its_notification(self, accepted: Operation, posted: list[int]) -> None:
         tasks.finish_operations()
         assert end_of(accepted) == ("refunding", "pending", "pending")
         notifications.send_due()
@@ -225,36 +206,3 @@ class TestAMessage:
 
     def test_is_a_post(self, db: None) -> None:
         assert Client().get(PATH).status_code == 405
-
-
-class TestTheBank:
-    @pytest.mark.parametrize("status", [500, 404, 302, None])
-    def test_tells_six_times_ever_later_and_then_no_more(
-        self, held: Checkout, monkeypatch: pytest.MonkeyPatch, status: int | None
-    ) -> None:
-        def post(*_: Any, **__: Any) -> http.Response:
-            if status is None:
-                raise http.NoAnswer
-            return http.Response(status, b"")
-
-        monkeypatch.setattr(http, "post", post)
-        notice = journal.tell(Call.objects.get())
-        gaps = []
-        for _ in range(6):
-            BankNotification.objects.filter(due_at__isnull=False).update(due_at=clock.now())
-            before = clock.now()
-            notifications.send_due()
-            notice.refresh_from_db()
-            gaps.append(notice.due_at and round((notice.due_at - before).total_seconds()))
-        assert (gaps, notice.attempts) == ([2, 4, 8, 16, 32, None], 6)
-        notifications.send_due()
-        notice.refresh_from_db()
-        assert notice.attempts == 6
-
-    @pytest.mark.django_db(transaction=True)
-    def test_reaches_us_over_http(self, accepted: Operation, live_server: Any, settings: Settings) -> None:
-        settings.BASE_URL = live_server.url
-        notifications.send_due()
-        assert BankNotification.objects.values_list("attempts", "due_at").get() == (1, None)
-        tasks.finish_operations()
-        assert end_of(accepted) == ("refunded", "succeeded", "settled")

@@ -5,10 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import finishing, transitions
+from checkout import transitions
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
-from payments import due
 from payments.models import Discrepancy, Operation
 from payments.providers.sandbox.models import CardToken
 from tests import mates
@@ -43,18 +42,3 @@ class TestTheLeadsShare:
         mates.pump(unpaid.pk, rounds=2)
         told.refresh_from_db()
         assert told.closed_at is not None and told.note == "The lead has got it."
-
-    def test_does_not_wait_for_another_that_is_tried_again_tomorrow(
-        self, order: Checkout, shares: list[PaymentRequest]
-    ) -> None:
-        mates.pay(shares[0])
-        finishing.finish_all_of(order.pk)
-        tomorrow = clock.now() + timedelta(days=1)
-        Operation.objects.filter(share_uuid=shares[0].pk).update(next_attempt_at=tomorrow)
-        mates.pay(shares[1], mates.AMYS)
-        finishing.finish_all_of(order.pk)
-        amys = Operation.objects.get(share_uuid=shares[1].pk)
-        assert due.oldest(clock.now()) == amys.next_attempt_at
-        finishing.finish_all_of(order.pk)
-        states = Operation.objects.filter(share_uuid__isnull=False).values_list("share_uuid", "state")
-        assert dict(states) == {shares[0].pk: "planned", shares[1].pk: "pending"}

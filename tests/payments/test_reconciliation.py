@@ -15,7 +15,6 @@ from uuid_utils.compat import uuid7
 from checkout import abandonment, notifications, refunds, tasks, transitions
 from checkout.models import Checkout
 from checkout.proof import proving
-from config.celery import app
 from payments import provider, reconciliation
 from payments import tasks as payment_tasks
 from payments.models import Discrepancy, Dispute, Inquiry, Merchant, Operation, Payment
@@ -343,15 +342,3 @@ class TestWhatHappensLate:
         payment = captured.payment_id
         learns(lambda: client.ask("act_in_dashboard", kind="refund", payment=payment, amount=1000))
         assert Discrepancy.objects.get().kind == "outside_refund"
-
-
-@pytest.mark.rule("money.reconciled")
-class TestTheTask:
-    def test_looks_back_two_days_each_night(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        asked: list[Any] = []
-        monkeypatch.setattr(reconciliation, "compare", asked.append)
-        payment_tasks.reconcile()
-        assert timedelta(hours=47) < timezone.now() - asked[0] < timedelta(hours=49)
-        assert str(app.conf.beat_schedule["payments.tasks.reconcile"]["schedule"]).startswith(
-            "<crontab: 20 3 *"
-        )

@@ -18,7 +18,8 @@ from payments.providers.sandbox import client, fault_injection
 from payments.providers.sandbox.models import Call, Charge
 from tests.bank import line
 from tests.factories import CAUSE, make_late
-from tests.payments.providers.sandbox.test_bank import ASKING, BOTH
+from tests.outages import pump
+from tests.payments.providers.sandbox.teller import ASKING, BOTH
 
 
 @pytest.fixture(params=BOTH, autouse=True)
@@ -35,11 +36,6 @@ def no_sleep(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     slept: list[float] = []
     monkeypatch.setattr(fault_injection, "time", SimpleNamespace(sleep=slept.append))
     return slept
-
-
-def pump() -> None:
-    Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
-    tasks.finish_operations()
 
 
 @pytest.mark.rule("sandbox.cards")

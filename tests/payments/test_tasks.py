@@ -1,3 +1,5 @@
+"""The daily look into the provider's books, and the mail to operators about what should not be."""
+
 import os
 import smtplib
 import subprocess
@@ -7,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from django.core import mail
@@ -19,7 +22,8 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout
 from config import settings as written
 from config.celery import app
-from payments import discrepancies, operations, tasks
+from payments import discrepancies, operations, reconciliation, tasks
+from payments import tasks as payment_tasks
 from payments.models import Discrepancy, Merchant, Operation
 from payments.provider import Outcome, Verdict
 
@@ -211,4 +215,16 @@ class TestTheSettings:
                 False,
                 ["olga@operators.example", "omar@operators.example"],
             )
+        )
+
+
+@pytest.mark.rule("money.reconciled")
+class TestTheTask:
+    def test_looks_back_two_days_each_night(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[Any] = []
+        monkeypatch.setattr(reconciliation, "compare", asked.append)
+        payment_tasks.reconcile()
+        assert timedelta(hours=47) < timezone.now() - asked[0] < timedelta(hours=49)
+        assert str(app.conf.beat_schedule["payments.tasks.reconcile"]["schedule"]).startswith(
+            "<crontab: 20 3 *"
         )

@@ -1,0 +1,65 @@
+"""One card's money at the sandbox bank, as the tests ask for it: in process, and over HTTP."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from payments import provider
+from payments.models import Merchant, Operation, Payment
+from payments.provider import CardUse, Outcome
+from payments.providers.sandbox import client
+from payments.providers.sandbox.models import Charge
+
+PATIENCE = 5.0
+DAWN = datetime(2020, 1, 1, tzinfo=UTC)
+VISA, ASKING = "4242424242424242", "4000002500003155"
+ACTS = ["authorize", "capture", "void", "refund"]
+BOTH = [
+    pytest.param(False, marks=pytest.mark.django_db, id="in process"),
+    pytest.param(True, marks=[pytest.mark.django_db(transaction=True), pytest.mark.long], id="over HTTP"),
+]
+
+
+class Teller:
+    """One card's money at the bank, over the line that the settings name."""
+
+    def __init__(self, number: str = VISA) -> None:
+        merchant = Merchant(pk=uuid7())
+        self.payment = Payment(
+            pk=uuid7(), merchant=merchant, subject=uuid7(), checkout_uuid=uuid7(), amount=9000, currency="GBP"
+        )
+        self.token = str(client.ask("tokenise", subject=self.payment.subject, number=number))
+
+    def operation(self, kind: str, key: UUID | None = None, amount: int = 9000) -> Operation:
+        return Operation(pk=key or uuid7(), payment=self.payment, kind=kind, amount=amount)
+
+    def ask(
+        self, kind: str, key: UUID | None = None, amount: int = 9000, patience: float = PATIENCE
+    ) -> Outcome:
+        peer, operation = provider.current(), self.operation(kind, key, amount)
+        if kind == "authorize":
+            return peer.authorize(operation, CardUse(self.token, "https://pay.example/back"), patience)
+        act: Callable[[Operation, float], Outcome] = getattr(peer, kind)
+        return act(operation, patience)
+
+    def look_up(self, kind: str, key: UUID) -> Outcome:
+        return provider.current().look_up(self.operation(kind, key), PATIENCE)
+
+    def in_dashboard(self, kind: str, amount: int = 9000) -> None:
+        client.ask("act_in_dashboard", kind=kind, payment=self.payment.pk, amount=amount)
+
+    def later(self, seconds: int) -> None:
+        client.ask("advance", payments=[self.payment.pk], seconds=seconds)
+
+    def before(self, kind: str) -> None:
+        """Bring the money to where an act of this kind is due."""
+        if kind != "authorize":
+            self.ask("authorize")
+        if kind == "refund":
+            self.ask("capture")
+
+    def charge(self) -> Charge:
+        return Charge.objects.get(payment=self.payment.pk)

@@ -1,0 +1,193 @@
+"""The bank goes wrong on request, alike in process and over HTTP."""
+
+import time
+from datetime import timedelta
+from uuid import UUID
+
+import orjson
+import pytest
+from django.conf import settings
+from pytest_django.fixtures import Settings
+from uuid_utils.compat import uuid7
+
+from config.lib import clock
+from config.lib.web import http
+from payments import provider
+from payments.provider import SERVER_ERROR, Verdict
+from payments.providers.sandbox import client, fault_injection, journal, settling
+from payments.providers.sandbox.models import BankNotification, Call, Fault
+from tests.payments.providers.sandbox.teller import ACTS, DAWN, Teller
+
+pytestmark = pytest.mark.usefixtures("both_ways")
+BROKEN_OFF = {Fault.Mode.DOWN, Fault.Mode.DONE_THEN_RESET}
+
+
+def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
+    """Whether the call ends without an answer, or with an error of the bank's own where that is its fault."""
+    is_whole = (
+        client.address() != settings.BASE_URL and mode in BROKEN_OFF
+    )  # Django's test server cannot break a connection
+    if mode in fault_injection.ERRORS or is_whole:
+        answer = teller.ask(kind, key, patience=0.2)
+        return (answer.verdict, answer.reason) == (Verdict.UNKNOWN, SERVER_ERROR)
+    with pytest.raises((fault_injection.Broken, http.NoAnswer, orjson.JSONDecodeError)):
+        teller.ask(kind, key, patience=0.2)
+    return True
+
+
+class TestFaults:
+    def test_are_set_over_the_line(self) -> None:
+        client.ask("set_fault", verb="capture", mode="down", times=2)
+        assert Fault.objects.values_list("verb", "mode", "times").get() == ("capture", "down", 2)
+
+    @pytest.mark.parametrize(
+        "mode", sorted((fault_injection.UNDONE | fault_injection.DONE) - fault_injection.REPLAYED)
+    )
+    def test_give_no_answer_and_the_look_up_knows_whether_it_was_done(self, mode: str) -> None:
+        is_done = mode.startswith("done") or mode == "nonsense"
+        for kind in ACTS:
+            teller, key = Teller(), uuid7()
+            teller.before(kind)
+            fault_injection.set_fault(verb=kind, mode=mode, times=1)
+            began = time.monotonic()
+            assert is_no_answer(teller, kind, key, mode), kind
+            assert time.monotonic() - began < 2, kind
+            assert (teller.look_up(kind, key).verdict == Verdict.NOT_FOUND) == (not is_done), kind
+            assert teller.ask(kind, key).verdict in (Verdict.SUCCEEDED, Verdict.PENDING), kind
+            assert Call.objects.filter(key=key).count() == 1
+            assert Call.objects.filter(charge=teller.charge(), kind=kind).count() == 1
+
+    def test_an_error_may_be_repeated_under_its_key_for_ever(self) -> None:
+        """Only a look-up says what became of it, and only another key brings it about."""
+        for kind in ACTS:
+            for mode, is_done in (("replayed_500", False), ("done_replayed_500", True)):
+                teller, key = Teller(), uuid7()
+                teller.before(kind)
+                fault_injection.set_fault(verb=kind, mode=mode, times=1)
+                for _ in range(3):
+                    assert is_no_answer(teller, kind, key, mode), kind
+                found = teller.look_up(kind, key)
+                assert (found.verdict == Verdict.NOT_FOUND) == (not is_done) == found.is_vouched
+                if not is_done:
+                    assert teller.ask(kind).verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
+
+    @pytest.mark.parametrize("kind", ["capture", "void"])
+    @pytest.mark.parametrize(
+        ("mode", "seconds", "verdict", "reason"),
+        [
+            ("pending", 3, Verdict.SUCCEEDED, ""),
+            ("pending_then_failed", 3, Verdict.FAILED, "refused_later"),
+            ("pending_for_ever", 864_000, Verdict.PENDING, ""),
+        ],
+    )
+    def test_an_act_may_be_accepted_and_end_later(
+        self, kind: str, mode: str, seconds: int, verdict: Verdict, reason: str
+    ) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before(kind)
+        fault_injection.set_fault(verb=kind, mode=mode, times=1)
+        assert [teller.ask(kind, key).verdict for _ in range(2)] == [Verdict.PENDING] * 2
+        assert teller.look_up(kind, key).verdict == Verdict.PENDING
+        assert (teller.charge().state, BankNotification.objects.count()) == ("held", 0)
+        for other in ("capture", "void"):
+            assert teller.ask(other).reason == f"{kind}_pending"
+        teller.later(seconds)
+        settling.settle_due()
+        found = teller.look_up(kind, key)
+        assert (found.verdict, found.reason) == (verdict, reason)
+        done = {"capture": "captured", "void": "voided"}[kind] if verdict == Verdict.SUCCEEDED else "held"
+        assert teller.charge().state == done
+        assert list(BankNotification.objects.values_list("verdict", flat=True)) == [verdict] * (seconds == 3)
+
+    def test_what_was_taken_in_the_dashboard_is_refused_and_the_look_up_says_that_it_was_taken(self) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before("capture")
+        fault_injection.set_fault(verb="capture", mode="already_captured", times=1)
+        refused = teller.ask("capture", key)
+        assert (refused.verdict, refused.reason) == (Verdict.FAILED, "already_captured")
+        found = teller.look_up("capture", key)
+        assert (found.verdict, found.amount) == (Verdict.SUCCEEDED, 9000)
+        assert teller.charge().state == "captured"
+
+    @pytest.mark.parametrize("kind", ["capture", "refund"])
+    def test_a_forgotten_key_is_a_new_one_and_the_look_up_forgets_nothing(self, kind: str) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before(kind)
+        first = teller.ask(kind, key, amount=4000)
+        fault_injection.set_fault(verb=kind, mode="forgets_keys", times=1)
+        again = teller.ask(kind, key, amount=4000)
+        if kind == "refund":
+            assert again.verdict == Verdict.PENDING and again.reference != first.reference
+            settling.settle_due()
+            assert teller.charge().refunded_amount == 8000, "given back twice"
+        else:
+            assert again.reason == "already_captured"
+        assert teller.look_up(kind, key).verdict == Verdict.SUCCEEDED
+        assert [row.key for row in provider.current().records(DAWN) if row.kind == kind] == [key, key]
+
+    def test_a_key_is_forgotten_when_its_life_is_over(self, settings: Settings) -> None:
+        settings.SANDBOX_KEY_SECONDS = 3600
+        assert provider.current().key_life == timedelta(hours=1)
+        teller, key = Teller(), uuid7()
+        teller.before("refund")
+        teller.ask("refund", key, amount=4000)
+        Call.objects.update(created_at=clock.now() - timedelta(minutes=59))
+        teller.ask("refund", key, amount=4000)
+        assert Call.objects.filter(kind="refund").count() == 1
+        Call.objects.update(created_at=clock.now() - timedelta(minutes=61))
+        teller.ask("refund", key, amount=4000)
+        assert Call.objects.filter(kind="refund", reference=key).count() == 2
+
+    def test_a_look_up_by_the_key_alone_proves_nothing(self) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before("refund")
+        teller.ask("refund", key)
+        journal.delete(key)
+        fault_injection.set_fault(verb="look_up", mode="not_vouched", times=1)
+        missing = teller.look_up("refund", key)
+        assert (missing.verdict, missing.is_vouched) == (Verdict.NOT_FOUND, False)
+        assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
+
+    @pytest.mark.parametrize("kind", ACTS)
+    def test_what_was_done_may_be_told_in_garbage(self, kind: str) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before(kind)
+        fault_injection.set_fault(verb=kind, mode="garbage", times=1)
+        told = teller.ask(kind, key)
+        assert told.reason == told.reference == fault_injection.GARBAGE and len(told.reason) > 4000
+        found = teller.look_up(kind, key)
+        assert (found.reference, found.reason) == (str(key), "")
+
+    @pytest.mark.parametrize("kind", ACTS)
+    def test_an_amount_may_be_no_number(self, kind: str) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before(kind)
+        fault_injection.set_fault(verb=kind, mode="no_amount", times=1)
+        assert str(teller.ask(kind, key).amount) == "a lot"
+        assert teller.look_up(kind, key).amount == 9000
+
+    def test_half_may_be_held(self) -> None:
+        teller = Teller()
+        fault_injection.set_fault(verb="authorize", mode="partial_hold", times=1)
+        held = teller.ask("authorize")
+        assert (held.verdict, held.amount, teller.charge().amount) == (Verdict.SUCCEEDED, 4500, 4500)
+        assert teller.ask("void").verdict == Verdict.SUCCEEDED
+
+    @pytest.mark.parametrize(
+        ("kind", "mode", "reason"),
+        [
+            ("void", "void_refused_once", "try_again_later"),
+            ("void", "void_refused", "not_permitted"),
+            ("refund", "refund_card_closed", "card_account_closed"),
+        ],
+    )
+    def test_a_refusal_stays_with_its_key_and_another_key_is_asked_anew(
+        self, kind: str, mode: str, reason: str
+    ) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before(kind)
+        fault_injection.set_fault(verb=kind, mode=mode, times=1)
+        refused = [teller.ask(kind, key) for _ in range(2)]
+        assert [(outcome.verdict, outcome.reason) for outcome in refused] == [(Verdict.FAILED, reason)] * 2
+        assert teller.look_up(kind, key) == refused[0]
+        assert teller.ask(kind).verdict in (Verdict.SUCCEEDED, Verdict.PENDING)

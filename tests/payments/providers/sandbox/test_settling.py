@@ -1,0 +1,47 @@
+"""What the bank accepts now and ends later."""
+
+from datetime import timedelta
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from config.lib import clock
+from payments import provider
+from payments.provider import Verdict
+from payments.providers.sandbox import settling
+from payments.providers.sandbox.models import BankNotification, Call
+from tests.payments.providers.sandbox.teller import Teller
+
+pytestmark = pytest.mark.usefixtures("both_ways")
+
+
+class TestTheCardsThatEndLater:
+    def test_0077_confirms_its_capture_three_seconds_later(self) -> None:
+        teller, key = Teller("4000000000000077"), uuid7()
+        teller.ask("authorize")
+        assert teller.ask("capture", key).verdict == Verdict.PENDING
+        assert teller.look_up("capture", key).verdict == Verdict.PENDING
+        assert Call.objects.filter(settles_at__gt=clock.now() + timedelta(seconds=2)).count() == 1
+        teller.later(3)
+        assert teller.look_up("capture", key).verdict == Verdict.SUCCEEDED
+        assert (teller.charge().state, BankNotification.objects.get().verdict) == ("captured", "succeeded")
+
+    def test_7726_takes_a_settled_refund_back(self) -> None:
+        teller, key = Teller("4000000000007726"), uuid7()
+        teller.before("refund")
+        teller.ask("refund", key)
+        assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
+        assert teller.charge().refunded_amount == 9000
+        settled = clock.now()
+        assert not list(provider.current().records(settled))
+        teller.later(2)
+        settling.settle_due()
+        assert [(row.key, row.verdict) for row in provider.current().records(settled)] == [
+            (key, Verdict.FAILED)
+        ]
+        found = teller.look_up("refund", key)
+        assert (found.verdict, found.reason) == (Verdict.FAILED, "card_account_closed")
+        assert teller.charge().refunded_amount == 0
+        told = BankNotification.objects.order_by("id").values_list("verdict", flat=True)
+        assert list(told) == ["succeeded", "failed"]
+        assert teller.ask("refund").verdict == Verdict.PENDING, "it can be sent again"

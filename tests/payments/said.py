@@ -1,0 +1,48 @@
+"""What a provider says in the tests, with anything in a field of it."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from hypothesis import strategies as st
+
+from payments.provider import Card, Outcome, Record, Verdict
+
+CARD = Card("Visa", "4242", "fingerprint of the card")
+SAID = Outcome(
+    Verdict.SUCCEEDED, "pi_3Nx", "do_not_honor", "https://bank.example/ask?x=1", CARD, 9000, is_vouched=True
+)
+RECORD = Record(uuid4(), "capture", Verdict.SUCCEEDED, uuid4(), uuid4(), 9000, "GBP")
+PAN = "4242424242424242"
+strings = st.text(st.characters(codec=None), max_size=40) | st.builds(
+    lambda part, count: (part * 5000)[:count],
+    st.text(st.characters(codec=None), min_size=1, max_size=3),
+    st.integers(0, 5000),
+)
+things = st.one_of(
+    strings,
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.binary(max_size=20),
+    st.lists(st.integers(), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+    st.just(object()),
+)
+OF_CARD = ("brand", "last4", "fingerprint")
+
+
+def with_field(outcome: Outcome, field: str, value: Any) -> Outcome:
+    if field not in OF_CARD:
+        return replace(outcome, **{field: value})
+    assert outcome.card is not None
+    return replace(outcome, card=replace(outcome.card, **{field: value}))
+
+
+def changed(field: str, value: Any) -> Outcome:
+    return with_field(SAID, field, value)
+
+
+def kept(outcome: Outcome, field: str) -> Any:
+    return getattr(outcome.card if field in OF_CARD else outcome, field)

@@ -1,0 +1,84 @@
+"""What is kept of what a provider says fits our columns, and says nothing that nobody may read."""
+
+from typing import Any
+
+import pytest
+from django.db import models
+from hypothesis import example, given, settings
+
+from payments import answers
+from payments.models import Operation, Payment
+from payments.provider import Verdict
+from tests.payments.said import PAN, SAID, changed, kept, things, with_field
+
+COLUMNS: dict[str, tuple[type[models.Model], str]] = {
+    "reference": (Operation, "reference"),
+    "reason": (Operation, "reason"),
+    "action_url": (Operation, "action_url"),
+    "brand": (Payment, "card_brand"),
+    "last4": (Payment, "card_last4"),
+    "fingerprint": (Payment, "card_fingerprint"),
+}
+
+
+@pytest.mark.rule("doubt.bounded")
+@pytest.mark.parametrize("field", COLUMNS)
+@given(value=things)
+@example(value="x" * 5000)
+@example(value="\x00")
+@example(value="\ud800")
+@example(value="\x1b[31m\u202e")
+@settings(max_examples=60, deadline=None, database=None)
+def test_every_text_fits_its_column_and_the_rest_of_the_answer_stands(field: str, value: Any) -> None:
+    outcome = answers.outcome(Operation(kind="capture", amount=9000), changed(field, value))
+    text = kept(outcome, field)
+    model, column = COLUMNS[field]
+    field_of_model: Any = model._meta.get_field(column)
+    assert isinstance(text, str) and len(text) <= field_of_model.max_length
+    assert text.encode() is not None and (text.isprintable() or text == "")
+    assert with_field(outcome, field, "") == with_field(SAID, field, "")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "is_kept_as"),
+    [
+        ("reference", "r" * 255, "r" * 255),
+        ("reference", "r" * 256, ""),
+        ("reference", "8835511210681324", "8835511210681324"),
+        ("reason", "expired_authorization", "expired_authorization"),
+        ("reason", "05", "05"),
+        ("reason", "r" * 41, "other"),
+        ("reason", "Call your bank!", "other"),
+        ("reason", "another_card", "other"),
+        ("reason", PAN, "other"),
+        ("reason", None, ""),
+        ("brand", "Carte Bancaire", "Carte Bancaire"),
+        ("brand", "A card for those who travel", "A card for those who"),
+        ("brand", PAN, "other"),
+        ("last4", PAN, ""),
+        ("last4", "424", ""),
+        ("last4", "٤٢٤٢", ""),
+        ("fingerprint", "f" * 64, "f" * 64),
+        ("action_url", "javascript:alert(1)", ""),
+        ("action_url", "https://", ""),
+        ("action_url", "//bank.example/ask", ""),
+        ("action_url", "https://bank.example:99999/", ""),
+        ("action_url", "https://[bank/", ""),
+        ("action_url", "https://bank.example/a b", ""),
+        ("action_url", "https://bank.example/" + "a" * 2027, "https://bank.example/" + "a" * 2027),
+        ("action_url", "https://bank.example/" + "a" * 2028, ""),
+    ],
+)
+def test_what_is_kept_of_it(field: str, value: Any, is_kept_as: str) -> None:
+    outcome = answers.outcome(Operation(kind="capture", amount=9000), changed(field, value))
+    assert (outcome.verdict, kept(outcome, field)) == (Verdict.SUCCEEDED, is_kept_as)
+
+
+@pytest.mark.parametrize("said", ["f" * 65, "f\x00", "f\ud800", PAN])
+def test_a_fingerprint_that_cannot_be_kept_still_tells_cards_apart(said: str) -> None:
+    operation = Operation(kind="authorize", amount=9000)
+    one, same, other = (
+        kept(answers.outcome(operation, changed("fingerprint", text)), "fingerprint")
+        for text in (said, said, f"{said}.")
+    )
+    assert one == same != other and said not in one
