@@ -6,7 +6,7 @@ from django.test import Client
 from hosted_page import brand
 from payments.models import Merchant
 from tests import factories
-from tests.hosted_page.test_views import Payer
+from tests.hosted_page.browsers import Payer
 
 pytestmark = pytest.mark.django_db
 

@@ -4,7 +4,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
-from tests.hosted_page.test_views import Payer
+from tests.hosted_page.browsers import Payer
 
 pytestmark = pytest.mark.django_db
 

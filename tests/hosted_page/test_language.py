@@ -6,7 +6,7 @@ from django.test import Client
 from checkout.models import Checkout
 from hosted_page.models import SmsMessage
 from tests.conftest import Api
-from tests.hosted_page.test_views import PHONE, Payer, words
+from tests.hosted_page.browsers import PHONE, Payer, words
 from tests.house import messages
 
 FRENCH = {"accept-language": "fr-CA,fr;q=0.9,en;q=0.5"}

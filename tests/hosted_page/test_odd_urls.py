@@ -9,7 +9,7 @@ from config.lib.web import origins
 from payments.models import Merchant
 from tests import factories
 from tests.conftest import Api
-from tests.hosted_page.test_views import Payer
+from tests.hosted_page.browsers import Payer
 from tests.refusals import refused
 from webhooks import targets, transport
 

@@ -1,63 +1,19 @@
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
-from checkout import refunds, sharing, tasks, transitions
+from checkout import sharing, transitions
 from checkout.models import Checkout
 from hosted_page import payer
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import outbox
 from payments.models import Operation, Payment
-from tests import factories
-from tests.factories import CAUSE, make_late
+from tests.hosted_page.browsers import PHONE, Payer, words
 
 pytestmark = pytest.mark.django_db
-PHONE = "07700 900123"
-
-
-class Payer:
-    """A browser at the page of one checkout."""
-
-    def __init__(self, checkout: Checkout) -> None:
-        self.checkout, self.client = checkout, Client()
-
-    def get(self, path: str = "", **query: str) -> Any:
-        return self.client.get(f"/pay{path}", {"id": str(self.checkout.pk), **query})
-
-    def post(self, path: str, **fields: str) -> Any:
-        return self.client.post(f"/pay{path}?id={self.checkout.pk}", fields)
-
-    def code(self) -> str:
-        """The code that the page shows."""
-        shown: str = self.get().context["shown_code"]
-        return shown
-
-    def sign_in(self, phone: str = PHONE) -> None:
-        self.post("/phone", phone=phone)
-        self.post("/code", code=self.code())
-
-    def pay(self, number: str = "4242424242424242", **split: Any) -> Any:
-        """Sign in, take all of it or split it, give the bank a card, and come back."""
-        self.sign_in()
-        self.client.post(f"/pay/split?id={self.checkout.pk}", split or {"split": "all"})
-        bank = self.get("/card")["Location"]
-        card = {"number": number, "expiry": "08 / 49", "code": "123", "name": "Lea"}
-        back = self.client.post(bank, card)
-        return self.client.get(back["Location"])
-
-
-@pytest.fixture
-def lea(unpaid: Checkout) -> Payer:
-    return Payer(unpaid)
-
-
-def words(answer: Any) -> str:
-    text: str = answer.content.decode()
-    return text
 
 
 class TestTheJourney:
@@ -133,106 +89,6 @@ class TestTheJourney:
         assert "Your mobile number" in words(lea.get())
 
 
-class TestSignIn:
-    @pytest.mark.rule("sign_in.tries")
-    def test_five_wrong_tries_end_a_code(self, lea: Payer) -> None:
-        lea.post("/phone", phone=PHONE)
-        right = lea.code()
-        wrong = f"{(int(right) + 1) % 10**6:06d}"
-        for left in ("4 tries", "3 tries", "2 tries", "1 try"):
-            assert f"You have {left} left" in words(lea.post("/code", code=wrong))
-        assert "no longer works" in words(lea.post("/code", code=wrong))
-        lea.post("/code", code=right)
-        lea.checkout.refresh_from_db()
-        assert lea.checkout.lead is None
-
-    @pytest.mark.rule("sign_in.bound")
-    def test_a_code_is_good_in_its_own_browser_alone(self, lea: Payer) -> None:
-        lea.post("/phone", phone=PHONE)
-        other = Payer(lea.checkout)
-        other.post("/code", code=lea.code())
-        assert "Your mobile number" in words(other.get())
-
-    @pytest.mark.rule("sign_in.limits")
-    def test_half_a_minute_lies_between_two_codes(self, lea: Payer) -> None:
-        lea.post("/phone", phone=PHONE)
-        assert "Wait half a minute" in words(lea.post("/resend"))
-        assert SignInCode.objects.count() == 1
-
-    @pytest.mark.rule("sign_in.limits")
-    def test_a_checkout_gets_five_codes(self, lea: Payer) -> None:
-        for number in range(6):
-            lea.post("/phone", phone=f"07700 90012{number}")
-        assert SignInCode.objects.count() == 5
-        assert "all the codes we can" in words(lea.post("/phone", phone="07700 900199"))
-
-    @pytest.mark.rule("sign_in.limits")
-    def test_a_number_gets_five_codes_an_hour(self, lea: Payer) -> None:
-        for _ in range(6):
-            Payer(factories.checkout(lea.checkout.merchant)).post("/phone", phone=PHONE)
-            SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
-        assert SignInCode.objects.count() == 5
-
-    @pytest.mark.rule("sign_in.code")
-    def test_only_a_keyed_hash_is_kept(self, lea: Payer) -> None:
-        lea.post("/phone", phone=PHONE)
-        assert lea.code() not in str(SignInCode.objects.values().get())
-
-
-@pytest.mark.rule("pay.honest_page")
-class TestEveryStateHasAnHonestPage:
-    def test_held(self, lea: Payer) -> None:
-        lea.pay()
-        page = words(lea.get())
-        assert "Held, not taken yet" in page and "your Visa ending 4242" in page and "hx-get" in page
-
-    def test_confirmed(self, lea: Payer) -> None:
-        lea.pay()
-        transitions.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
-        page = words(lea.get())
-        assert "Confirmed and paid." in page and lea.checkout.return_url in page
-
-    def test_released_by_time(self, lea: Payer) -> None:
-        lea.pay()
-        lea.checkout.refresh_from_db()
-        make_late(lea.checkout)
-        page = words(lea.get())
-        assert "Releasing. Nothing was taken." in page and "is being released" in page and "hx-get" in page
-        tasks.finish_operations()
-        page = words(lea.get())
-        assert "Released. Nothing was taken." in page and "did not confirm in time" in page
-        assert "is no longer held on your Visa ending 4242" in page and "hx-get" not in page
-
-    def test_released_by_the_shop(self, lea: Payer) -> None:
-        lea.pay()
-        transitions.cancel(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
-        assert "has cancelled this order" in words(lea.get())
-
-    def test_cancelled_before_payment(self, lea: Payer) -> None:
-        transitions.cancel(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
-        assert "You paid nothing, and nothing is held" in words(lea.get())
-
-    def test_expired(self, lea: Payer) -> None:
-        make_late(lea.checkout)
-        assert "This order has expired" in words(lea.get())
-
-    def test_going_back(self, lea: Payer) -> None:
-        lea.pay()
-        transitions.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
-        refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="r", cause=CAUSE)
-        assert "Your money is going back" in words(lea.get())
-
-    def test_in_doubt(self, lea: Payer) -> None:
-        lea.pay()
-        Operation.objects.update(state="unknown", ended_at=None)
-        assert "Please don’t pay again." in words(lea.get())
-
-    def test_a_stranger_with_the_link_sees_no_card(self, lea: Payer) -> None:
-        lea.pay()
-        page = words(Payer(lea.checkout).get())
-        assert "Held, not taken yet" in page and "4242" not in page
-
-
 class TestThePagesGuards:
     @pytest.mark.rule("pay.return", "secret.csp")
     def test_forms_may_lead_to_this_checkouts_shop_alone(self, lea: Payer) -> None:
@@ -280,42 +136,3 @@ class TestThePagesGuards:
         with pytest.raises(transitions.NotPayable):
             pay(unpaid)
         assert Payment.objects.count() == 1
-
-
-@pytest.mark.rule("pay.declines")
-class TestDeclinedCards:
-    DECLINED = "4000000000000002"
-
-    def try_card(self, lea: Payer, number: str) -> Any:
-        bank = lea.get("/card")
-        if bank.status_code != 302:
-            return bank
-        back = lea.client.post(bank["Location"], {"number": number, "expiry": "08 / 49", "code": "123"})
-        return lea.client.get(back["Location"])
-
-    def test_may_be_followed_by_another_five_times_an_hour(self, lea: Payer) -> None:
-        lea.pay(self.DECLINED)
-        bank = lea.get("/card")["Location"]
-        for _ in range(4):
-            assert self.try_card(lea, self.DECLINED).status_code == 303
-        refused = self.try_card(lea, "4242424242424242")
-        assert refused.status_code == 429 and "Too many cards were declined" in words(refused)
-        assert "No money was taken." in words(refused) and "Cancel and go back" in words(refused)
-        assert "order again at the shop" in words(refused), "in an hour it has expired"
-        Checkout.objects.update(payable_until=timezone.now() + timedelta(hours=2))
-        assert "come back in an hour" in words(self.try_card(lea, "4242424242424242"))
-        opened_before = lea.client.post(
-            bank, {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
-        )
-        assert lea.client.get(opened_before["Location"]).status_code == 429
-        assert Checkout.objects.get(pk=lea.checkout.pk).status == "created"
-        Payment.objects.update(created_at=timezone.now() - timedelta(hours=1, minutes=1))
-        assert self.try_card(lea, "4242424242424242").status_code == 303
-        assert "Held, not taken yet" in words(lea.get())
-
-    def test_that_the_payer_did_not_confirm_does_not_count(self, lea: Payer) -> None:
-        lea.pay(self.DECLINED)
-        Payment.objects.update(decline_reason="challenge_failed")
-        for _ in range(4):
-            self.try_card(lea, self.DECLINED)
-        assert lea.get("/card").status_code == 302

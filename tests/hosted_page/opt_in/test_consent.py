@@ -17,8 +17,7 @@ from hosted_page.opt_in import link as opt_in_link
 from payments.models import Merchant
 from tests.conftest import Api
 from tests.factories import CAUSE
-from tests.hosted_page.group.test_mate import FINN, Mate
-from tests.hosted_page.test_views import Payer, words
+from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from webhooks.models import Event, plain
 
 pytestmark = pytest.mark.django_db

@@ -27,7 +27,7 @@ from payments.models import Discrepancy, Merchant
 from payments.tasks import mail_discrepancies
 from tests import factories
 from tests.factories import CAUSE
-from tests.hosted_page.test_views import Payer, words
+from tests.hosted_page.browsers import Payer, words
 
 pytestmark = pytest.mark.django_db
 Set = Callable[[Settings, pytest.MonkeyPatch], None]

@@ -18,7 +18,7 @@ from hosted_page.steps import codes
 from payments.models import Merchant
 from tests import factories
 from tests.factories import CAUSE
-from tests.hosted_page.test_views import Payer, words
+from tests.hosted_page.browsers import Payer, words
 
 pytestmark = pytest.mark.django_db
 FINN, FINN_SENT = "07700 900456", "+447700900456"

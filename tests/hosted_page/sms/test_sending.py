@@ -22,8 +22,8 @@ from payments import switches
 from payments.models import Merchant, Switch
 from tests import factories
 from tests.factories import CAUSE
+from tests.hosted_page.browsers import PHONE, Payer, words
 from tests.hosted_page.sms.test_outbox import Network, send_all
-from tests.hosted_page.test_views import PHONE, Payer, words
 from tests.journeys import polling
 
 pytestmark = pytest.mark.django_db

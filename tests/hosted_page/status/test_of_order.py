@@ -7,7 +7,7 @@ import pytest
 from django.db.models import F
 from django.test import Client
 
-from checkout import ending, transitions
+from checkout import ending, refunds, tasks, transitions
 from checkout.models import Checkout
 from config.lib import clock
 from hosted_page.status import of_order
@@ -15,6 +15,7 @@ from payments.models import Operation
 from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import Charge
 from tests.factories import CAUSE, make_late
+from tests.hosted_page.browsers import Payer, words
 
 pytestmark = pytest.mark.django_db
 
@@ -58,3 +59,57 @@ def test_the_way_back_from_the_bank_asks_it_for_the_payer_alone(
     monkeypatch.setattr(fault_injection, "call", lambda verb, _: asked.append(verb))
     assert Client().get(f"/pay/confirmed?id={unpaid.pk}").status_code == 303
     assert asked == []
+
+
+@pytest.mark.rule("pay.honest_page")
+class TestEveryStateHasAnHonestPage:
+    def test_held(self, lea: Payer) -> None:
+        lea.pay()
+        page = words(lea.get())
+        assert "Held, not taken yet" in page and "your Visa ending 4242" in page and "hx-get" in page
+
+    def test_confirmed(self, lea: Payer) -> None:
+        lea.pay()
+        transitions.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        page = words(lea.get())
+        assert "Confirmed and paid." in page and lea.checkout.return_url in page
+
+    def test_released_by_time(self, lea: Payer) -> None:
+        lea.pay()
+        lea.checkout.refresh_from_db()
+        make_late(lea.checkout)
+        page = words(lea.get())
+        assert "Releasing. Nothing was taken." in page and "is being released" in page and "hx-get" in page
+        tasks.finish_operations()
+        page = words(lea.get())
+        assert "Released. Nothing was taken." in page and "did not confirm in time" in page
+        assert "is no longer held on your Visa ending 4242" in page and "hx-get" not in page
+
+    def test_released_by_the_shop(self, lea: Payer) -> None:
+        lea.pay()
+        transitions.cancel(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        assert "has cancelled this order" in words(lea.get())
+
+    def test_cancelled_before_payment(self, lea: Payer) -> None:
+        transitions.cancel(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        assert "You paid nothing, and nothing is held" in words(lea.get())
+
+    def test_expired(self, lea: Payer) -> None:
+        make_late(lea.checkout)
+        assert "This order has expired" in words(lea.get())
+
+    def test_going_back(self, lea: Payer) -> None:
+        lea.pay()
+        transitions.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="r", cause=CAUSE)
+        assert "Your money is going back" in words(lea.get())
+
+    def test_in_doubt(self, lea: Payer) -> None:
+        lea.pay()
+        Operation.objects.update(state="unknown", ended_at=None)
+        assert "Please don’t pay again." in words(lea.get())
+
+    def test_a_stranger_with_the_link_sees_no_card(self, lea: Payer) -> None:
+        lea.pay()
+        page = words(Payer(lea.checkout).get())
+        assert "Held, not taken yet" in page and "4242" not in page

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.db.models import F
@@ -12,34 +11,12 @@ from checkout import tasks
 from checkout.models import Checkout
 from checkout.proof import proving
 from payments.models import Operation, Payment
-from payments.providers.sandbox.cards import CARDS
-from payments.providers.sandbox.models import Call, CardSession, Charge
+from payments.providers.sandbox.models import Charge
 from tests.conftest import Api
-from tests.hosted_page.test_views import Payer, words
+from tests.hosted_page.browsers import ASKS, Asked, Payer, words
 from tests.refusals import nothing_moves, refused
 
 pytestmark = pytest.mark.django_db
-ASKS = "4000002500003155"
-
-
-class Asked(Payer):
-    """A browser whose card made the bank ask."""
-
-    def __init__(self, checkout: Checkout) -> None:
-        super().__init__(checkout)
-        paid = self.pay(ASKS)
-        assert paid.status_code == 303
-        self.question: str = paid["Location"]
-        self.bank_form = f"/bank/card/{CardSession.objects.get().pk}"  # still open in the tab that was left
-
-    def answer(self, value: str) -> Any:
-        return self.client.post(self.question, {"answer": value})
-
-    def back(self) -> Any:
-        return self.get("/confirmed")
-
-    def card_page(self) -> str:
-        return words(self.client.get(self.get("/card")["Location"]))
 
 
 @pytest.fixture
@@ -55,39 +32,6 @@ def charges() -> list[str]:
 def status(payer: Payer) -> str:
     payer.checkout.refresh_from_db()
     return payer.checkout.status
-
-
-class TestTheQuestion:
-    def test_names_shop_amount_and_card_and_is_a_page_of_the_banks_own(self, lea: Asked) -> None:
-        page = lea.client.get(lea.question)
-        for fact in ("Sandbox Bank", "Acme Tickets", "£90.00", "Visa ending 3155", "TEST"):
-            assert fact in words(page)
-        assert "/brand/" not in words(page) and page["Cache-Control"].count("no-store")
-
-    def test_of_an_unknown_key_is_not_found(self, lea: Asked) -> None:
-        with nothing_moves():
-            assert lea.client.get(f"/bank/challenge/{uuid4()}").status_code == 404
-            assert lea.client.post(f"/bank/challenge/{uuid4()}", {"answer": "confirm"}).status_code == 404
-
-    def test_is_put_about_authorizations_alone(self, lea: Asked) -> None:
-        Call.objects.update(kind="void")
-        assert lea.client.get(lea.question).status_code == 404
-
-    @pytest.mark.parametrize("fields", [{}, {"answer": ""}, {"answer": "perhaps"}])
-    def test_is_asked_again_when_the_answer_is_none(self, lea: Asked, fields: dict[str, str]) -> None:
-        page = lea.client.post(lea.question, fields)
-        assert page.status_code == 422 and "Is this you?" in words(page)
-        assert Charge.objects.get().state == "challenged"
-
-    def test_is_answered_with_a_csrf_token_alone(self, lea: Asked) -> None:
-        strict = Client(enforce_csrf_checks=True)
-        assert strict.post(lea.question, {"answer": "confirm"}).status_code == 403
-        assert Charge.objects.get().state == "challenged"
-
-    def test_without_a_way_back_says_that_it_is_answered(self, lea: Asked) -> None:
-        Charge.objects.update(return_url="")
-        assert "You have answered" in words(lea.answer("confirm"))
-        assert "You have answered" in words(lea.client.get(lea.question))
 
 
 class TestTheAnswer:
@@ -246,9 +190,3 @@ class TestTheHelper:
     def test_knows_no_third_way(self, api: Api, unpaid: Checkout, value: Any) -> None:
         with nothing_moves():
             refused(self.pay(api, unpaid, challenge=value), 422, "validation_failed", "challenge")
-
-
-def test_the_card_page_says_of_each_test_card_what_will_happen(lea: Asked) -> None:
-    page = words(lea.client.get(lea.bank_form))
-    for card in CARDS.values():
-        assert card.spaced in page and card.effect in page

@@ -24,8 +24,7 @@ from payments.provider import CardUse, Verdict
 from payments.providers.sandbox import fault_injection
 from tests import factories
 from tests.conftest import Api
-from tests.hosted_page.group.test_mate import Mate
-from tests.hosted_page.test_views import PHONE, Payer, words
+from tests.hosted_page.browsers import PHONE, Mate, Payer, words
 
 pytestmark = pytest.mark.django_db
 LEA = "+447700900123"

@@ -8,7 +8,7 @@ from payments import money
 from payments.models import Merchant
 from payments.providers.sandbox.adapter import SandboxProvider
 from tests import factories
-from tests.hosted_page.test_views import Payer, words
+from tests.hosted_page.browsers import Payer, words
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from config.lib.web import address
 from payments.models import Merchant
 from portal.models import AuditEntry
 from tests.conftest import Api
-from tests.hosted_page.test_views import PHONE, Payer
+from tests.hosted_page.browsers import PHONE, Payer
 from tests.portal import people
 
 PROXY = "10.0.0.9"

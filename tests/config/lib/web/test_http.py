@@ -18,8 +18,8 @@ from payments.providers.sandbox import client
 from tests.bank import line
 from tests.conftest import Api
 from tests.factories import CAUSE
+from tests.hosted_page.browsers import Payer, words
 from tests.hosted_page.sandbox import test_views
-from tests.hosted_page.test_views import Payer, words
 from tests.refusals import nothing_moves, refused
 
 ANSWER = b"HTTP/1.1 %s\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndone"

@@ -24,7 +24,7 @@ BOTH = [
 
 
 class Teller:
-    """One card's money at the bank, over the line that the settings name."""
+    """One card's money at the bank, in this process or over HTTP, as the settings say."""
 
     def __init__(self, number: str = VISA) -> None:
         merchant = Merchant(pk=uuid7())

@@ -36,7 +36,7 @@ def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
 
 
 class TestFaults:
-    def test_are_set_over_the_line(self) -> None:
+    def test_are_set_through_the_client(self) -> None:
         client.ask("set_fault", verb="capture", mode="down", times=2)
         assert Fault.objects.values_list("verb", "mode", "times").get() == ("capture", "down", 2)
 

@@ -1,0 +1,101 @@
+"""Browsers at the payer's pages: a lead's, a mate's, and one whose bank asks."""
+
+from typing import Any
+
+from django.test import Client
+
+from checkout.models import Checkout, PaymentRequest
+from payments.providers.sandbox.models import CardSession
+from tests import mates
+
+PHONE = "07700 900123"
+FINN = "07700 900456"
+ASKS = "4000002500003155"
+
+
+class Payer:
+    """A browser at the page of one checkout."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self.checkout, self.client = checkout, Client()
+
+    def get(self, path: str = "", **query: str) -> Any:
+        return self.client.get(f"/pay{path}", {"id": str(self.checkout.pk), **query})
+
+    def post(self, path: str, **fields: str) -> Any:
+        return self.client.post(f"/pay{path}?id={self.checkout.pk}", fields)
+
+    def code(self) -> str:
+        """The code that the page shows."""
+        shown: str = self.get().context["shown_code"]
+        return shown
+
+    def sign_in(self, phone: str = PHONE) -> None:
+        self.post("/phone", phone=phone)
+        self.post("/code", code=self.code())
+
+    def pay(self, number: str = "4242424242424242", **split: Any) -> Any:
+        """Sign in, take all of it or split it, give the bank a card, and come back."""
+        self.sign_in()
+        self.client.post(f"/pay/split?id={self.checkout.pk}", split or {"split": "all"})
+        bank = self.get("/card")["Location"]
+        card = {"number": number, "expiry": "08 / 49", "code": "123", "name": "Lea"}
+        back = self.client.post(bank, card)
+        return self.client.get(back["Location"])
+
+
+def words(answer: Any) -> str:
+    text: str = answer.content.decode()
+    return text
+
+
+class Mate:
+    """A browser at a pay link."""
+
+    def __init__(self, share: PaymentRequest) -> None:
+        self.share, self.client = share, Client()
+        self.path = f"/pay/share/{share.token}"
+
+    def get(self, step: str = "") -> Any:
+        return self.client.get(self.path + step)
+
+    def post(self, step: str, **fields: str) -> Any:
+        return self.client.post(self.path + step, fields)
+
+    def sign_in(self, phone: str = FINN) -> None:
+        self.post("/phone", phone=phone)
+        self.post("/code", code=self.get().context["shown_code"])
+
+    def pay(self, number: str = mates.FINNS) -> Any:
+        """Sign in, give the bank a card, come back, and look."""
+        self.sign_in()
+        return self.give_card(number)
+
+    def give_card(self, number: str = mates.FINNS) -> Any:
+        card = {"number": number, "expiry": "08 / 49", "code": "123", "name": "Finn"}
+        back = self.client.post(self.get("/card")["Location"], card)
+        return self.client.get(back["Location"])
+
+    def status(self) -> str:
+        self.share.refresh_from_db()
+        return self.share.status
+
+
+class Asked(Payer):
+    """A browser whose card made the bank ask."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        super().__init__(checkout)
+        paid = self.pay(ASKS)
+        assert paid.status_code == 303
+        self.question: str = paid["Location"]
+        self.bank_form = f"/bank/card/{CardSession.objects.get().pk}"  # still open in the tab that was left
+
+    def answer(self, value: str) -> Any:
+        return self.client.post(self.question, {"answer": value})
+
+    def back(self) -> Any:
+        return self.get("/confirmed")
+
+    def card_page(self) -> str:
+        return words(self.client.get(self.get("/card")["Location"]))

@@ -1,0 +1,100 @@
+"""The mates' links as the lead sees them: where each share is, and who may see a link."""
+
+import pytest
+from django.utils import timezone
+
+from checkout import refunds
+from checkout.models import Checkout
+from hosted_page.models import SignInCode, SmsMessage
+from hosted_page.sms import outbox
+from hosted_page.steps import codes
+from tests import mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import FINN, Mate, Payer, words
+
+pytestmark = pytest.mark.django_db
+
+
+class TestTheLead:
+    def test_sees_where_each_share_is(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        finn.pay()
+        assert mates.settled(finn.share) == "reimbursed"
+        page = words(lead.get())
+        assert "Back on your card" in page and "Not paid yet" in page and "£20.00</strong> of" in page
+        amy = order.payment_requests.get(position=3)
+        assert f"/pay/share/{amy.token}" in page and page.count("/qr.svg") == 1
+        drawn = lead.client.get(f"/pay/share/{amy.token}/qr.svg")
+        assert drawn["Content-Type"] == "image/svg+xml" and b'stroke="#000"' in drawn.content
+        assert lead.client.get("/pay/share/x/qr.svg").status_code == 404
+        assert finn.share.token not in page, "there is nothing to pay at Finn's link"
+
+    def test_shows_the_links_to_nobody_else(self, lead: Payer, order: Checkout) -> None:
+        page = words(Payer(order).get())
+        assert "Confirmed and paid." in page and "/pay/share/" not in page and "Finn" not in page
+
+    def test_signs_in_again_on_another_phone(self, order: Checkout) -> None:
+        later = Payer(order)
+        assert "Did you pay this?" in words(later.get())
+        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        code_page = later.client.get(later.post("/phone", phone="07700 900123")["Location"])
+        assert "6-digit" in words(code_page)
+        later.post("/code", code=code_page.context["shown_code"])
+        assert words(later.get()).count("/pay/share/") > 1
+
+    @pytest.mark.rule("sign_in.lead_returns")
+    def test_is_the_only_one_who_gets_a_code_then(self, order: Checkout) -> None:
+        stranger = Payer(order)
+        code_page = stranger.client.get(stranger.post("/phone", phone=FINN)["Location"])
+        assert "6-digit" in words(code_page) and code_page.context["shown_code"] == ""
+        assert "/pay/share/" not in words(stranger.get())
+
+    def test_can_come_back_whatever_others_have_asked_for(self, order: Checkout) -> None:
+        stranger = Payer(order)
+        for number in range(codes.CODES_PER_SUBJECT + 1):
+            stranger.post("/phone", phone=f"07700 90020{number}")
+        assert (
+            SignInCode.objects.filter(phone__startswith="+4477009002").count() == codes.CODES_PER_SUBJECT + 1
+        )
+        later = Payer(order)
+        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        assert later.post("/phone", phone="07700 900123").status_code == 303
+
+    def test_reads_that_each_card_gets_back_what_it_has_paid(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
+        finn.pay()
+        assert mates.settled(finn.share) == "reimbursed"
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert "is giving back £90.00: to each card what was paid with it." in words(lead.get())
+        assert mates.settled(finn.share) == "refunded"
+        page = words(lead.get())
+        assert "gave back £90.00: to each card what was paid with it." in page
+        assert "The cards" in page and "Your card" not in page  # the picture of where the money is
+
+    def test_is_told_what_is_not_done_without_a_sign_in(self, lead: Payer, finn: Mate) -> None:
+        lead.client.cookies.clear()
+        answer = lead.post("/cancel-share", share=str(finn.share.pk))
+        assert answer.status_code == 403 and "Nothing was saved." in words(answer)
+        assert "Sign in again" in words(answer)
+        assert finn.status() == "open"
+
+    def test_sees_no_links_before_the_capture(self, lead: Payer) -> None:
+        page = words(lead.get())
+        assert "Starts when confirmed" in page and "/pay/share/" not in page
+
+    @pytest.mark.rule("share.ended_once")
+    def test_may_keep_a_share(self, lead: Payer, finn: Mate) -> None:
+        assert lead.post("/cancel-share", share=str(finn.share.pk)).status_code == 303
+        assert finn.status() == "cancelled" and "Stays with you" in words(lead.get())
+
+    def test_keeps_no_share_that_is_paid_or_not_theirs(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
+        finn.pay()
+        mates.settled(finn.share)
+        amy = order.payment_requests.get(position=3)
+        lead.post("/cancel-share", share=str(finn.share.pk))
+        lead.post("/cancel-share", share="x")
+        Payer(order).post("/cancel-share", share=str(amy.pk))
+        finn.client.post(f"/pay/cancel-share?id={order.pk}", {"share": str(amy.pk)})
+        assert (finn.status(), mates.settled(amy)) == ("reimbursed", "open")

@@ -1,0 +1,89 @@
+"""What is true of a share now, as its mate reads it."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from checkout import refunds, sharing, tasks
+from checkout.models import Checkout, PaymentRequest
+from hosted_page.models import SignInCode
+from payments.outside import inquiries
+from payments.providers.sandbox import client
+from tests import mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import FINN, Mate, Payer, words
+
+pytestmark = pytest.mark.django_db
+
+
+class TestTheLink:
+    def test_says_who_asks_for_what_and_until_when(self, finn: Mate) -> None:
+        page = words(finn.get())
+        assert "Lea</bdi> asks you for" in page and "£20.00" in page and "Open until" in page
+        assert "Lea’s order" in page and "Total, paid by Lea" in page
+
+    def test_leads_from_phone_to_paid(self, finn: Mate, order: Checkout) -> None:
+        assert finn.pay().status_code == 303
+        assert "Paying your share" in words(finn.get()) or finn.status() == "paid"
+        mates.pump(order.pk)
+        page = words(finn.get())
+        assert "Your share is paid" in page and "Mastercard ending 4444" in page
+        assert mates.settled(finn.share) == "reimbursed"
+        assert "Your share is paid" in words(finn.get())
+
+    def test_shows_no_card_to_another_browser(self, finn: Mate, order: Checkout) -> None:
+        finn.pay()
+        mates.pump(order.pk)
+        assert "4444" not in words(Mate(finn.share).get())
+
+    @pytest.mark.rule("share.link")
+    @pytest.mark.parametrize("token", ["x", "A" * 22, "%00", "a" * 5000, "..%2f"])
+    def test_that_we_never_made_is_a_404(self, finn: Mate, token: str) -> None:
+        assert Client().get(f"/pay/share/{token}").status_code == 404
+
+    def test_before_the_capture_is_not_open(self, lead: Payer) -> None:
+        page = Mate(lead.checkout.payment_requests.get(position=2)).get()
+        assert "Not open yet" in words(page) and "not charged" in words(page)
+
+    def test_is_declined_once_and_for_all(self, finn: Mate) -> None:
+        for _ in range(2):
+            assert finn.post("/decline").status_code == 303
+        assert finn.status() == "declined" and "You said no" in words(finn.get())
+        finn.post("/phone", phone=FINN)
+        assert not SignInCode.objects.filter(subject=finn.share.pk).exists()
+
+    def test_of_which_the_time_is_over_says_so(self, finn: Mate) -> None:
+        PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())
+        assert "This link has ended" in words(finn.get()) and finn.status() == "expired"
+
+    def test_that_the_lead_took_back_says_so(self, finn: Mate) -> None:
+        sharing.cancel(finn.share.pk)
+        assert "There is nothing to pay" in words(finn.get())
+
+    def test_pauses_while_the_order_is_given_back(self, finn: Mate, order: Checkout) -> None:
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert "Nothing to pay now" in words(finn.get())
+        assert mates.settled(finn.share) == "cancelled"
+        assert "There is nothing to pay" in words(finn.get())
+
+    def test_pauses_while_a_card_of_the_order_is_disputed(self, finn: Mate, order: Checkout) -> None:
+        assert order.payment_id is not None
+        client.ask("dispute", payment=order.payment_id)
+        inquiries.open_about([order.payment_id])
+        tasks.answer_inquiries()
+        page = words(finn.get())
+        assert "A bank is looking into this order" in page and "You are not charged" in page
+
+    def test_tells_when_the_money_is_back(self, finn: Mate, order: Checkout) -> None:
+        finn.pay()
+        mates.settled(finn.share)
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert "Your £20.00 goes back to your Mastercard ending 4444" in words(finn.get())
+        assert mates.settled(finn.share) == "refunded"
+        assert "Your money is back" in words(finn.get()) and "Mastercard ending 4444" in words(finn.get())
+
+    def test_without_a_name_asks_for_your_mate(self, finn: Mate, order: Checkout) -> None:
+        assert order.lead
+        order.lead.name = ""
+        order.lead.save()
+        assert "Your mate</bdi> asks you for" in words(finn.get())

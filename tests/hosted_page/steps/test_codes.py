@@ -1,0 +1,101 @@
+"""Codes by SMS: who gets one, how often, and what they are good for."""
+
+from collections.abc import Callable
+
+import pytest
+from django.utils import timezone
+
+from checkout.models import Checkout
+from hosted_page.models import SignInCode, SmsMessage
+from hosted_page.sms import outbox
+from hosted_page.steps import codes
+from tests import factories
+from tests.hosted_page.browsers import FINN, PHONE, Mate, Payer, words
+from tests.refusals import nothing_moves
+
+pytestmark = pytest.mark.django_db
+
+
+class TestCode:
+    @pytest.fixture
+    def right(self, lea: Payer) -> str:
+        lea.post("/phone", phone=PHONE)
+        return lea.code()
+
+    @pytest.mark.parametrize("typed", ["", "12345", "1234567", "abcdef", "1" * 5_000, "\x00", "½½½½½½", "-1"])
+    def test_without_six_digits_counts_no_try(self, lea: Payer, right: str, typed: str) -> None:
+        with nothing_moves():
+            answer = lea.post("/code", code=typed)
+        assert answer.status_code == 422 and "The code has 6 digits." in words(answer)
+        assert SignInCode.objects.get().tries == 0
+
+    def test_that_is_wrong_counts_one(self, lea: Payer, right: str) -> None:
+        answer = lea.post("/code", code=f"{(int(right) + 1) % 10**6:06d}")
+        assert answer.status_code == 422 and "You have 4 tries left." in words(answer)
+        assert SignInCode.objects.get().tries == 1
+
+    @pytest.mark.parametrize(
+        "write",
+        [
+            lambda code: f" {code[:3]} {code[3:]} ",
+            lambda code: f"{code[:3]}-{code[3:]}",
+            lambda code: "".join(chr(ord("０") + int(digit)) for digit in code),
+            lambda code: "".join(chr(ord("٠") + int(digit)) for digit in code),
+        ],
+    )
+    def test_is_read_however_it_is_written(self, lea: Payer, right: str, write: Callable[[str], str]) -> None:
+        assert lea.post("/code", code=write(right)).status_code == 303
+        lea.checkout.refresh_from_db()
+        assert lea.checkout.lead is not None
+
+    @pytest.mark.rule("sign_in.bound")
+    @pytest.mark.parametrize("ended", ["expires_at", "used_at"])
+    def test_that_is_old_or_used_signs_nobody_in(self, lea: Payer, right: str, ended: str) -> None:
+        SignInCode.objects.update(**{ended: timezone.now()})
+        with nothing_moves():
+            assert lea.post("/code", code=right).status_code == 303
+        assert "Your mobile number" in words(lea.get())
+
+    def test_of_an_earlier_text_no_longer_works(self, lea: Payer, right: str) -> None:
+        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        lea.post("/resend")
+        if lea.code() != right:
+            assert "is not right" in words(lea.post("/code", code=right))
+
+    @pytest.mark.rule("sign_in.bound")
+    def test_of_another_order_signs_nobody_in(self, lea: Payer, right: str) -> None:
+        other = factories.checkout(lea.checkout.merchant)
+        with nothing_moves():
+            assert lea.client.post(f"/pay/code?id={other.pk}", {"code": right}).status_code == 303
+        other.refresh_from_db()
+        assert other.lead is None
+
+
+class TestSigningIn:
+    def test_has_codes_of_its_own(self, finn: Mate, order: Checkout) -> None:
+        amy = Mate(order.payment_requests.get(position=3))
+        finn.post("/phone", phone=FINN)
+        code: str = finn.get().context["shown_code"]
+        amy.client.cookies = finn.client.cookies
+        amy.post("/code", code=code)
+        assert amy.get("/card")["Location"] == amy.path and "asks you for" in words(amy.get())
+
+    def test_sends_five_codes_at_most(self, finn: Mate) -> None:
+        for _ in range(codes.CODES_PER_SUBJECT):
+            finn.post("/phone", phone=FINN)
+            SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        refused = finn.post("/resend")
+        assert refused.status_code == 422 and "all the codes we can for today" in words(refused)
+        SignInCode.objects.update(created_at=timezone.now() - codes.CODES_WITHIN)
+        SmsMessage.objects.update(created_at=timezone.now() - codes.CODES_WITHIN)
+        assert finn.post("/phone", phone=FINN).status_code == 303
+
+    def test_asks_again_for_what_is_no_number(self, finn: Mate) -> None:
+        refused = finn.post("/phone", phone="12")
+        assert refused.status_code == 422 and "Enter a mobile number" in words(refused)
+        assert "asks you for" in words(refused)
+
+    def test_may_change_the_number(self, finn: Mate) -> None:
+        finn.post("/phone", phone=FINN)
+        change = finn.get().context["change_url"]
+        assert change == f"{finn.path}?change=1" and "Your mobile number" in words(finn.client.get(change))

@@ -1,0 +1,58 @@
+"""The bank's own pages: the card page, and its question to the payer."""
+
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from checkout.models import Checkout
+from payments.providers.sandbox.cards import CARDS
+from payments.providers.sandbox.models import Call, Charge
+from tests.hosted_page.browsers import Asked, words
+from tests.refusals import nothing_moves
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lea(unpaid: Checkout) -> Asked:
+    return Asked(unpaid)
+
+
+class TestTheQuestion:
+    def test_names_shop_amount_and_card_and_is_a_page_of_the_banks_own(self, lea: Asked) -> None:
+        page = lea.client.get(lea.question)
+        for fact in ("Sandbox Bank", "Acme Tickets", "£90.00", "Visa ending 3155", "TEST"):
+            assert fact in words(page)
+        assert "/brand/" not in words(page) and page["Cache-Control"].count("no-store")
+
+    def test_of_an_unknown_key_is_not_found(self, lea: Asked) -> None:
+        with nothing_moves():
+            assert lea.client.get(f"/bank/challenge/{uuid4()}").status_code == 404
+            assert lea.client.post(f"/bank/challenge/{uuid4()}", {"answer": "confirm"}).status_code == 404
+
+    def test_is_put_about_authorizations_alone(self, lea: Asked) -> None:
+        Call.objects.update(kind="void")
+        assert lea.client.get(lea.question).status_code == 404
+
+    @pytest.mark.parametrize("fields", [{}, {"answer": ""}, {"answer": "perhaps"}])
+    def test_is_asked_again_when_the_answer_is_none(self, lea: Asked, fields: dict[str, str]) -> None:
+        page = lea.client.post(lea.question, fields)
+        assert page.status_code == 422 and "Is this you?" in words(page)
+        assert Charge.objects.get().state == "challenged"
+
+    def test_is_answered_with_a_csrf_token_alone(self, lea: Asked) -> None:
+        strict = Client(enforce_csrf_checks=True)
+        assert strict.post(lea.question, {"answer": "confirm"}).status_code == 403
+        assert Charge.objects.get().state == "challenged"
+
+    def test_without_a_way_back_says_that_it_is_answered(self, lea: Asked) -> None:
+        Charge.objects.update(return_url="")
+        assert "You have answered" in words(lea.answer("confirm"))
+        assert "You have answered" in words(lea.client.get(lea.question))
+
+
+def test_the_card_page_says_of_each_test_card_what_will_happen(lea: Asked) -> None:
+    page = words(lea.client.get(lea.bank_form))
+    for card in CARDS.values():
+        assert card.spaced in page and card.effect in page
