@@ -90,3 +90,7 @@ def token_of(browser: Client, address: str) -> str:
     found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', browser.get(address).content.decode())
     assert found
     return found.group(1)
+
+
+def test_a_browser_finds_an_icon_beside_json() -> None:
+    assert Client().get("/favicon.ico")["Location"] == "/static/img/favicon.svg"

@@ -2,6 +2,7 @@
 
 import re
 import time
+from io import StringIO
 from typing import Any
 
 from allauth.account.internal.flows import login
@@ -9,6 +10,7 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal import auth as totp
 from django.core import mail
+from django.core.management import call_command
 from django.test import Client
 
 from payments.models import Merchant
@@ -79,3 +81,9 @@ def mailed(pattern: str) -> str:
     found = re.search(pattern, str(mail.outbox[-1].body))
     assert found, mail.outbox[-1].body
     return found.group()
+
+
+def create_merchant(*args: str) -> str:
+    printed = StringIO()
+    call_command("create_merchant", *args, stdout=printed)
+    return printed.getvalue()

@@ -20,6 +20,17 @@ from webhooks import delivery, outbox, subscriptions
 from webhooks.models import Delivery, EventType
 
 URL = "http://127.0.0.1:9/hooks"  # nobody listens: the tests say what came back
+FORM = {
+    "name": "Acme Tickets",
+    "brand_colour": "#1F4596",
+    "country": "GB",
+    "time_zone": "Europe/London",
+    "support_url": "",
+    "terms_url": "",
+    "privacy_url": "",
+    "return_hosts": "",
+    "unpaid_minutes": "",
+}
 
 
 def person(merchant: Merchant, role: Role | str, email: str = "") -> Membership:
@@ -96,3 +107,7 @@ class Stage:
             "invitation_uuid": self.invitation.pk,
             "membership_uuid": self.target.pk,
         }
+
+
+def save(client: Client, **changes: str) -> Any:
+    return client.post("/portal/settings/save", FORM | changes)

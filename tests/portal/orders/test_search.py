@@ -1,17 +1,12 @@
-import csv
-import io
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from checkout.models import ApiCall, Checkout
 from payments.models import Merchant
-from portal import files
-from portal.models import AuditEntry, Role
+from portal.models import Role
 from portal.orders import search
 from tests import factories
 from tests.conftest import Api
@@ -104,92 +99,3 @@ class TestSearch:
     def test_takes_whatever_is_typed(self, client: Client, text: str) -> None:
         answer = client.get("/portal/checkouts", {"q": text.encode("utf-8", "surrogatepass")})
         assert answer.status_code == 200 and b"<script>" not in answer.content.split(b"<main")[1]
-
-
-class TestPages:
-    def test_go_on_where_the_last_one_ended(self, acme: Merchant, client: Client) -> None:
-        for number in range(53):
-            factories.checkout(acme, merchant_order_id=f"N-{number:02}")
-        first = client.get("/portal/checkouts").content.decode()
-        assert first.count("<tr>") - 1 == 50 and "N-52" in first and "N-02" not in first
-        older = first.split('">Older<')[0].rsplit('href="', 1)[1].split('"')[0].replace("&amp;", "&")
-        second = client.get(f"/portal/checkouts{older}").content.decode()
-        assert second.count("<tr>") - 1 == 3 and "N-02" in second and ">Newest<" in second
-
-    def test_of_a_strange_cursor_begin_anew(self, client: Client) -> None:
-        assert client.get("/portal/checkouts?cursor=abc")["Location"] == "/portal/checkouts"
-
-    def test_cost_the_same_for_many_rows(self, acme: Merchant, client: Client) -> None:
-        def cost() -> int:
-            with CaptureQueriesContext(connection) as queries:
-                client.get("/portal/checkouts")
-            return len(queries)
-
-        stage.captured(acme)
-        cost()  # a session's first request also writes when it began
-        few = cost()
-        for _ in range(10):
-            stage.captured(acme)
-        assert cost() == few <= 20
-
-    def test_answer_htmx_with_the_part_alone(self, client: Client, unpaid: Checkout) -> None:
-        part = client.get("/portal/checkouts", headers={"HX-Request": "true", "HX-Target": "found"})
-        assert unpaid.merchant_order_id in part.content.decode() and "<html" not in part.content.decode()
-
-    def test_of_nothing_say_the_next_step(self, client: Client) -> None:
-        assert "No checkouts yet" in client.get("/portal/checkouts").content.decode()
-        assert "Clear the filters" in client.get("/portal/checkouts?q=nobody").content.decode()
-
-
-@pytest.mark.rule("portal.csv")
-class TestFile:
-    def read(self, client: Client, query: str = "") -> list[dict[str, str]]:
-        answer: Any = client.get(f"/portal/checkouts.csv{query}")
-        assert answer["Content-Type"] == "text/csv; charset=utf-8" and answer.streaming
-        text = b"".join(answer.streaming_content).decode("utf-8-sig")
-        return list(csv.DictReader(io.StringIO(text)))
-
-    def test_has_what_the_filters_ask_for(self, acme: Merchant, client: Client, unpaid: Checkout) -> None:
-        paid = stage.captured(acme, merchant_order_id="A-2")
-        (row,) = self.read(client, "?state=captured")
-        assert (row["order_id"], row["status"], row["amount"], row["currency"], row["card_last4"]) == (
-            *("A-2", "captured", "90.00", "GBP", "4242"),
-        )
-        assert row["checkout_uuid"] == str(paid.pk) and len(self.read(client)) == 2
-        entry = AuditEntry.objects.filter(action="exported").latest("created_at")
-        assert entry.facts == {"file": "checkouts", "filters": {}}
-
-    def test_goes_over_many_pages(
-        self, acme: Merchant, client: Client, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(files, "BATCH", 3)
-        wanted = [
-            factories.checkout(acme, merchant_order_id=f"N-{number}").merchant_order_id for number in range(7)
-        ]
-        same = Checkout.objects.first()
-        assert same
-        Checkout.objects.update(created_at=same.created_at - timedelta(days=1))
-        assert sorted(row["order_id"] for row in self.read(client)) == sorted(wanted)
-
-    @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
-    def test_runs_no_formula(self, acme: Merchant, client: Client, start: str) -> None:
-        checkout = factories.checkout(acme)
-        Checkout.objects.filter(pk=checkout.pk).update(merchant_order_id=f"{start}cmd|calc")
-        assert self.read(client)[0]["order_id"] == f"'{start}cmd|calc"
-
-
-class TestCell:
-    @pytest.mark.parametrize(
-        "text", ["=1+1", " =1+1", "+1", "-x", "-1+1", "@a", "\t=1", "\r=1", "\n=1", "＝1", "|a", "%0"]
-    )
-    def test_that_a_spreadsheet_would_run_is_text(self, text: str) -> None:
-        assert files.cell(text) == f"'{text}"
-
-    @pytest.mark.parametrize("value", ["-90.00", "12", 5, "x;=1+1", "a=b", ""])
-    def test_of_numbers_and_words_stays(self, value: str | int) -> None:
-        assert files.cell(value) == value
-
-    def test_is_always_quoted(self) -> None:
-        answer = files.answer("a.csv", ["A;B"], [["x;=1+1", 5, 'say "hi"', None]])
-        written = b"".join(answer.streaming_content).decode("utf-8-sig")  # type: ignore[arg-type]
-        assert written == '"A;B"\r\n"x;=1+1","5","say ""hi""",""\r\n'

@@ -1,13 +1,16 @@
-"""What a key changes by API that its owners should know: in the audit log under its name, and mailed."""
+"""What is written in the audit log, mailed, and read there."""
 
 import pytest
 from django.core import mail
+from django.db import IntegrityError, transaction
+from django.test import Client
 
 from payments.models import Merchant
 from portal.mail import outbox
 from portal.models import AuditEntry, OutboundEmail, Role
 from tests.conftest import Api
 from tests.portal import stage
+from tests.portal.stage import save
 
 pytestmark = pytest.mark.django_db
 PATH = "webhooks/subscription"
@@ -89,3 +92,29 @@ class TestChange:
         for query, is_there in (("", True), ("?person=key", True), ("?person=lea", False)):
             page = browser.get(f"/portal/audit{query}").content.decode()
             assert ("Key “Key”" in page) == is_there, query
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.ADMIN))
+
+
+class TestAuditLog:
+    def test_shows_who_did_what_and_filters(self, client: Client, acme: Merchant) -> None:
+        save(client, name="Acme Shows")
+        owner = stage.browser(stage.person(acme, Role.OWNER, "lea@acme.example"))
+        owner.post("/portal/keys/new", {"name": "Till", "scopes": "checkouts:read"})
+        page = owner.get("/portal/audit").content.decode().split("<tbody>")[1]
+        assert page.index("Made an API key") < page.index("Changed the settings")
+        assert "lea@acme.example" in page and "req_" in page and "127.0.0.1" in page
+        entry = AuditEntry.objects.get(action="key_created")
+        for typed in ({"action": "key_created"}, {"person": "LEA"}, {"q": entry.request_id}):
+            found = owner.get("/portal/audit", typed).content.decode().split("<tbody>")[1]
+            assert "Made an API key" in found and "Changed the settings" not in found, typed
+        assert "Nothing matches" in owner.get("/portal/audit?person=nobody").content.decode()
+
+    @pytest.mark.rule("portal.audit")
+    def test_is_append_only(self, acme: Merchant) -> None:
+        AuditEntry.objects.create(merchant=acme, action="test")
+        with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+            AuditEntry.objects.all().delete()

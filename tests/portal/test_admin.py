@@ -1,4 +1,4 @@
-"""What an operator with some rights in the admin can't get by them: more rights, or what is secret."""
+"""What an operator with some rights in the admin cannot get by them: more rights, or what is secret."""
 
 from typing import Any
 
@@ -17,6 +17,7 @@ from tests.portal import people
 
 pytestmark = pytest.mark.django_db
 USERS = "/admin/portal/user/"
+ALL_RIGHTS = {"is_active": "on", "is_staff": "on", "is_superuser": "on"}
 
 
 @pytest.fixture
@@ -43,9 +44,6 @@ def rights_of(person: User) -> tuple[Any, ...]:
         permissions,
         person.groups.count(),
     )
-
-
-ALL_RIGHTS = {"is_active": "on", "is_staff": "on", "is_superuser": "on"}
 
 
 class TestRights:

@@ -37,8 +37,6 @@ OWN: tuple[Any, ...] = (
     *(Merchant, Operation, SigningSecret, Change, apps.get_model("hosted_page", "OptInText")),
 )
 DONE = {200, 302, 303}
-
-
 ADDRESSES = [(route, pattern.name or "") for route, pattern in addresses.below(urls.urlpatterns)]
 
 
@@ -143,3 +141,29 @@ class TestAddress:
         after = everything()
         after["AuditEntry"], before["AuditEntry"] = [], []  # an export is kept
         assert after == before
+
+
+@pytest.fixture
+def owner(acme: Merchant) -> Membership:
+    return stage.person(acme, Role.OWNER)
+
+
+@pytest.fixture
+def client(owner: Membership) -> Client:
+    return stage.browser(owner)
+
+
+class TestMerchants:
+    def test_are_switched_between(self, acme: Merchant, rival: Merchant, owner: Membership) -> None:
+        Membership.objects.create(merchant=rival, user=owner.user, role=Role.VIEWER)
+        client = stage.browser(owner)
+        assert "Rival" in client.get("/portal/menu").content.decode()
+        client.post("/portal/merchant", {"merchant": str(rival.pk)})
+        assert "Rival" in client.get("/portal").content.decode()
+        assert client.post("/portal/team/invite", {"email": "a@b.example"}).status_code == 403, (
+            "a viewer there"
+        )
+
+    def test_that_are_not_theirs_stay_closed(self, rival: Merchant, client: Client) -> None:
+        for wanted in (str(rival.pk), "nonsense", ""):
+            assert client.post("/portal/merchant", {"merchant": wanted}).status_code == 404

@@ -1,0 +1,57 @@
+"""The admin is for looking: every model, no secret, and nothing that changes money or history."""
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.test import Client
+
+from checkout.models import Checkout
+from config.lib.admin.readonly import ReadOnlyAdmin
+from tests.portal import people
+
+pytestmark = pytest.mark.django_db
+OURS = ("payments", "bank", "webhooks", "checkout", "hosted_page", "portal")
+
+
+class TestAdmin:
+    def test_knows_every_model(self) -> None:
+        missing = [
+            model
+            for label in OURS
+            for model in apps.get_app_config(label).get_models()
+            if not admin.site.is_registered(model)
+        ]
+        assert missing == []
+
+    def test_shows_money_and_history_and_changes_none(self) -> None:
+        writable = {
+            type(shown).__name__
+            for shown in admin.site._registry.values()
+            if not isinstance(shown, ReadOnlyAdmin)
+        }
+        assert writable == {
+            "MerchantAdmin",
+            "SwitchAdmin",
+            "UserAdmin",
+            "MembershipAdmin",
+            "GroupAdmin",
+        }
+
+    def test_opens_every_list_and_row(self, captured: Checkout) -> None:
+        client = Client()
+        people.operate(client)
+        for model in admin.site._registry:
+            base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+            assert client.get(base).status_code == 200, base
+            row = model._default_manager.first()
+            if row is not None:
+                assert client.get(f"{base}{row.pk}/change/").status_code == 200, base
+
+    def test_never_shows_a_secret(self, captured: Checkout) -> None:
+        client = Client()
+        people.operate(client)
+        assert captured.payment is not None and captured.lead is not None
+        shown = client.get(f"/admin/payments/payment/{captured.payment.pk}/change/").content.decode()
+        assert captured.payment.card_token not in shown
+        shown = client.get(f"/admin/checkout/customer/{captured.lead.pk}/change/").content.decode()
+        assert captured.lead.phone not in shown

@@ -1,0 +1,64 @@
+"""The charts of the home page, which say in a table what they draw."""
+
+import pytest
+from django.test import Client
+
+from config.lib import clock
+from payments.models import Merchant
+from portal.dashboard import charts, stats
+from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
+from portal.models import DeliveryHour, PaymentHour, Role
+from tests.portal import stage
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.VIEWER))
+
+
+class TestCharts:
+    @pytest.mark.parametrize("span", stats.RANGES)
+    def test_say_in_a_table_what_they_draw(self, acme: Merchant, span: str) -> None:
+        hour = clock.now().replace(minute=0, second=0, microsecond=0)
+        PaymentHour.objects.create(
+            merchant=acme,
+            hour=hour,
+            currency="GBP",
+            captured_count=32,
+            captured_amount=420_200,
+            cancelled_count=2,
+            lapsed_count=1,
+            hold_times=HOLD_SECONDS.counted([HOLD_SECONDS.slot(1.8)] * 32),
+        )
+        DeliveryHour.objects.create(
+            merchant=acme, hour=hour, delivered_count=70, failed_count=3, durations=ANSWER_MS.counted([30])
+        )
+        picture = stats.read(acme, span)
+        outcomes = charts.outcomes(picture)
+        assert outcomes.rows[-1][1:] == ("32", "2", "1") and len(outcomes.bars) == 3
+        volume = charts.volume(picture)
+        assert volume.rows[-1][1] == volume.dots[0].words == "£4,202.00"
+        holds = charts.holds(picture)
+        assert holds.rows[0][1].endswith(" s") and not holds.is_empty
+        attempts = charts.attempts(picture)
+        assert attempts.rows[-1][1:] == ("70", "3")
+        for chart in (outcomes, volume, holds, attempts):
+            assert all(bar.x >= 0 and bar.x + bar.width <= 100.1 for bar in chart.bars)
+            assert all(bar.height > 0 for bar in chart.bars if chart is not holds)
+
+    def test_of_nothing_are_words(self, client: Client) -> None:
+        page = client.get("/portal").content.decode()
+        assert (
+            "Nothing was captured." in page
+            and "Nothing needs you." in page
+            and '<svg class="chart' not in page
+        )
+
+    def test_never_say_all_where_one_failed(self) -> None:
+        assert (charts.percent(0.99999), charts.percent(1.0), charts.percent(None)) == (
+            "99.9 %",
+            "100 %",
+            "–",
+        )

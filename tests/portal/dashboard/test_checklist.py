@@ -1,0 +1,61 @@
+"""The integration checklist, which ticks itself from real traffic."""
+
+import pytest
+from django.test import Client
+
+from checkout.models import Checkout
+from config.lib import clock
+from payments.models import Merchant
+from portal.dashboard import checklist
+from portal.models import Role
+from tests import factories, mates
+from tests.conftest import Api
+from tests.portal import stage
+from webhooks import outbox, resending, subscriptions, testing
+from webhooks.models import EventType
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.ADMIN))
+
+
+class TestChecklist:
+    def test_ticks_itself_from_real_traffic(self, acme: Merchant, api: Api) -> None:
+        def done() -> list[bool]:
+            return [step.is_done for step in checklist.of(acme)]
+
+        assert done() == [True, *[False] * 6], "the API's fixture has taken a token"
+        uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
+        assert done() == [True, True, *[False] * 5]
+        subscriptions.register(acme, url=stage.URL, event_types=["*"])
+        testing.send(acme)
+        stage.deliver(acme, 500)
+        assert done()[2] is False
+        testing.send(acme)
+        stage.deliver(acme, 204)
+        assert done()[2] is True
+        stage.hold(Checkout.objects.get(pk=uuid))
+        first = stage.deliver(acme, 200)
+        api.post(f"checkouts/{uuid}/capture")
+        assert done()[3:] == [True, False, False, False]
+        cause = factories.CAUSE
+        resending.resend(acme, first.pk, cause=cause, although_over=True, although_delivered=True)
+        stage.deliver(acme, 200)
+        assert done()[4] is True
+        api.post(f"checkouts/{uuid}/refund", {"merchant_refund_ref": "r-1"})
+        assert done()[5] is False, "accepted, not settled"
+        for _ in range(3):
+            mates.pump(Checkout.objects.get(pk=uuid).pk)
+        assert done()[5] is True
+        subscriptions.rotate(acme)
+        assert done()[6] is False
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        stage.deliver(acme, 200)
+        assert done() == [True] * 7
+
+    def test_page_names_the_next_step(self, client: Client) -> None:
+        page = client.get("/portal/checklist").content.decode()
+        assert "0 of 7 done" in page and "button-pen" in page

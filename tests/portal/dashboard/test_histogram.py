@@ -1,0 +1,37 @@
+"""A histogram: slots that the database counts, percentiles within seven percent."""
+
+import random
+
+import pytest
+from django.db import connection
+
+from portal.dashboard import histogram
+from portal.dashboard.histogram import HOLD_SECONDS
+
+pytestmark = pytest.mark.django_db
+
+
+class TestHistogram:
+    @pytest.mark.parametrize("share", [0.05, 0.5, 0.95, 0.99])
+    def test_percentiles_are_within_seven_percent(self, share: float) -> None:
+        dice = random.Random(7)
+        times = sorted(min(119.0, dice.lognormvariate(0.6, 1.2)) for _ in range(5000))
+        counts = HOLD_SECONDS.counted(HOLD_SECONDS.slot(value) for value in times)
+        exact = times[int(share * len(times))]
+        found = HOLD_SECONDS.percentile(counts, share)
+        assert found is not None and abs(found - exact) / exact < 0.07
+
+    def test_of_nothing_is_nothing(self) -> None:
+        assert HOLD_SECONDS.percentile([], 0.5) is None
+
+    def test_takes_what_lies_beyond(self) -> None:
+        assert (HOLD_SECONDS.slot(0), HOLD_SECONDS.slot(10_000)) == (0, histogram.SLOTS - 1)
+
+    def test_slots_are_the_databases_own(self) -> None:
+        values = [0.0, 0.05, 0.3, 1.8, 41.0, 149.0, 1000.0]
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT {HOLD_SECONDS.sql.format(value='v')} FROM unnest(%s::float8[]) v", [values]
+            )
+            found = [min(max(row[0], 0), histogram.SLOTS - 1) for row in cursor.fetchall()]
+        assert found == [HOLD_SECONDS.slot(value) for value in values]

@@ -1,0 +1,62 @@
+"""The figures of the home page, in the merchant's own days."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from config.lib import clock
+from payments.models import Merchant
+from portal.dashboard import stats
+from portal.models import PaymentHour, Role
+from tests.portal import stage
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.VIEWER))
+
+
+class TestStats:
+    def test_days_are_the_merchants_own(self, acme: Merchant) -> None:
+        acme.time_zone = "America/New_York"
+        midnight = datetime.now(UTC).replace(
+            hour=3, minute=0, second=0, microsecond=0
+        )  # 22:00 or 23:00 there
+        PaymentHour.objects.create(
+            merchant=acme, hour=midnight, currency="GBP", captured_count=3, captured_amount=300
+        )
+        picture = stats.read(acme, "7d")
+        day = next((slot.begin.date() for slot in picture.slots if slot.captured), None)
+        assert day is None or day == (midnight - timedelta(hours=4)).date()
+        assert all(slot.begin.hour == 0 for slot in picture.slots)
+
+    def test_compare_with_the_time_before(self, acme: Merchant) -> None:
+        now = clock.now().replace(minute=0, second=0, microsecond=0)
+        for days, count in ((1, 5), (8, 3)):
+            PaymentHour.objects.create(
+                merchant=acme, hour=now - timedelta(days=days), currency="GBP", captured_count=count
+            )
+        picture = stats.read(acme, "7d")
+        assert (picture.now.captured_count, picture.before.captured_count) == (5, 3)
+
+    def test_choose_the_currency_with_most_payments(self, acme: Merchant) -> None:
+        hour = clock.now().replace(minute=0, second=0, microsecond=0)
+        for currency, count in (("EUR", 2), ("GBP", 9)):
+            PaymentHour.objects.create(merchant=acme, hour=hour, currency=currency, captured_count=count)
+        assert stats.read(acme, "7d").currency == "GBP"
+        assert stats.read(acme, "7d", "EUR").now.captured_count == 2
+        assert stats.read(acme, "7d", "XXX").currency == "GBP"
+
+    def test_cost_the_same_however_long(self, acme: Merchant, client: Client) -> None:
+        def cost(span: str) -> int:
+            with CaptureQueriesContext(connection) as queries:
+                assert client.get(f"/portal?range={span}").status_code == 200
+            return len(queries)
+
+        cost("7d")
+        assert cost("24h") == cost("7d") == cost("30d") <= 20

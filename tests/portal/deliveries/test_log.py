@@ -1,0 +1,108 @@
+"""The delivery log as people read it."""
+
+import re
+import subprocess
+
+import pytest
+from django.test import Client
+
+from checkout.models import Checkout
+from config.lib import clock
+from payments.models import Merchant
+from portal.deliveries import log
+from portal.models import Role
+from tests import factories
+from tests.portal import stage
+from webhooks import delivery, outbox, signing, subscriptions
+from webhooks.models import Attempt, Delivery, EventType, SigningSecret, Subscription
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.OWNER))
+
+
+def saved(acme: Merchant) -> Subscription:
+    return subscriptions.register(acme, url=stage.URL, event_types=["*"]).subscription
+
+
+class TestLog:
+    def test_without_an_endpoint_asks_for_one_and_then_offers_a_test_event(
+        self, client: Client, acme: Merchant
+    ) -> None:
+        assert b"Add your endpoint" in client.get("/portal/deliveries").content
+        saved(acme)
+        page = client.get("/portal/deliveries")
+        assert b"Send test event" in page.content and b"Add your endpoint" not in page.content
+
+    def test_opens_a_delivery_with_all_its_attempts(
+        self, client: Client, acme: Merchant, held: Checkout
+    ) -> None:
+        saved(acme)
+        stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
+        delivery = stage.deliver(acme, 500, "HTTP 500", "<b>upstream</b>")
+        page = client.get(f"/portal/deliveries/{delivery.pk}").content.decode()
+        assert "1. 500" in page and "2. next" in page and "4. last" in page
+        assert "&lt;b&gt;upstream" in page and "<b>upstream" not in page
+        assert "We try 4 times within the two minutes" in page
+        assert "whsec_" in page and SigningSecret.objects.get().secret not in page
+
+    def test_plans_every_attempt_that_is_left(self, acme: Merchant) -> None:
+        saved(acme)
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        delivery = stage.deliver(acme, 500)
+        shown = log.shown(acme, Delivery.objects.select_related("event", "subscription").get(pk=delivery.pk))
+        assert [step.number for step in shown.steps] == list(range(1, 10))
+        assert shown.steps[1].at == delivery.next_attempt_at
+        days = (shown.steps[-1].at - shown.steps[0].at).total_seconds() / 86_400
+        assert 2.7 < days < 3.3
+
+    def test_goes_on_looking_when_an_attempt_begins_while_it_reads(self, acme: Merchant) -> None:
+        saved(acme)
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        read_before = Delivery.objects.select_related("event", "subscription").get()
+        delivery.claim(slots=1, general_slots=1)
+        shown = log.shown(acme, read_before)
+        assert shown.sentence == "It is being sent right now." and shown.is_live
+        assert [step.words for step in shown.steps] == ["under way"]
+
+    def test_filters(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        stage.captured(acme, merchant_order_id="A-1")
+        stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
+        stage.deliver(acme, 200)
+
+        def orders(**typed: str) -> set[str]:
+            page = client.get("/portal/deliveries", typed).content.decode()
+            return set(re.findall(r"<bdi>(A-\d)</bdi>", page))
+
+        event = Attempt.objects.get().delivery.event
+        assert (
+            orders() == orders(q="A-2") == orders(q=str(event.pk)) == orders(outcome="delivered") == {"A-2"}
+        )
+        assert orders(event_type="checkout.authorized") == {"A-2"}
+        assert orders(q="A-1") == orders(outcome="failed") == orders(event_type="checkout.voided") == set()
+        assert orders(until="2020-01-01T00:00") == set()
+
+    def test_lists_what_is_parked_even_if_it_was_never_sent(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        stage.parked(acme)
+        page = client.get("/portal/deliveries?outcome=parked").content.decode()
+        assert "not sent" in page and "Send all parked since" in page
+
+    def test_as_curl_is_what_a_receiver_accepts(self, client: Client, acme: Merchant, held: Checkout) -> None:
+        """The command's own signature, made by the shell, is the one that the file for merchants verifies."""
+        saved(acme)
+        outbox.emit(acme, EventType.VOIDED, {"reason": "it's over"}, at=clock.now())
+        delivery = stage.deliver(acme, 500)
+        shown = log.shown(acme, Delivery.objects.select_related("event", "subscription").get(pk=delivery.pk))
+        secret = "whsec_" + "a" * 43 + "="
+        script = shown.curl.replace("whsec_…", secret).split("curl -i")[0]
+        script += '\nprintf "t=%s,v1=%s\\n%s" "$T" "$V1" "$BODY"'
+        printed = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
+        header, body = printed.split(b"\n", 1)
+        assert body == delivery.event.plain_body
+        at = int(header.split(b",")[0][2:])
+        assert signing.verify(header.decode(), body, [secret], at)["type"] == "checkout.voided"

@@ -1,0 +1,103 @@
+"""The entries of a timeline: states, calls, attempts, the bank and the ledger."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from checkout import refunds, transitions
+from checkout.models import Checkout
+from payments.models import Merchant
+from portal.models import Role
+from portal.orders import detail, timeline
+from tests import factories, mates
+from tests.conftest import Api
+from tests.factories import CAUSE
+from tests.portal import stage
+from webhooks import subscriptions
+
+pytestmark = pytest.mark.django_db
+
+
+def titles(checkout: Checkout) -> list[str]:
+    return [entry.title for entry in timeline.of(detail.read(checkout.merchant, checkout.pk)).entries]
+
+
+@pytest.fixture
+def told(acme: Merchant) -> Merchant:
+    subscriptions.register(acme, url=stage.URL, event_types=["*"])
+    return acme
+
+
+class TestTimeline:
+    @pytest.mark.rule("portal.timeline")
+    def test_tells_states_calls_attempts_bank_and_ledger(self, api: Api, told: Merchant) -> None:
+        uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
+        checkout = Checkout.objects.get(pk=uuid)
+        stage.hold(checkout)
+        stage.deliver(told, 500, "HTTP 500", "upstream unavailable")
+        assert api.post(f"checkouts/{uuid}/capture", {"amount": 1}).status_code == 422
+        assert api.post(f"checkouts/{uuid}/capture").status_code == 200
+        refunds.accept(told, checkout.pk, ref="r-1", cause=CAUSE)
+        found = titles(checkout)
+        assert set(found) >= {
+            "You created the checkout, 201",
+            "Held",
+            "The bank holds £90.00 on Visa ending 4242",
+            "Attempt 1 of checkout.authorized: 500 in 0.34 s",
+            "You called capture, 422 partial_capture_not_supported",
+            "You called capture, 200",
+            "The bank took £90.00 from Visa ending 4242",
+            "Captured",
+            "Refund accepted",
+        }
+        assert found[-1] == "You created the checkout, 201", "newest first"
+        story = timeline.of(detail.read(told, checkout.pk))
+        took = next(entry for entry in story.entries if entry.title.startswith("The bank took"))
+        assert took.text == "Posted: the bank +£90.00, you +£90.00."
+        captured = next(entry for entry in story.entries if entry.title == "Captured")
+        assert captured.text == "£90.00 is yours. By key “Key”."
+        assert captured.since_hold is not None and captured.since_hold > timedelta()
+
+    @pytest.mark.rule("portal.timeline")
+    def test_of_a_split_names_nobody(self, acme: Merchant, unpaid: Checkout) -> None:
+        asked = mates.split(unpaid, 2000, 3000)
+        stage.hold(unpaid)
+        transitions.capture(acme, unpaid.pk, cause=CAUSE)
+        unpaid.payment_requests.update(name="Finn", phone="+447700900777")
+        mates.pay(asked[0])
+        mates.pump(unpaid.pk, rounds=3)
+        words = stage.browser(stage.person(acme, Role.OWNER)).get(f"/portal/checkouts/{unpaid.pk}")
+        text = words.content.decode()
+        assert "1 lead and 2 mates" in text and "A mate paid £20.00" in text
+        assert "Finn" not in text and "7700900777" not in text
+        assert "1 of 2" in text
+
+    def test_as_json_is_whole(self, acme: Merchant, captured: Checkout) -> None:
+        client = stage.browser(stage.person(acme, Role.VIEWER))
+        told = json.loads(client.get(f"/portal/checkouts/{captured.pk}/timeline.json").content)
+        assert told["checkout_uuid"] == str(captured.pk) and told["amount"] == 9000
+        assert [entry for entry in told["timeline"] if entry.get("to") == "captured"]
+        posted = [line for entry in told["timeline"] for line in entry.get("postings", [])]
+        assert sum(line["amount"] for line in posted) == 0 and posted
+        assert str(captured.lead_id) not in json.dumps(told), (
+            "a person is known by another id to each merchant"
+        )
+
+    def test_costs_the_same_however_much_happened(self, api: Api, told: Merchant) -> None:
+        def cost(checkout: Checkout) -> int:
+            with CaptureQueriesContext(connection) as queries:
+                titles(checkout)
+            return len(queries)
+
+        uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
+        checkout = Checkout.objects.get(pk=uuid)
+        stage.hold(checkout)
+        stage.deliver(told, 500)
+        cost(checkout)  # the first prepares its statements
+        before = cost(checkout)
+        for _ in range(5):
+            api.post(f"checkouts/{uuid}/capture", {"amount": 1})
+        assert cost(checkout) == before

@@ -1,0 +1,78 @@
+"""Why a hold was lost, in a sentence."""
+
+from datetime import timedelta
+
+import pytest
+
+from checkout import ending, transitions
+from checkout.models import Checkout
+from config.lib import clock
+from payments.models import Merchant
+from portal.orders import detail, timeline
+from tests import factories
+from tests.conftest import Api
+from tests.factories import CAUSE
+from tests.portal import stage
+from webhooks import subscriptions
+from webhooks.models import Attempt
+
+pytestmark = pytest.mark.django_db
+
+
+def why(checkout: Checkout) -> str:
+    return timeline.of(detail.read(checkout.merchant, checkout.pk)).why_voided
+
+
+@pytest.fixture
+def told(acme: Merchant) -> Merchant:
+    subscriptions.register(acme, url=stage.URL, event_types=["*"])
+    return acme
+
+
+def lapse(checkout: Checkout) -> None:
+    """Two minutes pass: all that has happened lies that much further back."""
+    earlier = timedelta(seconds=150)
+    rows = Checkout.objects.filter(pk=checkout.pk)
+    rows.update(capture_before=clock.now(), authorized_at=clock.now() - timedelta(seconds=120))
+    for attempt in Attempt.objects.all():
+        Attempt.objects.filter(pk=attempt.pk).update(started_at=attempt.started_at - earlier)
+    ending.expire_one_if_due(checkout.pk)
+
+
+@pytest.mark.rule("portal.timeline")
+class TestWhyVoided:
+    def test_names_what_was_sent_and_answered(self, told: Merchant, held: Checkout) -> None:
+        sent = stage.deliver(told, None, "could not connect")
+        assert sent.status == "pending"
+        lapse(held)
+        words = why(held)
+        assert words.startswith("We sent checkout.authorized at ")
+        assert "Your endpoint answered nothing and no capture came, so the hold ended at " in words
+
+    def test_of_an_endpoint_that_answered_but_did_not_capture(self, told: Merchant, held: Checkout) -> None:
+        stage.deliver(told, 200)
+        lapse(held)
+        assert "Your endpoint answered 200, but no capture came" in why(held)
+
+    def test_without_an_endpoint(self, held: Checkout) -> None:
+        lapse(held)
+        assert why(held).startswith("We had no webhook endpoint to tell")
+
+    def test_of_a_capture_that_came_too_late(self, api: Api, told: Merchant) -> None:
+        uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
+        held = stage.hold(Checkout.objects.get(pk=uuid))
+        stage.deliver(told, 200)
+        lapse(held)
+        assert api.post(f"checkouts/{uuid}/capture").status_code == 409
+        assert "its capture came at" in why(held) and "too late" in why(held)
+
+    def test_of_a_capture_that_was_refused(self, api: Api, told: Merchant) -> None:
+        uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
+        held = stage.hold(Checkout.objects.get(pk=uuid))
+        api.post(f"checkouts/{uuid}/capture", {"amount": 1})
+        lapse(held)
+        assert "we answered once with 422 partial_capture_not_supported" in why(held)
+
+    def test_says_nothing_of_any_other_end(self, acme: Merchant, held: Checkout) -> None:
+        transitions.cancel(acme, held.pk, cause=CAUSE)
+        assert why(held) == ""

@@ -1,0 +1,24 @@
+"""Files for spreadsheets: no cell is ever run."""
+
+import pytest
+
+from portal import files
+
+pytestmark = pytest.mark.django_db
+
+
+class TestCell:
+    @pytest.mark.parametrize(
+        "text", ["=1+1", " =1+1", "+1", "-x", "-1+1", "@a", "\t=1", "\r=1", "\n=1", "＝1", "|a", "%0"]
+    )
+    def test_that_a_spreadsheet_would_run_is_text(self, text: str) -> None:
+        assert files.cell(text) == f"'{text}"
+
+    @pytest.mark.parametrize("value", ["-90.00", "12", 5, "x;=1+1", "a=b", ""])
+    def test_of_numbers_and_words_stays(self, value: str | int) -> None:
+        assert files.cell(value) == value
+
+    def test_is_always_quoted(self) -> None:
+        answer = files.answer("a.csv", ["A;B"], [["x;=1+1", 5, 'say "hi"', None]])
+        written = b"".join(answer.streaming_content).decode("utf-8-sig")  # type: ignore[arg-type]
+        assert written == '"A;B"\r\n"x;=1+1","5","say ""hi""",""\r\n'

@@ -1,0 +1,110 @@
+"""Deliveries in the portal: sent again by people, and personal data masked."""
+
+import pytest
+from django.test import Client
+
+from config.lib import clock
+from payments.models import Merchant
+from portal.models import AuditEntry, Role
+from tests.portal import stage
+from webhooks import outbox, subscriptions
+from webhooks.models import Delivery, EventType, Subscription
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.OWNER))
+
+
+def saved(acme: Merchant) -> Subscription:
+    return subscriptions.register(acme, url=stage.URL, event_types=["*"]).subscription
+
+
+class TestPersonalData:
+    @pytest.fixture
+    def opted_in(self, acme: Merchant) -> Delivery:
+        saved(acme)
+        payload = {"customer": {"email": "lea@example.com"}}
+        event = outbox.emit(acme, EventType.OPTED_IN, payload, at=clock.now())
+        return event.deliveries.get()
+
+    def test_is_masked_until_somebody_reveals_it(self, client: Client, opted_in: Delivery) -> None:
+        address = f"/portal/deliveries/{opted_in.pk}"
+        masked = client.get(address).content.decode()
+        assert "lea@example.com" not in masked and "The body holds personal data" in masked
+        assert "lea@example.com" in client.post(f"{address}/reveal").content.decode()
+        assert AuditEntry.objects.get().action == "personal_data_revealed"
+        assert "lea@example.com" not in str(AuditEntry.objects.values())
+        assert "lea@example.com" not in client.get(address).content.decode(), "not for good"
+
+    def test_is_not_offered_to_who_may_not(self, acme: Merchant, opted_in: Delivery) -> None:
+        client = stage.browser(stage.person(acme, Role.DEVELOPER))
+        assert "Show it" not in client.get(f"/portal/deliveries/{opted_in.pk}").content.decode()
+
+
+class TestResend:
+    def test_of_one(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        delivery = stage.parked(acme)
+        done = client.post("/portal/deliveries/resend", {"which": "one", "delivery": str(delivery.pk)})
+        delivery.refresh_from_db()
+        assert delivery.status == "pending" and delivery.resent_by.startswith("user:")
+        assert done["Location"].startswith(f"/portal/deliveries/{delivery.pk}")
+
+    def test_of_a_hold_that_is_over_asks_first(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        captured = stage.captured(acme)
+        delivery = Delivery.objects.get(event__checkout_uuid=captured.pk)
+        form = {"which": "one", "delivery": str(delivery.pk)}
+        asked = client.post("/portal/deliveries/resend", form)
+        assert asked["Location"].endswith("?confirm=over")
+        assert "although the hold is over" in client.get(asked["Location"]).content.decode()
+        delivery.refresh_from_db()
+        assert delivery.status == "superseded"
+        client.post("/portal/deliveries/resend", form | {"confirm": "yes"})
+        delivery.refresh_from_db()
+        assert delivery.status == "pending"
+
+    def test_of_what_was_delivered_asks_first(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        delivery = stage.deliver(acme, 200)
+        form = {"which": "one", "delivery": str(delivery.pk)}
+        asked = client.post("/portal/deliveries/resend", form)
+        assert "Send it a second time" in client.get(asked["Location"]).content.decode()
+        client.post("/portal/deliveries/resend", form | {"confirm": "yes"})
+        delivery.refresh_from_db()
+        assert delivery.status == "pending"
+        refused = stage.deliver(acme, 500)
+        assert refused.status == "delivered", "it goes back to where it stood"
+        assert [attempt.is_delivered for attempt in refused.attempts.order_by("number")] == [True, False]
+
+    def test_of_those_ticked_and_of_all_parked_since(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        one, two, three = (stage.parked(acme) for _ in range(3))
+        ticked = {"which": "selected", "delivery": [str(one.pk), "nonsense"]}
+        page = client.post("/portal/deliveries/resend", ticked, follow=True)
+        assert "1 delivery is on its way" in page.content.decode()
+        assert Delivery.objects.filter(status="parked").count() == 2
+        since = two.ended_at.isoformat() if two.ended_at else ""
+        client.post("/portal/deliveries/resend", {"which": "parked", "since": since})
+        assert not Delivery.objects.filter(status="parked").exists() and three
+
+    @pytest.mark.parametrize(
+        "form",
+        [{}, {"which": "parked"}, {"which": "parked", "since": "soon"}, {"which": "one", "delivery": "x"}],
+    )
+    def test_of_nothing_says_so(self, client: Client, acme: Merchant, form: dict[str, str]) -> None:
+        saved(acme)
+        stage.parked(acme)
+        assert client.post("/portal/deliveries/resend", form, follow=True).status_code == 200
+        assert Delivery.objects.get().status == "parked"
+
+    def test_without_an_endpoint_says_so(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        delivery = stage.parked(acme)
+        subscriptions.end(acme)
+        form = {"which": "one", "delivery": str(delivery.pk)}
+        assert "no endpoint" in client.post("/portal/deliveries/resend", form, follow=True).content.decode()

@@ -1,0 +1,150 @@
+"""The team's page, and the invitations that it sends."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.test import Client
+from django.utils import timezone
+
+from payments.models import Merchant
+from portal import team
+from portal.mail import outbox
+from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role, User
+from tests.portal import stage
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "a-long-enough-passphrase"
+
+
+@pytest.fixture
+def owner(acme: Merchant) -> Membership:
+    return stage.person(acme, Role.OWNER)
+
+
+@pytest.fixture
+def client(owner: Membership) -> Client:
+    return stage.browser(owner)
+
+
+def link_mailed_to(address: str) -> str:
+    outbox.send_due()
+    (body,) = [str(sent.body) for sent in mail.outbox if sent.to == [address]]
+    found = re.search(r"https?://[^/]+(/join/\S+)", body)
+    assert found
+    return found[1]
+
+
+class TestInvitation:
+    def test_brings_somebody_new_into_the_team(self, client: Client, acme: Merchant) -> None:
+        client.post("/portal/team/invite", {"email": "Dora@Acme.example", "role": "developer"})
+        link = link_mailed_to("Dora@Acme.example")
+        guest = Client()
+        assert "Choose a password" in guest.get(link).content.decode()
+        assert guest.post(link, {"password": PASSWORD})["Location"] == "/portal"
+        dora = Membership.objects.get(user__email__iexact="dora@acme.example")
+        assert (dora.role, dora.merchant) == ("developer", acme)
+        assert guest.get("/portal").status_code == 200
+        assert Client().get(link).status_code == 404, "it is good once"
+        assert AuditEntry.objects.filter(action="invitation_accepted", user=dora.user).exists()
+
+    def test_keeps_no_link_that_still_works(self, client: Client) -> None:
+        client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
+        link = link_mailed_to("dora@acme.example")
+        kept = [*OutboundEmail.objects.values(), *Invitation.objects.values(), *AuditEntry.objects.values()]
+        assert link.rpartition("/")[2] not in str(kept)
+
+    @pytest.mark.rule("sms.invitation")
+    def test_is_not_written_by_whoever_names_the_merchant(self, client: Client) -> None:
+        Merchant.objects.update(name="Your bank 0800 123: log in at evil.co/x or lose your money")
+        client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
+        outbox.send_due()
+        (sent,) = [sent for sent in mail.outbox if sent.to == ["dora@acme.example"]]
+        assert sent.subject == "TEST · Join Your bank log in at evilcox or"
+        assert " asks you to join Your bank log in at evilcox or as viewer." in sent.body
+
+    def test_of_somebody_who_has_an_account_asks_them_to_log_in(
+        self, client: Client, rival: Merchant
+    ) -> None:
+        dora = stage.person(rival, Role.OWNER, "dora@acme.example")
+        client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "admin"})
+        link = link_mailed_to("dora@acme.example")
+        assert Client().get(link)["Location"].startswith("/accounts/login/?next=")
+        stranger = stage.browser(stage.person(rival, Role.VIEWER, "else@rival.example"))
+        assert (
+            stranger.post(link).status_code == 200 and Membership.objects.filter(user=dora.user).count() == 1
+        )
+        theirs = stage.browser(dora)
+        assert theirs.post(link)["Location"] == "/portal"
+        assert "Acme Tickets" in theirs.get("/portal").content.decode(), "they act for the new merchant"
+
+    def test_weak_password_is_refused_in_words(self, client: Client) -> None:
+        client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
+        link = link_mailed_to("dora@acme.example")
+        for password in ("", "short", "password1234", "dora@acme.example"):
+            page = Client().post(link, {"password": password})
+            assert page.status_code == 422 and "field-error" in page.content.decode()
+        assert not User.objects.filter(email="dora@acme.example").exists()
+
+    def test_ends_by_itself_or_taken_back(self, client: Client) -> None:
+        client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
+        link = link_mailed_to("dora@acme.example")
+        Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        assert Client().get(link).status_code == 404
+        Invitation.objects.update(expires_at=timezone.now() + timedelta(days=1))
+        client.post(f"/portal/team/invitations/{Invitation.objects.get().pk}/end")
+        assert Client().post(link, {"password": PASSWORD}).status_code == 404
+
+    @pytest.mark.parametrize(
+        ("email", "words"),
+        [
+            ("", "Write an e-mail address"),
+            ("nobody", "Write an e-mail address"),
+            ("OWNER@{merchant}.example", "in the team already"),
+        ],
+    )
+    def test_refuses_what_it_cannot_send(
+        self, client: Client, acme: Merchant, email: str, words: str
+    ) -> None:
+        typed = email.format(merchant=acme.pk.hex[-8:])
+        page = client.post("/portal/team/invite", {"email": typed, "role": "viewer"})
+        assert page.status_code == 422 and words in page.content.decode()
+        assert not Invitation.objects.exists() and not OutboundEmail.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("becomes", "left"),
+        [
+            (Role.OWNER, {"owner", "viewer"}),
+            (Role.ADMIN, {"viewer"}),
+            (Role.DEVELOPER, set()),
+            (None, set()),
+        ],
+    )
+    def test_ends_when_who_sent_it_could_not_send_it_any_more(
+        self, acme: Merchant, owner: Membership, becomes: Role | None, left: set[str]
+    ) -> None:
+        dora = stage.person(acme, Role.OWNER, "dora@acme.example")
+        for role in (Role.OWNER, Role.VIEWER):
+            team.invite(dora, f"{role.value}@acme.example", role)
+        team.invite(owner, "else@acme.example", Role.OWNER)
+        team.change(owner, dora.pk, becomes) if becomes else team.remove(owner, dora.pk)
+        still_open = Invitation.objects.filter(ended_at=None).values_list("email", flat=True)
+        assert set(still_open) == {f"{role}@acme.example" for role in left} | {"else@acme.example"}
+
+    def test_is_sent_once(self, client: Client) -> None:
+        for _ in range(2):
+            page = client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "viewer"})
+        assert page.status_code == 422 and Invitation.objects.count() == 1
+
+    def test_taken_back_while_it_is_open_in_a_browser_ends_well(
+        self, client: Client, rival: Merchant
+    ) -> None:
+        dora = stage.person(rival, Role.OWNER, "dora@acme.example")
+        client.post("/portal/team/invite", {"email": "dora@acme.example", "role": "admin"})
+        link = link_mailed_to("dora@acme.example")
+        theirs = stage.browser(dora)
+        assert theirs.get(link).status_code == 200
+        client.post(f"/portal/team/invitations/{Invitation.objects.get().pk}/end")
+        assert theirs.post(link).status_code == 404
+        assert Membership.objects.filter(user=dora.user).count() == 1

@@ -1,0 +1,150 @@
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from config.lib import clock
+from payments.models import Merchant
+from portal.models import AuditEntry, OutboundEmail, Role
+from tests.portal import stage
+from webhooks import delivery, outbox, subscriptions
+from webhooks.models import Event, EventType, SigningSecret, Subscription
+
+pytestmark = pytest.mark.django_db
+SAVED = {"url": stage.URL, "event_types": ["checkout.authorized", "checkout.voided", "marketing.opted_in"]}
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.OWNER))
+
+
+def saved(acme: Merchant) -> Subscription:
+    return subscriptions.register(acme, url=stage.URL, event_types=["*"]).subscription
+
+
+class TestEndpoint:
+    def test_shows_its_secret_once(self, client: Client) -> None:
+        page = client.post("/portal/webhooks/endpoint", SAVED, follow=True)
+        (secret,) = re.findall(r"whsec_[A-Za-z0-9+/=]+", page.content.decode())
+        assert SigningSecret.objects.get().secret == secret
+        assert "whsec_" not in client.get("/portal/webhooks").content.decode()
+        again = client.post("/portal/webhooks/endpoint", SAVED, follow=True).content.decode()
+        assert "whsec_" not in again, "no new secret"
+        assert Subscription.objects.get().event_types == ["*"]
+
+    def test_keeps_the_events_that_were_chosen(self, client: Client) -> None:
+        client.post("/portal/webhooks/endpoint", SAVED | {"event_types": ["checkout.voided"]})
+        assert Subscription.objects.get().event_types == ["checkout.voided"]
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"url": ""}, "Write the address"),
+            ({"url": "https://10.0.0.1/hooks"}, "field-error"),
+            ({"url": "ftp://shop.example/hooks"}, "field-error"),
+            ({"url": "https://" + "x" * 3000}, "Write the address"),
+            ({"event_types": []}, "Choose at least one event"),
+            ({"event_types": ["everything"]}, "Choose at least one event"),
+        ],
+    )
+    def test_refuses_and_keeps_what_was_typed(
+        self, client: Client, changes: dict[str, Any], words: str
+    ) -> None:
+        page = client.post("/portal/webhooks/endpoint", SAVED | changes)
+        assert page.status_code == 422 and words in page.content.decode()
+        assert not Subscription.objects.exists() and not AuditEntry.objects.exists()
+
+    def test_change_is_audited_and_mailed(self, client: Client) -> None:
+        client.post("/portal/webhooks/endpoint", SAVED)
+        assert AuditEntry.objects.get().action == "subscription_saved"
+        assert OutboundEmail.objects.get().kind == "sensitive_change"
+
+    def test_is_removed(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        client.post("/portal/webhooks/end")
+        assert Subscription.objects.get().ended_at
+
+
+class TestHealth:
+    def test_stands_beside_the_endpoint(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        for http_status, error in ((200, None), (503, "HTTP 503")):
+            outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+            (claimed,) = delivery.claim(slots=1, general_slots=1)
+            lease = (claimed.delivery_id, claimed.lease_token)
+            delivery.record([delivery.Result(*lease, http_status, error, 340)])
+        page = client.get("/portal/webhooks").content.decode()
+        for words in ("50.0 %", "of 2", "0.34 s", "Last answered 2xx", "HTTP 503", "Failing since"):
+            assert words in page, words
+
+
+class TestSecret:
+    def test_is_rotated_with_a_countdown_and_stopped(self, client: Client, acme: Merchant) -> None:
+        subscription = saved(acme)
+        page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
+        assert "Both secrets sign for" in page and "shown once" in page and "data-countdown" in page
+        assert len(subscriptions.previous_sign_until(subscription)) == 1
+        client.post("/portal/webhooks/revoke")
+        assert subscriptions.previous_sign_until(subscription) == []
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        (claimed,) = delivery.claim(slots=1, general_slots=1)
+        assert len(claimed.sealed_secrets) == 1
+        assert "Both secrets sign" not in client.get("/portal/webhooks").content.decode()
+        actions = AuditEntry.objects.values_list("action", flat=True)
+        assert set(actions) == {"secret_rotated", "secret_revoked"}
+
+    def test_is_rotated_again_until_three_sign(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        client.post("/portal/webhooks/rotate")
+        client.get("/portal/webhooks")
+        assert "Rotate the secret again" in client.get("/portal/webhooks").content.decode()
+        page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
+        assert "Three secrets sign for" in page and "shown once" in page
+        before = list(SigningSecret.objects.values("pk", "expires_at"))
+        page = client.get("/portal/webhooks").content.decode()
+        assert "Rotate the secret" not in page and "Stop the old secrets now" in page
+        page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
+        assert "Three secrets sign already" in page
+        assert list(SigningSecret.objects.values("pk", "expires_at")) == before
+        client.post("/portal/webhooks/revoke")
+        assert "secrets sign for" not in client.get("/portal/webhooks").content.decode()
+
+    def test_stands_in_no_audit_and_no_mail(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
+        (secret,) = re.findall(r"whsec_[A-Za-z0-9+/=]{10,}", page)
+        rows = [*AuditEntry.objects.values(), *OutboundEmail.objects.values()]
+        assert rows and secret not in str(rows)
+
+
+class TestTestEvent:
+    def test_shows_request_and_answer(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        sent = client.post("/portal/webhooks/test")
+        address = sent["Location"].split("#")[0]
+        waiting = client.get(address).content.decode()
+        assert "Waiting for the answer" in waiting and "every 500ms" in waiting
+        stage.deliver(acme, 500, "HTTP 500", "upstream unavailable")
+        page = client.get(address).content.decode()
+        assert "upstream unavailable" in page and "webhook.test" in page and "every 500ms" not in page
+        part = client.get(address, headers={"HX-Request": "true", "HX-Target": "answer"}).content.decode()
+        assert "upstream unavailable" in part and "<html" not in part
+
+    def test_needs_an_endpoint(self, client: Client) -> None:
+        assert "Save an endpoint first" in client.post("/portal/webhooks/test", follow=True).content.decode()
+        assert not Event.objects.exists()
+
+
+def test_the_receivers_are_the_ones_of_the_readme(client: Client) -> None:
+    """Those are run against the vectors by tests/webhooks/test_receivers.py."""
+    readme = Path("README.md").read_text()
+    for name in ("python", "node", "php"):
+        code = Path(f"templates/portal/receivers/{name}.txt").read_text()
+        assert len(code) > 1000 and code in readme
+        page = client.get(f"/portal/webhooks?code={name}").content.decode()
+        assert code.strip() in html.unescape(page) and "<?php" not in page
+    assert b"def verify" in client.get("/portal/webhooks/signing.py").content
