@@ -7,8 +7,12 @@ from django.db import connection, transaction
 
 from config.lib import clock
 from payments.models import Merchant
-from webhooks import delivery, outbox
+from webhooks import delivery, outbox, subscriptions
 from webhooks.models import Delivery, Event, EventType, SigningSecret, Subscription
+
+OLD_URL, NEW_URL = "http://127.0.0.1:9/old", "http://127.0.0.1:9/new"
+CHECKOUT = UUID("01890000-0000-7000-8000-000000000001")
+ALL = list(EventType)
 
 
 def subscribe(name: str = "Acme", url: str = "https://shop.example.com/hooks") -> Subscription:
@@ -62,3 +66,12 @@ def renamed(event_id: UUID, at: datetime) -> None:
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
         cursor.execute("UPDATE webhooks_event SET id = %s WHERE id = %s", [new, event_id])
         cursor.execute("UPDATE webhooks_delivery SET event_id = %s WHERE event_id = %s", [new, event_id])
+
+
+def register(merchant: Merchant, *event_types: str, url: str = OLD_URL) -> subscriptions.Registered:
+    return subscriptions.register(merchant, url=url, event_types=event_types or ("*",))
+
+
+def happen(merchant: Merchant, event_type: EventType = EventType.VOIDED) -> Event:
+    """Something that has just happened."""
+    return outbox.emit(merchant, event_type, {"checkout_uuid": str(CHECKOUT)}, at=clock.now())

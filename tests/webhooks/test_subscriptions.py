@@ -1,6 +1,7 @@
-"""Which secrets sign a delivery: computed when it is signed, through rotation and revocation."""
+"""What a change or the end of a subscription does to what waits, and which secrets sign."""
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -10,13 +11,115 @@ from config.lib import clock
 from payments.models import Merchant
 from tests.conftest import Api
 from tests.refusals import refused
-from tests.webhooks.story import claim_one, record
-from webhooks import headers, outbox, signing, subscriptions
-from webhooks.models import Delivery, Event, EventType, SigningSecret, plain
+from tests.webhooks.story import ALL, NEW_URL, OLD_URL, claim_one, happen, record, register
+from webhooks import delivery, headers, outbox, signing, subscriptions
+from webhooks.models import Attempt, Delivery, Event, EventType, SigningSecret, plain
 
 pytestmark = pytest.mark.django_db
-
 GRACE = timedelta(hours=2)
+
+
+def claimed_events() -> set[UUID]:
+    return {claimed.event_id for claimed in delivery.claim(slots=20, general_slots=20)}
+
+
+def let_it_be_due() -> None:
+    Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
+
+
+class TestNewUrl:
+    @pytest.mark.rule("subscription.new_url")
+    def test_takes_what_waits_with_the_same_secret(self, acme: Merchant) -> None:
+        made = register(acme)
+        event = happen(acme)
+        changed = register(acme, url=NEW_URL)
+        claimed = claim_one()
+        assert (claimed.url, claimed.event_id) == (NEW_URL, event.pk)
+        assert changed.signing_secret is None
+        assert SigningSecret.objects.get().secret == made.signing_secret
+
+    @pytest.mark.rule("event.same_bytes")
+    def test_takes_the_next_attempt_with_the_same_bytes(self, acme: Merchant) -> None:
+        register(acme)
+        happen(acme)
+        first = claim_one()
+        register(acme, url=NEW_URL)
+        record(first, 500, "HTTP 500")
+        let_it_be_due()
+        second = claim_one()
+        assert (first.url, second.url) == (OLD_URL, NEW_URL)
+        assert (second.event_id, second.body) == (first.event_id, first.body)
+        assert second.attempt_number == 2
+
+    def test_leaves_the_attempt_in_flight_its_result(self, acme: Merchant) -> None:
+        register(acme)
+        happen(acme)
+        claimed = claim_one()
+        register(acme, url=NEW_URL)
+        record(claimed, 200)
+        assert Delivery.objects.get().status == "delivered"
+
+
+class TestEnding:
+    """`DELETE …/webhooks/subscription`."""
+
+    PATH = "webhooks/subscription"
+
+    @pytest.mark.rule("subscription.end")
+    def test_parks_what_waits_and_what_is_to_be_retried(self, api: Api) -> None:
+        register(api.merchant)
+        happen(api.merchant, EventType.AUTHORIZED)
+        record(claim_one(), 500, "HTTP 500")
+        happen(api.merchant)
+        assert api.delete(self.PATH).status_code == 204
+        assert set(Delivery.objects.values_list("status", "next_attempt_at")) == {("parked", None)}
+        assert Attempt.objects.count() == 1
+
+    def test_leaves_what_has_ended(self, api: Api) -> None:
+        register(api.merchant)
+        happen(api.merchant)
+        record(claim_one(), 200)
+        before = Delivery.objects.values().get()
+        api.delete(self.PATH)
+        assert Delivery.objects.values().get() == before
+
+    @pytest.mark.parametrize(("http_status", "status"), [(204, "delivered"), (500, "parked")])
+    def test_leaves_the_attempt_in_flight_its_result(self, api: Api, http_status: int, status: str) -> None:
+        register(api.merchant)
+        happen(api.merchant)
+        claimed = claim_one()
+        api.delete(self.PATH)
+        assert Delivery.objects.get().lease_token == claimed.lease_token
+        record(claimed, http_status)
+        assert Delivery.objects.values_list("status", "next_attempt_at").get() == (status, None)
+
+    def test_lets_no_later_event_out(self, api: Api) -> None:
+        register(api.merchant)
+        api.delete(self.PATH)
+        for event_type in ALL:
+            happen(api.merchant, event_type)
+        assert (Event.objects.count(), Delivery.objects.count()) == (4, 0)
+
+    def test_touches_no_other_merchants(self, api: Api, rival: Merchant) -> None:
+        register(api.merchant)
+        register(rival)
+        theirs = happen(rival)
+        api.delete(self.PATH)
+        assert claimed_events() == {theirs.pk}
+
+    @pytest.mark.rule("subscription.end")
+    def test_has_a_successor_that_gets_only_what_is_new(self, api: Api) -> None:
+        old = register(api.merchant).signing_secret
+        happen(api.merchant)
+        api.delete(self.PATH)
+        happen(api.merchant)
+        new = register(api.merchant, url=NEW_URL)
+        delivery.end_pointless()
+        Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now() - timedelta(hours=1))
+        later = happen(api.merchant)
+        assert claimed_events() == {later.pk}
+        assert new.signing_secret not in (None, old)
+        assert [row.secret for row in new.subscription.secrets.all()] == [new.signing_secret]
 
 
 @pytest.fixture

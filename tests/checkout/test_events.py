@@ -1,10 +1,8 @@
-"""What each verb tells the merchant, field by field, and what it makes of what still waits."""
+"""What each verb tells the merchant, field by field."""
 
 import json
-from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -18,14 +16,10 @@ from payments.providers.sandbox import bank
 from tests import factories
 from tests.config import described
 from tests.factories import CAUSE, CustomerFactory, make_late
-from tests.webhooks.story import claim_one, record
-from webhooks import delivery, outbox, subscriptions
-from webhooks.models import Delivery, Event, EventType
+from webhooks.models import Event, EventType
 
 pytestmark = pytest.mark.django_db
-
 CARD = "4242424242424242"
-CHECKOUT = UUID("01890000-0000-7000-8000-000000000001")
 
 
 def told(event_type: str) -> dict[str, Any]:
@@ -54,15 +48,6 @@ def lapse(checkout: Checkout) -> None:
 
 def cancel(checkout: Checkout) -> None:
     transitions.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
-
-
-def capture(checkout: Checkout) -> None:
-    transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
-
-
-@pytest.fixture
-def subscribed(acme: Merchant) -> None:
-    subscriptions.register(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
 
 
 class TestAuthorized:
@@ -144,60 +129,3 @@ class TestTypes:
             "marketing.opted_in",
             "webhook.test",
         }
-
-
-@pytest.mark.usefixtures("subscribed")
-class TestTheEndOfAHold:
-    @pytest.mark.rule("event.superseded")
-    @pytest.mark.parametrize("verb", [capture, cancel, lapse])
-    def test_supersedes_its_own_word_and_leaves_its_release_due(
-        self, held: Checkout, verb: Callable[[Checkout], None]
-    ) -> None:
-        verb(held)
-        of_hold = Delivery.objects.get(event__type="checkout.authorized")
-        assert (of_hold.status, of_hold.next_attempt_at) == ("superseded", None)
-        claimed = delivery.claim(slots=9, general_slots=9)
-        assert [row.event_type for row in claimed] == ["checkout.voided"] * (verb is not capture)
-
-    def word(self, acme: Merchant, checkout_uuid: UUID = CHECKOUT) -> Delivery:
-        now = clock.now()
-        until = now + timedelta(seconds=120)
-        event = outbox.emit(
-            acme, EventType.AUTHORIZED, {}, at=now, checkout_uuid=checkout_uuid, valid_until=until
-        )
-        return event.deliveries.get()
-
-    def status_after_the_end(self, due: Delivery) -> str:
-        outbox.supersede(CHECKOUT, clock.now())
-        due.refresh_from_db()
-        return due.status
-
-    def test_supersedes_what_was_to_be_retried(self, acme: Merchant) -> None:
-        due = self.word(acme)
-        record(claim_one(), 503, "HTTP 503")
-        assert self.status_after_the_end(due) == "superseded"
-
-    @pytest.mark.rule("event.superseded")
-    @pytest.mark.parametrize(("http_status", "status"), [(200, "delivered"), (503, "superseded")])
-    def test_leaves_the_attempt_in_flight_its_result(
-        self, acme: Merchant, http_status: int, status: str
-    ) -> None:
-        due, claimed = self.word(acme), claim_one()
-        assert self.status_after_the_end(due) == "pending" and due.lease_token == claimed.lease_token
-        record(claimed, http_status)
-        due.refresh_from_db()
-        assert (due.status, due.next_attempt_at) == (status, None)
-
-    @pytest.mark.parametrize(("http_status", "status"), [(200, "delivered"), (404, "parked")])
-    def test_leaves_what_has_ended(self, acme: Merchant, http_status: int, status: str) -> None:
-        due = self.word(acme)
-        record(claim_one(), http_status)
-        assert self.status_after_the_end(due) == status
-
-    def test_ends_no_other_hold(self, acme: Merchant) -> None:
-        assert self.status_after_the_end(self.word(acme, uuid4())) == "pending"
-
-    def test_ends_no_other_word_of_the_checkout(self, acme: Merchant) -> None:
-        for event_type in (EventType.OPTED_IN, EventType.VOIDED):
-            event = outbox.emit(acme, event_type, {}, at=clock.now(), checkout_uuid=CHECKOUT)
-            assert self.status_after_the_end(event.deliveries.get()) == "pending"

@@ -1,0 +1,187 @@
+"""What is sent to whom: the envelope, the filter, and what is told no more."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from checkout import ending, transitions
+from checkout.models import Checkout
+from config.lib import clock
+from payments.models import Merchant
+from tests.factories import CAUSE, make_late
+from tests.webhooks.story import ALL, CHECKOUT, NEW_URL, OLD_URL, claim_one, happen, record, register
+from webhooks import delivery, outbox, subscriptions
+from webhooks.models import Delivery, Event, EventType
+
+pytestmark = pytest.mark.django_db
+HAPPENED_AT = datetime(2026, 6, 1, 18, 32, 7, 418_999, tzinfo=UTC)
+# Which of the four types go out, by the filter.
+GOES = {
+    ("*",): ALL,
+    ("checkout.authorized",): [EventType.AUTHORIZED, EventType.TEST],
+    ("checkout.voided",): [EventType.VOIDED, EventType.TEST],
+    ("marketing.opted_in",): [EventType.OPTED_IN, EventType.TEST],
+    ("checkout.voided", "checkout.authorized"): [EventType.AUTHORIZED, EventType.VOIDED, EventType.TEST],
+    ("*", "checkout.voided"): ALL,
+}
+
+
+def claimed_events() -> set[UUID]:
+    return {claimed.event_id for claimed in delivery.claim(slots=20, general_slots=20)}
+
+
+def let_it_be_due() -> None:
+    Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
+
+
+class TestEnvelope:
+    @pytest.mark.rule("event.envelope")
+    @pytest.mark.parametrize("event_type", ALL)
+    def test_has_five_fields_of_exactly_these_values(self, acme: Merchant, event_type: EventType) -> None:
+        payload: dict[str, Any] = {"amount": 9000, "name": "Zoë", "none": None, "list": [True, {}]}
+        event = outbox.emit(acme, event_type, payload, at=HAPPENED_AT, checkout_uuid=CHECKOUT)
+        assert json.loads(event.plain_body) == {
+            "id": str(event.pk),
+            "type": event_type.value,
+            "api_version": "2026-06",
+            "created_at": "2026-06-01T18:32:07.418Z",
+            "data": payload,
+        }
+
+    def test_ids_are_never_the_same(self, acme: Merchant) -> None:
+        assert len({json.loads(happen(acme).plain_body)["id"] for _ in range(20)}) == 20
+
+
+class TestFilter:
+    @pytest.mark.rule("event.test", "subscription.filter")
+    @pytest.mark.parametrize(("event_types", "goes"), GOES.items(), ids=" ".join)
+    def test_lets_its_types_through_and_tests_always(
+        self, acme: Merchant, event_types: tuple[str, ...], goes: list[EventType]
+    ) -> None:
+        register(acme, *event_types)
+        sent = {event_type: happen(acme, event_type).deliveries.count() for event_type in ALL}
+        assert sent == {event_type: int(event_type in goes) for event_type in ALL}
+
+    @pytest.mark.parametrize("event_type", ALL)
+    def test_without_a_subscription_leaves_the_event_alone(
+        self, acme: Merchant, rival: Merchant, event_type: EventType
+    ) -> None:
+        register(rival)
+        happen(acme, event_type)
+        assert (Event.objects.get().merchant, Delivery.objects.count()) == (acme, 0)
+
+    @pytest.mark.rule("event.outbox")
+    def test_sends_no_event_to_another_merchant(self, acme: Merchant, rival: Merchant) -> None:
+        register(acme)
+        register(rival, url=NEW_URL)
+        happen(acme)
+        assert claim_one().url == OLD_URL
+
+    def test_that_is_made_later_brings_nothing_of_before(self, acme: Merchant) -> None:
+        happen(acme)
+        register(acme)
+        later = happen(acme)
+        assert claimed_events() == {later.pk}
+
+    def test_that_is_widened_brings_nothing_of_before(self, acme: Merchant) -> None:
+        register(acme, "checkout.authorized")
+        happen(acme)
+        register(acme, "*")
+        later = happen(acme)
+        assert claimed_events() == {later.pk}
+
+    @pytest.mark.rule("subscription.filter")
+    def test_that_is_narrowed_keeps_what_waits(self, acme: Merchant) -> None:
+        register(acme, "*")
+        waiting = happen(acme)
+        register(acme, "checkout.authorized")
+        assert happen(acme).deliveries.count() == 0
+        assert claimed_events() == {waiting.pk}
+
+    def test_that_is_narrowed_keeps_the_retries(self, acme: Merchant) -> None:
+        register(acme, "*")
+        event = happen(acme)
+        claimed = claim_one()
+        register(acme, "checkout.authorized")
+        record(claimed, 500, "HTTP 500")
+        let_it_be_due()
+        assert claimed_events() == {event.pk}
+
+
+def lapse(checkout: Checkout) -> None:
+    make_late(checkout)
+    ending.expire_one_if_due(checkout.pk)
+
+
+def cancel(checkout: Checkout) -> None:
+    transitions.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
+
+
+def capture(checkout: Checkout) -> None:
+    transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+
+
+@pytest.fixture
+def subscribed(acme: Merchant) -> None:
+    subscriptions.register(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
+
+
+@pytest.mark.usefixtures("subscribed")
+class TestTheEndOfAHold:
+    @pytest.mark.rule("event.superseded")
+    @pytest.mark.parametrize("verb", [capture, cancel, lapse])
+    def test_supersedes_its_own_word_and_leaves_its_release_due(
+        self, held: Checkout, verb: Callable[[Checkout], None]
+    ) -> None:
+        verb(held)
+        of_hold = Delivery.objects.get(event__type="checkout.authorized")
+        assert (of_hold.status, of_hold.next_attempt_at) == ("superseded", None)
+        claimed = delivery.claim(slots=9, general_slots=9)
+        assert [row.event_type for row in claimed] == ["checkout.voided"] * (verb is not capture)
+
+    def word(self, acme: Merchant, checkout_uuid: UUID = CHECKOUT) -> Delivery:
+        now = clock.now()
+        until = now + timedelta(seconds=120)
+        event = outbox.emit(
+            acme, EventType.AUTHORIZED, {}, at=now, checkout_uuid=checkout_uuid, valid_until=until
+        )
+        return event.deliveries.get()
+
+    def status_after_the_end(self, due: Delivery) -> str:
+        outbox.supersede(CHECKOUT, clock.now())
+        due.refresh_from_db()
+        return due.status
+
+    def test_supersedes_what_was_to_be_retried(self, acme: Merchant) -> None:
+        due = self.word(acme)
+        record(claim_one(), 503, "HTTP 503")
+        assert self.status_after_the_end(due) == "superseded"
+
+    @pytest.mark.rule("event.superseded")
+    @pytest.mark.parametrize(("http_status", "status"), [(200, "delivered"), (503, "superseded")])
+    def test_leaves_the_attempt_in_flight_its_result(
+        self, acme: Merchant, http_status: int, status: str
+    ) -> None:
+        due, claimed = self.word(acme), claim_one()
+        assert self.status_after_the_end(due) == "pending" and due.lease_token == claimed.lease_token
+        record(claimed, http_status)
+        due.refresh_from_db()
+        assert (due.status, due.next_attempt_at) == (status, None)
+
+    @pytest.mark.parametrize(("http_status", "status"), [(200, "delivered"), (404, "parked")])
+    def test_leaves_what_has_ended(self, acme: Merchant, http_status: int, status: str) -> None:
+        due = self.word(acme)
+        record(claim_one(), http_status)
+        assert self.status_after_the_end(due) == status
+
+    def test_ends_no_other_hold(self, acme: Merchant) -> None:
+        assert self.status_after_the_end(self.word(acme, uuid4())) == "pending"
+
+    def test_ends_no_other_word_of_the_checkout(self, acme: Merchant) -> None:
+        for event_type in (EventType.OPTED_IN, EventType.VOIDED):
+            event = outbox.emit(acme, event_type, {}, at=clock.now(), checkout_uuid=CHECKOUT)
+            assert self.status_after_the_end(event.deliveries.get()) == "pending"
