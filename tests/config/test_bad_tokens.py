@@ -1,10 +1,8 @@
-"""Who calls: the token endpoint and the bearer header, asked wrongly."""
+"""The token endpoint, asked wrongly."""
 
 import base64
 import json
-from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.conf import settings
@@ -13,27 +11,11 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken
 from pytest_django.fixtures import Settings
 
-from checkout.models import Checkout
 from portal.models import ApiClient
 from tests.conftest import Api
-from tests.refusals import MISSING, nothing_moves, refused, without
+from tests.refusals import MISSING, without
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
-NIL = UUID(int=0)
-# Every address of the merchant API with its scope.
-ENDPOINTS = [
-    ("POST", "checkouts", "checkouts:write"),
-    ("GET", "checkouts", "checkouts:read"),
-    ("GET", f"checkouts/{NIL}", "checkouts:read"),
-    ("POST", f"checkouts/{NIL}/capture", "checkouts:write"),
-    ("POST", f"checkouts/{NIL}/cancel", "checkouts:write"),
-    ("POST", f"checkouts/{NIL}/refund", "refunds:write"),
-    ("POST", "webhooks/subscription", "webhooks:write"),
-    ("GET", "webhooks/subscription", "webhooks:read"),
-    ("DELETE", "webhooks/subscription", "webhooks:write"),
-    ("POST", "webhooks/secret/rotate", "webhooks:write"),
-    ("GET", "webhooks/deliveries", "webhooks:read"),
-]
 
 
 class Asker:
@@ -222,81 +204,3 @@ class TestTokenEndpoint:
 
     def test_ignores_unknown_parameters(self, asker: Asker) -> None:
         assert asker.ask(colour="green", number=5).status_code == 200
-
-
-class TestBearer:
-    @pytest.mark.rule("token.needed")
-    @pytest.mark.parametrize(("method", "path", "scope"), ENDPOINTS)
-    def test_is_asked_for_everywhere(self, api: Api, method: str, path: str, scope: str) -> None:
-        with nothing_moves():
-            answer = api.client.generic(method, f"/api/merchant/v1/{path}")
-            refused(answer, 401, "missing_token")
-        assert answer["WWW-Authenticate"] == "Bearer"
-
-    @pytest.mark.rule("token.scope_needed")
-    @pytest.mark.parametrize(("method", "path", "scope"), ENDPOINTS)
-    def test_needs_the_scope(self, api: Api, method: str, path: str, scope: str) -> None:
-        others = " ".join(name for _, _, name in ENDPOINTS if name != scope)
-        headers = {"authorization": f"Bearer {api.get_token(scope=others)}"}
-        with nothing_moves():
-            refused(
-                api.client.generic(method, f"/api/merchant/v1/{path}", headers=headers),
-                403,
-                "insufficient_scope",
-            )
-
-    @pytest.mark.parametrize(
-        ("header", "code"),
-        [
-            ("", "missing_token"),
-            ("Basic dTpw", "missing_token"),
-            ("{token}", "missing_token"),
-            ("Bearer", "invalid_token"),
-            ("Bearer ", "invalid_token"),
-            ("Bearer {token} {token}", "invalid_token"),
-            ("Bearer {token},Bearer {token}", "invalid_token"),
-            ("Bearer {token}x", "invalid_token"),
-            ("Bearer garbage", "invalid_token"),
-            ("Bearer " + "x" * 10_000, "invalid_token"),
-            ("Bearer tökén", "invalid_token"),
-            ("Bearer a\x00b", "invalid_token"),
-            ('Bearer "{token}"', "invalid_token"),
-        ],
-    )
-    def test_refuses_what_is_no_token(self, api: Api, held: Checkout, header: str, code: str) -> None:
-        headers = {"authorization": header.format(token=api.token)}
-        with nothing_moves():
-            answer = api.client.post(f"/api/merchant/v1/checkouts/{held.pk}/capture", headers=headers)
-            refused(answer, 401, code)
-        assert answer["WWW-Authenticate"] == "Bearer"
-
-    @pytest.mark.rule("token.needed")
-    def test_refuses_an_expired_token(self, api: Api, held: Checkout) -> None:
-        AccessToken.objects.update(expires=timezone.now() - timedelta(seconds=1))
-        with nothing_moves():
-            refused(api.post(f"checkouts/{held.pk}/capture"), 401, "invalid_token")
-
-    @pytest.mark.rule("token.needed")
-    def test_refuses_the_token_of_a_revoked_client(self, api: Api) -> None:
-        ApiClient.objects.update(revoked_at=timezone.now())
-        refused(api.get("checkouts"), 401, "invalid_token")
-
-    def test_reads_no_token_in_address_body_or_cookie(self, api: Api, held: Checkout) -> None:
-        api.client.cookies["access_token"] = api.token
-        path = f"/api/merchant/v1/checkouts/{held.pk}/capture?access_token={api.token}"
-        with nothing_moves():
-            body = json.dumps({"access_token": api.token})
-            refused(api.client.generic("POST", path, body, JSON), 401, "missing_token")
-
-    @pytest.mark.rule("token.needed")
-    def test_tells_who_sends_a_client_secret_where_to_take_it(self, api: Api) -> None:
-        headers = {"authorization": f"Bearer {api.key.client_secret}"}
-        answer: Any = api.client.get("/api/merchant/v1/checkouts", headers=headers)
-        message = refused(answer, 401, "invalid_token")["message"]
-        assert "client secret" in message and "POST /oauth/token" in message
-        assert api.key.client_secret not in answer.content.decode()
-
-    def test_takes_the_scheme_in_any_case(self, api: Api, unpaid: Checkout) -> None:
-        for scheme in ("bearer", "BEARER", "Bearer "):
-            headers = {"authorization": f"{scheme} {api.token}"}
-            assert api.client.get("/api/merchant/v1/checkouts", headers=headers).status_code == 200
