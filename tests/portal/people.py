@@ -1,5 +1,6 @@
 """People who log in, in the tests: Lea owns Acme's account, with a password and perhaps an authenticator app."""
 
+import json
 import re
 import time
 from io import StringIO
@@ -87,3 +88,13 @@ def create_merchant(*args: str) -> str:
     printed = StringIO()
     call_command("create_merchant", *args, stdout=printed)
     return printed.getvalue()
+
+
+def get_token(client_id: str, secret: str) -> int:
+    body = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret}
+    return Client().post("/oauth/token", json.dumps(body), content_type="application/json").status_code
+
+
+def secret_in(page: object) -> str:
+    (secret,) = re.findall(r"sk_[A-Za-z0-9_-]+", page.content.decode())  # type: ignore[attr-defined]
+    return str(secret)

@@ -1,5 +1,3 @@
-import json
-import re
 from datetime import timedelta
 
 import pytest
@@ -9,9 +7,10 @@ from oauth2_provider.models import AccessToken
 
 from payments.models import Merchant
 from portal import keys
-from portal.models import ApiClient, AuditEntry, Role
+from portal.models import ApiClient, Role
 from tests.conftest import Api
 from tests.portal import stage
+from tests.portal.people import get_token, secret_in
 
 pytestmark = pytest.mark.django_db
 
@@ -21,39 +20,7 @@ def client(acme: Merchant) -> Client:
     return stage.browser(stage.person(acme, Role.DEVELOPER))
 
 
-def get_token(client_id: str, secret: str) -> int:
-    body = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret}
-    return Client().post("/oauth/token", json.dumps(body), content_type="application/json").status_code
-
-
-def secret_in(page: object) -> str:
-    (secret,) = re.findall(r"sk_[A-Za-z0-9_-]+", page.content.decode())  # type: ignore[attr-defined]
-    return str(secret)
-
-
 class TestKey:
-    def test_is_made_with_a_name_and_scopes_its_secret_shown_once(self, client: Client) -> None:
-        page = client.post("/portal/keys/new", {"name": "Till", "scopes": ["checkouts:read"]}, follow=True)
-        made = ApiClient.objects.get()
-        assert (made.name, made.scopes) == ("Till", "checkouts:read")
-        assert get_token(made.client_id, secret_in(page)) == 200
-        assert "sk_" not in client.get("/portal/keys").content.decode()
-        assert secret_in(page) not in str(AuditEntry.objects.values())
-
-    @pytest.mark.parametrize(
-        ("form", "words"),
-        [
-            ({"name": "", "scopes": "checkouts:read"}, "Give it a name"),
-            ({"name": "Till"}, "Choose at least one"),
-            ({"name": "Till", "scopes": "everything"}, "field-error"),
-            ({"name": "x" * 61, "scopes": "checkouts:read"}, "field-error"),
-        ],
-    )
-    def test_needs_both(self, client: Client, form: dict[str, str], words: str) -> None:
-        page = client.post("/portal/keys/new", form)
-        assert page.status_code == 422 and words in page.content.decode()
-        assert not ApiClient.objects.exists()
-
     def test_has_two_secrets_while_it_is_rotated(self, client: Client, api: Api) -> None:
         known, old = api.key.client, api.key.client_secret
         new = secret_in(client.post(f"/portal/keys/{known.pk}/rotate", follow=True))
@@ -86,9 +53,3 @@ class TestKey:
         ApiClient.objects.update(last_used_at=timezone.now() - timedelta(seconds=61))
         api.get("checkouts")
         assert (ApiClient.objects.get().last_used_at or first) > first
-
-
-def test_the_page_says_which_environment_it_is(client: Client, settings: object) -> None:
-    settings.LIVE_PORTAL_URL = "https://live.example/portal"  # type: ignore[attr-defined]
-    page = client.get("/portal/keys").content.decode()
-    assert "Sandbox" in page and "https://live.example/portal" in page

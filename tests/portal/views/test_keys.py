@@ -1,0 +1,46 @@
+"""Keys on the portal's page: made with a name and scopes, the secret shown once."""
+
+import pytest
+from django.test import Client
+
+from payments.models import Merchant
+from portal.models import ApiClient, AuditEntry, Role
+from tests.portal import stage
+from tests.portal.people import get_token, secret_in
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.DEVELOPER))
+
+
+class TestKey:
+    def test_is_made_with_a_name_and_scopes_its_secret_shown_once(self, client: Client) -> None:
+        page = client.post("/portal/keys/new", {"name": "Till", "scopes": ["checkouts:read"]}, follow=True)
+        made = ApiClient.objects.get()
+        assert (made.name, made.scopes) == ("Till", "checkouts:read")
+        assert get_token(made.client_id, secret_in(page)) == 200
+        assert "sk_" not in client.get("/portal/keys").content.decode()
+        assert secret_in(page) not in str(AuditEntry.objects.values())
+
+    @pytest.mark.parametrize(
+        ("form", "words"),
+        [
+            ({"name": "", "scopes": "checkouts:read"}, "Give it a name"),
+            ({"name": "Till"}, "Choose at least one"),
+            ({"name": "Till", "scopes": "everything"}, "field-error"),
+            ({"name": "x" * 61, "scopes": "checkouts:read"}, "field-error"),
+        ],
+    )
+    def test_needs_both(self, client: Client, form: dict[str, str], words: str) -> None:
+        page = client.post("/portal/keys/new", form)
+        assert page.status_code == 422 and words in page.content.decode()
+        assert not ApiClient.objects.exists()
+
+
+def test_the_page_says_which_environment_it_is(client: Client, settings: object) -> None:
+    settings.LIVE_PORTAL_URL = "https://live.example/portal"  # type: ignore[attr-defined]
+    page = client.get("/portal/keys").content.decode()
+    assert "Sandbox" in page and "https://live.example/portal" in page
