@@ -1,5 +1,6 @@
 """Whether the house is in order: `make check` refuses folders that are too full, files and views that are too long,
-packages that do not say what lives in them, and names that the glossary (docs/architecture.md) does not use.
+packages that do not say what lives in them, names that the glossary (docs/architecture.md) does not use, and modules
+of weight that have no test file of their name.
 
 Nothing is imported to find out.
 """
@@ -33,6 +34,30 @@ NOT_USED = {
     *("purge", "seat", "seats", "truth", "truths"),
 }
 REQUESTS = ("HttpRequest", "Request")
+WEIGHT = 100  # lines from which on a module has its own test file, tests/<folder>/test_<name>.py
+PLAIN = {"models.py", "urls.py"}  # what they hold is shown by whatever uses it
+# Tables, texts, pages' facts and the parts of one machine, whose rules are another's: where those are shown.
+SHOWN_BY = {
+    "config/errors.py": "config/test_merchant_api.py",
+    "config/lib/admin/lists.py": "portal/test_admin_pages.py",
+    "config/lib/fields.py": "checkout/api/test_serializers.py",
+    "config/lib/web/bodies.py": "journeys/test_bodies.py",
+    "config/local/children.py": "config/local/test_engines.py",
+    "config/local/servers.py": "config/local/test_run.py",
+    "config/local/shop_site.py": "config/local/test_shop.py",
+    "config/openapi/fields.py": "config/openapi/test_schema.py",
+    "config/openapi/page_fields.py": "config/openapi/test_page.py",
+    "config/openapi/parts.py": "config/openapi/test_schema.py",
+    "config/openapi/table.py": "config/openapi/test_schema.py",
+    "hosted_page/payment_target.py": "hosted_page/group/test_mate.py",
+    "hosted_page/steps/forms.py": "hosted_page/steps/test_split.py",
+    "hosted_page/summary.py": "hosted_page/test_views.py",
+    "payments/provider.py": "payments/providers/sandbox/test_bank.py",
+    "payments/providers/sandbox/journal.py": "payments/providers/sandbox/test_bank.py",
+    "portal/badges.py": "portal/orders/test_search.py",
+    "portal/orders/detail.py": "portal/orders/test_timeline.py",
+    "webhooks/connections.py": "webhooks/test_kept_connections.py",
+}
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 
 
@@ -42,6 +67,7 @@ def problems(root: Path = ROOT) -> Iterator[str]:
         yield from _of_folder(root, folder)
     for path in _modules(root):
         yield from _of_file(path.relative_to(root).as_posix(), path.read_text())
+    yield from _of_tests(root)
 
 
 def packages(root: Path = ROOT) -> Iterator[tuple[str, str]]:
@@ -96,6 +122,23 @@ def _is_view(function: ast.FunctionDef) -> bool:
         return False
     returned = {part.id for part in ast.walk(function.returns) if isinstance(part, ast.Name)}
     return ast.unparse(takes) in REQUESTS and any("Response" in name for name in returned)
+
+
+def _of_tests(root: Path) -> Iterator[str]:
+    """Each module of weight is found in the tests by its name alone, and no file of theirs is too long."""
+    for path in sorted((root / "tests").rglob("*.py")):
+        lines = 0 if "node_modules" in path.parts else path.read_text().count("\n")
+        if lines > MAX_LINES:
+            yield f"{path.relative_to(root).as_posix()} has {lines} lines: split it by topic."
+    for path in _modules(root):
+        name = path.relative_to(root).as_posix()
+        own = f"{path.parent.relative_to(root).as_posix()}/test_{path.name}"
+        shown_by = SHOWN_BY.get(name, own)
+        is_heavy = path.name not in PLAIN and path.read_text().count("\n") >= WEIGHT
+        if is_heavy and not (root / "tests" / shown_by).exists():
+            yield f"{name} has no tests/{shown_by}."
+        if name in SHOWN_BY and (not is_heavy or (root / "tests" / own).exists()):
+            yield f"{name} needs no place in SHOWN_BY."
 
 
 def _words(tree: ast.AST) -> Iterator[tuple[str, int]]:

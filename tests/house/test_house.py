@@ -40,8 +40,8 @@ def test_a_package_that_says_nothing(project: Path) -> None:
 
 
 def test_a_file_that_is_too_long(project: Path) -> None:
-    (project / "checkout" / "verbs.py").write_text("\n" * (house.MAX_LINES + 1))
-    assert list(house.problems(project)) == ["checkout/verbs.py has 401 lines: is it still one room?"]
+    (project / "webhooks" / "models.py").write_text("\n" * (house.MAX_LINES + 1))
+    assert list(house.problems(project)) == ["webhooks/models.py has 401 lines: is it still one room?"]
 
 
 @pytest.mark.parametrize(
@@ -87,3 +87,33 @@ class TestAView:
     def test_is_what_takes_a_request_and_returns_a_response(self, project: Path, signature: str) -> None:
         (project / "portal" / "pages.py").write_text(f"{signature}\n" + "    pass\n" * 20)
         assert list(house.problems(project)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "tests"),
+    [
+        ("checkout/verbs.py", "checkout/test_verbs.py"),
+        ("payments/provider.py", "payments/providers/sandbox/test_bank.py"),
+    ],
+)
+def test_a_module_of_weight_without_tests_of_its_name(project: Path, module: str, tests: str) -> None:
+    (project / module).write_text("\n" * house.WEIGHT)
+    assert list(house.problems(project)) == [f"{module} has no tests/{tests}."]
+    (project / "tests" / tests).parent.mkdir(parents=True)
+    (project / "tests" / tests).touch()
+    assert list(house.problems(project)) == []
+
+
+def test_a_place_for_a_module_that_has_its_own_tests(project: Path) -> None:
+    (project / "payments" / "provider.py").write_text("\n" * (house.WEIGHT - 1))
+    assert list(house.problems(project)) == ["payments/provider.py needs no place in SHOWN_BY."]
+
+
+def test_a_test_file_that_is_too_long(project: Path) -> None:
+    (project / "tests").mkdir()
+    (project / "tests" / "test_verbs.py").write_text("\n" * (house.MAX_LINES + 1))
+    assert list(house.problems(project)) == ["tests/test_verbs.py has 401 lines: split it by topic."]
+
+
+def test_each_place_is_of_a_module_that_there_is() -> None:
+    assert [name for name in house.SHOWN_BY if not (house.ROOT / name).exists()] == []
