@@ -1,4 +1,4 @@
-"""A merchant is created with a key and an owner."""
+"""A merchant is created with a key and an owner, who comes into the portal."""
 
 import json
 
@@ -6,8 +6,9 @@ import pytest
 from django.core.management import CommandError
 from django.test import Client
 
+from checkout.models import Checkout
 from payments.models import Merchant
-from portal.models import Membership
+from portal.models import Membership, User
 from tests.portal.people import create_merchant
 
 pytestmark = pytest.mark.django_db
@@ -36,3 +37,33 @@ class TestCreateMerchant:
         with pytest.raises(CommandError, match="signs in already"):
             create_merchant("Rival", "--email", "Owner@acme.example")
         assert Merchant.objects.count() == 1
+
+
+class TestTheOwner:
+    def sign_in(self) -> Client:
+        made = json.loads(create_merchant("Acme", "--email", "owner@acme.example", "--json"))
+        client = Client()
+        answer = client.post(
+            "/accounts/login/", {"login": made["portal_email"], "password": made["portal_password"]}
+        )
+        assert (answer.status_code, answer["Location"]) == (302, "/portal")
+        return client
+
+    def test_shows_the_merchants_own_checkouts(self, unpaid: Checkout) -> None:
+        page = self.sign_in().get("/portal")
+        assert page.status_code == 200 and unpaid.merchant_order_id not in page.content.decode()
+
+    def test_wants_a_person_who_belongs_to_a_merchant(self) -> None:
+        assert Client().get("/portal").status_code == 302
+        client = Client()
+        client.force_login(User.objects.create_user("nobody@example.com"))
+        assert client.get("/portal").status_code == 403
+
+    def test_nobody_signs_up_by_themselves(self) -> None:
+        Client().post("/accounts/signup/", {"email": "new@example.com", "password1": "long-enough-password"})
+        assert not User.objects.exists()
+
+    def test_a_wrong_password_stays_outside(self) -> None:
+        create_merchant("Acme", "--email", "owner@acme.example")
+        answer = Client().post("/accounts/login/", {"login": "owner@acme.example", "password": "wrong"})
+        assert answer.status_code == 200 and "alert" in answer.content.decode()

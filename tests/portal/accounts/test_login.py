@@ -1,6 +1,5 @@
 """Coming in by password, by a mailed code and by a mailed link."""
 
-import json
 import re
 from collections.abc import Callable
 
@@ -12,14 +11,15 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 from pytest_django.fixtures import Settings
 
-from checkout.models import Checkout
 from config import settings as written
 from payments.models import Merchant
 from portal.models import AuditEntry, User
 from tests.portal import people
-from tests.portal.people import EMAIL, PASSWORD, create_merchant
+from tests.portal.people import EMAIL, PASSWORD
 
 pytestmark = pytest.mark.django_db
+
+
 NEW = "another bill on the table"
 
 
@@ -257,33 +257,3 @@ def production(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
     monkeypatch.delenv("FAIL_POINTS", raising=False)
     read = runpy.run_path(str(written.BASE_DIR / "config" / "settings.py"))
     return lambda name: read[name]
-
-
-class TestPortal:
-    def sign_in(self) -> Client:
-        made = json.loads(create_merchant("Acme", "--email", "owner@acme.example", "--json"))
-        client = Client()
-        answer = client.post(
-            "/accounts/login/", {"login": made["portal_email"], "password": made["portal_password"]}
-        )
-        assert (answer.status_code, answer["Location"]) == (302, "/portal")
-        return client
-
-    def test_shows_the_merchants_own_checkouts(self, unpaid: Checkout) -> None:
-        page = self.sign_in().get("/portal")
-        assert page.status_code == 200 and unpaid.merchant_order_id not in page.content.decode()
-
-    def test_wants_a_person_who_belongs_to_a_merchant(self) -> None:
-        assert Client().get("/portal").status_code == 302
-        client = Client()
-        client.force_login(User.objects.create_user("nobody@example.com"))
-        assert client.get("/portal").status_code == 403
-
-    def test_nobody_signs_up_by_themselves(self) -> None:
-        Client().post("/accounts/signup/", {"email": "new@example.com", "password1": "long-enough-password"})
-        assert not User.objects.exists()
-
-    def test_a_wrong_password_stays_outside(self) -> None:
-        create_merchant("Acme", "--email", "owner@acme.example")
-        answer = Client().post("/accounts/login/", {"login": "owner@acme.example", "password": "wrong"})
-        assert answer.status_code == 200 and "alert" in answer.content.decode()
