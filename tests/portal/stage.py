@@ -17,7 +17,7 @@ from tests import factories
 from tests.factories import CAUSE, CustomerFactory
 from tests.portal import people
 from webhooks import delivery, outbox, subscriptions
-from webhooks.models import Delivery, EventType
+from webhooks.models import Delivery, EventType, Subscription
 
 URL = "http://127.0.0.1:9/hooks"  # nobody listens: the tests say what came back
 FORM = {
@@ -107,6 +107,11 @@ class Stage:
             "invitation_uuid": self.invitation.pk,
             "membership_uuid": self.target.pk,
         }
+
+
+def saved(merchant: Merchant) -> Subscription:
+    """The merchant's endpoint, for every event."""
+    return subscriptions.register(merchant, url=URL, event_types=["*"]).subscription
 
 
 def save(client: Client, **changes: str) -> Any:

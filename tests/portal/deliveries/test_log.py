@@ -1,6 +1,5 @@
-"""The delivery log as people read it."""
+"""One delivery as people read it: its attempts, its plan, and the request as curl."""
 
-import re
 import subprocess
 
 import pytest
@@ -13,8 +12,9 @@ from portal.deliveries import log
 from portal.models import Role
 from tests import factories
 from tests.portal import stage
-from webhooks import delivery, outbox, signing, subscriptions
-from webhooks.models import Attempt, Delivery, EventType, SigningSecret, Subscription
+from tests.portal.stage import saved
+from webhooks import delivery, outbox, signing
+from webhooks.models import Delivery, EventType, SigningSecret
 
 pytestmark = pytest.mark.django_db
 
@@ -24,19 +24,7 @@ def client(acme: Merchant) -> Client:
     return stage.browser(stage.person(acme, Role.OWNER))
 
 
-def saved(acme: Merchant) -> Subscription:
-    return subscriptions.register(acme, url=stage.URL, event_types=["*"]).subscription
-
-
 class TestLog:
-    def test_without_an_endpoint_asks_for_one_and_then_offers_a_test_event(
-        self, client: Client, acme: Merchant
-    ) -> None:
-        assert b"Add your endpoint" in client.get("/portal/deliveries").content
-        saved(acme)
-        page = client.get("/portal/deliveries")
-        assert b"Send test event" in page.content and b"Add your endpoint" not in page.content
-
     def test_opens_a_delivery_with_all_its_attempts(
         self, client: Client, acme: Merchant, held: Checkout
     ) -> None:
@@ -67,30 +55,6 @@ class TestLog:
         shown = log.shown(acme, read_before)
         assert shown.sentence == "It is being sent right now." and shown.is_live
         assert [step.words for step in shown.steps] == ["under way"]
-
-    def test_filters(self, client: Client, acme: Merchant) -> None:
-        saved(acme)
-        stage.captured(acme, merchant_order_id="A-1")
-        stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
-        stage.deliver(acme, 200)
-
-        def orders(**typed: str) -> set[str]:
-            page = client.get("/portal/deliveries", typed).content.decode()
-            return set(re.findall(r"<bdi>(A-\d)</bdi>", page))
-
-        event = Attempt.objects.get().delivery.event
-        assert (
-            orders() == orders(q="A-2") == orders(q=str(event.pk)) == orders(outcome="delivered") == {"A-2"}
-        )
-        assert orders(event_type="checkout.authorized") == {"A-2"}
-        assert orders(q="A-1") == orders(outcome="failed") == orders(event_type="checkout.voided") == set()
-        assert orders(until="2020-01-01T00:00") == set()
-
-    def test_lists_what_is_parked_even_if_it_was_never_sent(self, client: Client, acme: Merchant) -> None:
-        saved(acme)
-        stage.parked(acme)
-        page = client.get("/portal/deliveries?outcome=parked").content.decode()
-        assert "not sent" in page and "Send all parked since" in page
 
     def test_as_curl_is_what_a_receiver_accepts(self, client: Client, acme: Merchant, held: Checkout) -> None:
         """The command's own signature, made by the shell, is the one that the file for merchants verifies."""

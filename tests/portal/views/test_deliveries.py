@@ -7,8 +7,9 @@ from config.lib import clock
 from payments.models import Merchant
 from portal.models import AuditEntry, Role
 from tests.portal import stage
+from tests.portal.stage import saved
 from webhooks import outbox, subscriptions
-from webhooks.models import Delivery, EventType, Subscription
+from webhooks.models import Delivery, EventType
 
 pytestmark = pytest.mark.django_db
 
@@ -16,10 +17,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def client(acme: Merchant) -> Client:
     return stage.browser(stage.person(acme, Role.OWNER))
-
-
-def saved(acme: Merchant) -> Subscription:
-    return subscriptions.register(acme, url=stage.URL, event_types=["*"]).subscription
 
 
 class TestPersonalData:

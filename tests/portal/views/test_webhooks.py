@@ -10,6 +10,7 @@ from config.lib import clock
 from payments.models import Merchant
 from portal.models import AuditEntry, OutboundEmail, Role
 from tests.portal import stage
+from tests.portal.stage import saved
 from webhooks import delivery, outbox, subscriptions
 from webhooks.models import Event, EventType, SigningSecret, Subscription
 
@@ -20,10 +21,6 @@ SAVED = {"url": stage.URL, "event_types": ["checkout.authorized", "checkout.void
 @pytest.fixture
 def client(acme: Merchant) -> Client:
     return stage.browser(stage.person(acme, Role.OWNER))
-
-
-def saved(acme: Merchant) -> Subscription:
-    return subscriptions.register(acme, url=stage.URL, event_types=["*"]).subscription
 
 
 class TestEndpoint:

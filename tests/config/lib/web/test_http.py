@@ -19,7 +19,7 @@ from tests.bank import line
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Payer, words
-from tests.hosted_page.sandbox import test_views
+from tests.hosted_page.sandbox import calls
 from tests.refusals import nothing_moves, refused
 
 ANSWER = b"HTTP/1.1 %s\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndone"
@@ -140,7 +140,7 @@ class TestABankThatIsNotThere:
 
     def test_is_a_503_to_who_pays_by_the_helper(self, api: Api, unpaid: Checkout) -> None:
         with nothing_moves():
-            refused(test_views.post(api, unpaid, "pay", {}), 503, "service_unavailable")
+            refused(calls.post(api, unpaid, "pay", {}), 503, "service_unavailable")
 
 
 @pytest.fixture

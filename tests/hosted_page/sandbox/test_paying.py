@@ -1,0 +1,130 @@
+"""What a customer does without a browser: pays, splits, confirms."""
+
+from typing import Any
+
+import pytest
+
+from checkout.models import Checkout, PaymentRequest
+from payments.models import Operation
+from tests.conftest import Api
+from tests.hosted_page.sandbox.calls import post
+
+pytestmark = pytest.mark.django_db
+
+
+class TestPay:
+    @pytest.mark.rule("sandbox.pay")
+    def test_holds_as_the_customer_does_on_the_page(self, api: Api, unpaid: Checkout) -> None:
+        answer = post(api, unpaid, "pay", {})
+        assert (answer.status_code, answer.json()["data"]["status"]) == (200, "authorized")
+        unpaid.refresh_from_db()
+        assert unpaid.lead is not None and unpaid.lead.phone == "+447700900123"
+
+    @pytest.mark.rule("sandbox.pay")
+    def test_a_decline_is_a_402_with_its_reason(self, api: Api, unpaid: Checkout) -> None:
+        answer = post(api, unpaid, "pay", {"card": "4000000000009995"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (402, "card_declined")
+        assert answer.json()["error"]["details"] == [{"reason": "insufficient_funds"}]
+
+    @pytest.mark.rule("sandbox.pay")
+    def test_what_is_held_is_not_payable(self, api: Api, held: Checkout) -> None:
+        answer = post(api, held, "pay", {})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "not_payable")
+        assert Operation.objects.count() == 1
+
+    @pytest.mark.parametrize(("field", "value"), [("card", "4111111111111111"), ("phone", "12345")])
+    def test_names_the_field_that_is_wrong(self, api: Api, unpaid: Checkout, field: str, value: str) -> None:
+        answer = post(api, unpaid, "pay", {field: value})
+        assert (answer.status_code, answer.json()["error"]["param"]) == (422, field)
+        assert not Operation.objects.exists()
+
+    def test_a_strangers_checkout_is_not_found(self, rival_api: Api, unpaid: Checkout) -> None:
+        for verb, body in (("pay", {}), ("pay-share", {}), ("advance", {"seconds": 1})):
+            answer = post(rival_api, unpaid, verb, body)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "checkout_not_found")
+
+
+SPLIT = {"shares": [{"name": "Finn", "amount": 2000}, {"amount": 3000}]}
+
+
+@pytest.fixture
+def split(api: Api, unpaid: Checkout) -> Checkout:
+    """Captured; Finn and somebody else are asked."""
+    assert post(api, unpaid, "pay", SPLIT).status_code == 200
+    assert api.post(f"checkouts/{unpaid.pk}/capture").status_code == 200
+    return unpaid
+
+
+class TestShares:
+    @pytest.mark.rule("sandbox.shares")
+    def test_are_asked_for_when_the_lead_pays(self, api: Api, unpaid: Checkout) -> None:
+        shown = post(api, unpaid, "pay", SPLIT).json()["data"]
+        assert [(one["amount"], one["status"]) for one in shown["payment_requests"]] == [
+            (2000, "draft"),
+            (3000, "draft"),
+        ]
+        assert shown["shares"] == {"count": 2, "paid_count": 0, "paid_amount": 0}
+
+    @pytest.mark.parametrize(
+        "shares",
+        [
+            [],
+            [{"amount": 0}],
+            [{"name": "Finn"}],
+            [{"amount": 9001}],
+            [{"amount": 1}] * 20,
+            "Finn",
+            [5],
+            [{"amount": 1, "name": 5}],
+        ],
+        ids=repr,
+    )
+    def test_that_make_no_sense_are_refused(self, api: Api, unpaid: Checkout, shares: Any) -> None:
+        answer = post(api, unpaid, "pay", {"shares": shares})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "validation_failed")
+        assert answer.json()["error"]["param"].startswith("shares")
+        assert not Operation.objects.exists() and not PaymentRequest.objects.exists()
+
+    @pytest.mark.rule("sandbox.shares")
+    def test_are_paid_one_by_one_and_go_back_to_the_lead(self, api: Api, split: Checkout) -> None:
+        for number in (1, 2):
+            paid = post(api, split, "pay-share", {"card": "5555555555554444"}).json()["data"]
+            assert paid["status"] in ("paid", "reimbursed")
+            assert api.get(f"checkouts/{split.pk}").json()["data"]["shares"]["paid_count"] == number
+        post(api, split, "advance", {"seconds": 60})
+        shares = split.payment_requests.values_list("status", flat=True)
+        assert set(shares) == {"reimbursed"}
+        answer = post(api, split, "pay-share", {})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "share_not_open")
+
+    def test_may_be_chosen(self, api: Api, split: Checkout) -> None:
+        second = split.payment_requests.get(position=3)
+        paid = post(api, split, "pay-share", {"payment_request_uuid": str(second.pk)}).json()["data"]
+        assert paid["payment_request_uuid"] == str(second.pk)
+        assert post(api, split, "pay-share", {"payment_request_uuid": "x"}).status_code == 422
+
+    @pytest.mark.parametrize(
+        ("card", "reason"), [("4000000000000002", "declined"), ("4242424242424242", "same_card")]
+    )
+    def test_that_no_card_pays_stay_open(self, api: Api, split: Checkout, card: str, reason: str) -> None:
+        answer = post(api, split, "pay-share", {"card": card})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (402, "card_declined")
+        assert answer.json()["error"]["details"] == [{"reason": reason}]
+        assert set(split.payment_requests.values_list("status", flat=True)) == {"open"}
+
+    def test_may_ask_the_mate_to_confirm(self, api: Api, split: Checkout) -> None:
+        assert post(api, split, "pay-share", {"card": "4000002500003155"}).status_code == 200
+
+    def test_end_when_two_weeks_have_passed(self, api: Api, split: Checkout) -> None:
+        for _ in range(2):
+            post(api, split, "advance", {"seconds": 7 * 86_400})
+        assert set(split.payment_requests.values_list("status", flat=True)) == {"expired"}
+
+    def test_go_back_to_each_card_with_a_refund(self, api: Api, split: Checkout) -> None:
+        post(api, split, "pay-share", {})
+        post(api, split, "advance", {"seconds": 60})
+        assert api.post(f"checkouts/{split.pk}/refund", {"merchant_refund_ref": "r-1"}).status_code == 204
+        for _ in range(3):
+            shown = post(api, split, "advance", {"seconds": 60}).json()["data"]
+        assert (shown["status"], shown["refunded_amount"]) == ("refunded", 9000)
+        assert sorted(split.payment_requests.values_list("status", flat=True)) == ["cancelled", "refunded"]

@@ -1,0 +1,54 @@
+"""The delivery log's list: what its filters find, and what stands in it."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from payments.models import Merchant
+from portal.models import Role
+from tests import factories
+from tests.portal import stage
+from tests.portal.stage import saved
+from webhooks.models import Attempt
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.OWNER))
+
+
+class TestList:
+    def test_filters(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        stage.captured(acme, merchant_order_id="A-1")
+        stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
+        stage.deliver(acme, 200)
+
+        def orders(**typed: str) -> set[str]:
+            page = client.get("/portal/deliveries", typed).content.decode()
+            return set(re.findall(r"<bdi>(A-\d)</bdi>", page))
+
+        event = Attempt.objects.get().delivery.event
+        assert (
+            orders() == orders(q="A-2") == orders(q=str(event.pk)) == orders(outcome="delivered") == {"A-2"}
+        )
+        assert orders(event_type="checkout.authorized") == {"A-2"}
+        assert orders(q="A-1") == orders(outcome="failed") == orders(event_type="checkout.voided") == set()
+        assert orders(until="2020-01-01T00:00") == set()
+
+    def test_lists_what_is_parked_even_if_it_was_never_sent(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        stage.parked(acme)
+        page = client.get("/portal/deliveries?outcome=parked").content.decode()
+        assert "not sent" in page and "Send all parked since" in page
+
+    def test_without_an_endpoint_asks_for_one_and_then_offers_a_test_event(
+        self, client: Client, acme: Merchant
+    ) -> None:
+        assert b"Add your endpoint" in client.get("/portal/deliveries").content
+        saved(acme)
+        page = client.get("/portal/deliveries")
+        assert b"Send test event" in page.content and b"Add your endpoint" not in page.content
