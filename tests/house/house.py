@@ -56,7 +56,6 @@ SHOWN_BY = {
     "payments/providers/sandbox/journal.py": "payments/providers/sandbox/test_bank.py",
     "portal/badges.py": "portal/orders/test_search.py",
     "portal/orders/detail.py": "portal/orders/test_timeline.py",
-    "webhooks/connections.py": "webhooks/test_kept_connections.py",
 }
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 
