@@ -1,3 +1,5 @@
+"""The admin of payments: merchants and their stops, payments, operations, the ledger, disputes, discrepancies."""
+
 from typing import Any
 
 from django import forms
@@ -46,7 +48,7 @@ CLOSE = confirming.Question(
 
 
 class MerchantForm(forms.ModelForm):
-    """What an operator may write about a merchant, checked as the pages need it."""
+    """What an operator may change about a merchant, validated for the pages that show it."""
 
     country = forms.CharField(
         validators=[RegexValidator(r"^[A-Z]{2}\Z", "Two capital letters, such as GB.")],
@@ -65,7 +67,7 @@ class MerchantForm(forms.ModelForm):
 
 @admin.register(Merchant)
 class MerchantAdmin(OperatorAdmin):
-    """Merchants are suspended, never deleted: their money's history is theirs."""
+    """Merchants are suspended, never deleted: the history of their money stays."""
 
     form = MerchantForm
     actions = ("suspend", "resume")
@@ -93,7 +95,7 @@ class MerchantAdmin(OperatorAdmin):
         return action == ("resume" if row.is_suspended else "suspend")
 
     def save_model(self, request: HttpRequest, obj: Merchant, form: Any, change: bool) -> None:
-        """A new colour is a new address of the merchant's style sheet."""
+        """Save the merchant; a new colour gives its style sheet a new address."""
         if change and "brand_colour" in form.changed_data:
             obj.brand_version += 1
         super().save_model(request, obj, form, change)
@@ -109,16 +111,16 @@ class MerchantAdmin(OperatorAdmin):
     def suspend(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
             switch = switches.suspend(merchant, reason=reason)
-            self._tell(request, merchant, switch, f"Suspended: {reason}", "was suspended already.")
+            self._show_result(request, merchant, switch, f"Suspended: {reason}", "was suspended already.")
 
     @admin.action(description="Resume: open again what was suspended", permissions=["suspend"])
     @confirming.confirmed(RESUME)
     def resume(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
             switch = switches.resume(merchant, reason=reason)
-            self._tell(request, merchant, switch, f"Resumed: {reason}", "was not suspended.")
+            self._show_result(request, merchant, switch, f"Resumed: {reason}", "was not suspended.")
 
-    def _tell(
+    def _show_result(
         self, request: HttpRequest, merchant: Merchant, switch: Switch | None, done: str, otherwise: str
     ) -> None:
         if switch is None:
@@ -131,7 +133,7 @@ class MerchantAdmin(OperatorAdmin):
 
 @admin.register(Switch)
 class SwitchAdmin(OperatorAdmin):
-    """Stops and reopens; each change is in the log that Django keeps of the admin."""
+    """Stops merchants and resumes them; Django's log of the admin keeps each change."""
 
     is_small = True
     list_display = ("__str__", "is_stopped", "merchant", "reason", "changed_at")
@@ -165,7 +167,7 @@ class PaymentAdmin(MoneyAdmin):
 
 
 class OperationAdmin(MoneyAdmin):
-    """Registered with what operators may do about one, which is the orders' to know."""
+    """Registered in checkout/admin.py, with the remedies for an operation that is stuck."""
 
     list_display = (
         "id",
@@ -236,13 +238,13 @@ class DisputeAdmin(MoneyAdmin):
 
 @admin.register(Inquiry)
 class InquiryAdmin(ReadOnlyAdmin):
-    """Of which payments the provider is to be asked what others did to their money."""
+    """The payments about which the provider is to be asked."""
 
     list_display = ("payment", "due_at")
 
 
 class Openness(admin.SimpleListFilter):
-    """Whether a person still has to look."""
+    """The filter by whether a discrepancy is open."""
 
     title = "state"
     parameter_name = "state"
@@ -257,9 +259,9 @@ class Openness(admin.SimpleListFilter):
 
 
 class DiscrepancyAdmin(ReadOnlyAdmin):
-    """A person looks, notes what came of it, and closes it; what comes again is then told again.
+    """A person looks into a discrepancy, notes the result and closes it; if it occurs again, it is reported again.
 
-    Registered with what else operators may do about one, which is the orders' to know.
+    Registered in checkout/admin.py, with the remedies.
     """
 
     actions: tuple[str, ...] = ("close",)

@@ -1,8 +1,8 @@
-"""What a provider says, made fit to be recorded before anybody reads it.
+"""Makes every answer of a provider safe to record, before other code reads it (rule doubt.bounded).
 
-Whatever is longer or stranger than expected is cut, or mapped to what is still true of it, and stands whole in the
-log. So nothing that a provider says stops the recording of money. An answer whose sense is lost (what became of the
-operation, how much, where the payer is asked) is no answer: UNKNOWN, and a discrepancy. Rule doubt.bounded.
+A value that is too long or invalid is cut or replaced, and the original is logged, so that no answer can stop the
+recording of money. An answer that loses its meaning by that (what became of the operation, how much was moved, where
+the payer is asked) becomes UNKNOWN and leaves a discrepancy.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ from payments.provider import (
 
 log = structlog.get_logger("payments.answers")
 
-MAX_IN_LOG = 24_000  # characters, of which one that is strange takes up to ten
+MAX_IN_LOG = 24_000  # characters; `ascii` may turn one into ten
 Readers = Mapping[str, Callable[[Any], Any]]
 OUTCOME: Readers = {
     "verdict": readable.verdict,
@@ -62,7 +62,7 @@ MAX_DISPUTES = 100  # of one payment
 
 
 def outcome(operation: Operation, said: object) -> Outcome:
-    """Return the answer about an operation as it may be recorded."""
+    """Return the answer about an operation, safe to record; UNKNOWN, with a discrepancy, if it has lost its meaning."""
     read = _read(said, Outcome, OUTCOME, operation=str(operation.pk))
     if isinstance(said, Outcome) and _has_sense(operation, said, read):
         return Outcome(**read)
@@ -71,18 +71,18 @@ def outcome(operation: Operation, said: object) -> Outcome:
 
 
 def record(said: object) -> Record:
-    """Return a line of the provider's books as it may be compared: what can't be read equals nothing of ours."""
+    """Return a record of the provider's books, safe to compare; an invalid field gets a placeholder."""
     read = _read(said, Record, RECORD)
     return replace(said, **read) if isinstance(said, Record) else Record(**read)
 
 
 def records(said: Iterable[object]) -> Iterator[Record]:
-    """Yield the lines of the provider's books as they may be compared."""
+    """Yield the records of the provider's books, each as `record` returns it."""
     return map(record, said)
 
 
 def notification(said: object) -> Notification:
-    """Return a message as it may be judged."""
+    """Return a notification with every field safe to use; an invalid field gets a placeholder."""
     if not isinstance(said, Notification):
         return Notification("", record(said))
     if said.disputed is not None:
@@ -91,19 +91,19 @@ def notification(said: object) -> Notification:
 
 
 def disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord]:
-    """Yield what the provider has of a payment's disputes, as it may be booked."""
+    """Yield up to MAX_DISPUTES disputes of a payment, safe to book; `now` stands for an invalid `opened_at`."""
     for told in islice(said, MAX_DISPUTES):
         read = _read(told, DisputeRecord, DISPUTE)
         yield DisputeRecord(**read | {"opened_at": read["opened_at"] or now})
 
 
 def payments(said: Iterable[object]) -> Iterator[UUID]:
-    """Yield our ids of payments that the provider names."""
+    """Yield the ids of our payments that the provider names; the nil UUID for an invalid one."""
     return map(readable.uuid, said)
 
 
 def card_page(form: CardForm) -> str:
-    """Return the address of the page that asks for the card. Raises ProviderUnreachable, also where there is none."""
+    """Return the address of the provider's card page. Raises ProviderUnreachable, also if it names no valid one."""
     try:
         said = provider.current().open_card_form(form)
     except ProviderUnreachable:
@@ -113,13 +113,13 @@ def card_page(form: CardForm) -> str:
         raise ProviderUnreachable from error
     address = readable.address(said)
     if not address:
-        _tell("card_page", said)
+        _log_strange("card_page", said)
         raise ProviderUnreachable
     return address
 
 
 def _has_sense(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> bool:
-    """Whether the answer still says what it said."""
+    """Whether the answer has kept its meaning: verdict, amount, and the address where the payer is asked."""
     if read["verdict"] is None or (said.amount is not None and read["amount"] is None):
         return False
     if read["verdict"] == Verdict.NEEDS_ACTION:
@@ -128,20 +128,20 @@ def _has_sense(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> 
 
 
 def _read(said: object, kind: type, readers: Readers, **of: str) -> dict[str, Any]:
-    """Return each field as it may be kept; the log tells of those that are not as they were said."""
+    """Return each field as its reader gives it; log those that the reader has changed."""
     if not isinstance(said, kind):
-        _tell(kind.__name__.lower(), said, **of)
+        _log_strange(kind.__name__.lower(), said, **of)
         return {name: read(None) for name, read in readers.items()}
     kept = {name: read(getattr(said, name)) for name, read in readers.items()}
     for name, value in kept.items():
         original = getattr(said, name)
         if type(value) is not type(original) or value != original:
-            _tell(name, original, **of)
+            _log_strange(name, original, **of)
     return kept
 
 
-def _tell(field: str, said: object, **of: str) -> None:
-    """Log what was said, whole as far as is sensible."""
+def _log_strange(field: str, said: object, **of: str) -> None:
+    """Log what the provider said, up to MAX_IN_LOG characters and without card numbers."""
     try:
         text = ascii(said)
     except Exception:

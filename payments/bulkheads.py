@@ -1,4 +1,4 @@
-"""Who may wait for the provider at the same time: payers, captures and the pump have slots of their own.
+"""How many threads may wait for the provider at once: payers, captures and the pumps have slots of their own.
 
 Rules capture.slot, limit.slow_peers, pump.kinds.
 """
@@ -8,17 +8,17 @@ from django.conf import settings
 from config.lib.bulkhead import Bulkhead, OneEach
 from payments.models import Operation
 
-QUEUE = 2  # so many may wait for each slot: at two seconds at most, more would be refused in the end anyway
+QUEUE = 2  # waiters for each slot: nobody waits for longer than two seconds, so more would be refused
 Kind = Operation.Kind
 
 PAYERS = Bulkhead(settings.PROVIDER_SLOTS, queue=QUEUE * settings.PROVIDER_SLOTS)
 CAPTURES = Bulkhead(settings.CAPTURE_SLOTS, queue=QUEUE * settings.CAPTURE_SLOTS)
-# Who waits for what another call does: one for each operation. It takes no slot from who has a call to make.
+# Callers that wait for another call's result, one for each operation: they take no slot from those that call.
 JOINING = OneEach(8)
-# Of a worker. What a hold's end waits for comes first; nothing slow of one kind stands before another kind.
+# Of each worker. What a hold's end waits for comes first; a slow call of one kind holds up no other kind.
 PUMPS: dict[tuple[Kind, ...], Bulkhead] = {
     (Kind.CAPTURE, Kind.VOID): Bulkhead(settings.PUMP_SLOTS),
     (Kind.AUTHORIZE,): Bulkhead(settings.PUMP_SLOTS),
     (Kind.REFUND,): Bulkhead(settings.PUMP_SLOTS),
 }
-INQUIRIES = Bulkhead(1)  # of a worker: nobody waits for what the provider says then
+INQUIRIES = Bulkhead(1)  # of each worker: nobody waits for the answers

@@ -1,4 +1,4 @@
-"""Who acts: given to each verb, kept in the history."""
+"""Who acts: the `Cause` that each verb takes and the history keeps, and the API's `Caller`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,11 +29,11 @@ PUMP = Cause("pump")
 
 
 def caller_of(request: Any) -> Caller:
-    """Return who calls the API: the authentication has put it on the request."""
+    """Return the API client that calls, as the authentication has put it on the request."""
     caller: Caller = request.auth
     return caller
 
 
 def cause_of(request: Any) -> Cause:
-    """Return the API client as the one who acts, in this request."""
+    """Return the cause of what the API client does in this request."""
     return Cause(f"client:{caller_of(request).client_uuid}", request_id.current())

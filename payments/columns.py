@@ -13,13 +13,13 @@ from payments import money
 
 @cache
 def amount(name: str, title: str, currency: str) -> Column:
-    """Return a column that shows an amount of minor units; `currency` is where the row has its code."""
+    """Return a column that shows an amount of minor units; `currency` is the path to the row's currency code."""
     code = attrgetter(currency)
 
     def shown(row: Any) -> str:
         return money.display(getattr(row, name), code(row))
 
-    shown.__name__ = f"{name}_for_people"  # a name of its own: the field's help speaks of minor units
+    shown.__name__ = f"{name}_for_people"  # not the field's name: its help text says minor units
     return admin.display(description=title)(shown)
 
 

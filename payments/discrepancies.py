@@ -1,4 +1,4 @@
-"""What should not be, left for a person: a row and, within a minute, a mail to the operators.
+"""Discrepancies: what should not be, left for a person as a row and, within a minute, a mail to the operators.
 
 Rule money.discrepancy.
 """
@@ -18,7 +18,7 @@ log = structlog.get_logger("payments.discrepancies")
 def report(
     kind: str, subject: UUID | None, *, merchant: Merchant | UUID | None = None, **facts: object
 ) -> None:
-    """Leave a discrepancy about a subject, once while one of its kind is open."""
+    """Report a discrepancy about a subject, unless one of this kind about it is open already."""
     merchant_uuid = merchant.pk if isinstance(merchant, Merchant) else merchant
     _leave(kind, subject, {"merchant_id": merchant_uuid, "facts": facts})
 
@@ -26,9 +26,9 @@ def report(
 def report_operation(
     operation: Operation, kind: str, *, subject: UUID | None = None, **facts: object
 ) -> None:
-    """Leave a discrepancy about an operation, once while one of its kind is open.
+    """Report a discrepancy about an operation, unless one of this kind about it is open already.
 
-    With `subject`, what is repeated under further operations is told once for all of them.
+    Operations that repeat each other are given one `subject`, so that only the first of them is reported.
     """
     merchant_uuid = operation.payment.merchant_id
     _leave(
@@ -37,13 +37,13 @@ def report_operation(
 
 
 class AlreadyClosed(Exception):
-    """Somebody has closed it before."""
+    """The discrepancy is closed already."""
 
 
 def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
-    """Close a discrepancy that a person has set right; what comes again is then told again.
+    """Close a discrepancy that a person has resolved; if it occurs again, it is reported again.
 
-    The note goes behind what was noted before. Raises Discrepancy.DoesNotExist, AlreadyClosed.
+    The note is appended to earlier ones. Raises Discrepancy.DoesNotExist, AlreadyClosed.
     """
     with transaction.atomic():
         found = Discrepancy.objects.select_for_update().get(pk=discrepancy_uuid)
@@ -56,7 +56,7 @@ def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
 
 
 def settle(kind: str, subject: UUID, *, note: str, now: datetime) -> None:
-    """Close what is open of a kind about a subject: what it waited for has come of itself (rule money.settled)."""
+    """Close the open discrepancy of a kind about a subject, since its cause is gone (rule money.settled)."""
     Discrepancy.objects.filter(kind=kind, subject=subject, closed_at=None).update(closed_at=now, note=note)
 
 

@@ -1,6 +1,6 @@
-"""Disputes: booked as the provider's look-up confirms them, decided once. A notification only lets us ask.
+"""Disputes: booked when the provider's look-up confirms them, and decided, once each (rule dispute.booked).
 
-What is booked belongs under the checkout's lock.
+Functions that book must be called with the checkout locked.
 """
 
 from collections.abc import Sequence
@@ -21,45 +21,42 @@ TAKEN = (Payment.Status.CAPTURED, Payment.Status.REFUNDED)
 
 
 def ask(payment_uuid: UUID) -> Sequence[DisputeRecord]:
-    """Return what the provider has of a payment's disputes, with no transaction open.
-
-    Raises ProviderUnreachable.
-    """
+    """Ask the provider for a payment's disputes, with no transaction open. Raises ProviderUnreachable."""
     payment = Payment.objects.get(pk=payment_uuid)
     return list(answers.disputes(provider.current().disputes(payment), now=clock.now()))
 
 
 def standing(checkout_uuid: UUID) -> Dispute | None:
-    """Return the dispute on a card of the checkout that is open or lost, if there is one: no refund besides it."""
+    """Return a dispute on a card of the checkout that is open, or else lost: either one rules out refunds."""
     rows = Dispute.objects.filter(checkout_uuid=checkout_uuid, status__in=Dispute.STANDING)
     return rows.order_by("status", "-created_at").last()
 
 
 def open_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
-    """Return the disputes on cards of the checkout that are not decided yet."""
+    """Return the open disputes on cards of the checkout."""
     return Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.OPEN)
 
 
 def is_open(checkout_uuid: UUID) -> bool:
-    """Whether a dispute on a card of the checkout is not decided yet."""
+    """Whether a dispute on a card of the checkout is open."""
     return open_on(checkout_uuid).exists()
 
 
 def is_lost(checkout_uuid: UUID) -> bool:
-    """Whether a payer of the checkout has got their money back by a dispute."""
+    """Whether a dispute on a card of the checkout is lost: its payer has got the money back."""
     return Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.LOST).exists()
 
 
 def lost_on(payment_uuid: UUID | None) -> int:
-    """Return how much of a payment has gone back to its payer by disputes, in minor units."""
+    """Return how much of a payment lost disputes have given back to its payer, in minor units."""
     lost = Dispute.objects.filter(payment=payment_uuid, status=Status.LOST)
     return lost.aggregate(sum=Sum("amount"))["sum"] or 0
 
 
 def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispute | None, bool]:
-    """Return our row of a dispute that the provider has confirmed, and whether it is new: the money is taken back.
+    """Book a dispute that the provider has confirmed; return our row of it, and whether it is new.
 
-    What was never taken, or is of another amount, is left for a person: None.
+    The row is None, and a discrepancy reported, if the money was never taken or amount or currency do not fit.
     """
     found = Dispute.objects.filter(payment=payment, reference=told.reference).first()
     if found is not None:
@@ -94,7 +91,7 @@ def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispu
 
 
 def decide(dispute: Dispute, status: DisputeStatus, *, now: datetime) -> None:
-    """Book how an open dispute was decided. Won: the money is back. Lost: it is the merchant's loss."""
+    """Book the decision of an open dispute. Won: the provider owes us the money again. Lost: the merchant bears it."""
     dispute.status, dispute.closed_at, dispute.decided_as = Status(status), now, uuid7()
     dispute.save(update_fields=["status", "closed_at", "decided_as"])
     is_won = dispute.status == Status.WON
@@ -108,9 +105,9 @@ def decide(dispute: Dispute, status: DisputeStatus, *, now: datetime) -> None:
 
 
 def close_owed(payment_uuid: UUID | None) -> None:
-    """Book that nothing of what a mate's card has brought for the lead is owed any more: it covers the loss.
+    """Book that what a mate has paid is no longer owed to the lead, but covers the merchant's loss.
 
-    A lost dispute has given the lead, or the mate, the same money at the merchant's expense.
+    A lost dispute has given the same money to the lead, or to the mate, at the merchant's expense.
     """
     captures = Operation.objects.select_related("payment").filter(payment=payment_uuid)
     capture = captures.get(kind=Operation.Kind.CAPTURE, state=Operation.State.SUCCEEDED)
@@ -121,7 +118,7 @@ def close_owed(payment_uuid: UUID | None) -> None:
 
 
 def contradicts(dispute: Dispute, told: DisputeRecord) -> bool:
-    """Leave it for a person, and return True, where the provider takes a decision back."""
+    """Whether the provider reverses a decision that we have booked, which is then reported."""
     if dispute.status in (Status.OPEN, told.status):
         return False
     _report(dispute, "dispute_decided_anew", theirs=told.status.value)

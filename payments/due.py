@@ -1,4 +1,4 @@
-"""When an operation is due, and who takes it: what has not ended is asked about again (rule doubt.unknown)."""
+"""When an operation that has not ended is due again, and how a process claims it (rule doubt.unknown)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,14 +11,14 @@ from django.db.models import Exists, OuterRef, Q
 from config.lib import clock
 from payments.models import Operation
 
-LEASE = timedelta(seconds=10)  # who takes longer is overtaken, which does no harm: the key is the same
+LEASE = timedelta(seconds=10)  # a slower process is overtaken, which does no harm: the key is the same
 PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank until another card may be used
 ASKED_OFTEN_FOR = timedelta(minutes=15)  # a little longer than a payer has to answer their bank
 PENDING_TOO_LONG = timedelta(minutes=10)  # for a capture that the provider has accepted
 IN_DOUBT_TOO_LONG = timedelta(hours=24)
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
-_NOT_ENDED = (State.PLANNED, *Operation.OPEN, State.PENDING)  # those that the index of what is due holds
+_NOT_ENDED = (State.PLANNED, *Operation.OPEN, State.PENDING)  # the states of the index `operation_due`
 
 
 def is_open(prefix: str = "") -> Q:
@@ -37,12 +37,12 @@ def is_open_sql(alias: str) -> str:
 
 
 def is_in_doubt(operation: Operation) -> bool:
-    """Whether it was sent, and nobody knows yet what became of it."""
+    """Whether the operation was sent and its outcome is not known yet."""
     return operation.state in (State.IN_FLIGHT, State.PENDING, State.UNKNOWN)
 
 
 def gap(operation: Operation, state: State, now: datetime) -> timedelta:
-    """Return how long to wait before asking again (rule doubt.authorize): soon at first, then ever more seldom."""
+    """Return how long to wait before asking again (rule doubt.authorize): not long at first, then ever longer."""
     age, tries = now - operation.created_at, operation.attempts
     if state == State.NEEDS_ACTION:
         return timedelta(seconds=5 if age < ASKED_OFTEN_FOR else 60)
@@ -57,18 +57,18 @@ def gap(operation: Operation, state: State, now: datetime) -> timedelta:
 
 
 def _doubling(times: int, longest: int) -> timedelta:
-    """Return a second, doubled so many times, `longest` seconds at most."""
+    """Return one second doubled `times` times, at most `longest` seconds."""
     return timedelta(seconds=min(2.0 ** min(max(times, 0), 10), longest))
 
 
 def make_due(operation: Operation) -> None:
-    """Let the pump ask about an open operation at once, unless somebody is at it."""
+    """Make an operation that has not ended due now, unless a process has leased it."""
     rows = Operation.objects.filter(pk=operation.pk, ended_at=None, lease_token=None)
     rows.update(next_attempt_at=clock.now())
 
 
 def no_later_than(operation: Operation, moment: datetime) -> None:
-    """Let the pump ask about an operation in doubt no later than at this moment."""
+    """Make an operation that has not ended due at `moment` at the latest, unless a process has leased it."""
     rows = Operation.objects.filter(
         pk=operation.pk, ended_at=None, lease_token=None, next_attempt_at__gt=moment
     )
@@ -76,9 +76,9 @@ def no_later_than(operation: Operation, moment: datetime) -> None:
 
 
 def oldest(now: datetime) -> datetime | None:
-    """Return since when the operation that has waited longest for the pump is due, None where none is.
+    """Return when the operation that has waited longest for the pump became due, None if none is.
 
-    Those that stand behind another one of their payment wait for that, not for the pump.
+    A planned operation behind another one of its payment is left out: it does not wait for the pump.
     """
     ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
         is_open() | Q(state=State.PLANNED, pk__lt=OuterRef("pk"), next_attempt_at__lte=now)
@@ -89,7 +89,7 @@ def oldest(now: datetime) -> datetime | None:
 
 
 def on(checkout_uuid: UUID) -> list[UUID]:
-    """Return the operations of a checkout that are due, the one that has waited longest first."""
+    """Return the ids of a checkout's due operations, the one that has waited longest first."""
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, state__in=_NOT_ENDED)
     late = rows.filter(next_attempt_at__lte=clock.now()).order_by("next_attempt_at", "pk")
     return list(late.values_list("pk", flat=True))
@@ -98,11 +98,10 @@ def on(checkout_uuid: UUID) -> list[UUID]:
 def claim(
     limit: int = 20, *, operation_uuid: UUID | None = None, kinds: Sequence[Kind] = tuple(Kind)
 ) -> Sequence[Operation]:
-    """Lease the operations that are due, in a short transaction of its own, and return them.
+    """Lease up to `limit` due operations in a short transaction of its own, and return them.
 
-    Planned ones become in flight, one per payment at a time, those that are due in their order; those in
-    flight are here because their sender's lease ran out. With `operation_uuid`, that one alone; with
-    `kinds`, only those.
+    Planned ones become in flight, one per payment at a time, the first planned first; one that is in flight
+    already is due because its sender's lease ran out. `operation_uuid` and `kinds` narrow the choice.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -118,7 +117,7 @@ def claim(
             )
             claimed = [row[0] for row in cursor.fetchall()]
     except IntegrityError:
-        return []  # another pump opened an operation on one of these payments: they are due again at once
+        return []  # another pump opened an operation on one of these payments; all of them are still due
     return list(Operation.objects.filter(pk__in=claimed).select_related("payment").order_by("pk"))
 
 

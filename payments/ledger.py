@@ -1,4 +1,4 @@
-"""The ledger: every amount that moved, twice, summing to zero (rule money.balanced)."""
+"""The ledger: each movement of money is posted as lines that sum to zero (rule money.balanced)."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -14,17 +14,20 @@ Account: TypeAlias = Posting.Account
 
 
 def post_capture(operation: Operation) -> None:
-    """Record that a card was debited in favour of the operation's account."""
+    """Post that a card was debited in favour of the operation's account."""
     _post(operation, operation.amount)
 
 
 def post_refund(operation: Operation) -> None:
-    """Record that a card was credited at the expense of the operation's account."""
+    """Post that a card was credited at the expense of the operation's account."""
     _post(operation, -operation.amount)
 
 
 def post(transaction: UUID, payment: Payment, amounts: Mapping[Account, int]) -> None:
-    """Record a movement of a payment's money that no operation of ours made; a constraint refuses it twice."""
+    """Post a movement of a payment's money that no operation of ours made, in minor units by account.
+
+    A constraint refuses a second posting of the same transaction.
+    """
     Posting.objects.bulk_create(
         Posting(
             transaction=transaction,
@@ -40,7 +43,7 @@ def post(transaction: UUID, payment: Payment, amounts: Mapping[Account, int]) ->
 
 
 def _post(operation: Operation, incoming: int) -> None:
-    """The provider owes us what came in, we owe the account the same; a constraint refuses it twice."""
+    """Post that the provider owes us `incoming` more, and we the account; a constraint refuses it a second time."""
     with connection.cursor() as cursor:
         cursor.execute(
             _POST,
@@ -63,6 +66,6 @@ WHERE o.id = %(transaction)s
 
 
 def balances(checkout_uuid: UUID) -> dict[str, int]:
-    """Return what stands on each account of a checkout, in minor units."""
+    """Return the balance of each account of a checkout, in minor units."""
     rows = Posting.objects.filter(checkout_uuid=checkout_uuid).values_list("account")
     return dict(rows.annotate(balance=Sum("amount")))

@@ -1,4 +1,4 @@
-"""Money and whose it is."""
+"""The tables of money and whose it is: merchants, payments, operations, disputes, the ledger, discrepancies."""
 
 from typing import ClassVar, cast
 from uuid import UUID
@@ -278,7 +278,7 @@ class Operation(models.Model):
 
     @property
     def was_given_up(self) -> bool:
-        """Whether we ended an authorization while the payer was asked: whatever it holds yet is released."""
+        """Whether we ended this authorization ourselves: a hold that it still brings is released."""
         return self.kind == self.Kind.AUTHORIZE and self.reason in (
             "challenge_expired",
             "another_card",
@@ -288,7 +288,7 @@ class Operation(models.Model):
 
 
 class Inquiry(models.Model):
-    """What others may have done to a payment's money since: the provider is to be asked, and believed alone."""
+    """A payment whose money others may have moved: the provider is to be asked, and only its answer is believed."""
 
     payment = models.OneToOneField(Payment, on_delete=models.PROTECT, primary_key=True)
     due_at = models.DateTimeField(db_index=True)
@@ -301,14 +301,14 @@ class Inquiry(models.Model):
 
 
 class Dispute(models.Model):
-    """A payer's bank has taken a payment's money back, until it is decided whose it is."""
+    """A payer's bank has taken a payment's money back, until it is decided who gets it."""
 
     class Status(models.TextChoices):
         OPEN = "open"
         WON = "won"
         LOST = "lost"
 
-    STANDING = (Status.OPEN, Status.LOST)  # the payer has the money, so that nothing is given back besides
+    STANDING = (Status.OPEN, Status.LOST)  # the payer has the money: nothing more is given back
 
     id = models.UUIDField(
         primary_key=True, default=uuid7, editable=False, help_text="In the ledger: its opening."
@@ -381,7 +381,7 @@ class Posting(models.Model):
 
 
 class Booking(models.Model):
-    """Money of a payment that moved where we do not see it, booked by an operator. Append-only."""
+    """A payment's money that moved by no operation of ours, booked by an operator. Append-only."""
 
     class Kind(models.TextChoices):
         SETTLED_OTHERWISE = "settled_otherwise", "settled otherwise: the card could not take it"
@@ -420,7 +420,7 @@ class Booking(models.Model):
 
 
 class Discrepancy(models.Model):
-    """Something that should not be, left for a person: what the provider says and we do not, or the reverse."""
+    """Something that should not be, left for a person, such as a difference from the provider's books."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, null=True, blank=True)

@@ -11,7 +11,7 @@ from babel.numbers import get_currency_precision, list_currencies
 from django.utils import translation
 
 _TYPED = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?")
-# Babel knows how many decimals people use. Where ISO 4217, which providers count by, has more, it goes first.
+# Babel knows how many decimals people use. Providers count by ISO 4217, which has more of them for these.
 ISO_DIGITS = {"IQD": 3} | dict.fromkeys(
     ["AFN", "ALL", "IRR", "KPW", "LAK", "LBP", "MGA", "MMK", "RSD", "SOS", "SYP", "YER"], 2
 )
@@ -40,9 +40,9 @@ def plain(amount: int, currency: str) -> str:
 
 
 def parse(text: str, currency: str) -> int | None:
-    """Return the minor units of what a person typed, None when it is no amount of this currency.
+    """Return the amount that a person typed, in minor units; None if it is no amount of this currency.
 
-    A currency's sign and spaces are passed over; a comma is as good as a point.
+    Currency signs and spaces are ignored; a comma counts as a decimal point.
     """
     digits = minor_digits(currency)
     bare = "".join(sign for sign in text if not sign.isspace() and unicodedata.category(sign) != "Sc")
@@ -57,7 +57,7 @@ def display(amount: int, currency: str) -> str:
     return _displayed(amount, currency, translation.to_locale(translation.get_language() or "en"))
 
 
-@lru_cache(4096)  # a page that keeps itself up to date says the same amounts every second
+@lru_cache(4096)  # a page that refreshes itself shows the same amounts every second
 def _displayed(amount: int, currency: str, locale: str) -> str:
     digits = minor_digits(currency)
     pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])

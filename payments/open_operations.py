@@ -1,4 +1,4 @@
-"""Open operations: which card operation holds up others of its subject."""
+"""Open operations: the card operation that holds up any other on the same checkout or share."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -12,15 +12,15 @@ from payments.models import Operation, Payment
 
 
 def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
-    """Return the card operation that is open on a subject, if any: one of its live payment.
+    """Return the open card operation of a subject's live payment, if there is one.
 
-    What still happens to a card that was given up holds nobody up; nor does a share that goes back to the lead.
+    Operations on a card that was given up and reimbursements do not count: they hold nobody up.
     """
     return _open(payment__subject=subject)
 
 
 def open_on_any(subjects: Iterable[UUID]) -> QuerySet[Operation]:
-    """Return the card operations that are open on any of the subjects, with their payments."""
+    """Return the open card operations of all these subjects, with their payments."""
     return _open(payment__subject__in=list(subjects)).select_related("payment")
 
 
@@ -49,7 +49,7 @@ def open_kind_of(subject: str) -> Func:
 
 
 class Live(NamedTuple):
-    """The payment that counts for a subject, and which operation is open on it, if any."""
+    """A subject's live payment, with the id and kind of the operation that is open on it, if any."""
 
     payment: Payment
     open_uuid: UUID | None
@@ -73,7 +73,7 @@ _LIVE_PAYMENT = Prepared(_live_payment, UUID)
 
 
 def open_operation(subject: UUID) -> Operation | None:
-    """Return the card operation that is open on a subject, with its payment."""
+    """Return the card operation that is open on a subject, with its payment; None if there is none."""
     return _OPEN_OPERATION.first(subject)
 
 
@@ -81,5 +81,5 @@ _OPEN_OPERATION = Prepared(lambda subject: open_on(subject).select_related("paym
 
 
 def open_beside(operation: Operation) -> bool:
-    """Whether another operation is open on the same payment, behind which this one must stand."""
+    """Whether another operation is open on the same payment, so that this one must wait."""
     return _open(payment=operation.payment_id).exclude(pk=operation.pk).exists()

@@ -1,4 +1,7 @@
-"""Operations: the only callers of a provider. Begin commits the intent, perform calls, record keeps the answer."""
+"""Operations at the provider: `begin` writes the intent, `perform` makes the call, `record` keeps the answer.
+
+No other module moves money at a provider, and none calls one inside a transaction.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,15 +23,15 @@ from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE, CardUse,
 
 log = structlog.get_logger("payments.operations")
 
-PATIENCE = 8.0  # seconds that a sender has in all, where its caller sets no deadline
+PATIENCE = 8.0  # seconds for a whole call, if its caller sets no deadline
 CALL_SECONDS = {"authorize": 6.0, "capture": 3.0, "void": 5.0, "refund": 5.0}
 LOOK_UP_SECONDS = 2.0
-HELD_FOR_LESS = "held_for_less"  # the reason of an authorization that brought another amount than was asked
+HELD_FOR_LESS = "held_for_less"  # the reason of an authorization that held another amount than was asked for
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 Status: TypeAlias = Payment.Status
 
-# What an ended operation makes of its payment.
+# The status that an ended operation gives its payment.
 PAYMENT_AFTER: dict[tuple[str, str], Status] = {
     (Kind.AUTHORIZE, State.SUCCEEDED): Status.AUTHORIZED,
     (Kind.AUTHORIZE, State.DECLINED): Status.DECLINED,
@@ -49,9 +52,9 @@ STATE_AFTER: dict[Verdict, State] = {
 
 
 def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Operation:
-    """Write an operation that this caller performs at once: in flight, under a lease of ten seconds.
+    """Write an operation that the caller is about to perform: in flight, leased for ten seconds.
 
-    Belongs inside the verb's transaction, which commits before `perform`.
+    Must be called in the verb's transaction, which is committed before `perform`.
     """
     return Operation.objects.create(
         payment=payment,
@@ -69,9 +72,9 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 
 
 def current(operation_uuid: UUID) -> Operation:
-    """Return the operation with its payment, as they stand now.
+    """Return the operation with its payment, read anew.
 
-    Belongs under the checkout's lock: whatever was read before may have been settled by another process.
+    Call it once the checkout is locked: what was read before may have been settled by another process since.
     """
     return _CURRENT.get(operation_uuid)
 
@@ -80,7 +83,7 @@ _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("p
 
 
 def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
-    """Call the provider under the operation's id, with no transaction open. Whatever breaks is UNKNOWN."""
+    """Call the provider under the operation's id, with no transaction open; any failure of the call is UNKNOWN."""
     bank = provider.current()
     wait = (deadline or Deadline.after(PATIENCE)).left(CALL_SECONDS[operation.kind])
     match operation.kind:
@@ -97,7 +100,7 @@ def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcom
 
 
 def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
-    """Ask the provider what became of an operation, whoever has carried it out. Whatever breaks is UNKNOWN."""
+    """Ask the provider what became of an operation, whoever sent it; any failure of the call is UNKNOWN."""
     wait = (deadline or Deadline.after(PATIENCE)).left(LOOK_UP_SECONDS)
     return _call(operation, wait, lambda: provider.current().look_up(operation, wait), "look_up")
 
@@ -108,7 +111,7 @@ def is_captured_already(outcome: Outcome) -> bool:
 
 
 def look_up_capture(capture: Operation, *, deadline: Deadline | None = None) -> Outcome:
-    """As `look_up`, where `already_captured` is no answer: it leaves open whether our amount was taken."""
+    """Look up a capture; `already_captured` becomes UNKNOWN, as it does not say whether our amount was taken."""
     outcome = look_up(capture, deadline=deadline)
     return Outcome(Verdict.UNKNOWN) if is_captured_already(outcome) else outcome
 
@@ -124,7 +127,7 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: s
         log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
         outcome = Outcome(Verdict.UNKNOWN)
     failpoint.reach(f"after_{what}", operation.kind, operation.payment.checkout_uuid)
-    outcome = _of_the_amount(operation, outcome)
+    outcome = _judged_by_amount(operation, outcome)
     log.info(
         "provider",
         kind=operation.kind,
@@ -135,15 +138,15 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: s
     return outcome
 
 
-def _of_the_amount(operation: Operation, outcome: Outcome) -> Outcome:
-    """Another amount is no answer; a hold of another amount is no hold, and is to be released.
+def _judged_by_amount(operation: Operation, outcome: Outcome) -> Outcome:
+    """Return the outcome, unless it is about another amount: then a hold is DECLINED, anything else UNKNOWN.
 
     Rules doubt.amount, pay.held_for_less.
     """
-    is_all_of_it = operation.kind == Kind.VOID and operation.payment.decline_reason == HELD_FOR_LESS
-    # what the payer is still asked about is held of no amount yet: it is judged once it is
+    releases_other_amount = operation.kind == Kind.VOID and operation.payment.decline_reason == HELD_FOR_LESS
+    # nothing is held while the payer is still asked: the amount is judged once it is held
     is_done = outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
-    if outcome.amount in (None, operation.amount) or is_all_of_it or not is_done:
+    if outcome.amount in (None, operation.amount) or releases_other_amount or not is_done:
         return outcome
     is_held = operation.kind == Kind.AUTHORIZE and outcome.verdict == Verdict.SUCCEEDED
     if not is_held or outcome.amount > operation.amount:
@@ -154,11 +157,11 @@ def _of_the_amount(operation: Operation, outcome: Outcome) -> Outcome:
 
 
 def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None) -> bool:
-    """Keep the provider's answer, the payment's new status and the postings; return whether anything was kept.
+    """Record the provider's answer, the payment's new status and the postings; return whether anything was recorded.
 
-    Belongs under the checkout's lock, with the operation as `current` returns it there. One that has ended stays
-    as it is: a late answer under the same key can only repeat it. No answer at all changes nothing where another
-    process has taken over the lease under which the provider was asked. Rule doubt.sleeper.
+    Must be called with the checkout locked, and the operation as `current` returns it then. An operation that has
+    ended stays as it is: a late answer under the same key can only repeat it. An unknown outcome is not recorded if
+    another process has taken over `lease`, under which the provider was asked. Rule doubt.sleeper.
     """
     if operation.ended_at is not None:
         return False
@@ -173,12 +176,12 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
     if operation.state in Operation.ENDED:
         _move_payment(operation, outcome)
     else:
-        _tell_of_doubt(operation, now)
+        _report_if_too_long(operation, now)
     return True
 
 
-def _tell_of_doubt(operation: Operation, now: datetime) -> None:
-    """Leave for a person what nobody has answered clearly for too long (rules doubt.day, doubt.pending)."""
+def _report_if_too_long(operation: Operation, now: datetime) -> None:
+    """Report an operation that has had no clear answer for too long (rules doubt.day, doubt.pending)."""
     first = planning.keys_before(operation).order_by("created_at").first() or operation
     age = now - first.created_at
     if operation.state == State.PENDING and operation.kind == Kind.CAPTURE and age > due.PENDING_TOO_LONG:
@@ -187,7 +190,7 @@ def _tell_of_doubt(operation: Operation, now: datetime) -> None:
         discrepancies.report_operation(operation, "in_doubt_for_a_day", subject=first.pk)
 
 
-# As SQL: the ORM would build it anew for each call of a provider.
+# Plain SQL: the ORM would build the statement anew for each call of a provider.
 _RECORD = """
 UPDATE payments_operation
 SET state = %(state)s, reference = %(reference)s, reason = %(reason)s, action_url = %(action_url)s,
@@ -200,7 +203,7 @@ WHERE id = %(id)s AND ended_at IS NULL
 
 def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[str, Any]:
     state = STATE_AFTER[outcome.verdict]
-    if state == State.UNKNOWN and _stands(operation, outcome):
+    if state == State.UNKNOWN and _keeps_state(operation, outcome):
         state = State(operation.state)
     ended = state in Operation.ENDED
     return {
@@ -216,14 +219,17 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
 
 
 def _reason_after(operation: Operation, outcome: Outcome) -> str:
-    """SERVER_ERROR stands for "nothing but errors so far": after one silence a call may be on its way."""
+    """Return the reason to keep: SERVER_ERROR only if every call so far was answered by an error.
+
+    After a silence it is SERVER_ERROR_AFTER_SILENCE, since that call may still be on its way.
+    """
     is_first = operation.attempts <= 1 or operation.reason == SERVER_ERROR
     is_late = outcome.reason == SERVER_ERROR and not is_first
     return SERVER_ERROR_AFTER_SILENCE if is_late else outcome.reason
 
 
-def _stands(operation: Operation, outcome: Outcome) -> bool:
-    """Whether what the provider has said before still counts: silence takes nothing of it back."""
+def _keeps_state(operation: Operation, outcome: Outcome) -> bool:
+    """Whether an unclear answer leaves the state as it was: silence takes nothing back that the provider has said."""
     if operation.state == State.PENDING:
         return not outcome.is_vouched
     return operation.state == State.NEEDS_ACTION
@@ -233,7 +239,7 @@ def _move_payment(operation: Operation, outcome: Outcome) -> None:
     payment = operation.payment
     changed = []
     status = PAYMENT_AFTER.get((operation.kind, operation.state))
-    if status == Status.REFUNDED and _keeps_some(operation):
+    if status == Status.REFUNDED and _is_still_refundable(operation):
         status = None
     if status is not None:
         payment.status = status
@@ -251,8 +257,8 @@ def _move_payment(operation: Operation, outcome: Outcome) -> None:
         ledger.post_refund(operation)
 
 
-def _keeps_some(refund: Operation) -> bool:
-    """Whether the card has not got everything back yet, or has got it from mates: then it may be refunded yet."""
+def _is_still_refundable(refund: Operation) -> bool:
+    """Whether the payment stays refundable: after a reimbursement, or while its card has not got everything back."""
     if refund.purpose == Operation.Purpose.REIMBURSEMENT:
         return True
     if refund.amount == refund.payment.amount:
@@ -263,9 +269,9 @@ def _keeps_some(refund: Operation) -> bool:
 
 
 def recover_capture(payment: Payment, *, now: datetime) -> Operation:
-    """Make the capture that we took for lost the truth, and return it: a void was refused because it had happened.
+    """Record that a capture which counted as failed has succeeded, as a refused void has shown; return it.
 
-    Belongs under the checkout's lock, as `record`.
+    Must be called with the checkout locked.
     """
     capture = payment.operations.filter(kind=Kind.CAPTURE).select_related("payment").latest("created_at")
     capture.state, capture.reason, capture.ended_at = State.SUCCEEDED, "", now

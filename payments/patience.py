@@ -1,11 +1,11 @@
-"""How long the database lets us wait: limits of the role, which hold behind a connection pooler too."""
+"""The time limits of the database role, which hold behind a connection pooler too."""
 
 from typing import Any
 
 from django.db import connection, connections
 
-# In milliseconds. A hold lives for two minutes: who waits longer than this for a row, a statement, a client that is
-# idle or one that takes no more of an answer keeps it from being captured.
+# In milliseconds. A hold lives for two minutes: a longer wait for a row, for a statement, or for a client that is idle
+# or does not read, could keep it from being captured.
 LIMITS = {
     "lock_timeout": 3_000,
     "statement_timeout": 15_000,
@@ -15,7 +15,7 @@ LIMITS = {
 
 
 def set_limits(*, using: str, **_: Any) -> None:
-    """Set the limits of the role that migrates: after each `migrate`, since a restored database has none."""
+    """Set the limits of the current role: after each `migrate`, since a restored database has none."""
     with connections[using].cursor() as cursor:
         name = connections[using].ops.quote_name(connections[using].settings_dict["NAME"])
         for limit, milliseconds in LIMITS.items():
@@ -23,7 +23,7 @@ def set_limits(*, using: str, **_: Any) -> None:
 
 
 def missing() -> list[str]:
-    """Return the limits that this connection lacks, or has wider. Over a socket there is no TCP to time out."""
+    """Return the names of the limits that this connection lacks or exceeds; a Unix socket needs no TCP limit."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT name, setting::int FROM pg_settings WHERE name = ANY(%s)"

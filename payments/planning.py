@@ -1,4 +1,4 @@
-"""Planning: operations that the pump performs later, once more, under a new key, or not at all."""
+"""Planned operations, which the pump performs: writing them, trying again, renewing their key, withdrawing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,11 +20,10 @@ State: TypeAlias = Operation.State
 
 @dataclass(frozen=True)
 class Details:
-    """What a planned operation is for: `refund_uuid` of a refund part, `share_uuid` of a reimbursement, else a payment.
+    """What a planned operation is for: a refund part has `refund_uuid`, a reimbursement `share_uuid`.
 
-    `amount` in minor units, None for the payment's own.
-
-    Before `at` it is not begun, and how long it is in doubt is counted from then on.
+    `amount` is in minor units, None for the payment's own. The operation is due from `at` on (None: now), and its
+    time in doubt is counted from then.
     """
 
     amount: int | None = None
@@ -46,7 +45,7 @@ WHOLE = Details()
 def plan(
     payments: Sequence[UUID], kind: Kind, *, now: datetime, cause: Cause, details: Details = WHOLE
 ) -> None:
-    """Write an operation on each payment that the pump performs, and repeats until the provider confirms."""
+    """Plan an operation on each payment: the pump performs it, and repeats it until the provider confirms."""
     with connection.cursor() as cursor:
         cursor.execute(
             _PLAN,
@@ -77,14 +76,14 @@ JOIN payments_payment payment ON payment.id = planned.payment_id
 
 
 def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
-    """Let an operation that never reached the provider be sent anew, under a new key, from `at` on.
+    """Replace an operation that never reached the provider by one under a new key, due from `at` on.
 
-    It takes the old one's place at once: nothing else may begin on its payment. Each further key waits for twice
-    as long. Belongs under the checkout's lock.
+    The new one takes the old one's place at once, so that nothing else begins on the payment. Each further key
+    waits twice as long. Must be called with the checkout locked.
     """
     times = keys_before(operation).count()
     later = now + timedelta(seconds=min(2**times, 3600)) if times else now
-    stands_behind = open_operations.open_beside(operation)
+    must_wait = open_operations.open_beside(operation)
     Operation.objects.filter(pk=operation.pk, ended_at=None).update(
         state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
     )
@@ -101,22 +100,22 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
     )
     Operation.objects.create(
         **{name: getattr(operation, name) for name in copied},
-        state=State.PLANNED if stands_behind else State.IN_FLIGHT,
+        state=State.PLANNED if must_wait else State.IN_FLIGHT,
         next_attempt_at=max(at or now, later),
         created_at=now,
     )
 
 
 def keys_before(operation: Operation) -> QuerySet[Operation]:
-    """Return what has wanted the same as an operation, under keys that it was renewed from."""
+    """Return the operations that this one has replaced, each under an earlier key."""
     same = {name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")}
     return Operation.objects.filter(**same, reason="new_key").exclude(pk=operation.pk)
 
 
 def plan_again(operation: Operation, *, at: datetime, cause: Cause) -> None:
-    """Plan what an operation wanted, and did not reach, once more, from `at` on.
+    """Plan an operation that has failed once more, due from `at` on.
 
-    Of a refund that came back it takes what came back: the first time was at the expense of its own account.
+    A refund that came back is planned at the expense of `returned`, since its own account has paid for the first.
     """
     account = Posting.Account(operation.account)
     details = Details(
@@ -130,22 +129,22 @@ def plan_again(operation: Operation, *, at: datetime, cause: Cause) -> None:
 
 
 def withdraw(share_uuid: UUID, *, now: datetime) -> bool:
-    """End what is planned for a share and was never sent; return whether nothing more is under way for it.
+    """Withdraw the planned reimbursement of a share; return whether none is under way.
 
-    Belongs under the checkout's lock: who has claimed it meanwhile is waited for by the caller.
+    Must be called with the checkout locked. If a process has claimed one meanwhile, the caller waits for its end.
     """
     return withdraw_planned(Operation.objects.filter(share_uuid=share_uuid), now=now)
 
 
 def withdraw_planned(rows: QuerySet[Operation], *, now: datetime) -> bool:
-    """End those that are planned and were never sent; return whether none is under way. As `withdraw`."""
+    """Withdraw those of the operations that are planned; return whether none is under way. As `withdraw`."""
     under_way = rows.filter(ended_at=None)
     under_way.filter(state=State.PLANNED).update(state=State.FAILED, reason="withdrawn", ended_at=now)
     return not under_way.exists()
 
 
 def parts_like(part: Operation) -> QuerySet[Operation]:
-    """Return whatever was to give back the same as this refund of a payment: tried before, or since."""
+    """Return every attempt at the same refund part or reimbursement, this one among them."""
     return Operation.objects.filter(
         payment=part.payment_id, kind=Kind.REFUND, refund_uuid=part.refund_uuid, share_uuid=part.share_uuid
     )

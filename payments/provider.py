@@ -1,4 +1,4 @@
-"""The port: what we ask of whoever moves the cards' money."""
+"""The provider port: what an adapter implements, and the types of its arguments and answers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ from django.utils.module_loading import import_string
 
 from payments.models import Operation, Payment
 
-# The reason of an UNKNOWN that was an answer all the same: an error of the provider's own, HTTP 5xx.
+# The reason of an UNKNOWN outcome if the provider has answered, with an error of its own (HTTP 5xx).
 SERVER_ERROR = "server_error"
 SERVER_ERROR_AFTER_SILENCE = "server_error_after_silence"
 
-# The reasons by which an adapter says that the card of a refund can take nothing any more.
+# The reasons by which an adapter says that a card can no longer take a refund.
 CARD_CANNOT_TAKE_IT = frozenset(
     {
         "card_account_closed",
@@ -31,7 +31,7 @@ CARD_CANNOT_TAKE_IT = frozenset(
 
 
 class Verdict(StrEnum):
-    """What a provider says of an operation. Silence is UNKNOWN, never FAILED."""
+    """What a provider says about an operation. Silence is UNKNOWN, never FAILED."""
 
     SUCCEEDED = "succeeded"
     DECLINED = "declined"
@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Card:
-    """What may be kept of a card."""
+    """The facts of a card that may be stored."""
 
     brand: str
     last4: str
@@ -55,9 +55,9 @@ class Card:
 class Outcome:
     """A provider's answer about one operation.
 
-    An `amount` that is given is what was moved or held: less than was asked for is a partial hold, and no
-    other may differ. `is_vouched` goes with NOT_FOUND: whoever looked knows all that there is of the payment,
-    so that the operation may be begun anew under another key; without it, nobody knows.
+    `amount`, if given, is what was moved or held, in minor units: it may differ only by a partial hold. With NOT_FOUND,
+    `is_vouched` says that the provider knows everything about the payment, so that the operation may be begun anew
+    under another key; without it, the operation may still have arrived.
     """
 
     verdict: Verdict
@@ -71,9 +71,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class CardForm:
-    """What the provider's card page needs: whose money, where to return, what to show around the fields.
+    """What the provider's card page needs: the order or share to pay, where to return, what to show around the fields.
 
-    The page speaks the language that is active when it is asked for.
+    The page is in the language that is active when it is opened.
     """
 
     subject: UUID
@@ -83,7 +83,7 @@ class CardForm:
 
 @dataclass(frozen=True)
 class CardUse:
-    """A single-use card token, and where the payer comes back to if the provider must ask them something."""
+    """A single-use card token, and the address to which the payer returns if their bank asks them something."""
 
     token: str
     return_url: str = ""
@@ -91,7 +91,7 @@ class CardUse:
 
 @dataclass(frozen=True)
 class Record:
-    """One operation as the provider's own books have it."""
+    """One operation in the provider's own books."""
 
     key: UUID
     kind: str
@@ -112,7 +112,7 @@ class DisputeStatus(StrEnum):
 
 @dataclass(frozen=True)
 class DisputeRecord:
-    """One dispute about a payment as the provider has it; its id there, and until when evidence may be sent."""
+    """One dispute in the provider's books: `reference` is its id there, `respond_by` when evidence must be in."""
 
     reference: str
     amount: int
@@ -125,7 +125,7 @@ class DisputeRecord:
 
 @dataclass(frozen=True)
 class Notification:
-    """What a provider tells us unasked: its record as it stands now, or the payment that is disputed."""
+    """A message that a provider sends unasked: an operation's current record, or the payment that is disputed."""
 
     id: str
     record: Record | None = None
@@ -133,70 +133,66 @@ class Notification:
 
 
 class ForgedNotification(Exception):
-    """A message that the provider has not signed, or not lately."""
+    """A notification whose signature is missing, wrong or too old."""
 
 
 class ProviderUnreachable(Exception):
-    """The provider does not answer just now; nothing of ours depends on what it would have said."""
+    """The provider does not answer a question that moves no money."""
 
 
 class Provider(Protocol):
-    """Every call is idempotent under the operation's id and returns or raises within `patience` seconds.
+    """Each call is idempotent under the operation's id, and returns or raises within `patience` seconds.
 
     Any of them may be accepted now and confirmed later: PENDING, until a look-up says what became of it.
     """
 
     @property
     def key_life(self) -> timedelta:
-        """How long a call under the same id is known for a repeated one; later it would be done anew."""
+        """How long the provider recognizes a repeated call by its id; a later one would be carried out again."""
 
     payment_origins: tuple[str, ...]
-    """Whose parts of our pages may ask the browser for a payment, beside ourselves."""
+    """The origins, besides our own, that may use the browser's Payment Request API on our pages."""
 
     def minimum_charge(self, currency: str) -> int:
-        """Return the least that a card can be charged, in minor units. Asks nobody."""
+        """Return the smallest amount that a card can be charged, in minor units, without a call."""
 
     def open_card_form(self, form: CardForm) -> str:
-        """Return the address of the page that asks for the card and comes back with `card_token`.
+        """Return the address of the page that asks for the card, and sends the payer back with `card_token`.
 
         Raises ProviderUnreachable.
         """
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
-        """Hold the operation's amount on the card; NEEDS_ACTION with the page on which the payer confirms."""
+        """Hold the operation's amount on the card; NEEDS_ACTION names the page on which the payer confirms."""
 
     def capture(self, operation: Operation, patience: float) -> Outcome:
-        """Take what is held."""
+        """Take the held money."""
 
     def void(self, operation: Operation, patience: float) -> Outcome:
-        """Release what is held; FAILED with reason `already_captured` when there is nothing to release."""
+        """Release the hold; FAILED with reason `already_captured` if the money has been taken."""
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
-        """Give back what was taken; PENDING until it is settled."""
+        """Give back the operation's amount; PENDING until that is settled."""
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
-        """Say what became of the operation, however old; NOT_FOUND if it never arrived.
+        """Return what became of the operation, however old it is; NOT_FOUND if it never arrived.
 
-        A capture that was refused since the money had been taken before is SUCCEEDED, with the amount taken.
+        A capture that was refused because the money had been taken before is SUCCEEDED, with the amount taken.
         """
 
     def parse_notification(self, request: HttpRequest) -> Notification:
-        """Verify and read a message of the provider. Raises ForgedNotification."""
+        """Verify and read a notification. Raises ForgedNotification."""
 
     def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
         """Return every dispute about a payment. Raises ProviderUnreachable."""
 
     def disputed(self, since: datetime) -> Iterable[UUID]:
-        """Return our ids of the payments that a dispute was opened about, or decided, from `since` on.
-
-        However old the payment is, and the dispute.
-        """
+        """Return our ids of the payments, however old, with a dispute that was opened or decided from `since` on."""
 
     def records(self, since: datetime) -> Iterable[Record]:
-        """Return every operation of the provider's books that is new or has changed since, as it stands now.
+        """Return every operation in the provider's books that is new or has changed from `since` on, as it stands now.
 
-        However old it is: a refund that comes back after weeks is among them, whoever was told of it. More than
-        these do no harm.
+        However old it is: a refund that comes back after weeks is among them. Further operations do no harm.
         """
 
 

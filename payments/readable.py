@@ -1,4 +1,4 @@
-"""Each field of what a provider says, as it may be kept: the value itself where it is as expected."""
+"""Readers of the fields of a provider's answers: each returns the value, or a safe one if it is invalid."""
 
 import hashlib
 import re
@@ -10,10 +10,10 @@ from uuid import UUID
 from payments.models import Operation
 from payments.provider import Card, DisputeStatus, Verdict
 
-OTHER = "other"  # a reason that we have no words for, a brand that is no name, a kind that we do not know
+OTHER = "other"  # for a reason, brand or kind that is not what it should be
 NOBODY = UUID(int=0)
 MAX_AMOUNT = 2**63 - 1
-# With these we say ourselves how an operation ended, and act on it: no provider says them for us.
+# The reasons that we give ourselves, and act on: a provider may not use them.
 OURS = frozenset(
     (
         *("another_card", "challenge_expired", "given_up", "held_for_less"),
@@ -24,12 +24,12 @@ OURS = frozenset(
 _REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 _LAST4 = re.compile(r"[0-9]{4}")
 _CURRENCY = re.compile(r"[A-Z]{3}")
-_ADDRESS = re.compile(r"[\x21-\x7e]{1,2048}+")  # and if there is more, it is none: nobody tries less of it
+_ADDRESS = re.compile(r"[\x21-\x7e]{1,2048}+")  # possessive: a longer one fails without backtracking
 _CARD_NUMBER = re.compile(r"\d(?:[ -]?\d){11,18}")
 
 
 def without_card_numbers(text: str) -> str:
-    """Return the text without what may be the number of a card."""
+    """Return the text with everything replaced that may be a card number."""
     return _CARD_NUMBER.sub("[digits]", text)
 
 
@@ -45,7 +45,7 @@ def verdict_of_record(said: Any) -> Verdict:
 
 
 def reference(said: Any) -> str:
-    """Whole or not at all: a part of it would name something else."""
+    """Return the reference whole, or "": a part of it would name something else."""
     return str(said) if _is_text(said, 255) else ""
 
 
@@ -56,7 +56,7 @@ def reason(said: Any) -> str:
 
 
 def address(said: Any) -> str:
-    """Return an absolute http(s) address, "" for anything else: nobody could follow it."""
+    """Return an absolute http(s) address, "" for anything else."""
     if not isinstance(said, str) or not _ADDRESS.fullmatch(said):
         return ""
     try:
@@ -78,7 +78,7 @@ def amount(said: Any) -> int | None:
 
 
 def amount_of_record(said: Any) -> int:
-    """No operation is of nothing, so that nought equals none."""
+    """Return the amount, 0 if it is invalid: no operation has an amount of 0."""
     return amount(said) or 0
 
 
@@ -99,17 +99,17 @@ def currency(said: Any) -> str:
 
 
 def dispute_reference(said: Any) -> str:
-    """A dispute is told from others by it: what can't be kept as it is stands by its digest."""
+    """Return the reference, or its digest if it cannot be kept: it tells disputes apart."""
     return reference(said) or hashlib.sha256(str(said).encode(errors="surrogatepass")).hexdigest()
 
 
 def dispute_status(said: Any) -> DisputeStatus:
-    """What we can't read is not decided."""
+    """Return the status, OPEN if it is invalid."""
     return said if isinstance(said, DisputeStatus) else DisputeStatus.OPEN
 
 
 def moment(said: Any) -> datetime | None:
-    """Return a time that says of which zone it is, None for anything else."""
+    """Return a time that has a time zone, None for anything else."""
     return said if isinstance(said, datetime) and said.utcoffset() is not None else None
 
 
@@ -118,7 +118,7 @@ def message_id(said: Any) -> str:
 
 
 def _brand(said: Any) -> str:
-    """A name has no digits: what has them may be the number of the card."""
+    """Return the brand, cut, or OTHER: one with digits may be the card's number."""
     if not isinstance(said, str) or not (said.isprintable() or not said) or any(map(str.isdigit, said)):
         return OTHER if said else ""
     return said[:20]
@@ -129,7 +129,7 @@ def _last4(said: Any) -> str:
 
 
 def _fingerprint(said: Any) -> str:
-    """Equal cards stay equal, and others others, also where it can't be kept as it is."""
+    """Return the fingerprint, or its digest if it cannot be kept: equal cards stay equal, others different."""
     if not isinstance(said, str):
         return ""
     if _is_text(said, 64) and not _CARD_NUMBER.fullmatch(said):
@@ -138,5 +138,5 @@ def _fingerprint(said: Any) -> str:
 
 
 def _is_text(said: Any, length: int) -> bool:
-    """Whether it is a text of at most that length, without control characters and halves of surrogate pairs."""
+    """Whether it is a string of at most `length` characters, all of them printable."""
     return isinstance(said, str) and len(said) <= length and (said.isprintable() or not said)

@@ -1,4 +1,4 @@
-"""Our operations against the provider's own books: each difference is a discrepancy, left for a person.
+"""Reconciliation: compares our operations with the provider's books, and reports each difference.
 
 Rules money.reconciled, money.late.
 """
@@ -25,13 +25,13 @@ Kind, State = Operation.Kind, Operation.State
 LOOK_BACK = timedelta(hours=48)
 SKEW = timedelta(minutes=5)  # between the provider's clock and ours
 CHUNK = 500
-# What the provider must have: it said yes, or named its own reference. A refusal without one left no trace.
+# What the provider must have: what it accepted or gave a reference of its own. Other refusals leave no trace there.
 KNOWN_THERE = Q(state__in=[State.SUCCEEDED, State.PENDING]) | ~Q(reference="")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What our books and the provider's say otherwise of one operation; empty where it is not in them."""
+    """A difference between our books and the provider's about one operation; a side that lacks it is empty."""
 
     kind: str
     subject: UUID
@@ -51,10 +51,11 @@ class Comparison:
 
 
 def compare(since: datetime) -> Comparison:
-    """Compare what is new or has changed in the provider's books since with our operations, however old these are,
-    and what we have since with theirs; leave the discrepancies.
+    """Compare the provider's books with ours, both ways, and report each difference as a discrepancy.
 
-    What is open with us may differ for 24 hours: the pump is at it. Raises ProviderUnreachable.
+    From theirs come the records that are new or have changed after `since`, whatever the age of our operation; from
+    ours the operations created since. The status of one that has not ended may differ for 24 hours. Disputes and
+    refunds that came back leave an inquiry. Raises ProviderUnreachable.
     """
     asked_at, theirs, seen = clock.now(), 0, set[UUID]()
     ours = Operation.objects.filter(pk__gte=clock.first_id(since), created_at__gte=since).filter(KNOWN_THERE)
@@ -64,7 +65,7 @@ def compare(since: datetime) -> Comparison:
         seen.update(record.key for record in records)
         theirs += len(records)
         found += _differences(records, asked_at)
-        if came_back := _come_back(records):
+        if came_back := _payments_of_returned(records):
             inquiries.open_about(came_back)
     count = 0
     for chunk in _keyset(ours):
@@ -72,7 +73,7 @@ def compare(since: datetime) -> Comparison:
         missing = {pk for pk, ended_at in chunk if pk in told or (ended_at and ended_at < asked_at)} - seen
         found += _missing_there(missing)
     for difference in found:
-        _leave(difference)
+        _report(difference)
     inquiries.open_about(answers.payments(provider.current().disputed(since - SKEW)))
     log.info("reconciled", ours=count, theirs=theirs, differences=len(found))
     return Comparison(count, theirs, found)
@@ -85,7 +86,7 @@ def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
 
 
 def _keyset(rows: QuerySet[Operation]) -> Iterator[list[tuple[UUID, datetime | None]]]:
-    """Yield ids and ends, a chunk a query."""
+    """Yield chunks of ids and `ended_at`, one query for each."""
     last = UUID(int=0)
     while chunk := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", "ended_at")[:CHUNK]):
         yield chunk
@@ -107,11 +108,11 @@ def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Diff
             kind = acts.kind_of(record, owners, otherwise="missing_here")
             yield Difference(kind, record.key, "", _theirs(record), merchant=merchants.get(record.account))
         else:
-            yield from _of_one(operation, record, asked_at, operation.payment_id in released)
+            yield from _differences_of(operation, record, asked_at, operation.payment_id in released)
 
 
-def _come_back(records: Sequence[Record]) -> set[UUID]:
-    """Return the payments of refunds that were settled and have failed since, as these records say."""
+def _payments_of_returned(records: Sequence[Record]) -> set[UUID]:
+    """Return the payments of settled refunds that have failed since, according to the records."""
     failed = {
         row.key: row.verdict for row in records if row.kind == Kind.REFUND and row.verdict in returns.REFUSED
     }
@@ -120,13 +121,13 @@ def _come_back(records: Sequence[Record]) -> set[UUID]:
 
 
 def _released(payments: Sequence[UUID], asked_at: datetime) -> set[UUID]:
-    """Return those of the payments that a void of ours has released, or is about to."""
+    """Return those of the payments that a void of ours has released or is about to release."""
     on_its_way = Q(ended_at=None, created_at__gt=asked_at - due.IN_DOUBT_TOO_LONG)
     voids = Operation.objects.filter(payment__in=payments, kind=Kind.VOID)
     return set(voids.filter(Q(state=State.SUCCEEDED) | on_its_way).values_list("payment", flat=True))
 
 
-def _of_one(
+def _differences_of(
     operation: Operation, record: Record, asked_at: datetime, is_released: bool
 ) -> Iterator[Difference]:
     payment = operation.payment
@@ -139,20 +140,20 @@ def _of_one(
             _money(record.amount, record.currency),
         ),
     }
-    if _is_status_comparable(operation, asked_at, is_released) and not _is_back(operation, record):
+    if _is_status_comparable(operation, asked_at, is_released) and not _has_come_back(operation, record):
         compared["status_differs"] = (operation.state, operations.STATE_AFTER[record.verdict])
     for kind, (ours, theirs) in compared.items():
         if ours != theirs:
             yield Difference(kind, operation.pk, str(ours), str(theirs), operation, payment.merchant)
 
 
-def _is_back(operation: Operation, record: Record) -> bool:
-    """Whether a refund that was settled has failed since: the provider is asked, and then it is booked."""
+def _has_come_back(operation: Operation, record: Record) -> bool:
+    """Whether a settled refund has failed since, which is no difference: an inquiry has it booked."""
     return returns.is_told(operation, record.verdict) or returns.is_booked(operation, record.verdict)
 
 
 def _is_status_comparable(operation: Operation, asked_at: datetime, is_released: bool) -> bool:
-    """Not while it may be on its way, nor where it ended after we had asked or was given up and released."""
+    """Whether the statuses must agree: not if it may be on its way, has ended since, or was given up and released."""
     if operation.ended_at is None:
         return asked_at - operation.created_at > due.IN_DOUBT_TOO_LONG
     return operation.ended_at < asked_at and not (operation.was_given_up and is_released)
@@ -165,7 +166,7 @@ def _missing_there(missing: Iterable[UUID]) -> Iterator[Difference]:
         )
 
 
-def _leave(difference: Difference) -> None:
+def _report(difference: Difference) -> None:
     facts: dict[str, Any] = {"ours": difference.ours, "theirs": difference.theirs}
     if difference.operation is None:
         discrepancies.report(difference.kind, difference.subject, merchant=difference.merchant, **facts)

@@ -15,17 +15,17 @@ _read_at = float("-inf")
 
 
 class MerchantSuspended(Exception):
-    """The merchant may neither create nor be paid nor capture."""
+    """An operator has suspended the merchant: it can neither create checkouts, nor be paid, nor capture."""
 
 
 class AllStopped(Exception):
-    """No merchant may: the operators have stopped the service."""
+    """An operator has stopped all merchants: none can create checkouts, be paid or capture."""
 
 
 def check(merchant: Merchant) -> None:
-    """Raise MerchantSuspended or AllStopped where an operator has stopped new business.
+    """Raise MerchantSuspended or AllStopped if an operator has stopped new business.
 
-    What is in doubt at the provider is finished all the same: the pumps ask no switch.
+    The pumps do not ask: what is in doubt at the provider is finished all the same.
     """
     stopped = _current()
     if merchant.pk in stopped:
@@ -35,12 +35,12 @@ def check(merchant: Merchant) -> None:
 
 
 def suspend(merchant: Merchant, *, reason: str) -> Switch | None:
-    """Stop a merchant's new business; return the switch, None where it was stopped already."""
+    """Stop a merchant's new business; return the switch, None if it was stopped already."""
     return _set(merchant, is_stopped=True, reason=reason)
 
 
 def resume(merchant: Merchant, *, reason: str) -> Switch | None:
-    """Take a merchant's stop back; return the switch, None where nothing was stopped. A stop of all stays."""
+    """Lift a merchant's stop; return the switch, None if there was none. A stop of all merchants stays."""
     return _set(merchant, is_stopped=False, reason=reason)
 
 
@@ -59,13 +59,13 @@ def _set(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
 
 
 def read_anew() -> None:
-    """Let the next check read anew."""
+    """Make the next check read the database."""
     global _read_at
     _read_at = float("-inf")
 
 
 def _current() -> frozenset[UUID | None]:
-    """One thread reads when it is time; the others go on with what was read before."""
+    """Return the stopped merchants (None: all). One thread reads them anew; the others use what was read before."""
     global _stopped, _read_at
     if time.monotonic() - _read_at >= FRESH_SECONDS and _reading.acquire(blocking=_read_at < 0):
         try:

@@ -1,4 +1,4 @@
-"""The daily look into the provider's books, and the operators' mail about what should not be."""
+"""The tasks of payments: the nightly reconciliation, and the operators' mail about discrepancies."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ from payments import reconciliation
 from payments.models import Discrepancy
 
 log = structlog.get_logger("payments.tasks")
-LISTED = 100  # in one mail
+LISTED = 100  # discrepancies that one mail describes
 
 ASK_THE_PROVIDER = "Compare the operation with the provider's own page, then set right what is wrong."
 PROVE = "Run `manage.py prove_ledger`, find what moved the money, and stop the merchant if it goes on."
@@ -64,15 +64,15 @@ WHAT_TO_DO = {
 
 @shared_task
 def reconcile() -> None:
-    """Compare with the provider's own list what was done, or has changed there, in the last two days."""
+    """Reconcile what was done, or has changed in the provider's books, in the last two days."""
     reconciliation.compare(clock.now() - reconciliation.LOOK_BACK)
 
 
 @shared_task
 def mail_discrepancies() -> None:
-    """Mail the operators whatever discrepancies they have not been told of: one mail, at most one a minute.
+    """Mail the operators the discrepancies that they have not been mailed yet: at most one mail a minute.
 
-    What cannot be sent is told next time; should a sender die after the mail, it is told twice.
+    If the mail fails, the next one has them; if the process dies after it, they are mailed twice.
     Rule money.discrepancy.
     """
     if not settings.OPERATORS:
@@ -85,7 +85,7 @@ def mail_discrepancies() -> None:
 
 
 def _claim(now: datetime) -> Sequence[Discrepancy]:
-    """Return what is to be told, locked until the mail is sent; nothing while another worker sends one."""
+    """Return the discrepancies to mail, none while another worker is sending: an advisory lock says so."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '2min'")  # a mail server may be slow
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('discrepancies are mailed'))")
@@ -117,7 +117,7 @@ def _body(rows: Sequence[Discrepancy]) -> str:
 
 
 def _about(row: Discrepancy) -> str:
-    """Kind, whose, which, since when, what to do: facts stay in the admin, a mail is read by anybody."""
+    """Return the lines about one discrepancy, without its facts: those are not for everybody who may read a mail."""
     address = settings.BASE_URL + reverse("admin:payments_discrepancy_change", args=[row.pk])
     return (
         f"{row.kind}\n"

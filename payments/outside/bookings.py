@@ -1,6 +1,6 @@
-"""What an operator books by hand: money of a payment that moved where we do not see it, once.
+"""Bookings: a payment's money that moved by no operation of ours, booked by an operator, once.
 
-All of it belongs under the checkout's lock.
+Every function must be called with the checkout locked.
 """
 
 from datetime import datetime
@@ -19,11 +19,11 @@ Account: TypeAlias = Posting.Account
 
 
 class AlreadyBooked(Exception):
-    """The provider's record has been booked before."""
+    """The provider's record is booked already."""
 
 
 def settle_otherwise(part: Operation, *, note: str, now: datetime, cause: Cause) -> Booking:
-    """Book that the payer has got a part of a refund, or a reimbursement, by another way than the card."""
+    """Book that a refund part or a reimbursement has reached the payer by another way than the card."""
     booking = Booking(
         kind=Kind.SETTLED_OTHERWISE,
         payment=part.payment,
@@ -35,7 +35,7 @@ def settle_otherwise(part: Operation, *, note: str, now: datetime, cause: Cause)
 
 
 def refunded_outside(payment: Payment, record: Record, *, note: str, now: datetime, cause: Cause) -> Booking:
-    """Book a refund that somebody made at the provider: it is the merchant's, as every refund. Raises AlreadyBooked."""
+    """Book a refund that was made at the provider, at the merchant's expense like any other. Raises AlreadyBooked."""
     if Booking.objects.filter(reference=record.key).exists():
         raise AlreadyBooked
     booking = Booking(
@@ -49,7 +49,7 @@ def refunded_outside(payment: Payment, record: Record, *, note: str, now: dateti
 
 
 def given_back(payment: Payment) -> int:
-    """Return what has left a payment by refunds of ours and by bookings, in minor units."""
+    """Return how much of a payment our refunds and bookings have given back, in minor units."""
     refunds = payment.operations.filter(
         kind=Operation.Kind.REFUND, state=Operation.State.SUCCEEDED, returned_as=None
     )
@@ -63,7 +63,7 @@ def given_back_outside(payment_uuid: UUID) -> int:
 
 
 def _post(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
-    """Keep the booking, and post it: it leaves the provider for outside, and whoever bears it is owed the less."""
+    """Save and post a booking: the money leaves `provider` by `outside`, and its account bears it."""
     booking.checkout_uuid = booking.payment.checkout_uuid
     booking.note, booking.actor, booking.created_at = note, cause.actor, now
     booking.save(force_insert=True)
@@ -74,12 +74,12 @@ def _post(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Bookin
 
 
 def is_closed(part: Operation) -> bool:
-    """Whether a part of a refund, or a reimbursement, has been settled otherwise, under whichever operation."""
+    """Whether a refund part or a reimbursement has been settled otherwise, by any operation that attempted it."""
     like = {"operation__refund_uuid": part.refund_uuid, "operation__share_uuid": part.share_uuid}
     return Booking.objects.filter(payment=part.payment_id, **like).exists()
 
 
 def closed(refund_uuid: UUID) -> set[UUID]:
-    """Return the payments whose part of a refund has been settled otherwise."""
+    """Return the payments whose part of this refund has been settled otherwise."""
     rows = Booking.objects.filter(operation__refund_uuid=refund_uuid)
     return set(rows.values_list("payment", flat=True))

@@ -1,4 +1,4 @@
-"""Inquiries: of which payments the provider is to be asked what others did to their money, and when."""
+"""Inquiries: about which payments the provider is to be asked, and when, as others may have moved their money."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -10,18 +10,18 @@ from django.db import transaction
 from config.lib import clock
 from payments.models import Inquiry, Payment
 
-LEASE = timedelta(seconds=30)  # who takes longer is overtaken, which does no harm: a dispute is booked once
+LEASE = timedelta(seconds=30)  # a slower process is overtaken, which does no harm: a dispute is booked once
 
 
 class Claim(NamedTuple):
-    """An inquiry that is ours until `until`."""
+    """An inquiry that is leased to us until `until`."""
 
     payment_uuid: UUID
     until: datetime
 
 
 def open_about(payments: Iterable[UUID]) -> None:
-    """Let the provider be asked at once about these payments; what is no payment of ours is left out."""
+    """Open an inquiry about each of these payments, due now; ids that are no payments of ours are left out."""
     now = clock.now()
     known = Payment.objects.filter(pk__in=list(payments)).values_list("pk", flat=True)
     Inquiry.objects.bulk_create(
@@ -46,7 +46,7 @@ def claim() -> Claim | None:
 
 
 def close(claim: Claim, *, again_at: datetime | None = None) -> None:
-    """End a claimed inquiry, or let it come again; one that was opened anew meanwhile stays due."""
+    """Delete a claimed inquiry, or make it due `again_at`; one that was opened anew meanwhile stays due."""
     mine = Inquiry.objects.filter(payment=claim.payment_uuid, due_at=claim.until)
     if again_at is None:
         mine.delete()

@@ -1,6 +1,6 @@
-"""Refunds that were settled and came back: booked as the provider's look-up confirms them, once.
+"""Refunds that came back after they were settled: booked once, when the provider's look-up confirms it.
 
-A settled refund stays what it was, settled; what it gave back stands on `returned` until the payer has it after all.
+The operation stays succeeded; its amount stands on the account `returned` until the payer has it after all.
 """
 
 from collections.abc import Sequence
@@ -21,19 +21,19 @@ REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
 
 class RefundStatus(NamedTuple):
-    """What the provider says now of a refund that was settled."""
+    """What the provider says now about a settled refund."""
 
     operation_uuid: UUID
     outcome: Outcome
 
 
 def is_told(operation: Operation, verdict: Verdict) -> bool:
-    """Whether the provider says that a refund which was settled has failed, and we have not booked it yet."""
+    """Whether the provider says that a settled refund has failed, and we have not booked that yet."""
     return _is_settled(operation) and operation.returned_as is None and verdict in REFUSED
 
 
 def is_booked(operation: Operation, verdict: Verdict) -> bool:
-    """Whether the provider says no more than what is booked: that the refund came back."""
+    """Whether the provider only says what we have booked: that the refund came back."""
     return operation.returned_as is not None and verdict in REFUSED
 
 
@@ -42,7 +42,7 @@ def _is_settled(operation: Operation) -> bool:
 
 
 def ask(payment_uuid: UUID) -> Sequence[RefundStatus]:
-    """Ask the provider what has become of a payment's settled refunds since, with no transaction open."""
+    """Look up a payment's settled refunds at the provider, with no transaction open."""
     rows = Operation.objects.filter(payment=payment_uuid, kind=Kind.REFUND, state=State.SUCCEEDED)
     settled = rows.filter(returned_as=None).select_related("payment").order_by("created_at", "pk")
     deadline = Deadline.after(operations.PATIENCE)
@@ -50,9 +50,9 @@ def ask(payment_uuid: UUID) -> Sequence[RefundStatus]:
 
 
 def book(answer: RefundStatus) -> Operation | None:
-    """Book a refund that came back, and leave it for a person; None where it has not, or is booked.
+    """Book, report and return a refund that came back; None if it has not, or is booked already.
 
-    Belongs under the checkout's lock. The money is with the provider again, and is owed to the payer.
+    The provider has the money again, and it is owed to the payer. Must be called with the checkout locked.
     """
     refund = operations.current(answer.operation_uuid)
     if not is_told(refund, answer.outcome.verdict):
@@ -72,12 +72,12 @@ def book(answer: RefundStatus) -> Operation | None:
 
 
 def concerns(part: Operation) -> bool:
-    """Whether it came back, or was to give what came back once more."""
+    """Whether this refund came back, or sends one again that did."""
     return part.returned_as is not None or part.account == Account.RETURNED
 
 
 def is_outstanding(part: Operation) -> bool:
-    """Whether what came back of this part has not reached the payer since: by a refund, or as an operator booked."""
+    """Whether money that came back of this part has not reached the payer yet, by another refund or a booking."""
     like = planning.parts_like(part)
     again = like.filter(account=Account.RETURNED, state=State.SUCCEEDED).count()
     booked = Booking.objects.filter(operation__in=like, account=Account.RETURNED).count()
@@ -85,17 +85,17 @@ def is_outstanding(part: Operation) -> bool:
 
 
 def of_part(part: Operation) -> QuerySet[Operation]:
-    """Return whatever has come back of the same part of a refund, or of the same reimbursement."""
+    """Return all refunds that came back of the same refund part or reimbursement."""
     return planning.parts_like(part).filter(returned_as__isnull=False)
 
 
 def still_back(refund_uuid: UUID) -> Operation | None:
-    """Return the part of a refund that came back last, and has not reached the payer since; None where all has."""
+    """Return the last part of a refund that came back and has not reached the payer yet, None if all have."""
     parts = Operation.objects.filter(refund_uuid=refund_uuid, returned_as__isnull=False)
     return next((part for part in parts.order_by("-returned_as") if is_outstanding(part)), None)
 
 
 def outstanding(checkout_uuid: UUID) -> int:
-    """Return how much of a checkout's refunds came back and has not reached the payers since, in minor units."""
+    """Return how much of a checkout's refunds came back and has not reached the payers yet, in minor units."""
     lines = Posting.objects.filter(checkout_uuid=checkout_uuid, account=Account.RETURNED)
     return -(lines.aggregate(sum=Sum("amount"))["sum"] or 0)

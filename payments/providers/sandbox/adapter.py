@@ -1,4 +1,4 @@
-"""The sandbox bank behind the provider's port."""
+"""The adapter of the sandbox bank, which implements the provider port."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from payments.providers.sandbox import client, notifications
 
 
 class SandboxProvider:
-    """Fulfils payments.provider.Provider in local and sandbox."""
+    """Implements payments.provider.Provider in local and sandbox."""
 
     payment_origins: tuple[str, ...] = ()
 

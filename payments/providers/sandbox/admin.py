@@ -1,3 +1,5 @@
+"""The read-only admin of the sandbox bank's tables."""
+
 from django.contrib import admin
 
 from config.lib.admin.readonly import ReadOnlyAdmin

@@ -1,4 +1,4 @@
-"""The sandbox bank's acts: money that does not exist is held, taken, released, given back. Idempotent by key."""
+"""The sandbox bank's calls, idempotent by key: play money is held, taken, released, given back (rule sandbox.bank)."""
 
 import secrets
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class UnknownCard(Exception):
 
 
 def open_session(*, subject: UUID, return_url: str, page: dict[str, Any]) -> UUID:
-    """Return the id of a new visit to the card page."""
+    """Open a visit to the card page and return its id."""
     return CardSession.objects.create(subject=subject, return_url=return_url, page=page).pk
 
 
@@ -55,7 +55,7 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
         token = tokens.filter(subject=subject).first()
         made = Charge.objects.filter(payment=charge["payment"]).select_related("token").first()
         repeated = journal.answered(journal.lines(made), key) if made else None
-        if repeated:  # looked for after the lock: the same call may be here twice at the same time
+        if repeated:  # read after the lock: the same call may be here twice at the same time
             return repeated
         if token is None or token.used_at is not None:
             return Outcome(Verdict.DECLINED, reason="invalid_token")
@@ -75,9 +75,9 @@ def _first_state(token: CardToken) -> tuple[Charge.State, Verdict]:
 
 
 def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
-    """Let the payer confirm or refuse the authorization under `key`, once; return its charge, if there is one.
+    """Confirm or refuse the authorization under `key` for the payer, once; return its charge, if there is one.
 
-    What is answered already, or given up by the caller, stays as it is.
+    One that is answered already, or given up by the caller, stays as it is.
     """
     with transaction.atomic():
         call = Call.objects.filter(key=key, kind="authorize").first()
@@ -94,12 +94,12 @@ def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
 
 
 def capture(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
-    """Take what is held, at once or `later`."""
+    """Take the held money, at once or `later`."""
     return _act(key, "capture", payment, later)
 
 
 def void(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
-    """Release what is held, at once or `later`, or no longer wait for the payer's confirmation."""
+    """Release the hold, at once or `later`, or end an authorization that the payer has not confirmed."""
     return _act(key, "void", payment, later)
 
 
@@ -125,7 +125,7 @@ def _act(key: UUID, kind: str, payment: UUID, later: Later | None) -> Outcome:
 
 
 def _why_not(kind: str, charge: Charge, lines: Sequence[Call]) -> str:
-    """Return what speaks against taking or releasing a charge's money, "" if nothing does."""
+    """Return why a charge's money cannot be taken or released, "" if it can."""
     pending = [line.kind for line in lines if line.verdict == Verdict.PENDING]
     if charge.state == Charge.State.CAPTURED or (kind == "capture" and charge.state != Charge.State.HELD):
         return f"already_{charge.state}"
@@ -138,7 +138,7 @@ def _later_by_card(kind: str, charge: Charge) -> Later | None:
 
 
 def refund(*, key: UUID, payment: UUID, amount: int) -> Outcome:
-    """Accept to give back `amount`; settled or failed after SANDBOX_REFUND_SECONDS."""
+    """Accept a refund of `amount` minor units, which settles or fails after SANDBOX_REFUND_SECONDS."""
     with transaction.atomic():
         charge = settling.locked(payment=payment)
         if charge is None:
@@ -163,10 +163,10 @@ def refund(*, key: UUID, payment: UUID, amount: int) -> Outcome:
 
 
 def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> Outcome:
-    """Say what became of an act, settling what is due: by the payment, of which the bank knows everything.
+    """Return what became of a call, after settling what is due on its payment.
 
-    Whatever was done under the caller's key is found by it, remembered or not; and money that was taken or
-    released in the dashboard is taken or released. Not `is_vouched`: by the key alone, while it is remembered.
+    It is found by its key, remembered or not; a capture or void that was made in the dashboard counts as well.
+    With `is_vouched` false, it is found only while its key is remembered, and NOT_FOUND proves nothing.
     """
     with transaction.atomic():
         charge = settling.locked(payment=payment)
@@ -183,7 +183,7 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
 
 
 def refuse(*, key: UUID, payment: UUID, kind: str, reason: str, amount: int | None = None) -> Outcome:
-    """Answer a call with a refusal, which its key then keeps."""
+    """Refuse a call; a repeated call under its key gets the same answer."""
     with transaction.atomic():
         charge = settling.locked(payment=payment)
         if charge is None:
@@ -194,7 +194,7 @@ def refuse(*, key: UUID, payment: UUID, kind: str, reason: str, amount: int | No
 
 
 def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0) -> None:
-    """Capture, void or refund as somebody who is signed in at the bank itself would, and tell."""
+    """Capture, void or refund as somebody in the bank's own dashboard would, and notify the caller."""
     key = uuid7()
     if kind == "refund":
         refund(key=key, payment=payment, amount=amount)

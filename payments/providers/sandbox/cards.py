@@ -6,7 +6,7 @@ from django.utils.translation import gettext_noop
 
 
 class TestCard(NamedTuple):
-    """A card number, its fate in words, and what makes the bank do it."""
+    """A test card: its number, what it does in words, and the settings that make the bank do it."""
 
     number: str
     brand: str
@@ -98,4 +98,4 @@ _TABLE = (
     ),
 )
 CARDS = {card.number: card for card in _TABLE}
-BY_LAST4 = {card.last4: card for card in _TABLE}  # all the bank may keep of a number, and enough to know it
+BY_LAST4 = {card.last4: card for card in _TABLE}  # the digits that the bank keeps: they tell its cards apart

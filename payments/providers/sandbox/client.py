@@ -1,4 +1,4 @@
-"""The line to the bank, which lives in this process."""
+"""The client of the sandbox bank, which runs in this process; injected faults become errors or silence."""
 
 import time
 from collections.abc import Callable
@@ -27,7 +27,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
 
 
 def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
-    """Ask for a call that may go wrong. Raises fault_injection.Broken: nothing came of it then, or did."""
+    """Make a call into which faults may be injected. Raises fault_injection.Broken, carried out or not."""
     try:
         return fault_injection.call(verb, arguments)
     except fault_injection.Broken as broken:
@@ -40,10 +40,10 @@ def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
 
 
 def ask(verb: str, /, **arguments: Any) -> Any:
-    """Ask for one of the OTHERS. Raises bank.UnknownCard."""
+    """Make one of the OTHERS, into which no faults are injected. Raises bank.UnknownCard."""
     return OTHERS[verb](**arguments)
 
 
 def address() -> str:
-    """Return where the bank's own pages are."""
+    """Return the address under which the bank's own pages are."""
     return settings.BASE_URL

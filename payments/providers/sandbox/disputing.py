@@ -1,4 +1,4 @@
-"""Disputes at the bank: a payer's card takes its money back, until somebody has decided whose it is."""
+"""Disputes at the bank: a payer takes the money of a charge back, until it is decided who gets it."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ TIME_TO_RESPOND = timedelta(days=7)
 
 
 def begin(charge: Charge, *, seconds: float = 0, reason: str = "fraudulent") -> None:
-    """Let the payer dispute the whole of a charge in so many seconds."""
+    """Let the payer dispute the whole of a charge, `seconds` from now."""
     opens_at = clock.now() + timedelta(seconds=seconds)
     respond_by = opens_at + TIME_TO_RESPOND
     Dispute.objects.create(
@@ -30,7 +30,7 @@ def dispute(*, payment: UUID, reason: str = "fraudulent") -> None:
 
 
 def decide(*, payment: UUID, is_won: bool) -> None:
-    """Let the scheme decide the open dispute of a payment, for the merchant or for the payer."""
+    """Decide the open dispute of a payment, for the merchant or for the payer, and notify the caller."""
     with transaction.atomic():
         found = Dispute.objects.select_for_update().get(
             charge__payment=payment, status=Dispute.Status.OPEN, opens_at__lte=Now()
@@ -38,28 +38,28 @@ def decide(*, payment: UUID, is_won: bool) -> None:
         found.status = Dispute.Status.WON if is_won else Dispute.Status.LOST
         found.decided_at = clock.now()
         found.save(update_fields=["status", "decided_at"])
-        _tell(found)
+        _notify(found)
 
 
 def tell_due() -> None:
-    """Tell of the disputes whose time has come."""
+    """Notify the caller of the disputes whose time has come."""
     with transaction.atomic():
         due = Dispute.objects.select_for_update(skip_locked=True).filter(is_told=False, opens_at__lte=Now())
         for found in due:
-            _tell(found)
+            _notify(found)
 
 
 def holds_back(charge: Charge) -> bool:
-    """Whether the money of a charge is the payer's again, or may become so: nothing more is given back."""
-    return _open(charge.payment).exclude(status=Dispute.Status.WON).exists()
+    """Whether a dispute of the charge is open or lost, so that nothing more is given back."""
+    return _opened(charge.payment).exclude(status=Dispute.Status.WON).exists()
 
 
 def disputes(*, payment: UUID) -> Sequence[DisputeRecord]:
-    """Return what is known of a payment's disputes, oldest first."""
-    return [_record(row) for row in _open(payment).select_related("charge").order_by("opens_at")]
+    """Return a payment's disputes, the oldest first."""
+    return [_record(row) for row in _opened(payment).select_related("charge").order_by("opens_at")]
 
 
-def _open(payment: UUID) -> QuerySet[Dispute]:
+def _opened(payment: UUID) -> QuerySet[Dispute]:
     return Dispute.objects.filter(charge__payment=payment, opens_at__lte=Now())
 
 
@@ -76,12 +76,12 @@ def _record(row: Dispute) -> DisputeRecord:
 
 
 def disputed(*, since: datetime) -> list[UUID]:
-    """Return the payments that a dispute was opened about, or decided, from `since` on."""
+    """Return the payments with a dispute that was opened or decided after `since`."""
     rows = Dispute.objects.filter(Q(opens_at__gte=since) | Q(decided_at__gte=since), opens_at__lte=Now())
     return list(rows.values_list("charge__payment", flat=True))
 
 
-def _tell(found: Dispute) -> None:
+def _notify(found: Dispute) -> None:
     found.is_told = True
     found.save(update_fields=["is_told"])
     BankNotification.objects.create(dispute=found, verdict=found.status, due_at=clock.now())

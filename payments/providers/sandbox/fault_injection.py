@@ -1,4 +1,4 @@
-"""How the bank goes wrong on request: by the card that is used, or by a switch that a test has set."""
+"""Fault injection: the bank goes wrong on request, by the card that is used or by a switch that a test has set."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from payments.providers.sandbox.models import BrokenKey, Call, CardToken, Charge
 from payments.providers.sandbox.settling import Later
 
 Mode = Fault.Mode
-SILENCE = timedelta(seconds=2)  # after a capture whose answer is lost, nothing else is answered for so long
+SILENCE = timedelta(seconds=2)  # how long nothing else is answered after a capture whose answer is lost
 UNDONE = {Mode.DOWN, Mode.ERROR, Mode.HANG, Mode.REPLAYED_500}
 DONE = {
     Mode.DONE_THEN_HANG,
@@ -27,7 +27,7 @@ DONE = {
     Mode.DONE_REPLAYED_500,
 }
 REPLAYED = {Mode.REPLAYED_500, Mode.DONE_REPLAYED_500}
-ERRORS = {Mode.ERROR, Mode.DONE_THEN_ERROR, *REPLAYED}  # an answer, if none that helps
+ERRORS = {Mode.ERROR, Mode.DONE_THEN_ERROR, *REPLAYED}  # answered, but by an error
 PENDING = {
     Mode.PENDING: Later(3),
     Mode.PENDING_FOR_EVER: Later(None),
@@ -43,7 +43,7 @@ GARBAGE = "4242424242424242 \x00\x1b[31m\u202e" * 200
 
 
 class Broken(Exception):
-    """No answer comes of this call, in the way of `mode`; whether it was done, only the books know."""
+    """The call gets no usable answer, as `mode` says; only the bank's books tell whether it was carried out."""
 
     def __init__(self, mode: Mode) -> None:
         super().__init__(mode.label)
@@ -51,7 +51,7 @@ class Broken(Exception):
 
 
 def call(verb: str, arguments: dict[str, Any]) -> Outcome:
-    """Let the bank do what it is asked, unless it shall go wrong. Raises Broken."""
+    """Carry out a call, with the faults of its card and of the switch that is set. Raises Broken."""
     charge = _charge_of(arguments)
     _as_the_card_does(verb, arguments, charge)
     if verb != "look_up" and BrokenKey.objects.filter(pk=arguments["key"]).exists():
@@ -63,7 +63,7 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
         raise Broken(fault)
     outcome = _act(verb, arguments, fault)
     if fault in (Mode.NOTIFY_FIRST, Mode.NOTIFY_TWICE):
-        _tell(arguments["key"], fault)
+        _notify(arguments["key"], fault)
     elif fault in DONE:
         raise Broken(fault)
     if verb == "capture" and charge is not None and charge.token.card.loses_capture_answer:
@@ -72,7 +72,7 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
 
 
 def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
-    """Do it as the fault says, for those faults that still give an answer."""
+    """Carry out the call as the fault says."""
     act: Callable[..., Outcome] = getattr(bank, verb)
     key, changed = arguments["key"], dict(arguments)
     if fault in REFUSALS:
@@ -87,11 +87,11 @@ def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
         changed["is_vouched"] = False
     elif fault == Mode.PARTIAL_HOLD:
         changed["charge"] = arguments["charge"] | {"amount": arguments["charge"]["amount"] // 2 or 1}
-    return _told(act(**changed), fault)
+    return _spoilt(act(**changed), fault)
 
 
-def _told(outcome: Outcome, fault: Mode | None) -> Outcome:
-    """Say it as no caller expects it."""
+def _spoilt(outcome: Outcome, fault: Mode | None) -> Outcome:
+    """Return the outcome, spoilt if the fault says so."""
     if fault == Mode.NO_AMOUNT:
         words: dict[str, Any] = {"amount": "a lot"}
         return replace(outcome, **words)
@@ -102,7 +102,7 @@ def _told(outcome: Outcome, fault: Mode | None) -> Outcome:
 
 
 def set_fault(*, verb: str, mode: str, times: int) -> None:
-    """Let the next `times` calls of the verb go wrong; nought ends it."""
+    """Make the next `times` calls of the verb go wrong; 0 ends it."""
     Fault.objects.filter(verb=verb).delete()
     if times:
         Fault.objects.create(verb=verb, mode=Mode(mode), times=times)
@@ -131,14 +131,14 @@ def _as_the_card_does(verb: str, arguments: dict[str, Any], charge: Charge | Non
 
 
 def _card_of(arguments: dict[str, Any]) -> TestCard | None:
-    """Return the card of an authorization to come."""
+    """Return the card of an authorization that is not carried out yet, None for a call without a known token."""
     given = arguments.get("card_token")
     token = CardToken.objects.filter(digest=crypto.digest(given)).first() if given else None
     return token.card if token else None
 
 
 def _next_fault(verb: str) -> Mode | None:
-    """Use up one of the verb's faults, if a test has set some."""
+    """Use up and return one of the verb's faults, None if a test has set none."""
     with transaction.atomic():
         fault = Fault.objects.select_for_update().filter(verb=verb, times__gt=0).first()
         if fault is None:
@@ -148,13 +148,13 @@ def _next_fault(verb: str) -> Mode | None:
         return Mode(fault.mode)
 
 
-def _tell(key: UUID, fault: Mode) -> None:
-    told = Call.objects.get(key=key)
-    first = journal.tell(told)
+def _notify(key: UUID, fault: Mode) -> None:
+    line = Call.objects.get(key=key)
+    first = journal.tell(line)
     if fault == Mode.NOTIFY_FIRST:
         notifications.send(first)
     else:
-        journal.tell(told)
+        journal.tell(line)
 
 
 def _lose_first_answer(charge: Charge) -> None:

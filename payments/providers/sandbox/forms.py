@@ -1,4 +1,4 @@
-"""The card form: what is typed never leaves this module but as a token."""
+"""The form for a card on the bank's own page."""
 
 import re
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ NOT_A_CODE = gettext_lazy("The code has 3 digits, 4 on American Express.")
 
 
 class CardForm(forms.Form):
-    """A test card's number, an expiry date to come, a code of three or four digits, a name."""
+    """A test card's number, an expiry date in the future, a code of three or four digits, a name."""
 
     number = forms.CharField(
         max_length=40,

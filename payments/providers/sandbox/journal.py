@@ -1,4 +1,4 @@
-"""The bank's journal: a line for each act, the answer that its key gets, and what is told of it."""
+"""The bank's journal: a line for each call, the answer that its key gets, and its notifications."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from payments.providers.sandbox.models import BankNotification, Call, Charge
 
 
 def lines(charge: Charge) -> Sequence[Call]:
-    """Return what the journal has of a charge, in its order."""
+    """Return the lines about a charge, the oldest first."""
     found = list(Call.objects.filter(charge=charge).order_by("created_at"))
     for line in found:
         line.charge = charge
@@ -22,7 +22,7 @@ def lines(charge: Charge) -> Sequence[Call]:
 
 
 def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
-    """Return the answer that a key has got among these lines, None if it is new, or old enough to be forgotten."""
+    """Return the answer that a key has got in these lines, None if the key is new or no longer remembered."""
     for line in reversed(known):
         if line.reference == key and line.is_remembered:
             life = timedelta(seconds=settings.SANDBOX_KEY_SECONDS)
@@ -31,14 +31,14 @@ def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
 
 
 def by_reference(known: Sequence[Call], reference: UUID, *, is_by_key: bool) -> Outcome | None:
-    """Return the newest line that the caller's reference stands on; `is_by_key`: while its key is remembered."""
+    """Return the newest answer under the caller's reference; with `is_by_key` only while the key is remembered."""
     if is_by_key:
         return answered(known, reference)
     return next((outcome(line) for line in reversed(known) if line.reference == reference), None)
 
 
 def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:
-    """Add a line and return it as an answer. A key that was forgotten gets a line of its own again."""
+    """Add a line and return it as an outcome. A key that is no longer remembered gets another line."""
     is_new = not Call.objects.filter(pk=key).exists()
     line = Call(key=key if is_new else uuid7(), reference=key, kind=kind, charge=charge, verdict=verdict)
     line.amount = charge.amount
@@ -49,7 +49,7 @@ def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) 
 
 
 def change(line: Call, **facts: Any) -> None:
-    """Write how a line stands from now on, and tell."""
+    """Change a line, and notify the caller."""
     for name, value in facts.items():
         setattr(line, name, value)
     line.changed_at = clock.now()
@@ -58,23 +58,23 @@ def change(line: Call, **facts: Any) -> None:
 
 
 def delete(key: UUID) -> None:
-    """Let the next call under this key be a new one."""
+    """Stop remembering a key: the next call under it is a new one. Its lines stay."""
     Call.objects.filter(reference=key).update(is_remembered=False)
 
 
 def tell(call: Call) -> BankNotification:
-    """Leave a notification of how the call stands, to be sent."""
+    """Write a notification of the call as it stands, which is sent later."""
     return BankNotification.objects.create(call=call, verdict=call.verdict, due_at=clock.now())
 
 
 def records(*, since: datetime) -> list[Record]:
-    """Return the lines of the journal that are new or have changed since, as they stand."""
+    """Return the lines that are new or have changed after `since`, as they stand."""
     calls = Call.objects.filter(changed_at__gte=since).select_related("charge").order_by("created_at")
     return [record(call) for call in calls]
 
 
 def record(call: Call) -> Record:
-    """Return a line of the journal as the caller may see it, by the caller's own id where it has one."""
+    """Return a line as the caller's record, under the caller's own key if it has one."""
     return Record(
         key=call.reference or call.key,
         kind=call.kind,
@@ -87,7 +87,7 @@ def record(call: Call) -> Record:
 
 
 def outcome(call: Call) -> Outcome:
-    """Return a line of the journal as the answer to who asked for it."""
+    """Return a line as the answer to its call."""
     token = call.charge.token
     asks = call.verdict == Verdict.NEEDS_ACTION
     return Outcome(

@@ -1,4 +1,4 @@
-"""The sandbox bank's own books. Nothing here knows our operations or checkouts but by the ids we send."""
+"""The sandbox bank's own tables. They know our payments and operations only by the ids that we send."""
 
 from typing import ClassVar
 
@@ -80,7 +80,7 @@ class Charge(models.Model):
 
 
 class Call(models.Model):
-    """A line of the journal: an act under a key, with the answer that the key gets while it is remembered."""
+    """A line of the journal: a call under a key, with the answer that the key gets while it is remembered."""
 
     key = models.UUIDField(primary_key=True, help_text="The line's own; that of the call, if it was new.")
     reference = models.UUIDField(
@@ -117,7 +117,7 @@ class Call(models.Model):
 
 
 class Dispute(models.Model):
-    """A payer has asked their bank for the money of a charge back: it is taken back until that is decided."""
+    """A payer has disputed a charge: its money is taken back until the dispute is decided."""
 
     class Status(models.TextChoices):
         OPEN = "open"
@@ -142,7 +142,7 @@ class Dispute(models.Model):
 
 
 class BankNotification(models.Model):
-    """A message about a call's end, or a dispute, that the bank sends until it is taken, six times at most."""
+    """A notification about a call or a dispute, sent until it is accepted, six times at most."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, blank=True)
@@ -170,7 +170,7 @@ class BrokenKey(models.Model):
 
 
 class Fault(models.Model):
-    """A switch for tests: the next `times` calls of `verb` go wrong in this way."""
+    """A switch for tests: the next `times` calls of `verb` go wrong as `mode` says."""
 
     class Mode(models.TextChoices):
         DOWN = "down", "the connection breaks before anything is done"

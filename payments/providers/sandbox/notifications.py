@@ -1,4 +1,4 @@
-"""The bank's messages to its caller: signed, sent until they are taken, at most six times."""
+"""The bank's notifications to its caller: signed, sent until they are accepted, at most six times."""
 
 import hmac
 import time
@@ -46,7 +46,7 @@ def _claim() -> BankNotification | None:
 
 
 def send(notification: BankNotification) -> None:
-    """Send it once; what is not taken is due again, ever later."""
+    """Send a notification once; one that is not accepted is due again, ever later."""
     body = orjson.dumps({"id": str(notification.pk), "verdict": notification.verdict} | _about(notification))
     try:
         headers = {"Content-Type": "application/json", HEADER: sign(body, int(time.time()))}
@@ -67,12 +67,12 @@ def _about(notification: BankNotification) -> dict[str, Any]:
 
 
 def sign(body: bytes, at: int) -> str:
-    """Return the signature's header: `t=<unix seconds>,v1=<HMAC of time and body>`."""
+    """Return the value of the signature header: `t=<unix seconds>,v1=<HMAC of time and body>`."""
     return f"t={at},v1={_mac(body, str(at))}"
 
 
 def read(header: str, body: bytes) -> Notification:
-    """Return what a message says. Raises ForgedNotification for one that the bank has not lately signed."""
+    """Return what a message says. Raises ForgedNotification for one that is unsigned, too old or unreadable."""
     parts = dict(part.partition("=")[::2] for part in header.split(","))
     at, given = parts.get("t", ""), parts.get("v1", "")
     if (

@@ -1,4 +1,4 @@
-"""What the bank does later: what it has accepted is carried out or fails, and what was settled may come back."""
+"""What the bank does later: an accepted call is carried out or fails, and a settled refund may come back."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ CARRIED_OUT = {"capture": Charge.State.CAPTURED, "void": Charge.State.VOIDED}
 
 
 class Later(NamedTuple):
-    """An act that is accepted now: in how many seconds it is carried out (None: never), and why it fails then."""
+    """When an accepted call is carried out, in seconds (None: never), and the reason if it fails then."""
 
     seconds: float | None
     reason: str = ""
@@ -28,7 +28,7 @@ class Later(NamedTuple):
 
 
 def settle_due() -> None:
-    """Settle what is due on any charge, and tell; tell of disputes that are opened now."""
+    """Settle what is due on any charge, and notify the caller of it and of disputes that have opened."""
     now = clock.now()
     due = Q(verdict=Verdict.PENDING, settles_at__lte=now) | Q(returns_at__lte=now)
     for charge_uuid in set(Call.objects.filter(due).values_list("charge", flat=True)):
@@ -40,12 +40,12 @@ def settle_due() -> None:
 
 
 def locked(**of: UUID) -> Charge | None:
-    """Return a charge locked, with its card. Whoever reads or writes its lines holds this lock."""
+    """Return a charge locked, with its card. Its lines are read and written only under this lock."""
     return Charge.objects.select_for_update(of=("self",)).select_related("token").filter(**of).first()
 
 
 def settle(lines: Iterable[Call]) -> None:
-    """Carry out what is due among the lines of a locked charge, and tell."""
+    """Carry out what is due among the lines of a locked charge, and notify the caller."""
     waiting = [line for line in lines if line.verdict == Verdict.PENDING or line.returns_at]
     if not waiting:
         return
@@ -58,7 +58,7 @@ def settle(lines: Iterable[Call]) -> None:
 
 
 def advance(*, payments: Sequence[UUID], seconds: int) -> None:
-    """Bring what is to come of these payments `seconds` nearer."""
+    """Bring everything that is still to happen to these payments `seconds` nearer."""
     sooner = timedelta(seconds=seconds)
     waiting = Call.objects.filter(charge__payment__in=payments)
     waiting.filter(verdict=Verdict.PENDING).update(settles_at=F("settles_at") - sooner)

@@ -1,4 +1,4 @@
-"""The bank's pump."""
+"""The tasks of the sandbox bank: its pump, and the clean-up of old visits and notifications."""
 
 from datetime import timedelta
 
@@ -15,14 +15,14 @@ NOTIFICATIONS_KEPT = timedelta(days=30)
 
 @shared_task
 def send_notifications() -> None:
-    """Settle the refunds that are due and tell of what has ended, where the bank lives in this process."""
+    """Settle what is due at the bank and send its notifications, where there is a sandbox bank."""
     if settings.SANDBOX:
         notifications.send_due()
 
 
 @shared_task
 def delete_old_visits() -> None:
-    """Remove visits to the card page, and cards that nobody has used, after a day, and what was told after thirty."""
+    """Delete visits to the card page and unused card tokens after a day, finished notifications after thirty."""
     a_day_ago = clock.first_id(clock.now() - VISITS_KEPT)
     batches.delete(CardSession.objects.filter(pk__lt=a_day_ago))
     batches.delete(CardToken.objects.filter(pk__lt=a_day_ago, used_at=None))

@@ -1,4 +1,4 @@
-"""The bank's own pages: they alone see card numbers, and lead back by redirect."""
+"""The bank's own pages, which alone see card numbers: the card form and the payer's confirmation (3-D Secure)."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -24,7 +24,7 @@ from payments.providers.sandbox.models import Call, CardSession, Charge
 @sensitive_variables()
 @require_http_methods(["GET", "HEAD", "POST"])
 def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
-    """Ask for a card; a good one goes back to the session's return address as `card_token`."""
+    """Ask for a card; a valid one leads back to the session's return address with its `card_token`."""
     session = CardSession.objects.filter(pk=session_uuid).first()
     if session is None:
         raise Http404
@@ -42,7 +42,7 @@ def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
 
 
 def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
-    """The page around the fields comes from whoever opened the session; number and code are never put back."""
+    """Return the session's page with the form's errors and values, but never the number or the code."""
     errors = {name: form.errors[name][0] for name in form.errors}
     return {
         **session.page,
@@ -55,9 +55,9 @@ def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def challenge(request: HttpRequest, key: UUID) -> HttpResponse:
-    """Ask the payer to confirm an authorization (3-D Secure); the answer leads back to whoever asked for it.
+    """Ask the payer to confirm an authorization (3-D Secure); the answer leads back to the charge's return address.
 
-    Answered twice, or after it was given up, it leads back at once.
+    If it was answered before, or has been given up, the page leads back at once.
     """
     call = Call.objects.filter(pk=key, kind="authorize").select_related("charge__token").first()
     if call is None:
@@ -81,7 +81,7 @@ def _ask(request: HttpRequest, charge: Charge) -> HttpResponse:
 
 
 def _question(charge: Charge) -> dict[str, Any]:
-    """What the bank knows of the payment; the shop's name it has from whoever opened its card page."""
+    """Return what the bank knows of the payment; the shop's name comes from the session of the card page."""
     sessions = CardSession.objects.filter(subject=charge.token.subject)
     session = sessions.order_by("-created_at").first()
     order = session.page.get("order", {}) if session else {}
