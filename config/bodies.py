@@ -1,4 +1,4 @@
-"""A body that is larger than we take, or brings files, is refused before anybody looks at what is in it."""
+"""Refuses bodies that are too large, and uploads of files, before anything parses them."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ WITH_LARGE_BODIES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications
 
 
 class BodyMiddleware:
-    """Answers 413, and closes the connection, on which the rest would come; 415 to files on a page.
+    """Answers 413 to a body that is too large, and closes the connection; answers 415 to files sent to a page.
 
     Rule api.body_size.
     """
@@ -35,7 +35,7 @@ class BodyMiddleware:
 
 
 def _is_upload(request: HttpRequest) -> bool:
-    """Whether it has files, or more parts than any form of ours has fields: seen before anybody takes it apart."""
+    """Return whether a form has files, or more parts than any of ours has fields; seen before it is parsed."""
     is_page = not errors.is_api(request.path_info) and request.path_info != "/oauth/token"
     if request.content_type != "multipart/form-data" or not is_page:
         return False
@@ -43,7 +43,7 @@ def _is_upload(request: HttpRequest) -> bool:
 
 
 def _length(request: HttpRequest) -> int:
-    """As Django reads it: what is no number is no body."""
+    """Return the Content-Length as Django reads it: 0 if it is no number."""
     try:
         return int(request.META.get("CONTENT_LENGTH") or 0)
     except ValueError:

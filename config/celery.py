@@ -1,4 +1,4 @@
-"""Celery: beat starts each pump every second; a worker that hears nothing for two ticks by itself.
+"""Celery and its schedule: beat starts each pump every second, and a worker starts one itself after two silent ones.
 
 Rules pump.beat, pump.redis.
 """
@@ -69,16 +69,16 @@ app.conf.beat_schedule = {
     },
 }
 
-SILENCE = 2.0  # seconds without a word about a pump until the ticker starts it
-RHYTHM = 1.0  # and then again, as long as the silence lasts
-GLANCE = 0.25  # between two looks at who was heard
+SILENCE = 2.0  # seconds without a start of a pump until the ticker starts it
+RHYTHM = 1.0  # seconds until it starts it again, as long as the silence lasts
+GLANCE = 0.25  # seconds between two looks at which pumps were started
 _heard: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
 _is_ending = threading.Event()
 
 
 @signals.setup_logging.connect
 def _keep_our_logging(**_: Any) -> None:
-    """Celery leaves logging to settings.LOGGING."""
+    """Log by settings.LOGGING: Celery leaves logging alone when this signal has a receiver."""
     logging.config.dictConfig(settings.LOGGING)
 
 
@@ -91,9 +91,9 @@ def _hear(task: Any = None, **_: Any) -> None:
 @signals.worker_init.connect
 @signals.beat_init.connect
 def _look_at_the_database(signal: Any = None, **_: Any) -> None:
-    """Say which version begins, and end here and now where the database is not the one that was meant.
+    """Log which version begins, and exit if the database is not the one that was meant.
 
-    Celery passes over any other error.
+    Raises SystemExit: Celery ignores any other error here.
     """
     version.announce("worker" if signal is signals.worker_init else "beat")
     try:
@@ -104,10 +104,10 @@ def _look_at_the_database(signal: Any = None, **_: Any) -> None:
 
 @signals.worker_init.connect
 def _start_tickers(**_: Any) -> None:
-    """A thread for each pump: one that waits for somebody holds up no other.
+    """Start a thread for each pump, so that one that waits for something outside holds up no other.
 
-    For what waits for the provider as many as a worker has itself, more than may wait for it at the same time: a bank
-    that is silent about one kind of operation holds up none of another.
+    The pump of operations gets as many as a worker has threads, which is more than it has slots at the provider: a
+    bank that is silent about one kind of operation holds up none of another.
     """
     for name in PUMPS:
         for number in range(4 * settings.PUMP_SLOTS if name == FINISH_OPERATIONS else 1):
@@ -117,7 +117,7 @@ def _start_tickers(**_: Any) -> None:
 
 @signals.worker_shutting_down.connect
 def _end_tickers(**_: Any) -> None:
-    """A worker that is about to end begins nothing more."""
+    """Stop the tickers: a worker that is about to end begins nothing more."""
     _is_ending.set()
 
 
@@ -133,7 +133,7 @@ def _tick(name: str) -> None:
 def _run(name: str) -> None:
     try:
         app.tasks[name]()
-        app.tasks[DELIVER_DUE]()  # what the pump has emitted: the wake-up for it may be on its way to nobody
+        app.tasks[DELIVER_DUE]()  # the pump may have emitted events, and their wake-up may reach nobody
     except Exception as error:
         log.error("pump failed", task=name, error=type(error).__name__, exc_info=True)
     finally:
@@ -142,6 +142,6 @@ def _run(name: str) -> None:
 
 @signals.worker_ready.connect
 def _freeze_what_is_loaded(**_: Any) -> None:
-    """Half a million objects of code live as long as the process: the collector need not walk them again."""
+    """Exempt half a million objects of code, which live as long as the process, from garbage collection."""
     gc.collect()
     gc.freeze()

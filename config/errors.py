@@ -27,7 +27,7 @@ from webhooks.checks import TooManyChecks
 
 
 class Error(NamedTuple):
-    """A row of the table."""
+    """A row of the error table; `retry_after` is in seconds."""
 
     status: int
     message: str
@@ -78,7 +78,7 @@ ERRORS: dict[str, Error] = {
     "outcome_unknown": Error(504, "The card provider gave no answer in time. Ask again: it is safe.", 2),
 }
 
-# Which exception is which row. The first class that fits counts.
+# The row of each exception. The first class that fits counts.
 CODES: list[tuple[type[Exception], str]] = [
     (Checkout.DoesNotExist, "checkout_not_found"),
     (transitions.NotCapturable, "not_capturable"),
@@ -124,14 +124,14 @@ CODES: list[tuple[type[Exception], str]] = [
 
 
 def code_of(exc: Exception) -> str | None:
-    """Return the table's code for an exception, None for one that nobody foresaw."""
+    """Return the table's code for an exception, None for an unforeseen one."""
     if isinstance(exc, OperationalError):
         return "operation_in_progress" if locks.is_locked(exc) else "service_unavailable"
     return next((code for kind, code in CODES if isinstance(exc, kind)), None)
 
 
 def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's exception handler: the envelope for everything foreseen; the rest is a 500 (None)."""
+    """Return the error response to an exception, None (a 500) for an unforeseen one. DRF's exception handler."""
     code = code_of(exc)
     if code is None:
         return None
@@ -147,7 +147,7 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
 def envelope(
     code: str, *, message: str = "", details: list[dict[str, Any]] | None = None, param: str | None = None
 ) -> dict[str, Any]:
-    """Return the error body, with the row's message unless there is one that says more."""
+    """Return the error body, with the row's message unless another is given."""
     return {
         "error": {
             "code": code,
@@ -172,7 +172,7 @@ def headers(code: str) -> dict[str, str]:
 
 
 def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
-    """Say where a text stops being JSON, or which field is wrong first: a log may keep nothing but messages."""
+    """Return where a body stops being JSON, or which field is wrong first: a log may keep messages alone."""
     match exc:
         case strict_json.InvalidJson():
             return f"The body is not valid JSON: {exc}. Send one UTF-8 JSON object."
@@ -186,7 +186,7 @@ def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
 
 
 def _details(exc: Exception) -> list[dict[str, Any]]:
-    """What a developer needs to know of this refusal (rule api.conflict)."""
+    """Return what a developer needs to know of this refusal (rule api.conflict)."""
     match exc:
         case refunds.NotRefundable() if exc.dispute is not None:
             dispute = presentation.dispute(exc.dispute)
@@ -227,7 +227,7 @@ def _join(param: str, name: Any) -> str:
 
 
 class ApiErrorMiddleware:
-    """An API address never answers HTML: what Django itself refuses becomes the same envelope.
+    """Replaces HTML errors at API addresses, which Django itself makes, by the error envelope.
 
     Rule api.json_alone.
     """
@@ -253,7 +253,7 @@ class ApiErrorMiddleware:
 
 
 def _is_for_us(request: HttpRequest) -> bool:
-    """Whether the host that a request names is ours."""
+    """Return whether the host that a request names is ours."""
     try:
         request.get_host()
     except DisallowedHost:
@@ -262,12 +262,12 @@ def _is_for_us(request: HttpRequest) -> bool:
 
 
 def is_api(path: str) -> bool:
-    """Whether machines are answered at this address."""
+    """Return whether this address answers machines."""
     return path.startswith(("/api/", "/oauth/")) and not path.startswith("/api/docs")
 
 
 def json_answer(code: str) -> HttpResponse:
-    """Return the envelope outside of DRF."""
+    """Return the error response to a code, outside of DRF."""
     return HttpResponse(
         orjson.dumps(envelope(code)),
         status=ERRORS[code].status,

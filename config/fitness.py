@@ -1,4 +1,4 @@
-"""Whether the database is the one that was meant. Outside local, nothing is served by another.
+"""Whether the database is the one that was meant: version, time limits, tables, keys. No other is served from.
 
 Rule environment.database.
 """
@@ -10,13 +10,13 @@ from django.db import Error, ProgrammingError, connection
 from payments import patience
 from portal import canary
 
-OLDEST = 160000  # PostgreSQL's own way to write 16.0
+OLDEST = 160000  # PostgreSQL 16.0, as server_version_num has it
 
 
 def require() -> None:
-    """Raise ImproperlyConfigured outside local where the database does not fit.
+    """Raise ImproperlyConfigured if the database does not fit, except in local.
 
-    One that does not answer may yet be the right one: /readyz looks again.
+    One that does not answer may still be the right one: /readyz looks again.
     """
     if settings.LOCAL:
         return
@@ -32,7 +32,7 @@ def require() -> None:
 
 
 def reason() -> str:
-    """Return in a sentence why the database does not fit, "" if it does. Raises Error where it does not answer."""
+    """Return a sentence why the database does not fit, "" if it does. Raises Error if it does not answer."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         version = int(cursor.fetchone()[0])

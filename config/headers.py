@@ -1,4 +1,4 @@
-"""What every answer tells the browser about itself, whoever has made it."""
+"""Headers that every response gets (Permissions-Policy, Referrer-Policy), and forms that send `Origin: null`."""
 
 from collections.abc import Callable
 
@@ -28,9 +28,9 @@ PAYERS = "/pay"
 
 
 class HeadersMiddleware:
-    """Allows a browser no device, and a payment to us and to those who ask for cards on our pages.
+    """Allows pages no device, and payments only to us and to the origins that ask for cards on payers' pages.
 
-    An address that is a secret is told to no page that is reached from there, not even to ours.
+    A page whose address is a secret sends no referrer, not even to our own pages.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -45,7 +45,7 @@ class HeadersMiddleware:
 
 
 def _asking_for_cards(request: HttpRequest) -> tuple[str, ...]:
-    """Return who asks for a card on a page, beside ourselves."""
+    """Return the origins, beside our own, that ask for a card on this page."""
     return provider.current().payment_origins if request.path.startswith(PAYERS) else ()
 
 
@@ -55,9 +55,9 @@ def _policy(payment_origins: tuple[str, ...]) -> str:
 
 
 class NullOriginMiddleware:
-    """A page that is no referrer calls the origin of its forms `null`: there the token of the form alone decides.
+    """Takes `Origin: null`, which forms of pages without a referrer send, for ours: the CSRF token alone decides.
 
-    Nobody but us can set the token's cookie where https is (`__Host-`), and another site's form does not send it
+    Under https nobody but us can set the token's cookie (`__Host-`), and another site's form does not send it
     (SameSite).
     """
 

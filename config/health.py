@@ -1,4 +1,4 @@
-"""Is this process alive, and can it serve? Redis is not asked: nothing that matters is there.
+"""The probes /livez (alive) and /readyz (can serve). Redis is not asked: nothing that matters is there.
 
 Rule environment.probes.
 """
@@ -13,7 +13,7 @@ from config import fitness
 
 
 class HealthMiddleware:
-    """Answers /livez and /readyz before anybody looks at the host or asks for https: probes come by address."""
+    """Answers /livez and /readyz before the host and https are checked: probes come by IP address."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -28,7 +28,7 @@ class HealthMiddleware:
 
 
 def _readiness() -> HttpResponse:
-    """200 while the database answers and, outside local, is the one that was meant; else 503, and why."""
+    """Return 200 while the database answers and, outside local, is the one that was meant; else 503, and why."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")

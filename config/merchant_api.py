@@ -24,7 +24,7 @@ _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
 
 
 class MissingToken(Exception):
-    """There is no bearer token."""
+    """The request has no bearer token."""
 
 
 class InvalidToken(Exception):
@@ -32,15 +32,15 @@ class InvalidToken(Exception):
 
 
 class ClientSecretSent(InvalidToken):
-    """What came as a token is a client secret."""
+    """A client secret was sent as the token."""
 
 
 class InsufficientScope(Exception):
-    """The token may not do this."""
+    """The token lacks the scope for this call."""
 
 
 class BearerAuthentication(BaseAuthentication):
-    """A token in the Authorization header, looked up by its hash: one statement, no cache (rule token.needed)."""
+    """Looks up the token in the Authorization header by its hash, in one uncached statement (rule token.needed)."""
 
     def authenticate(self, request: Request) -> tuple[Caller, Caller]:
         header = request.headers.get("Authorization", "")
@@ -67,7 +67,7 @@ WHERE token.token_checksum = %s AND token.expires > statement_timestamp() AND cl
 
 
 def _caller(token: str) -> Caller:
-    """Every call asks this: as SQL, since the ORM would build the query anew each time."""
+    """Return a token's caller, by SQL, since the ORM would build the query for each call. Raises InvalidToken."""
     with connection.cursor() as cursor:
         cursor.execute(_CALLER, [crypto.digest(token)])
         row = cursor.fetchone()
@@ -87,13 +87,13 @@ WHERE id = (SELECT id FROM portal_apiclient WHERE id = %s FOR UPDATE SKIP LOCKED
 
 
 def _note_use(client_uuid: UUID) -> None:
-    """Write when a key was last used: at most once a minute, and nobody waits for anybody."""
+    """Write that a key was used just now, unless its row is locked, so that nobody waits for anybody."""
     with connection.cursor() as cursor:
         cursor.execute(_USED, [client_uuid])
 
 
 class HasScope(BasePermission):
-    """Each view names the scope of each method (rule token.scope_needed)."""
+    """Requires the scope that the view names for the method (rule token.scope_needed)."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         scope = getattr(view, "scopes", {}).get(request.method)
@@ -103,8 +103,10 @@ class HasScope(BasePermission):
 
 
 class ClientLimits(BaseThrottle):
-    """Each API client has its buckets, and a capture whose hold is about to end passes (rules limit.buckets,
-    limit.last_capture)."""
+    """Counts each API client's calls in buckets; a capture whose hold is about to end always passes.
+
+    Rules limit.buckets, limit.last_capture.
+    """
 
     def allow_request(self, request: Request, view: Any) -> bool:
         bucket = "reads" if request.method == "GET" else getattr(view, "limit", "creates")
@@ -118,7 +120,7 @@ class ClientLimits(BaseThrottle):
 
 
 class StrictJSONParser(BaseParser):
-    """One JSON value, without what makes two readers disagree: duplicate keys, NaN, BOM, lone surrogates.
+    """Takes one JSON value, without what parsers disagree on: duplicate keys, NaN, BOM, lone surrogates.
 
     Rules api.body, api.strict_json.
     """
@@ -133,7 +135,7 @@ class StrictJSONParser(BaseParser):
 
 
 class DataRenderer(BaseRenderer):
-    """The views and the error table build the envelope; this writes it down (rules api.no_store, api.data)."""
+    """Writes the envelope that views and the error table have built as JSON (rules api.no_store, api.data)."""
 
     media_type = "application/json"
     format = "json"
@@ -148,7 +150,7 @@ class DataRenderer(BaseRenderer):
 
 
 class AlwaysJSON(DefaultContentNegotiation):
-    """Whatever Accept says, the answer is JSON (rule api.json_alone)."""
+    """Answers with JSON, whatever Accept says (rule api.json_alone)."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type

@@ -64,7 +64,7 @@ if WEBHOOK_LOOPBACK and not LOCAL:
     _refuse("WEBHOOK_LOOPBACK is for local alone: webhooks go to public addresses.")
 
 SECRET_KEY = env.text("SECRET_KEY")
-SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")  # what they have signed is still taken
+SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")  # former keys, whose signatures are still accepted
 LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # of the digests by which rows are found: it never changes
 FIELD_KEYS = env.words("FIELD_KEYS")
 if not FIELD_KEYS:
@@ -87,16 +87,16 @@ PAY_LINK_LIFETIME = timedelta(days=14)
 SMS_COUNTRIES = [country.upper() for country in env.words("SMS_COUNTRIES")]  # none: all
 if set(SMS_COUNTRIES) - phonenumbers.SUPPORTED_REGIONS:
     _refuse("SMS_COUNTRIES holds countries' two letters, such as GB, comma-separated.")
-SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # texts that a worker gives to the carrier at a time
-SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # texts a day that led to no payment
+SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # SMS messages that a worker gives to the carrier at a time
+SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages a day that led to no payment
 SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
-SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # texts a day to 10,000 neighbouring numbers
-# A mate's share goes back to the lead's card that much later: a mate's card may yet be disputed.
+SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages a day to 10,000 neighbouring numbers
+# How much later a mate's share goes back to the lead's card: the mate's card may yet be disputed.
 REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
-# Threads of a web process that may wait for the provider, for payers and, apart from them, for captures; and
-# those of a worker, for each of three kinds of operations. docs/operate.md has the formula.
+# Slots at the provider: of a web process for payers and, apart from them, for captures; of a worker for each of
+# three kinds of operations. docs/operate.md has the formula.
 PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)
 CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)
 PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)
@@ -277,7 +277,7 @@ ACCOUNT_FORMS = {
     "confirm_login_code": "portal.accounts.login_forms.ConfirmLoginCodeForm",
     "change_password": "portal.accounts.login_forms.ChangePasswordForm",
 }
-ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds for which a proof of who somebody is counts
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds for which a proof of identity counts
 ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_URL = "account_login"
@@ -286,9 +286,9 @@ SESSION_SERIALIZER = "config.lib.crypto.SessionSerializer"
 SESSION_COOKIE_AGE = 30 * 60  # seconds until an idle session ends
 SESSION_LONGEST = 12 * 3600  # seconds until any session ends
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
-TOTP_REQUIRED = env.boolean("TOTP_REQUIRED", not LOCAL)  # of owners, admins and operators
+TOTP_REQUIRED = env.boolean("TOTP_REQUIRED", not LOCAL)  # for owners, admins and operators
 MFA_ADAPTER = "portal.accounts.login.MfaAdapter"
-MFA_ALLOW_UNVERIFIED_EMAIL = True  # whoever is invited has proven the address by that
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # people join by a mailed link, which proves their address
 MFA_FORMS = {
     "authenticate": "portal.accounts.login_forms.SecondFactorForm",
     "reauthenticate": "portal.accounts.login_forms.SecondFactorAgainForm",
@@ -301,7 +301,7 @@ SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
 # --- API -------------------------------------------------------------------------------------------------
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
-KEYS_RECORDED_BY = "portal.audit.record_of_key"  # what a key changes that the owners should know
+KEYS_RECORDED_BY = "portal.audit.record_of_key"  # writes what a key changes that the owners should know of
 SCOPES = {
     "checkouts:read": "Read and list checkouts",
     "checkouts:write": "Create, capture and cancel checkouts",
@@ -400,7 +400,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # --- Mail ------------------------------------------------------------------------------------------------
 
 EMAIL_BACKEND = f"django.core.mail.backends.{'filebased' if LOCAL else 'smtp'}.EmailBackend"
-EMAIL_FILE_PATH = BASE_DIR / ".local" / "mail"  # where mails are files: nobody's inbox is filled from local
+EMAIL_FILE_PATH = BASE_DIR / ".local" / "mail"  # in local mails are files: none reaches anybody's inbox
 EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
 EMAIL_PORT = env.integer("EMAIL_PORT", 587)
 EMAIL_HOST_USER = env.optional("EMAIL_HOST_USER")
@@ -427,7 +427,7 @@ structlog.configure(
     logger_factory=structlog.stdlib.LoggerFactory(),
     cache_logger_on_first_use=True,
 )
-# What brings a way out of its own would pass by `redact`.
+# Loggers of libraries, without handlers of their own, which would bypass `redact`.
 OTHERS_LOGGERS = ("django", "django.server", "gunicorn.access", "gunicorn.error")
 LOGGING: dict[str, Any] = {
     "version": 1,

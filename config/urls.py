@@ -1,4 +1,4 @@
-"""All addresses. Converters first: they are part of the API's contract."""
+"""All URLs, and how the API reads a uuid in one, which is part of its contract."""
 
 import re
 from uuid import UUID
@@ -20,7 +20,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class ApiUuid:
-    """Any segment; one that is no uuid becomes the nil uuid, which nothing has: existence never leaks."""
+    """Any segment; one that is no uuid becomes the nil uuid, which nothing has, so that existence never leaks."""
 
     regex = "[^/]+"
 

@@ -1,4 +1,4 @@
-"""Which version runs, and the log's first line, which says so."""
+"""The version that runs, and the log's first line, which names it."""
 
 import structlog
 

@@ -1,4 +1,4 @@
-"""The web's entry."""
+"""The WSGI application of the web processes."""
 
 import gc
 import os

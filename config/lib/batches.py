@@ -1,4 +1,4 @@
-"""Work on many rows in small transactions: none locks for long, and none is so long that it never ends."""
+"""Deletes and updates of many rows in small transactions, so that none locks or runs for long."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,13 +7,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 ROWS = 1000
-BATCHES = 2000  # of one run; the next one goes on
+BATCHES = 2000  # of one run; the next run goes on
 
 
 def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:
     """Run `step`, each time in a transaction of its own, until there is no more to do; return how many rows it did.
 
-    It takes how many rows it may do, and returns how many it did.
+    `step` takes how many rows it may do, and returns how many it did.
     """
     total = 0
     for _ in range(BATCHES):
@@ -31,7 +31,7 @@ def delete(old: QuerySet[Any]) -> int:
 
 
 def update(old: QuerySet[Any], **values: Any) -> int:
-    """Update the rows, which then no longer are among `old`; return how many there were."""
+    """Update the rows; return how many there were. Once updated, a row must no longer match `old`."""
     return repeat(lambda rows: _step(old, rows, lambda found: found.update(**values)))
 
 

@@ -1,4 +1,4 @@
-"""Bulkheads: so many threads of a process may wait for one thing outside, so many more wait for their turn.
+"""Bulkheads: how many threads of a process may wait for one thing outside, and how many more may wait their turn.
 
 Rule limit.slots.
 """
@@ -22,7 +22,7 @@ class Busy(Exception):
 
 
 class Bulkhead:
-    """`slots` that threads take for as long as they wait for something outside; `queue` may wait for one."""
+    """`slots` that threads take while they wait for something outside; `queue` more threads may wait for one."""
 
     def __init__(self, slots: int, *, queue: int = 0) -> None:
         self.slots = self._free = slots
@@ -35,7 +35,7 @@ class Bulkhead:
         return Slot(self)
 
     def enter(self) -> bool:
-        """Take a place if there is one, without waiting; return whether there was."""
+        """Take a slot if one is free, without waiting; return whether one was."""
         with self._lock:
             if not self._free:
                 return False
@@ -43,7 +43,7 @@ class Bulkhead:
             return True
 
     def wait(self, patience: float) -> bool:
-        """Take a place, or wait so many seconds in the order of arrival for one; return whether it is ours."""
+        """Take a slot, or wait up to `patience` seconds for one, in order of arrival; return whether it is ours."""
         turn = threading.Event()
         with self._lock:
             if self._free:
@@ -62,7 +62,7 @@ class Bulkhead:
             return False
 
     def leave(self) -> None:
-        """Hand the place over to who has waited longest."""
+        """Give a slot back, to the thread that has waited longest if any waits."""
         with self._lock:
             if self._waiting:
                 self._waiting.popleft().set()
@@ -71,14 +71,14 @@ class Bulkhead:
 
 
 class Slot:
-    """One place behind a bulkhead, given back at the end of the `with` block."""
+    """A caller's slot of a bulkhead, given back at the end of the `with` block."""
 
     def __init__(self, bulkhead: Bulkhead) -> None:
         self._bulkhead = bulkhead
         self._is_ours = False
 
     def is_taken(self) -> bool:
-        """Take the slot if there is one, without waiting; return whether it is ours."""
+        """Take the slot if one is free, without waiting; return whether it is ours."""
         self._is_ours = self._is_ours or self._bulkhead.enter()
         return self._is_ours
 
@@ -97,8 +97,8 @@ class Slot:
     def begin(self, begin: Callable[["Slot"], Begun], deadline: Deadline | None = None) -> Begun:
         """Return what `begin` returns, which takes the slot in its transaction once it knows that it needs it.
 
-        Where none is free, that transaction is rolled back, so that nobody waits for a slot with a lock in
-        hand; then `begin` runs again. Raises Busy.
+        If none is free, that transaction is rolled back, so that nobody holds a lock while waiting for a slot;
+        with a slot, `begin` runs again. Raises Busy.
         """
         try:
             return begin(self)
@@ -107,7 +107,7 @@ class Slot:
             return begin(self)
 
     def give_back(self) -> None:
-        """Let another have the slot, if it is taken."""
+        """Give the slot back if it was taken."""
         if self._is_ours:
             self._is_ours = False
             self._bulkhead.leave()
@@ -122,7 +122,7 @@ class Slot:
 
 
 class OneEach:
-    """Places for so many threads, one for each key: nobody's calls take them all, and nobody waits for one."""
+    """Places for so many threads, at most one per key: no key's calls take them all, and nobody waits for one."""
 
     def __init__(self, places: int) -> None:
         self.places = places
@@ -131,7 +131,7 @@ class OneEach:
 
     @contextmanager
     def place(self, key: Hashable) -> Iterator[bool]:
-        """Take a place for the length of the block if there is one; whether there was."""
+        """Take a place for the length of the block if there is one; yield whether there was."""
         with self._lock:
             is_ours = key not in self._taken and len(self._taken) < self.places
             if is_ours:

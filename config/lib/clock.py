@@ -11,8 +11,8 @@ from django.db import connection
 def now() -> datetime:
     """Return the database's wall clock, aware, in UTC.
 
-    A statement of its own: `now()` is the transaction's start and a clock read beside FOR UPDATE is from
-    before the wait for the lock. Read it after the row's lock is held.
+    Call it once the row's lock is held. It is a statement of its own, since `now()` is the transaction's start
+    and a clock read beside FOR UPDATE is from before the wait for the lock.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
@@ -21,7 +21,7 @@ def now() -> datetime:
 
 
 def first_id(at: datetime) -> UUID:
-    """Return the lowest UUIDv7 that can have been made at a moment: what was made since then lies above it."""
+    """Return the lowest UUIDv7 of a moment: ids that were made since then are not below it."""
     return UUID(int=int(at.timestamp() * 1000) << 80)
 
 

@@ -27,7 +27,7 @@ def decrypt(sealed: str) -> str:
 
 
 def is_under_first_key(sealed: str) -> bool:
-    """Whether the first of FIELD_KEYS alone opens what `encrypt` sealed."""
+    """Return whether the first of FIELD_KEYS opens what `encrypt` sealed."""
     try:
         Fernet(settings.FIELD_KEYS[0]).decrypt(sealed.encode())
     except InvalidToken:
@@ -48,14 +48,14 @@ def digest(value: str) -> str:
 def keyed_digest(purpose: str, value: str) -> str:
     """Return an HMAC of a short or guessable value, in hex: worthless without the server's key.
 
-    Its key is one of its own: what is looked up by it is found after SECRET_KEY was replaced.
+    Its key is LOOKUP_KEY: rows that are looked up by it are still found after SECRET_KEY was replaced.
     """
     key = hashlib.sha256(f"{purpose}:{settings.LOOKUP_KEY}".encode()).digest()
     return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()
 
 
 class EncryptedTextField(models.TextField):
-    """A text that the database keeps encrypted and Python sees plain."""
+    """Text that is encrypted in the database and plain in Python."""
 
     def from_db_value(self, value: str | None, *_: object) -> str | None:
         return None if value is None else decrypt(value)
@@ -66,11 +66,11 @@ class EncryptedTextField(models.TextField):
 
 
 class SessionSerializer(JSONSerializer):
-    """Sessions as the database keeps them: encrypted, since codes and secrets on their way stand there."""
+    """Encrypts sessions in the database: they hold codes, and secrets that are to be shown once."""
 
     def dumps(self, obj: Any) -> bytes:
         return _fernet().encrypt(super().dumps(obj))
 
     def loads(self, data: bytes) -> Any:
-        """Raises InvalidToken for a session of another key, which ends by that."""
+        """Return the session's data. Raises InvalidToken for one of another key, which ends the session."""
         return super().loads(_fernet().decrypt(data))

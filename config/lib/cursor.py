@@ -24,7 +24,7 @@ def page(
     """
     if cursor is not None:
         at, last = _read(cursor, scope)
-        # The first condition says nothing new, but only with it does the index begin where the page does.
+        # `lte` excludes no further row, but only with it does the index begin where the page does.
         rows = rows.filter(Q(**{f"{key}__lt": at}) | Q(pk__lt=last), **{f"{key}__lte": at})
     found = list(rows.order_by(f"-{key}", "-pk")[: limit + 1])
     if len(found) <= limit:

@@ -15,9 +15,9 @@ class Deadline:
         return cls(time.monotonic() + seconds)
 
     def sooner(self, seconds: float) -> "Deadline":
-        """Return the deadline that leaves `seconds` for what comes after it."""
+        """Return a deadline that is `seconds` earlier, which leaves them for what comes after it."""
         return Deadline(self.at - seconds)
 
     def left(self, maximum: float = float("inf")) -> float:
-        """Return the seconds that are left, `most` at most, never less than nothing."""
+        """Return the seconds that are left, at most `maximum`, never negative."""
         return max(0.0, min(maximum, self.at - time.monotonic()))

@@ -1,7 +1,7 @@
-"""Points at which a test may let a process die, fail or dawdle. Inert unless settings.FAIL_POINTS names a folder.
+"""Fail points, at which a test can kill, fail or delay a process. Inert unless settings.FAIL_POINTS names a folder.
 
-To arm a point a test puts a file into the folder: its name is the point's, as closely as the test wants to aim
-(`after_call`, `after_call.capture`, `after_call.capture.<checkout_uuid>`), its text what shall happen there,
+To arm a point, a test puts a file into the folder. Its name is the point's, as specific as the test needs
+(`after_call`, `after_call.capture`, `after_call.capture.<checkout_uuid>`); its text is what happens there,
 once: `kill`, `raise`, or `sleep 3`.
 """
 
@@ -25,7 +25,7 @@ POINTS = frozenset(
         "key_claimed",  # an Idempotency-Key is claimed, the verb not begun
         "answer_made",  # the verb has ended, its answer is not kept under the key
         "answer_kept",  # it is kept, the caller has not got it
-        "text_claimed",  # .<text's id>: a text is taken for good, the carrier has not heard of it
+        "text_claimed",  # .<SMS message's id>: it is claimed for good, the carrier has not heard of it
         "webhook_answered",  # .<delivery's id>: the receiver has answered, nothing is recorded
         "webhook_recorded",  # the same: the attempt's end is written, not committed
     }
@@ -49,7 +49,7 @@ def reach(point: str, *details: object) -> None:
 def _act(name: str) -> None:
     taken = Path(settings.FAIL_POINTS) / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
     try:
-        (Path(settings.FAIL_POINTS) / name).rename(taken)  # whoever renames it is the one
+        (Path(settings.FAIL_POINTS) / name).rename(taken)  # which only one process can
     except FileNotFoundError:
         return
     act, _, seconds = taken.read_text().partition(" ")

@@ -11,7 +11,7 @@ from config.lib.web import hosts, origins
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
-_MISREAD = re.compile(r"[\s\\]")  # what one reader of an address takes for its end, and another does not
+_MISREAD = re.compile(r"[\s\\]")  # what only some parsers take for the end of an address
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
@@ -19,7 +19,7 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Text(serializers.Field[str, Any, str, Any]):
-    """A string of 1 to `most` characters, not blank, without control characters (rule create.texts)."""
+    """A string of `minimum` to `maximum` characters, not blank, without control characters (rule create.texts)."""
 
     def __init__(self, *, maximum: int = 255, minimum: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -41,7 +41,7 @@ class Text(serializers.Field[str, Any, str, Any]):
 
 
 class Integer(serializers.Field[int, Any, int, Any]):
-    """A JSON integer between `least` and `most`: `10.0`, `"10"` and `true` are refused (rule api.integers)."""
+    """A JSON integer from `minimum` to `maximum`: `10.0`, `"10"` and `true` are refused (rule api.integers)."""
 
     def __init__(self, *, minimum: int, maximum: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -84,7 +84,7 @@ class Timestamp(serializers.Field[datetime, Any, str, Any]):
 
 
 class List(serializers.ListField):
-    """So many members at most: a longer list is refused before anybody looks at one of them."""
+    """A list whose length is checked before any of its members."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
         if isinstance(data, list):
@@ -93,7 +93,7 @@ class List(serializers.ListField):
 
 
 class ReturnUrl(Text):
-    """An absolute https address to send a customer to; http towards loopback in `local` alone.
+    """An absolute https address to send a customer to; in `local` also http to loopback.
 
     Rule create.return_urls.
     """
@@ -120,7 +120,7 @@ class ReturnUrl(Text):
 
 
 def _is_public(host: str) -> bool:
-    """Address literals (also `0x7f.1`, as browsers read them) and this machine's names lead nowhere good."""
+    """Return whether a host is a public name: no address literal (also `0x7f.1`, as browsers read it), not reserved."""
     name = host.removesuffix(".")
     return (
         _HOST_NAME.fullmatch(host) is not None
@@ -131,7 +131,7 @@ def _is_public(host: str) -> bool:
 
 
 class Query(serializers.Serializer[Any]):
-    """The base of query strings, and one that has none: refuses what it does not know, and what is repeated.
+    """The base of query serializers, by itself one without parameters: refuses unknown and repeated ones.
 
     A misspelt filter would filter nothing, and of two values nobody knows which one counts. Rule api.query.
     """
@@ -157,7 +157,7 @@ class QueryInteger(Integer):
 
 
 class Cursor(Text):
-    """Whatever is sent: `cursor.page` alone tells which ones are ours."""
+    """Any text: `cursor.page` alone decides whether it is a cursor of ours."""
 
     def to_internal_value(self, data: Any) -> str:
         return str(data)

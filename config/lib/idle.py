@@ -1,9 +1,9 @@
-"""Threads that are about to wait for something outside hold no database connection meanwhile (rule limit.slots)."""
+"""Gives a thread's database connection back before it waits for something outside (rule limit.slots)."""
 
 from django.db import connection
 
 
 def begin() -> None:
-    """Give this thread's connection back to the pool; the next query takes one again. Not in a transaction."""
+    """Give this thread's connection back to the pool, unless in a transaction; the next query takes one again."""
     if not connection.in_atomic_block:
         connection.close()

@@ -1,4 +1,4 @@
-"""Counting calls: in Redis, for all processes together; in this process alone while Redis is out.
+"""Rate limits: calls are counted in Redis, for all processes together, or per process while Redis is out.
 
 Rule limit.no_redis.
 """

@@ -1,8 +1,8 @@
-"""Rows that somebody else holds."""
+"""Whether a statement failed because somebody else held its row."""
 
 import psycopg.errors
 
 
 def is_locked(error: Exception) -> bool:
-    """Return whether a statement failed since somebody held its row for longer than it could wait."""
+    """Return whether a statement failed because its row stayed locked for longer than lock_timeout."""
     return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)

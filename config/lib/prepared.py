@@ -21,7 +21,7 @@ _MARKS: dict[type, Callable[[int], Any]] = {
 
 
 class _Plan(NamedTuple):
-    """What Django's compiler makes of a query: its text, and how a row becomes an object."""
+    """What Django's compiler makes of a query: its SQL, and how a row becomes an object."""
 
     sql: str
     parameters: tuple[tuple[int | None, Any], ...]  # the place of a value, or a constant
@@ -34,10 +34,10 @@ class _Plan(NamedTuple):
 
 
 class Prepared(Generic[M]):
-    """A query whose text is the same whatever its values are.
+    """A query whose SQL is the same whatever its values are.
 
-    `build` makes the queryset of values of the given kinds (UUID or str), each used as a value alone. It runs
-    once, at the first use: so it may name models that are not loaded yet.
+    `build` makes the queryset from values of the given kinds (UUID or str), each used as a value alone. It runs
+    once, at the first use, so it may name models that are not loaded yet.
     """
 
     def __init__(self, build: Callable[..., QuerySet[M, Any]], *kinds: type) -> None:
@@ -57,7 +57,7 @@ class Prepared(Generic[M]):
         return [self._made(self._plan, self._plan.convert(row)) for row in rows]
 
     def get(self, *values: UUID | str) -> M:
-        """As `first`; raises the model's DoesNotExist."""
+        """Return the first row. Raises the model's DoesNotExist."""
         found = self.first(*values)
         if found is None:
             raise self._plan.model.DoesNotExist
@@ -100,7 +100,7 @@ class Prepared(Generic[M]):
             compiler.klass_info["model"],
             columns,
             [column.target.attname for column, *_ in compiler.select[columns]],
-            # The stubs are of a newer Django, which asks for one thing more.
+            # The stubs are of a newer Django, which takes one more argument.
             get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS),  # type: ignore[call-arg]
             list(compiler.annotation_col_map.items()),
             convert,

@@ -1,4 +1,4 @@
-"""Counted limits: so many rows within a time. Whoever counts locks what is counted first, so that none is missed."""
+"""Quotas: at most so many rows within a time. Callers `lock` the counted keys first, so that no row is missed."""
 
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -8,21 +8,21 @@ from django.db.models import QuerySet
 
 
 class Limit(NamedTuple):
-    """At most so many within any such time."""
+    """At most `maximum` rows within any time of that length."""
 
     maximum: int
     within: timedelta
 
 
 def lock(*keys: str) -> None:
-    """Let transactions that count the same keys count one after the other, always locked in the same order."""
+    """Serialize the transactions that count the same keys, by advisory locks in the keys' order."""
     with connection.cursor() as cursor:
         for key in sorted(set(keys)):
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"quota:{key}"])
 
 
 def free_at(rows: QuerySet[Any], limit: Limit, now: datetime) -> datetime | None:
-    """Return when one more may follow those rows, by their `created_at`; None where it may now."""
+    """Return when one more row may follow those, by their `created_at`; None if it may now."""
     times = rows.filter(created_at__gt=now - limit.within).order_by("-created_at")
     newest: list[datetime] = list(times.values_list("created_at", flat=True)[: limit.maximum])
     if len(newest) < limit.maximum:

@@ -1,4 +1,4 @@
-"""The last step before a log line is written: what must never be read there is blanked, whoever wrote it.
+"""Blanks secrets, card numbers and phone numbers in log lines, as the last step before they are written.
 
 Every expression here is linear: a log line may hold what a stranger has sent.
 """
@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-# Addresses that are secrets by themselves: whoever has one may pay, join, set a password. A part that looks random
-# is blanked behind any other path too.
+# Paths before a secret: anybody who has the whole address may pay, join, set a password. A part that looks random is
+# blanked behind any other path too.
 SECRET_PATHS = (
     "pay/share",
     "pay/offers",
@@ -46,7 +46,7 @@ def redact(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mut
 
 
 def blank(text: str) -> str:
-    """Return a text without what must not be read in a log."""
+    """Return a text with all that must not be read in a log blanked."""
     text = _SECRET.sub("[secret]", text)
     text = _NAMED.sub(r"\1[secret]", text)
     text = _QUERY.sub("?[query]", _blank_paths(text))
@@ -55,7 +55,7 @@ def blank(text: str) -> str:
 
 
 def is_secret(path: str) -> bool:
-    """Return whether a path is a secret by itself: whoever reads it may act by it."""
+    """Return whether a path is a secret by itself, so that anybody who reads it may act by it."""
     return _blank_paths(path) != path
 
 

@@ -1,4 +1,4 @@
-"""Strict JSON: one value, without what makes two readers disagree. What it costs grows as the text does.
+"""Strict JSON: one value, without anything that parsers disagree on, parsed in linear time.
 
 Rules api.strict_json, api.linear_json.
 """
@@ -10,7 +10,7 @@ import orjson
 
 DEEPEST = 20
 _MAX_SHOWN = 40
-# Of a text that is JSON. Each alternative takes what it has begun, so that no character is looked at often.
+# Tokens of valid JSON. Its quantifiers are possessive: nothing backtracks, so the time is linear.
 _TOKEN = re.compile(
     r"""
     (?P<string> " [^"\\]*+ (?: \\. [^"\\]*+ )*+ " ) (?P<is_key> [ \t\n\r]*+ : )?+
@@ -26,7 +26,7 @@ class InvalidJson(Exception):
     """Not UTF-8, not JSON, a duplicate key, a BOM, a lone surrogate, too deep, or a number that overflows."""
 
     def __init__(self, problem: str, *, before: str) -> None:
-        """`before` is what comes before the place at fault."""
+        """`before` is the text before the place at fault."""
         self.problem = problem
         self.line = before.count("\n") + 1
         self.column = len(before) - before.rfind("\n")
@@ -40,7 +40,7 @@ def parse(body: bytes) -> Any:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("depth limit"):
-            _check(text[: error.pos])  # ours was passed long before
+            _check(text[: error.pos])  # our own limit was passed long before
         raise InvalidJson(error.msg, before=text[: error.pos]) from None
     _check(text)
     return value
@@ -54,7 +54,7 @@ def _decoded(body: bytes) -> str:
 
 
 def _check(text: str) -> None:
-    """Raise InvalidJson for what JSON allows and its readers do not agree on: depth, twins among keys, big integers."""
+    """Raise InvalidJson for what JSON allows but parsers disagree on: depth, duplicate keys, big integers."""
     keys: list[set[str]] = []  # of each object that is open, empty for a list
     for found in _TOKEN.finditer(text):
         problem = ""
@@ -65,15 +65,15 @@ def _check(text: str) -> None:
             case "closing":
                 keys.pop()
             case "is_key":
-                problem = _twin(found["string"], keys[-1])
+                problem = _duplicate(found["string"], keys[-1])
             case "integer":
                 problem = _overflow(found["integer"])
         if problem:
             raise InvalidJson(problem, before=text[: found.start()])
 
 
-def _twin(string: str, known: set[str]) -> str:
-    """Add the key that the string writes, in whatever spelling; return what is wrong if it was there."""
+def _duplicate(string: str, known: set[str]) -> str:
+    """Add the string's key, unescaped, to the known ones; return what is wrong if it was there already, else ""."""
     key = orjson.loads(string) if "\\" in string else string[1:-1]
     if key in known:
         return f"the key {orjson.dumps(key[:_MAX_SHOWN]).decode()} stands twice in one object"
@@ -82,6 +82,6 @@ def _twin(string: str, known: set[str]) -> str:
 
 
 def _overflow(digits: str) -> str:
-    """Beyond 64 bits JSON readers disagree."""
+    """Return what is wrong with an integer beyond 64 bits, on which parsers disagree, else ""."""
     is_long = len(digits) > 20
     return "an integer beyond 64 bits" if is_long or not -(2**63) <= int(digits) < 2**63 else ""

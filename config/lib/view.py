@@ -10,7 +10,7 @@ from config.lib.fields import Query
 
 
 class ApiView(APIView):
-    """Takes the query parameters that `queries` names for the method, as `query`, and refuses any other."""
+    """Reads the query parameters that `queries` names for the method into `query`, and refuses any other."""
 
     queries: ClassVar[Mapping[str, type[Query]]] = {}
     query: Mapping[str, Any]

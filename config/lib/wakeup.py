@@ -10,7 +10,7 @@ from celery import current_app
 from django.db import transaction
 
 log = structlog.get_logger("wakeup")
-GAP_SECONDS = 0.02  # sending costs as much as three statements: under load one says it for many
+GAP_SECONDS = 0.02  # sending costs as much as three statements: under load one wake-up serves many commits
 _names: queue.SimpleQueue[str] = queue.SimpleQueue()
 _starting = threading.Lock()
 _sender: threading.Thread | None = None
@@ -31,7 +31,7 @@ def _enqueue(task_name: str) -> None:
 
 
 def _send() -> None:
-    """A thread of its own, so that a Redis that is down or silent holds up no request."""
+    """Send wake-ups for ever, in a thread of its own: a Redis that is down or silent holds up no request."""
     while True:
         names = {_names.get()}
         while not _names.empty():

@@ -1,4 +1,4 @@
-"""Child processes that never outlive this one, and the one log that their lines make together."""
+"""Child processes that never outlive this one, and the one log of all their lines."""
 
 import contextlib
 import os
@@ -17,9 +17,9 @@ ONLY_UNDER = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 
 
 def tied(command: Sequence[str], *, by: signal.Signals) -> list[str]:
-    """Return the command so wrapped that Linux sends it `by` when the thread that started it ends.
+    """Return the command wrapped so that Linux sends it `by` when the thread that started it ends.
 
-    Elsewhere there is no such signal: the command comes back as it is and only an orderly end stops it.
+    Other systems have no such signal: the command comes back as it is, and only an orderly end stops it.
     """
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     if setpriv is None:
@@ -93,7 +93,7 @@ class Child:
         self._process.terminate()
 
     def wait(self, seconds: float) -> None:
-        """Wait until nothing of the child's session is left, then kill what is."""
+        """Wait up to `seconds` until nothing of the child's session is left, then kill what is."""
         end = time.monotonic() + seconds
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)

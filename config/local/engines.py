@@ -16,7 +16,7 @@ SOCKET_FOLDER = "checkout-"
 
 @dataclass(frozen=True)
 class Engines:
-    """The addresses of a database and a Redis, and a switch for the Redis where it is our own Valkey."""
+    """The addresses of a database and a Redis; the Redis can be stopped and started if it is our own Valkey."""
 
     database_url: str
     redis_url: str
@@ -96,7 +96,7 @@ def _locked(descriptor: int) -> bool:
 
 @contextlib.contextmanager
 def _socket_folder(folder: Path) -> Iterator[Path]:
-    """Yield a private folder with a short path (a socket's has 103 bytes), known as folder/sockets."""
+    """Yield a private folder with a short path (a socket's has at most 103 bytes), linked as folder/sockets."""
     link = folder / "sockets"
     if link.is_symlink():  # the last run was killed
         _remove_socket_folder(link)

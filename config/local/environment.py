@@ -25,9 +25,9 @@ NAMES = (
 
 
 def of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return the given variables completed for a local run, the engines' addresses apart.
+    """Return the given variables completed for a local run, except for the engines' addresses.
 
-    Raises CannotStart for ports that are none.
+    Raises CannotStart for invalid ports.
     """
     port = _port("PORT", given.get("PORT") or "8000")
     shop_port = _port("SHOP_PORT", given.get("SHOP_PORT") or str(port + 1))
@@ -60,13 +60,13 @@ def keys(folder: Path) -> dict[str, str]:
 
 
 def share(environment: Mapping[str, str], folder: Path) -> Path:
-    """Leave what a command in another terminal needs to work beside this run; return the file."""
+    """Write what a command in another terminal needs to work beside this run; return the file."""
     write_private(folder / RUNNING, {name: environment[name] for name in NAMES})
     return folder / RUNNING
 
 
 def adopt(folder: Path = FOLDER) -> None:
-    """Take over the variables of a run in progress, as far as none is set: for manage.py."""
+    """Set the variables of a run in progress that are not set yet, for manage.py."""
     running = folder / RUNNING
     if os.environ.get("ENVIRONMENT", "local") == "local" and running.exists():
         for name, value in read(running).items():

@@ -1,4 +1,4 @@
-"""The mails that were sent in `local`, read at /mail: files in EMAIL_FILE_PATH. No other environment has this page."""
+"""The page /mail, in `local` alone: the mails that were sent, which are files in EMAIL_FILE_PATH there."""
 
 import re
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-MAXIMUM = 200  # that are listed
-_END = re.compile(rb"^-{79}\n", re.MULTILINE)  # Django's file backend ends each mail so
+MAXIMUM = 200  # mails that are listed
+_END = re.compile(rb"^-{79}\n", re.MULTILINE)  # by which Django's file backend ends each mail
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -35,14 +35,14 @@ class Mail:
 @never_cache
 @require_GET
 def listed(request: HttpRequest) -> HttpResponse:
-    """The mails, newest first."""
+    """Show the mails, newest first."""
     return render(request, "local/mails.html", {"mails": newest_first()[:MAXIMUM]})
 
 
 @never_cache
 @require_GET
 def shown(request: HttpRequest, name: str) -> HttpResponse:
-    """One mail, its links to be followed."""
+    """Show one mail, with its links."""
     mail = next((mail for mail in newest_first() if mail.name == name), None)
     if mail is None:
         raise Http404

@@ -1,7 +1,7 @@
-"""Whether a database was made by the migrations that lie here: until a first deployment they are written anew.
+"""Whether a local database was made by the present migrations: until a first deployment they are rewritten.
 
-A database that an older `0001_initial` made looks migrated, and lacks what was added since. So the table of what
-was migrated bears, as its comment, the digest of each migration's file.
+A database that an older `0001_initial` made looks migrated, but lacks what was added since. So the comment of the
+table django_migrations has the digest of each migration's file when it was applied.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ Digests = dict[str, str]  # by "app.name"
 
 
 def migrate() -> None:
-    """Bring the database up to date. Raises CannotStart when a migration was written anew since it was applied."""
+    """Bring the database up to date. Raises CannotStart if a migration was rewritten since it was applied."""
     known, here = _kept(), _digests()
     remade = [name for name, digest in known.items() if here.get(name, digest) != digest]
     if remade:
@@ -34,7 +34,7 @@ def migrate() -> None:
 
 
 def _digests() -> Digests:
-    """Return the digest of each migration of ours."""
+    """Return the digest of each of our migrations' files."""
     found = {}
     for (app, name), migration in MigrationLoader(connection).disk_migrations.items():
         path = Path(sys.modules[migration.__module__].__file__ or "")

@@ -38,7 +38,7 @@ class Plan:
 
 
 def plan(folder: Path, port: str) -> Plan:
-    """Return the real thing: everything binds 127.0.0.1 (rule environment.run)."""
+    """Return the plan of `make run`: all services bind 127.0.0.1 (rule environment.run)."""
     python = (sys.executable, "-m")
     web = f"gunicorn config.wsgi:application --bind 127.0.0.1:{port} --no-control-socket"
     options = (
@@ -85,7 +85,7 @@ class _Ended(BaseException):
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """End the block in good order at the first signal."""
+    """End the block in an orderly way at the first signal."""
 
     def stop(signum: int, frame: FrameType | None) -> None:
         _deafen()
@@ -98,7 +98,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _deafen() -> None:
-    """Let no further signal disturb the end."""
+    """Ignore further signals, so that none disturbs the end."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 

@@ -83,7 +83,7 @@ class Server:
             time.sleep(0.005)
 
     def stop(self) -> None:
-        """Stop in good order; kill after three seconds, which both engines recover from."""
+        """Stop in an orderly way; kill after three seconds, from which both engines recover."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)
@@ -102,7 +102,7 @@ def postgres(place: Place) -> Server:
     cluster = place.folder / "postgres"
     if not cluster.exists():
         _create_cluster(cluster, binaries, unprivileged)
-    # We hold the lock, so no server of ours lives: the number in a leftover file may be anybody's by now.
+    # We hold the lock, so no server of ours runs: the process id in a leftover file may be anybody's by now.
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     settings = POSTGRES_SETTINGS | {"unix_socket_directories": str(place.sockets)}
     settings |= {} if place.durable else FORGETFUL
@@ -117,7 +117,7 @@ def postgres(place: Place) -> Server:
 
 
 def _create_cluster(cluster: Path, binaries: Path, unprivileged: Sequence[str]) -> None:
-    """Create cluster and database under another name, so that half a cluster is never taken for one."""
+    """Create cluster and database under another name first, so that half a cluster is never taken for a whole one."""
     fresh = cluster.with_suffix(".tmp")
     shutil.rmtree(fresh, ignore_errors=True)
     initdb = [
@@ -158,7 +158,7 @@ def _run(command: Sequence[str], *, typed: str = "") -> None:
 
 
 def _unprivileged() -> list[str]:
-    """Return what makes a command run as an ordinary user: PostgreSQL refuses root and nameless users."""
+    """Return the prefix that makes a command run as an ordinary user: PostgreSQL refuses root and nameless users."""
     ordinary = sorted({user.pw_uid for user in pwd.getpwall()} - {0})
     if os.geteuid() in ordinary:
         return []
@@ -176,7 +176,7 @@ def _succeeds(command: Sequence[str]) -> bool:
 
 
 def _postgres_is_ready(pid_file: Path, pid: int) -> bool:
-    """The server writes its number on the first line and `ready` on the eighth."""
+    """Return whether the server has written its process id on the file's first line and `ready` on the eighth."""
     try:
         lines = pid_file.read_text().splitlines()
     except FileNotFoundError:
@@ -219,7 +219,7 @@ def valkey(place: Place) -> Server:
 
 
 def _valkey_is_ready(address: Path) -> bool:
-    """A server that still loads its file answers -LOADING instead."""
+    """Return whether the server answers +PONG; one that still loads its file answers -LOADING."""
     with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(OSError):
         connection.settimeout(1)
         connection.connect(str(address))

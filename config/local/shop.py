@@ -49,12 +49,12 @@ class Shop:
             return connection.execute(statement, values).fetchall()
 
     def signing_secrets(self) -> list[str]:
-        """The secret that webhooks are signed with, once the shop is subscribed."""
+        """Return the secret that webhooks are signed with, or none until the shop is subscribed."""
         rows = self.rows("SELECT secret FROM signing_secret WHERE client_id = ?", self.api.client_id)
         return [row["secret"] for row in rows]
 
     def subscribe(self) -> None:
-        """Register for all events. The secret is told only once: one that was lost is replaced at once."""
+        """Register for all events. The secret is told only once: a lost one is replaced at once."""
         wanted = {"url": f"{self.address}/webhooks", "event_types": ["*"]}
         answer = self.api.call("POST", "/webhooks/subscription", wanted)
         if "signing_secret" not in answer and not self.signing_secrets():
@@ -86,7 +86,7 @@ class Shop:
         return str(checkout["checkout_url"])
 
     def receive(self, signature: str | None, body: bytes) -> tuple[int, str]:
-        """Return status and text of the answer to a webhook. What proves no origin is not logged nor kept."""
+        """Return status and text of the answer to a webhook. An unverified body is neither logged nor kept."""
         secrets = self.signing_secrets()
         if not secrets:
             return 503, "not subscribed yet"  # it will be sent again
@@ -111,7 +111,7 @@ class Shop:
         return 200, "done"
 
     def _capture(self, order_id: str, checkout_uuid: str) -> None:
-        """Take the held money: a 200, and nothing else, fulfils the order. Raises CallFailed to try again."""
+        """Capture the held money: a 200, and nothing else, fulfils the order. Raises CallFailed to try again."""
         known = self.rows("SELECT 1 FROM orders WHERE id = ?", order_id)
         verb = "capture" if known else "cancel"  # money for an order that is not here is let go
         try:
@@ -137,7 +137,7 @@ class Shop:
         return checkout
 
     def events(self, order: Any) -> list[Any]:
-        """The webhooks that have come about an order."""
+        """Return the webhooks received about an order."""
         return self.rows("SELECT * FROM event WHERE checkout_uuid = ?", order["checkout_uuid"])
 
     def refund(self, order: Any) -> None:
@@ -151,7 +151,7 @@ class Shop:
 
 
 def basket(show: str, quantity: int) -> list[dict[str, Any]]:
-    """The lines of an order: tickets for a show, and their booking fees."""
+    """Return the lines of an order: tickets for a show, and their booking fees."""
     place, price, starts_at = SHOWS[show]
     ticket = {
         "item_ref": show,
@@ -166,7 +166,7 @@ def basket(show: str, quantity: int) -> list[dict[str, Any]]:
 
 
 def moment(ago: int = 0) -> str:
-    """The time some seconds ago, as the API writes it."""
+    """Return the time `ago` seconds ago as the API writes it."""
     at = datetime.now(UTC) - timedelta(seconds=ago)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

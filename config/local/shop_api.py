@@ -12,7 +12,7 @@ DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the s
 
 
 class CallFailed(Exception):
-    """The service refused: the text is its error code. Or there was no answer: it is no_answer."""
+    """A call failed; the text is the service's error code, or no_answer."""
 
 
 class Api:

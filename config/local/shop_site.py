@@ -87,7 +87,7 @@ class Site(BaseHTTPRequestHandler):
             self._answer(303, "", Location=f"/orders/{order['id']}")
 
     def _order(self, path: str) -> Any:
-        """The order that the path names, once it has a checkout."""
+        """Return the order that the path names once it has a checkout, else None."""
         found = self.shop.rows("SELECT * FROM orders WHERE '/orders/' || id = ?", path)
         return found[0] if found and found[0]["checkout_uuid"] else None
 
@@ -122,7 +122,7 @@ class Site(BaseHTTPRequestHandler):
 
 
 def fill(part: str, inner: str = "", **values: str) -> str:
-    """The part of the HTML file with the values, escaped, and with `inner`, which is HTML already."""
+    """Return a part of the HTML file with the values, escaped, and with `inner`, which is HTML already."""
     return HTML[part].substitute({name: escape(value) for name, value in values.items()}, inner=inner)
 
 
@@ -145,7 +145,7 @@ def notice(headline: str, words: str = "") -> str:
 
 
 def order_page(order: Any, checkout: Any, events: list[Any]) -> str:
-    """What happened to an order, and what can be done next."""
+    """Return the page of an order: what happened to it, and what can be done next."""
     status, amount = checkout["status"], pounds(checkout["amount"])
     content = fill(
         "order",
@@ -167,7 +167,7 @@ def order_page(order: Any, checkout: Any, events: list[Any]) -> str:
 
 
 def story(order: Any, checkout: Any, events: list[Any]) -> list[tuple[str, str]]:
-    """When what happened, oldest first."""
+    """Return what happened to an order, each with its time, oldest first."""
     asked_for = ("Refund asked for", "Refund asked for, but it failed")
     refunds = checkout.get("refunds", [])
     told = [

@@ -18,7 +18,7 @@ WITH_KEY = ("invalid_header", "idempotency_key_reused", "idempotency_in_progress
 
 
 def component() -> Schema:
-    """Return the envelope's schema, `code` one of the whole table."""
+    """Return the envelope's schema, whose `code` is one of the whole table."""
     fields = {
         "code": {
             "type": "string",

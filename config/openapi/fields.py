@@ -1,4 +1,4 @@
-"""How our own serializer fields and our authentication look in the API's document."""
+"""The schemas of our own serializer fields and of our authentication in the API's document."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ class BooleanSchema(OpenApiSerializerFieldExtension):
 
 
 class TimestampSchema(OpenApiSerializerFieldExtension):
-    """We read any offset; `written_time` is what we write."""
+    """A timestamp as we read it, with any offset; `written_time` is what we write."""
 
     target_class = fields.Timestamp
 
@@ -83,7 +83,7 @@ class TimestampSchema(OpenApiSerializerFieldExtension):
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
-    """Client credentials; each operation names the scope that its view asks for."""
+    """Client credentials; each operation names the scope that its view requires."""
 
     target_class = "config.merchant_api.BearerAuthentication"
     name = "oauth2"

@@ -59,7 +59,7 @@ def _moves() -> str:
 
 
 def _states(properties: dict[str, Any]) -> str:
-    """The fields that not every state has (rule read.fields)."""
+    """Return the table of the fields that not every state has (rule read.fields)."""
     header = ("Field", *(f"`{status}`" for status in Status))
     rows = (
         (f"`{name}`", *(_presence(field["x-states"], status) for status in Status))

@@ -66,7 +66,7 @@ class Group(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A row of the error table: `calls` can answer it, or those that `wide` tells."""
+    """A row of the error table, and the calls that can answer it: `calls`, or those that `wide` describes."""
 
     code: str
     status: int
@@ -139,7 +139,7 @@ def _call(document: Schema, place: str, method: str, operation: Schema) -> Call:
 
 
 def _answers(operation: Schema) -> list[Shown]:
-    """What is answered with a body of its own, the envelope of errors left out."""
+    """Return the 2xx answers, without the error envelopes."""
     return [
         Shown(status, page_text.inline(answer["description"]), page_fields.thing_of(media), _example(media))
         for status, answer in operation["responses"].items()
@@ -153,7 +153,7 @@ def _example(media: Schema) -> str:
 
 
 def _codes(operation: Schema) -> dict[str, list[str]]:
-    """The call's error codes by status; the wide ones are told with the error table."""
+    """Return the call's own error codes by status; the error table tells of the wide ones."""
     found = {
         status: answer.get("content", {}).get("application/json", {}).get("examples", {})
         for status, answer in operation["responses"].items()

@@ -11,7 +11,7 @@ KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mai
 
 
 class Row(NamedTuple):
-    """A field; `thing` is the object that it holds; `by_state` when only some states have it."""
+    """A field. `thing` names the object that it holds; `by_state` says that only some states have it."""
 
     name: str
     kind: str
@@ -29,7 +29,7 @@ class Thing(NamedTuple):
 
 
 def rows(document: Schema, schema: Schema, within: str = "") -> list[Row]:
-    """Return the fields of a request or event, objects inside unfolded as `items[].name`."""
+    """Return the fields of a request or event, those of objects inside as `items[].name`."""
     found = []
     schema = _resolved(document, schema)
     for name, field in schema.get("properties", {}).items():
@@ -40,7 +40,7 @@ def rows(document: Schema, schema: Schema, within: str = "") -> list[Row]:
 
 
 def parameters(document: Schema, operation: Schema) -> list[Row]:
-    """Return path, query and header parameters, those left out that every call has."""
+    """Return the path, query and header parameters, except those that every call has."""
     found = (_resolved(document, parameter) for parameter in operation["parameters"])
     return [
         _row(
@@ -96,7 +96,7 @@ def _row(name: str, field: Schema, is_required: bool) -> Row:
 
 
 def _kind(field: Schema) -> str:
-    """Return a type with its limits in words."""
+    """Return a field's type with its limits, in words."""
     if _name(field):
         return "object"
     types = [field["type"]] if isinstance(field.get("type"), str) else field.get("type", ["value"])

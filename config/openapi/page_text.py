@@ -23,7 +23,7 @@ def inline(text: str) -> SafeString:
 
 
 def block(text: str, title: str) -> SafeString:
-    """Return paragraphs, lists and tables as HTML; what is wide scrolls by itself and by key."""
+    """Return paragraphs, lists and tables as HTML; what is too wide scrolls by itself, also by keyboard."""
     html = _MARKDOWN.render(text).replace("<pre>", '<pre tabindex="0">').replace("</table>", "</table></div>")
     opening = format_html('<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>', title)
     return SafeString(html.replace("<table>", opening))

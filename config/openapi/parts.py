@@ -54,7 +54,7 @@ TOKEN_REFUSALS = {
 
 
 def token_path() -> Schema:
-    """The token endpoint (rule token.answer)."""
+    """Return the token endpoint (rule token.answer)."""
     sent = {"schema": refer("TokenRequest")} | _example(examples.request("get_token"))
     token = {"schema": refer("Token")} | _example(examples.answer("get_token", 200))
     refusals: dict[str, Schema] = {
@@ -123,7 +123,7 @@ SIGNATURE_HEADERS = {
 
 
 def webhooks() -> Schema:
-    """The events that we send (rule event.types), each with its envelope."""
+    """Return the events that we send (rule event.types), each with its envelope."""
     return {kind.value: {"post": _event(kind)} for kind in shapes.EVENT_DATA}
 
 

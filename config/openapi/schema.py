@@ -73,7 +73,7 @@ class EndpointSchema(AutoSchema):
         return self._endpoint.takes
 
     def get_response_serializers(self) -> None:
-        """Not asked: `_get_response_bodies` reads the row."""
+        """Do nothing: `_get_response_bodies` reads the row instead."""
 
     def get_serializer_name(self, serializer: Any, direction: str) -> str:
         return re.sub("In$", "Request", type(serializer).__name__)
@@ -117,7 +117,7 @@ class EndpointSchema(AutoSchema):
         return described | {"content": {"application/json": media}}
 
     def _codes(self) -> set[str]:
-        """What every call can answer, what follows from its shape, and its own."""
+        """Return the error codes that every call can answer, those that follow from its shape, and its own."""
         endpoint = self._endpoint
         by_shape = {
             errors.WITH_BODY: self.method == "POST",
@@ -135,14 +135,14 @@ class EndpointSchema(AutoSchema):
 
 
 def described(endpoints: list[Any]) -> list[Any]:
-    """Preprocessing hook: the views that the tables name, in the tables' order."""
+    """Return the endpoints that the tables name, in the tables' order. Preprocessing hook."""
     order = list(ENDPOINTS)
     named = [row for row in endpoints if (row[3].cls, row[2]) in ENDPOINTS]
     return sorted(named, key=lambda row: order.index((row[3].cls, row[2])))
 
 
 def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
-    """Postprocessing hook: the token endpoint, the events, what goes out, and a word on every field."""
+    """Add the token endpoint, the events, what goes out, and a sentence on every field. Postprocessing hook."""
     result["paths"] = parts.token_path() | result["paths"]
     result["webhooks"] = parts.webhooks()
     components = generator.registry.build({})
@@ -158,7 +158,7 @@ def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
 
 
 def _shown(calls: Schema, requests: Schema) -> Schema:
-    """Return the objects that calls and events name, and what these hold; `requests` holds what comes in."""
+    """Return the objects that calls and events name, and those inside them; `requests` holds what comes in."""
     made: Schema = {}
     known = requests.keys() | {"Error"}
     while missing := (_named(calls) | _named(made)) - made.keys() - known:
@@ -171,7 +171,7 @@ def _named(part: Schema) -> set[str]:
 
 
 def _shape(name: str, requests: Schema) -> Schema:
-    """Return an object's schema by the row of its name: `name?` may be null, `[name]` may be missing."""
+    """Return an object's schema by its row in SHAPES: `name?` may be null, `[name]` may be missing."""
     fields, required = {}, []
     for word in SHAPES[name].split():
         field = word.strip("[]?")
@@ -220,7 +220,7 @@ def _parameters(result: Schema) -> Iterator[Schema]:
 
 @Once
 def document() -> Schema:
-    """Return the document. Its generator can't make two at once."""
+    """Return the document, made once: its generator can't make two at the same time."""
     made: Schema = SchemaGenerator().get_schema(request=None, public=True)
     made["info"]["description"] = guide.text(made)
     made["tags"] = [{"name": name, "description": guide.of_tag(name)} for name in _used_tags(made)]

@@ -1,7 +1,7 @@
-"""Every field of the API, said once: its sentence, its type, its limits.
+"""The table of the API's fields: the sentence, the type and the limits of each, said once.
 
 A field that means or holds something else in one object has a row of its own, `Object.field`, which says what differs.
-What only comes in has no type here: its serializer has it, and the limits of what is shown as it came in, too.
+Fields of requests have no type here: their serializers have it, also for fields that are returned as they were sent.
 """
 
 from typing import Any, NamedTuple
@@ -28,12 +28,12 @@ class Field(NamedTuple):
 
 
 def words_on(thing: str, name: str) -> str:
-    """Return the sentence on a field of an object, or of "query", "" where none is written."""
+    """Return the sentence on a field of an object, or of "query"; "" if there is none."""
     return _row(f"{thing}.{name}").words or _row(name).words
 
 
 def described(thing: str, name: str, requests: Schema) -> Schema:
-    """Return a field of an object that goes out, without its sentence; `requests` holds what comes in."""
+    """Return the schema of a field that goes out, without its sentence; `requests` holds what comes in."""
     own, general = _row(f"{thing}.{name}"), _row(name)
     for row in (own, general):
         if row.kind is not None:

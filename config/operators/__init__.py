@@ -1,1 +1,1 @@
-"""The operators' page about the whole: what is in doubt, what is late, and the pumps."""
+"""The operators' overview of the service: what is in doubt, what is late, and the pumps."""

@@ -1,4 +1,4 @@
-"""How long something has waited, as people say it."""
+"""How long something has waited, in words."""
 
 from datetime import timedelta
 

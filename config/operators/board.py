@@ -1,4 +1,4 @@
-"""What an operator looks at first. Fewer than twenty statements, each as cheap as what is open is little.
+"""The figures and lists of the operators' overview: fewer than twenty statements, each reading open rows alone.
 
 Rule operator.page.
 """
@@ -14,12 +14,12 @@ from payments.models import Discrepancy, Merchant, Operation, Switch
 from webhooks.models import Delivery, Endpoint
 
 LISTED = 50
-MAXIMUM = 1000  # counted
+MAXIMUM = 1000  # rows that are counted
 
 
 @dataclass(frozen=True)
 class UnresolvedOperation:
-    """An operation of which we do not know what became of it yet."""
+    """An operation whose outcome is not known yet."""
 
     operation: Operation
     amount: str
@@ -37,7 +37,7 @@ class Left:
 
 @dataclass(frozen=True)
 class Failing:
-    """An endpoint that takes nothing."""
+    """An endpoint that is failing, and since when."""
 
     endpoint: Endpoint
     age: str
@@ -45,7 +45,7 @@ class Failing:
 
 @dataclass(frozen=True)
 class Board:
-    """The whole at one moment. Of lists, the oldest; `parked` is counted up to `most`."""
+    """The overview at one moment. Lists have the oldest rows; `parked` is counted up to `maximum`."""
 
     stops: Sequence[Switch]
     queues: Sequence[queues.Queue]
@@ -94,7 +94,7 @@ def _failing(now: datetime) -> list[Failing]:
 
 
 def _parked_today(now: datetime) -> int:
-    """By way of the merchants, whom the index begins with."""
+    """Count today's parked deliveries, merchant by merchant, since the index begins with the merchant."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = Delivery.objects.filter(status=Delivery.Status.PARKED, ended_at__gte=midnight)
     return rows.filter(merchant__in=Merchant.objects.all())[:MAXIMUM].count()

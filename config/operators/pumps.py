@@ -1,4 +1,4 @@
-"""The pumps as operators know them, each to be run by hand, in the process that answers."""
+"""The pumps by the titles that operators see, and running one by hand in the process that answers."""
 
 import time
 from typing import NamedTuple
@@ -47,20 +47,20 @@ class PumpNotFound(Exception):
 
 
 class Pump(NamedTuple):
-    """A task of Celery's, and what people call it."""
+    """A Celery task, and its title for people."""
 
     name: str
     title: str
 
 
 def every() -> list[Pump]:
-    """Return the pumps that can be run by hand, those of each second first."""
+    """Return the pumps that can be run by hand; those that run every second come first."""
     names = (*celery.PUMPS, *celery.HOURLY, *celery.CALENDAR)
     return [Pump(name, title_of(name)) for name in names if name not in TOO_LONG]
 
 
 def title_of(name: str) -> str:
-    """Return what people call a pump."""
+    """Return a pump's title for people."""
     return TITLES.get(name, name)
 
 
@@ -77,7 +77,7 @@ def run(name: str) -> float:
 
 
 def send_webhooks(seconds: float) -> None:
-    """Send what is due from here for so long, and end with all of it recorded: a worker's sender never ends."""
+    """Send what is due from this process for `seconds`, then stop with all of it recorded."""
     sender = loop.Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.WEBHOOK_LOOPBACK)
     sender.start()
     time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""What waits for each pump, and whether it has waited too long. Each look is into an index, for one row."""
+"""What waits for each pump, and whether it has waited too long; each queue costs one cheap query."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from config.operators import ages, pumps
 from hosted_page.models import SmsMessage
 from payments import due
 from payments.models import Operation
-from payments.providers.sandbox.models import BankNotification as BankNotice
+from payments.providers.sandbox.models import BankNotification
 from portal.models import OutboundEmail
 from webhooks import health
 
@@ -24,7 +24,7 @@ SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 MAILS = "portal.tasks.send_emails"
 BANK = "payments.providers.sandbox.tasks.send_notifications"
 
-SOON = timedelta(seconds=5)  # a pump starts every second, and after three by itself
+SOON = timedelta(seconds=5)  # a pump starts every second, after three at the latest
 PACED = timedelta(minutes=1)  # an endpoint is sent no more than it takes
 A_DAY = timedelta(hours=24)  # that a provider may need
 FINE, LATE = "fine", "late"
@@ -49,7 +49,7 @@ def read(now: datetime) -> list[Queue]:
 
 
 def verdict(age: timedelta, patience: timedelta) -> str:
-    """Return the plain word for a wait."""
+    """Return whether a wait is FINE or LATE."""
     return LATE if age > patience else FINE
 
 
@@ -61,7 +61,7 @@ def _queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: d
 
 
 def _oldest_of(model: type[Model], column: str) -> Oldest:
-    """Return how the oldest due row is found where one column says when a row is due."""
+    """Return a function that finds when the oldest due row was due, by the column that says when a row is due."""
 
     def oldest(now: datetime) -> datetime | None:
         rows = model._default_manager.filter(**{f"{column}__lte": now}).order_by(column)
@@ -71,7 +71,7 @@ def _oldest_of(model: type[Model], column: str) -> Oldest:
 
 
 def _oldest_refund(now: datetime) -> datetime | None:
-    """Of what has not ended, which is little: no index knows refunds alone."""
+    """Return when the oldest open refund was begun. No index has refunds alone, but few operations are open."""
     rows = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False, ended_at=None)
     return rows.order_by("created_at").values_list("created_at", flat=True).first()
 
@@ -86,5 +86,5 @@ TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Texts to send", SMS_MESSAGES, SOON, _oldest_of(SmsMessage, "due_at")),
     ("Mails to merchants", MAILS, PACED, _oldest_of(OutboundEmail, "next_try_at")),
     ("Refunds to settle", FINISH, A_DAY, _oldest_refund),
-    ("The bank's notifications", BANK, SOON, _oldest_of(BankNotice, "due_at")),
+    ("The bank's notifications", BANK, SOON, _oldest_of(BankNotification, "due_at")),
 )

@@ -1,4 +1,4 @@
-"""The page of the operators, and its buttons."""
+"""The page of the operators' overview, and its buttons that run pumps."""
 
 from typing import cast
 
@@ -20,7 +20,7 @@ MAY_LOOK, MAY_RUN = "payments.view_operation", "payments.change_operation"
 
 @require_safe
 def operations(request: HttpRequest) -> HttpResponse:
-    """What is in doubt, what is late, what was stopped, and the pumps."""
+    """Show what is in doubt, what is late, what was stopped, and the pumps."""
     if not request.user.has_perm(MAY_LOOK):
         raise PermissionDenied
     context = {
@@ -35,7 +35,7 @@ def operations(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def run_pump(request: HttpRequest) -> HttpResponse:
-    """Run a pump here and now; say how long it took."""
+    """Run a pump in this request, and say how long it took."""
     if not request.user.has_perm(MAY_RUN):
         raise PermissionDenied
     name = request.POST.get("pump", "")
@@ -65,7 +65,7 @@ def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception)
 
 
 def _keep(request: HttpRequest, happened: str, title: str) -> None:
-    """Write it into the operators' log, beside what they change."""
+    """Write what an operator did into the admin's log, beside what operators change."""
     operator = cast(User, request.user)
     LogEntry.objects.create(
         user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."

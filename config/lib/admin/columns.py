@@ -1,6 +1,6 @@
 """How the admin shows what a row holds: moments with their seconds, other rows as links.
 
-A column is made once for the same words: Django compares them.
+Columns are cached by their arguments, since Django compares them.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def page_of(label: str, key: object) -> str:
 
 
 def list_of(label: str, **lookups: object) -> str:
-    """Return the address of a model's list, of the rows that the lookups find."""
+    """Return the address of a model's list, filtered by the lookups."""
     address = reverse(f"admin:{label.replace('.', '_')}_changelist")
     return f"{address}?{urlencode(lookups)}" if lookups else address
 
@@ -50,7 +50,7 @@ def linked(name: str, title: str) -> Column:
 
 @cache
 def reference(name: str, title: str, label: str) -> Column:
-    """Return a column that links to the row of which only the key is kept; nobody looks whether it is there."""
+    """Return a column that links to a row by a key that is no foreign key; the row may not exist."""
 
     def shown(row: Any) -> str:
         key = getattr(row, name)
@@ -61,7 +61,7 @@ def reference(name: str, title: str, label: str) -> Column:
 
 @cache
 def moment(name: str, title: str) -> Column:
-    """Return a column that says a moment to the second, in UTC."""
+    """Return a column that shows a moment to the second, in UTC."""
 
     def shown(row: Any) -> str:
         at = getattr(row, name)

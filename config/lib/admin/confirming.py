@@ -1,4 +1,4 @@
-"""Actions of the admin that a person confirms first, with words for the log."""
+"""Admin actions that ask for confirmation first, and for words for the log."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Seen = Callable[[Any], str]
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: what will happen, what the words are for, and what the button says."""
+    """The texts of a confirmation: what will happen, what the words are for, and what the button says."""
 
     title: str
     text: str
@@ -33,9 +33,9 @@ class Question:
 def confirmed(
     question: Question, *, seen: Seen | None = None
 ) -> Callable[[Action], Callable[..., HttpResponse | None]]:
-    """Ask before an action runs; it is given the words, which nobody can leave out.
+    """Decorate an action, so that it asks first; it is given the words, which are required.
 
-    With `seen` it is for one row at a time, and shows beside it what that finds out about the row just then.
+    With `seen` the action takes one row at a time, and the question shows what `seen` returns for that row.
     """
 
     def decorated(action: Action) -> Callable[..., HttpResponse | None]:

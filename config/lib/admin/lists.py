@@ -15,13 +15,13 @@ from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-MAXIMUM = 1000  # rows that a list leads through, and that a search finds
-LOOKED_THROUGH = 10_000  # rows among which a filter looks
+MAXIMUM = 1000  # rows that a list shows in all its pages, and that a search finds
+LOOKED_THROUGH = 10_000  # rows that a filter searches
 OF_MERCHANT = "merchant__exact"
 
 
 class ShortPaginator(Paginator):
-    """Counts no further than a person turns pages, in the list's own order: its index knows where to begin."""
+    """Counts at most MAXIMUM rows, in the list's own order, which has an index."""
 
     @cached_property
     def count(self) -> int:
@@ -30,14 +30,14 @@ class ShortPaginator(Paginator):
 
 
 class NewestFirst(ChangeList):
-    """A list in the one order that its index has, whatever the address asks for."""
+    """A list in the one order that has an index, whatever the query asks for."""
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
         return list(self.model_admin.get_ordering(request))
 
 
 class ChosenAlone(ActionForm):
-    """An action is for the rows that were ticked, never for all that the list would lead to."""
+    """Applies an action to the ticked rows alone, never to all rows of the list."""
 
     select_across = forms.BooleanField(
         label="", required=False, initial=False, disabled=True, widget=forms.HiddenInput
@@ -45,7 +45,7 @@ class ChosenAlone(ActionForm):
 
 
 class AmongNewest(admin.ChoicesFieldListFilter):
-    """A choice among the newest rows: for a rare one the whole table would be read."""
+    """Filters by a choice among the newest rows only: for a rare one the whole table would be read."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,7 +57,7 @@ class AmongNewest(admin.ChoicesFieldListFilter):
 
 
 def among_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-    """Leave of a list what is among its model's newest rows, or among the merchant's whose list it is."""
+    """Limit a list to its model's newest rows, or to the merchant's newest if it is one merchant's list."""
     merchant_uuid = _merchant_uuid(request)
     rows = queryset.model._default_manager.order_by("-pk")
     if merchant_uuid is not None:
@@ -67,7 +67,7 @@ def among_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]
 
 
 class OfMerchant(admin.SimpleListFilter):
-    """Says whose rows are listed, where another page has led here, and leads back to everybody's."""
+    """Shows which merchant's rows are listed, when another page has linked here, and links to everybody's."""
 
     title = "merchant"
     parameter_name = OF_MERCHANT
@@ -90,7 +90,7 @@ class OfMerchant(admin.SimpleListFilter):
 
 
 def is_of_merchant(request: HttpRequest) -> bool:
-    """Whether a list is of one merchant's rows."""
+    """Return whether a list is of one merchant's rows."""
     return _merchant_uuid(request) is not None
 
 
@@ -102,9 +102,9 @@ def _merchant_uuid(request: HttpRequest) -> UUID | None:
 
 
 def find(model: type[Model], paths: Sequence[str], term: str, of_each_merchant: Sequence[str]) -> set[Any]:
-    """Return the keys of the rows that have exactly this in one of the columns; each look is into an index.
+    """Return the keys of the rows that have exactly this term in one of the columns; each look-up uses an index.
 
-    The indexes of the columns in `of_each_merchant` begin with the merchant: one look for each merchant.
+    The indexes of the columns in `of_each_merchant` begin with the merchant: one look-up for each merchant.
     """
     found: set[Any] = set()
     for path in paths:

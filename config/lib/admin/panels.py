@@ -1,4 +1,4 @@
-"""What stands around a row on its page in the admin: the first rows that refer to it, and links to all others."""
+"""Panels on a row's page in the admin: the first rows that refer to it, and links to all others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MAXIMUM = 20  # rows of a panel
 
 @dataclass(frozen=True)
 class Panel:
-    """A table of rows that refer to the one whose page it is on; `address` is the list of all of them."""
+    """A table of the first rows that refer to the page's row; `address` is the list of all of them."""
 
     title: str
     headers: Sequence[str]
@@ -27,22 +27,22 @@ class Panel:
 
 
 class Link(NamedTuple):
-    """A way to a list."""
+    """A link to a list."""
 
     title: str
     address: str
 
 
 def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
-    """Return the rows whose `path` leads to this row, the oldest first; `shown` is the admin of their model.
+    """Return the panel of rows whose `path` leads to this row, oldest first; `shown` is the admin of their model.
 
-    Where both belong to a merchant it is named too: the index may begin with it.
+    If both belong to a merchant, the look-up names it too: the index may begin with it.
     """
     lookups = {f"{path}__exact": row.pk}
     if _has_merchant(type(row)) and _has_merchant(shown.model):
         lookups["merchant__exact"] = row.merchant_id  # type: ignore[attr-defined]
     rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
-    said = {path, "merchant"} if "merchant__exact" in lookups else {path}  # by the page it is on
+    said = {path, "merchant"} if "merchant__exact" in lookups else {path}  # by the page itself
     columns = [column for column in shown.get_list_display(request) if _name(column) not in said]
     return Panel(
         title=str(capfirst(shown.model._meta.verbose_name_plural)),
@@ -74,7 +74,7 @@ def _cell(column: Any, row: Model, shown: Any) -> str:
 
 
 def referring(model: type[Model], shown: Any) -> Iterator[str]:
-    """Yield the fields by which another admin's rows refer to a model: foreign keys, and keys kept alone."""
+    """Yield the fields by which another admin's rows refer to a model: foreign keys and plain keys."""
     for field in shown.model._meta.fields:
         if isinstance(field, ForeignKey) and field.related_model is model:
             yield field.name
@@ -86,7 +86,7 @@ def referring(model: type[Model], shown: Any) -> Iterator[str]:
 def elsewhere(
     registered: Sequence[Any], request: HttpRequest, row: Model, drawn: set[tuple[str, str]]
 ) -> list[Link]:
-    """Return links to the lists of whatever refers to a row, less what is drawn as a panel."""
+    """Return links to the lists of all that refers to a row, except what is drawn as a panel."""
     links = []
     for shown in registered:
         label, title = shown.model._meta.label_lower, capfirst(shown.model._meta.verbose_name_plural)

@@ -1,4 +1,4 @@
-"""The admin is for looking: money and history are read there, never written, and every row leads to its others."""
+"""The bases of all admin pages: lists that stay cheap, rows that link to related ones, read-only money and history."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from config.lib.admin import columns, lists, panels
 from config.lib.admin.columns import Column
 
-FROM_PAGE = "from_page"  # posted where an action was started on the row's own page
+FROM_PAGE = "from_page"  # posted when an action was started on the row's own page
 
 
 class OperatorAdmin(admin.ModelAdmin):
-    """A list that stays cheap, searched by what its indexes know, and pages that lead to all around a row."""
+    """An admin whose lists stay cheap, whose search uses indexes, and whose pages link to all related rows."""
 
     action_form = lists.ChosenAlone
     actions_selection_counter = False
@@ -28,20 +28,20 @@ class OperatorAdmin(admin.ModelAdmin):
     sortable_by = ()
     view_on_site = False  # no row has a page elsewhere, whatever a library's model says
 
-    is_small = False  # so few rows that any of them may be looked at for a search or a filter
+    is_small = False  # so few rows that a search or a filter may read them all
     secret: tuple[str, ...] = ()
-    references: Mapping[str, str] = {}  # a field that keeps the key of another row, and that one's model
-    panels: tuple[tuple[str, str], ...] = ()  # on a row's page: models, and how they refer to it
-    linked_by: tuple[str, ...] = ()  # lookups, beside its own foreign keys, by which others lead to its list
-    of_each_merchant: tuple[str, ...] = ()  # what is searched, and is indexed behind the merchant
-    merchants_order: tuple[str, ...] = ()  # of one merchant's rows, as they are indexed
+    references: Mapping[str, str] = {}  # fields with the key of another row, and that row's model
+    panels: tuple[tuple[str, str], ...] = ()  # on a row's page: models, and their fields that refer to it
+    linked_by: tuple[str, ...] = ()  # lookups beside its foreign keys, by which pages link to its list
+    of_each_merchant: tuple[str, ...] = ()  # searched columns whose index begins with the merchant
+    merchants_order: tuple[str, ...] = ()  # the order of one merchant's rows that has an index
 
     def offers(self, action: str, row: Any) -> bool:
-        """Whether a row's own page has a button for an action."""
+        """Return whether a row's own page has a button for an action."""
         return True
 
     def column(self, name: Any) -> Any:
-        """Return how a field is shown: linked where it leads to another row, to the second where it is a time."""
+        """Return how a field is shown: as a link if it leads to another row, to the second if it is a time."""
         field = {field.name: field for field in self.opts.fields}.get(name)
         title = str(getattr(field, "verbose_name", name))
         if name in self.references:
@@ -81,7 +81,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return lists.NewestFirst
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Allow what the filters and other pages ask: nobody guesses a secret letter by letter."""
+        """Allow only what filters and other pages look up, so that nobody guesses a secret letter by letter."""
         names = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
         allowed = {f"{name}__exact" for name in (*names, *self.references, *self.linked_by)}
         for chosen in self.get_list_filter(request) if request else ():
@@ -93,7 +93,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find what has exactly this in one of `search_fields`; in a small table, what has it anywhere in them."""
+        """Find rows with exactly this term in one of `search_fields`; in a small table, anywhere in them."""
         term = search_term.replace("\0", "").strip()
         if self.is_small or not term:
             return super().get_search_results(request, queryset, term)
@@ -102,7 +102,7 @@ class OperatorAdmin(admin.ModelAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
         row = kwargs.get("obj")
-        kwargs["form_url"] = request.get_full_path()  # also where it is shown again after a proof of who asks
+        kwargs["form_url"] = request.get_full_path()  # the page may be shown again after a proof of identity
         if row is not None:
             context.update(self._around(request, row))
         return super().render_change_form(request, context, *args, **kwargs)
@@ -122,7 +122,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *where: Any
     ) -> HttpResponse | None:
-        """Go back to the row's page where the action was started there."""
+        """Redirect to the row's page if the action was started there."""
         answer = super().response_action(request, queryset, *where)
         chosen = request.POST.getlist("_selected_action")
         if isinstance(answer, HttpResponseRedirect) and FROM_PAGE in request.POST and len(chosen) == 1:
@@ -131,9 +131,9 @@ class OperatorAdmin(admin.ModelAdmin):
 
 
 class ReadOnlyAdmin(OperatorAdmin):
-    """Every field shown but the secret ones, none changed."""
+    """Shows every field except the secret ones, and changes none."""
 
-    also: tuple[str, ...] = ()  # what is shown beside the fields
+    also: tuple[str, ...] = ()  # columns that are shown beside the fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Where a request comes from."""
+"""The caller's IP address, and what limits count as one caller."""
 
 import ipaddress
 
@@ -11,7 +11,7 @@ _LONGEST = 64  # characters of an address with brackets, zone and port
 def of(request: HttpRequest) -> str:
     """Return the caller's address: what the outermost of our TRUSTED_PROXY_COUNT proxies saw.
 
-    Where that proxy does not know it (`unknown`, or what is no address), it is the nearest proxy's.
+    If that proxy does not know it (`unknown`, or no address), it is the nearest proxy's.
     Rule limit.address.
     """
     count: int = settings.TRUSTED_PROXY_COUNT
@@ -21,7 +21,7 @@ def of(request: HttpRequest) -> str:
 
 
 def _parsed(written: str) -> str:
-    """Return the address alone of `ip`, `ip:port`, `[ipv6]:port` or `ipv6%zone`, "" of anything else."""
+    """Return the bare address of `ip`, `ip:port`, `[ipv6]:port` or `ipv6%zone`, "" for anything else."""
     text = written.strip().strip('"')[:_LONGEST]
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -36,7 +36,7 @@ def _parsed(written: str) -> str:
 
 
 def network(address: str) -> str:
-    """Return what limits count as one: whoever has one IPv6 address has the 2⁶⁴ of its /64, or an IPv4 one in it."""
+    """Return what limits count as one caller: an IPv4 address (also mapped into IPv6), or an IPv6 address's /64."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

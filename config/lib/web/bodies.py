@@ -1,4 +1,4 @@
-"""Bodies, read whole and counted before anybody looks at the request: what comes is bounded in size and in time.
+"""Reads each body whole before the application sees the request, within bounds of size and time.
 
 Rules api.body_size, api.slow_body.
 """
@@ -16,16 +16,16 @@ Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 CLOSE = ("Connection", "close")
-SECONDS = 10.0  # in which the rest of a request must have come
+SECONDS = 10.0  # within which the rest of a request must have come
 LONGEST_PARAMETERS = 256  # characters: a boundary has 70 at most
 TOO_SLOW = b"The body did not come in time, or not whole. Send it again.\n"
 
 
 class CountedBodies:
-    """A WSGI application that hands on bodies of at most `largest` bytes, however they come, and no part of one.
+    """A WSGI application that hands on whole bodies of at most `largest` bytes, chunked or not.
 
-    Of a longer one nothing is read but a chunked one's beginning: its CONTENT_LENGTH alone says so. An answer
-    with `Connection: close` closes the connection.
+    A longer body is not read, or only the beginning of a chunked one: its CONTENT_LENGTH tells the application.
+    A response with `Connection: close` closes the connection.
     """
 
     def __init__(self, application: Application, *, largest: int) -> None:
@@ -42,7 +42,7 @@ class CountedBodies:
         return [TOO_SLOW]
 
     def _is_whole(self, environ: Environ) -> bool:
-        """Read the body; return whether all of it came. One that is longer than it may be counts as whole."""
+        """Read the body; return whether all of it came. One that is longer than allowed counts as whole."""
         expected, is_chunked = (
             _length(environ),
             "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower(),
@@ -55,7 +55,7 @@ class CountedBodies:
         return body is not None and (is_chunked or len(body) == expected)
 
     def _read(self, environ: Environ, maximum: int) -> bytes | None:
-        """Return at most so many bytes of the body, None of one that breaks off or takes too long."""
+        """Return at most `maximum` bytes of the body, None if it breaks off or takes too long."""
         with self._watch.over(environ.get("gunicorn.socket")) as in_time:
             try:
                 body: bytes = environ["wsgi.input"].read(maximum)
@@ -72,9 +72,9 @@ def _length(environ: Environ) -> int:
 
 
 def _content_type(environ: Environ) -> str:
-    """What a body is, with the boundary of a form and no other parameter.
+    """Return the content type, with the boundary of a form and no other parameter.
 
-    All that comes is UTF-8, and there are decoders by name that take far longer; so do very long parameters.
+    All bodies are UTF-8. Some decoders that a charset may name take far longer, and so do very long parameters.
     """
     kind, parameters = environ.get("CONTENT_TYPE", "").partition(";")[::2]
     is_form = kind.strip().lower() == "multipart/form-data"
@@ -83,7 +83,7 @@ def _content_type(environ: Environ) -> str:
 
 
 def _closing(environ: Environ, start_response: StartResponse) -> StartResponse:
-    """`Connection` is the server's header, and no server takes it from an application: gunicorn has its own way."""
+    """Wrap start_response so that `Connection: close` closes: gunicorn ignores that header, and has its own way."""
     close = getattr(getattr(start_response, "__self__", None), "force_close", None)
 
     def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
@@ -96,14 +96,14 @@ def _closing(environ: Environ, start_response: StartResponse) -> StartResponse:
 
 
 def end_reading(connection: socket.socket | None) -> None:
-    """Expect nothing further of a peer: who reads now, and who closes, is not kept waiting."""
+    """Read nothing further from a peer, so that neither a pending read nor the close waits for it."""
     if connection is not None and not isinstance(connection, ssl.SSLSocket):
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RD)
 
 
 class Watch:
-    """A thread that ends the reading of what is too slow; it lives while there is something to watch."""
+    """A thread that ends reads that take too long; it lives while there is something to watch."""
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
@@ -112,7 +112,7 @@ class Watch:
 
     @contextlib.contextmanager
     def over(self, connection: socket.socket | None) -> Iterator[Callable[[], bool]]:
-        """Watch the reading of a block; what it yields tells whether the time has sufficed."""
+        """Watch the reads of a block; yield a function that returns whether the time has not run out."""
         until = time.monotonic() + SECONDS
         if connection is not None:
             with self._changing:

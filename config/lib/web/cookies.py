@@ -1,4 +1,4 @@
-"""Cookies as they come: what reads them takes quadratic time for a value full of backslashes."""
+"""Cleans the Cookie header: its parser takes quadratic time for a value full of backslashes."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ LONGEST = 16 * 1024  # characters of the header; servers take half of that in on
 
 
 class CookieMiddleware:
-    """Leaves out the backslashes, of which no cookie of ours has any, and cookies beyond all measure."""
+    """Removes backslashes from the header, since no cookie of ours has any, and all cookies if it is too long."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response

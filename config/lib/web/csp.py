@@ -1,4 +1,4 @@
-"""Where a page's forms may lead (rule secret.csp)."""
+"""The CSP's form-action: the origins where a page's forms may lead (rule secret.csp)."""
 
 from django.http import HttpResponse
 
@@ -6,6 +6,6 @@ from config.lib.web import origins
 
 
 def allow_forms_to(response: HttpResponse, *urls: str) -> None:
-    """Name the origins that this page's forms end at after a redirect: Chromium blocks any other."""
+    """Allow the origins at which this page's forms end after a redirect: Chromium blocks any other."""
     found = {origins.of(url) for url in urls}
     response._csp_update = {"form-action": sorted(found - {""})}  # type: ignore[attr-defined]  # django-csp's hook

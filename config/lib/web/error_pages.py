@@ -1,4 +1,4 @@
-"""What every page is told, and the pages for what cannot be shown: each names its request."""
+"""The context of every template, and the pages of errors 403 and 500, each of which names its request."""
 
 import sys
 from typing import Any
@@ -16,7 +16,7 @@ RETRY_SECONDS = 5
 
 
 def environment(request: HttpRequest) -> dict[str, Any]:
-    """Test mode is never mistaken for live: every template knows it, where the other portal is, and its request."""
+    """Return what every template knows: whether it is test mode, where the other portal is, and the request id."""
     return {
         "test_mode": settings.SANDBOX,
         "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
@@ -25,14 +25,14 @@ def environment(request: HttpRequest) -> dict[str, Any]:
 
 
 def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
-    """Somebody may not see this; where that is known, who may."""
+    """Return the page that says that one may not see this and, if it is known, who may."""
     return render(request, "403.html", {"who_may": getattr(exception, "who_may", [])}, status=403)
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """The fault is ours. Asks nothing of the request, which may be what broke.
+    """Return the page for a fault of ours, using nothing of the request, which may be what broke.
 
-    A database that is away is a 503: whoever asks again soon, be it a proxy or a script, gets the page.
+    A database that is away makes it a 503, after which a proxy or a script asks again soon.
     """
     context = {"test_mode": settings.SANDBOX, "request_id": request_id.current()}
     page = HttpResponse(render_to_string("500.html", context), status=500)

@@ -1,4 +1,4 @@
-"""One POST to a peer that we know, over before its time is up, whatever the peer does."""
+"""One POST to a known peer, which ends in time whatever the peer does."""
 
 import asyncio
 from http import HTTPStatus
@@ -8,7 +8,7 @@ import aiohttp
 
 
 class NoAnswer(Exception):
-    """The connection broke, the time ran out, or what came was no answer."""
+    """The connection broke, the time ran out, or what came back was not HTTP."""
 
 
 class Response(NamedTuple):
@@ -23,7 +23,7 @@ class Response(NamedTuple):
 
 
 def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> Response:
-    """Send it, and return what comes back within `seconds` in all. Raises NoAnswer."""
+    """Send a POST, and return the response if all of it comes within `seconds`. Raises NoAnswer."""
     if seconds <= 0:
         raise NoAnswer("no time left")
     return asyncio.run(_post(url, body, headers, seconds))

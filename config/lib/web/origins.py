@@ -1,4 +1,4 @@
-"""The origin of an address on the web, as headers write it: in ASCII, the host as DNS knows it."""
+"""The origin and the host of a URL as headers write them: in ASCII, as DNS knows the host."""
 
 import re
 from urllib.parse import SplitResult, urlsplit
@@ -10,9 +10,9 @@ _AUTHORITY = re.compile(r"[^/?#]*")
 
 
 def split(url: str) -> SplitResult:
-    """Return the parts of an address. Raises ValueError, also where its host is longer than any that DNS could know.
+    """Return the parts of a URL. Raises ValueError, also if its host is longer than DNS allows.
 
-    Python puts the accents of a host in order first, which takes four times as long for twice as many.
+    Python normalizes a host's accents first, which takes four times as long for twice as many.
     """
     authority = _AUTHORITY.match(url.partition("//")[2])
     if authority is not None and len(authority[0]) > LONGEST_NAME + len(":65535"):
@@ -21,7 +21,7 @@ def split(url: str) -> SplitResult:
 
 
 def of(url: str) -> str:
-    """Return `scheme://host:port`, the port where one is given; "" of what has no host that DNS could know."""
+    """Return `scheme://host:port`, with the port if one is given; "" without a host that DNS could know."""
     try:
         parts = split(url)
         host, port = host_of(url), parts.port
@@ -32,7 +32,7 @@ def of(url: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """Return the host in ASCII, such as `xn--bcher-kva.example`; "" of what has none that DNS could know."""
+    """Return the host in ASCII, such as `xn--bcher-kva.example`; "" without one that DNS could know."""
     try:
         written = split(url).hostname or ""
         if not written or len(written) > LONGEST_NAME:

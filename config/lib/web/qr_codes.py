@@ -1,4 +1,4 @@
-"""QR codes."""
+"""QR codes as SVG."""
 
 import io
 
@@ -6,7 +6,7 @@ import segno
 
 
 def svg(url: str) -> bytes:
-    """Return an address as a picture: always black on white, with the quiet zone that cameras need."""
+    """Return a URL as a QR code: always black on white, with the quiet zone that cameras need."""
     drawn = io.BytesIO()
     segno.make(url, error="m").save(drawn, kind="svg", border=4, light="#fff", dark="#000", omitsize=True)
     return drawn.getvalue()

@@ -20,7 +20,7 @@ def current() -> str:
 
 
 class RequestIdMiddleware:
-    """Keep a caller's well-formed X-Request-Id, else make one; log one line a request (rule api.request_id)."""
+    """Keeps a caller's well-formed X-Request-Id, else makes one; logs one line a request (rule api.request_id)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -40,7 +40,7 @@ class RequestIdMiddleware:
         return response
 
     def _log(self, request: HttpRequest, response: HttpResponse, started: float) -> None:
-        """The route, not the path: an id in an address may be a pay link's secret."""
+        """Log the route, not the path: an id in an address may be a pay link's secret."""
         match = request.resolver_match
         milliseconds = round((time.monotonic() - started) * 1000)
         route = match.route if match else "-"

@@ -19,7 +19,7 @@ WRITE = "UPDATE {table} SET {column} = {new} WHERE {key} = %s AND {sealed} = %s"
 
 
 class Place(NamedTuple):
-    """Where something encrypted stands: how its column is read and written as text, and in which rows."""
+    """A column with something encrypted: how it is read and written as text, and in which rows."""
 
     model: type[Model]
     column: str
@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
 
 def _places() -> Iterator[Place]:
-    """Wherever something is kept encrypted for longer than a session lives."""
+    """Yield all columns where something is kept encrypted for longer than a session lives."""
     for model in apps.get_models():
         for field in model._meta.local_fields:
             if isinstance(field, crypto.EncryptedTextField):
@@ -75,7 +75,7 @@ def _places() -> Iterator[Place]:
 
 
 def _batches(place: Place) -> Iterator[list[tuple[str, Any, str]]]:
-    """What is not under the first key yet: as it is to be, its row's key, as it is."""
+    """Yield what is not under the first key yet: the new value, its row's key, the old value."""
     statement = place.statement(READ_FIRST)
     after: list[Any] = []
     while True:
@@ -97,7 +97,7 @@ def _anew(place: Place, key: Any, old: str) -> str:
 
 
 def _write(place: Place, anew: list[tuple[str, Any, str]]) -> int:
-    """Write what nobody has changed meanwhile; return how many rows that were."""
+    """Write the values that nobody has changed meanwhile; return how many there were."""
     with transaction.atomic(), connection.cursor() as cursor:
         written = 0
         for row in anew:
