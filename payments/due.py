@@ -21,24 +21,15 @@ State: TypeAlias = Operation.State
 _NOT_ENDED = (State.PLANNED, *Operation.OPEN, State.PENDING)  # the states of the index `operation_due`
 
 
-def is_open(prefix: str = "") -> Q:
-    """Return the condition that an operation, or the one at the end of the prefix, holds up others of its payment."""
-    state, kind, ended_at = f"{prefix}state", f"{prefix}kind", f"{prefix}ended_at"
-    awaited = Q(**{state: State.PENDING, f"{kind}__in": Operation.AWAITED})
-    return (Q(**{f"{state}__in": Operation.OPEN}) | awaited) & Q(**{ended_at: None})
-
-
-def is_open_sql(alias: str) -> str:
-    """Return `is_open` as SQL, of the operation behind an alias."""
-    states = ", ".join(f"'{state}'" for state in Operation.OPEN)
-    kinds = ", ".join(f"'{kind}'" for kind in Operation.AWAITED)
-    awaited = f"({alias}.state = 'pending' AND {alias}.kind IN ({kinds}))"
-    return f"({alias}.ended_at IS NULL AND ({alias}.state IN ({states}) OR {awaited}))"
-
-
 def is_in_doubt(operation: Operation) -> bool:
     """Whether the operation was sent and its outcome is not known yet."""
     return operation.state in (State.IN_FLIGHT, State.PENDING, State.UNKNOWN)
+
+
+def is_leased(operation: Operation, now: datetime) -> bool:
+    """Whether somebody is calling the provider about it: a lease ends when its operation is due again."""
+    at = operation.next_attempt_at
+    return operation.lease_token is not None and at is not None and at > now
 
 
 def gap(operation: Operation, state: State, now: datetime) -> timedelta:
@@ -81,7 +72,7 @@ def oldest(now: datetime) -> datetime | None:
     A planned operation behind another one of its payment is left out: it does not wait for the pump.
     """
     ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
-        is_open() | Q(state=State.PLANNED, pk__lt=OuterRef("pk"), next_attempt_at__lte=now)
+        Q(is_open=True) | Q(state=State.PLANNED, pk__lt=OuterRef("pk"), next_attempt_at__lte=now)
     )
     rows = Operation.objects.filter(state__in=_NOT_ENDED, next_attempt_at__lte=now)
     rows = rows.exclude(Exists(ahead), state=State.PLANNED).order_by("next_attempt_at")
@@ -107,7 +98,7 @@ def claim(
         with transaction.atomic(), connection.cursor() as cursor:
             only = "AND d.id = %(operation)s" if operation_uuid else ""
             cursor.execute(
-                _CLAIM.format(only=only, open=is_open_sql("other")),
+                _CLAIM.format(only=only),
                 {
                     "limit": limit,
                     "operation": operation_uuid,
@@ -130,7 +121,7 @@ WITH due AS MATERIALIZED (
       AND (d.state <> 'planned' OR NOT EXISTS (
           SELECT 1 FROM payments_operation other
           WHERE other.payment_id = d.payment_id AND other.ended_at IS NULL
-            AND ({open}
+            AND (other.is_open
                  OR (other.state = 'planned' AND other.id < d.id AND other.next_attempt_at <= clock_timestamp()))))
     ORDER BY d.next_attempt_at LIMIT %(limit)s
     FOR UPDATE OF d SKIP LOCKED
@@ -139,7 +130,6 @@ UPDATE payments_operation o
 SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
     attempts = o.attempts + 1,
     lease_token = gen_random_uuid(),
-    lease_until = clock_timestamp() + make_interval(secs => %(lease)s),
     next_attempt_at = clock_timestamp() + make_interval(secs => %(lease)s)
 FROM due
 WHERE o.id = due.id

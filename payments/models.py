@@ -72,6 +72,12 @@ class Switch(models.Model):
         return f"{self.merchant or 'All merchants'}: {'stopped' if self.is_stopped else 'open'}"
 
 
+def _said_in_the_row(condition: Q) -> models.GeneratedField:
+    """A column that PostgreSQL keeps: whether a condition is true of the row. For queries; no object changes it."""
+    expression = models.ExpressionWrapper(condition, output_field=models.BooleanField())
+    return models.GeneratedField(expression=expression, output_field=models.BooleanField(), db_persist=True)
+
+
 class Payment(models.Model):
     """One card's money for one subject: a checkout, or a mate's payment request."""
 
@@ -86,8 +92,6 @@ class Payment(models.Model):
     class Kind(models.TextChoices):
         ORDER = "order", "the lead's card, for the order"
         SHARE = "share", "a mate's card, for their share"
-
-    LIVE = (Status.AUTHORIZING, Status.AUTHORIZED, Status.CAPTURED)
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -109,6 +113,9 @@ class Payment(models.Model):
     abandoned_at = models.DateTimeField(
         null=True, blank=True, help_text="The payer went on with another card; a hold found later is voided."
     )
+    is_live = _said_in_the_row(  # it counts for its subject
+        Q(status__in=[Status.AUTHORIZING, Status.AUTHORIZED, Status.CAPTURED], abandoned_at=None)
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -119,9 +126,7 @@ class Payment(models.Model):
                 name="an_orders_payment_is_of_its_checkout",
             ),
             models.UniqueConstraint(
-                "subject",
-                condition=Q(status__in=["authorizing", "authorized", "captured"], abandoned_at=None),
-                name="one_live_payment_per_subject",
+                "subject", condition=Q(is_live=True), name="one_live_payment_per_subject"
             ),
         ]
         indexes: ClassVar = [
@@ -164,8 +169,6 @@ class Operation(models.Model):
         REFUND_PART = "refund_part", "refund part: a card gets back what it bore"
 
     OPEN = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN)
-    # Accepted and not confirmed, these hold up what comes after them; a refund settles beside the next one.
-    AWAITED = (Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID)
     ENDED = (State.SUCCEEDED, State.DECLINED, State.FAILED)
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -190,7 +193,6 @@ class Operation(models.Model):
     )
     attempts = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
     lease_token = models.UUIDField(null=True, blank=True)
     actor = models.CharField(max_length=60)
     request_id = models.CharField(max_length=64, blank=True)
@@ -198,6 +200,11 @@ class Operation(models.Model):
         help_text="By the database's clock, which judges how long it is in doubt."
     )
     ended_at = models.DateTimeField(null=True, blank=True)
+    # It holds up others of its payment. What is accepted and not confirmed does too, but for a refund, which
+    # settles beside the next one.
+    is_open = _said_in_the_row(
+        Q(state__in=OPEN) | Q(state=State.PENDING, kind__in=[Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID])
+    )
     returned_as = models.UUIDField(
         null=True, blank=True, help_text="In the ledger: that a refund which was settled came back."
     )
@@ -235,10 +242,7 @@ class Operation(models.Model):
                 name="what_is_owed_is_closed_once",
             ),
             models.UniqueConstraint(
-                "payment",
-                condition=Q(state__in=["in_flight", "needs_action", "unknown"])
-                | Q(state="pending", kind__in=["authorize", "capture", "void"]),
-                name="one_open_operation_per_payment",
+                "payment", condition=Q(is_open=True), name="one_open_operation_per_payment"
             ),
             models.UniqueConstraint(
                 "payment",

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import CharField, F, FilteredRelation, Func, OuterRef, Q, QuerySet
+from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet, Subquery
 
 from config.lib.prepared import Prepared
-from payments import due
 from payments.models import Operation, Payment
 
 
@@ -25,27 +24,16 @@ def open_on_any(subjects: Iterable[UUID]) -> QuerySet[Operation]:
 
 
 def _open(**of: Any) -> QuerySet[Operation]:
-    return Operation.objects.filter(
-        due.is_open(),
-        ~Q(purpose=Operation.Purpose.REIMBURSEMENT),
-        payment__status__in=Payment.LIVE,
-        payment__abandoned_at=None,
-        **of,
-    )
+    return Operation.objects.filter(_of_card(), payment__is_live=True, **of)
 
 
-_OPEN_KIND = """(
-    SELECT o.kind FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
-    WHERE p.subject = {subject} AND p.status IN ({live}) AND p.abandoned_at IS NULL
-      AND {open} AND o.purpose <> 'reimbursement' LIMIT 1)"""
+def _of_card(prefix: str = "") -> Q:
+    return Q(**{f"{prefix}is_open": True}) & ~Q(**{f"{prefix}purpose": Operation.Purpose.REIMBURSEMENT})
 
 
-def open_kind_of(subject: str) -> Func:
-    """The kind of what `open_on` finds for a column's subject, as SQL that needs no building for each query."""
-    live = ", ".join(f"'{status}'" for status in Payment.LIVE)
-    template = _OPEN_KIND.replace("{subject}", subject).replace("{live}", live)
-    template = template.replace("{open}", due.is_open_sql("o"))
-    return Func(template=template, output_field=CharField())
+def open_kind_of(subject: str) -> Subquery:
+    """Return the kind of what `open_on` finds for a column's subject, or null."""
+    return Subquery(open_on(OuterRef(subject)).values("kind")[:1])
 
 
 class Live(NamedTuple):
@@ -63,9 +51,8 @@ def live_payment(subject: UUID) -> Live | None:
 
 
 def _live_payment(subject: UUID) -> QuerySet[Payment, Any]:
-    is_open = due.is_open("operations__") & ~Q(operations__purpose=Operation.Purpose.REIMBURSEMENT)
-    rows = Payment.objects.filter(subject=subject, status__in=Payment.LIVE, abandoned_at=None)
-    with_open = rows.annotate(open=FilteredRelation("operations", condition=is_open))
+    rows = Payment.objects.filter(subject=subject, is_live=True)
+    with_open = rows.annotate(open=FilteredRelation("operations", condition=_of_card("operations__")))
     return with_open.annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))
 
 

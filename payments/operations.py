@@ -63,7 +63,6 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
         state=State.IN_FLIGHT,
         attempts=1,
         next_attempt_at=now + due.LEASE,
-        lease_until=now + due.LEASE,
         lease_token=uuid4(),
         actor=cause.actor,
         request_id=cause.request_id,
@@ -194,7 +193,7 @@ def _report_if_too_long(operation: Operation, now: datetime) -> None:
 _RECORD = """
 UPDATE payments_operation
 SET state = %(state)s, reference = %(reference)s, reason = %(reason)s, action_url = %(action_url)s,
-    lease_until = %(lease_until)s, lease_token = %(lease_token)s, ended_at = %(ended_at)s,
+    lease_token = %(lease_token)s, ended_at = %(ended_at)s,
     next_attempt_at = %(next_attempt_at)s
 WHERE id = %(id)s AND ended_at IS NULL
     AND (%(state)s <> 'unknown' OR lease_token IS NOT DISTINCT FROM %(held_lease)s::uuid)
@@ -211,7 +210,6 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
         "reference": outcome.reference or operation.reference,
         "reason": _reason_after(operation, outcome),
         "action_url": outcome.action_url or operation.action_url,
-        "lease_until": None,
         "lease_token": None,
         "ended_at": now if ended else None,
         "next_attempt_at": None if ended else now + due.gap(operation, state, now),

@@ -52,7 +52,7 @@ _PARTS = {
     "refund_parts": _list_of("checkout_refund", _REFUND, "created_at DESC"),
     "share_parts": _list_of("checkout_paymentrequest", ("amount", "status"), "id"),
     "dispute_parts": _list_of("payments_dispute", _DISPUTE, "created_at", of="checkout_uuid"),
-    "pending_operation": open_operations.open_kind_of("checkout_checkout.id"),
+    "pending_operation": open_operations.open_kind_of("pk"),
 }
 
 

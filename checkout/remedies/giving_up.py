@@ -49,7 +49,7 @@ def _check(operation: Operation) -> None:
         raise NotAllowed("Only an authorization or a capture is given up. A refund or a void is sent again.")
     if not due.is_in_doubt(operation):
         raise NotAllowed("It is not in doubt.")
-    if operation.lease_until is not None and operation.lease_until > clock.now():
+    if due.is_leased(operation, clock.now()):
         raise NotAllowed(parts.UNDER_WAY)
     if operation.kind == Kind.AUTHORIZE and clock.now() - operation.created_at < ASKED_FOR_AT_MOST:
         raise NotAllowed("The payer still waits for their bank. Look again in two minutes.")

@@ -48,6 +48,7 @@ class Migration(migrations.Migration):
                 ('card_fingerprint', models.CharField(blank=True, max_length=64)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('abandoned_at', models.DateTimeField(blank=True, help_text='The payer went on with another card; a hold found later is voided.', null=True)),
+                ('is_live', models.GeneratedField(db_persist=True, expression=models.ExpressionWrapper(models.Q(('abandoned_at', None), ('status__in', ['authorizing', 'authorized', 'captured'])), output_field=models.BooleanField()), output_field=models.BooleanField())),
             ],
         ),
         migrations.CreateModel(
@@ -84,12 +85,12 @@ class Migration(migrations.Migration):
                 ('share_uuid', models.UUIDField(blank=True, help_text="The mate's share that goes back to the lead's card.", null=True)),
                 ('attempts', models.PositiveIntegerField(default=0)),
                 ('next_attempt_at', models.DateTimeField(blank=True, null=True)),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
                 ('lease_token', models.UUIDField(blank=True, null=True)),
                 ('actor', models.CharField(max_length=60)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
                 ('created_at', models.DateTimeField(help_text="By the database's clock, which judges how long it is in doubt.")),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('is_open', models.GeneratedField(db_persist=True, expression=models.ExpressionWrapper(models.Q(('state__in', ('in_flight', 'needs_action', 'unknown')), models.Q(('kind__in', ['authorize', 'capture', 'void']), ('state', 'pending')), _connector='OR'), output_field=models.BooleanField()), output_field=models.BooleanField())),
                 ('returned_as', models.UUIDField(blank=True, help_text='In the ledger: that a refund which was settled came back.', null=True)),
                 ('closed_as', models.UUIDField(blank=True, help_text='In the ledger: that what it brought for the lead was closed against a lost dispute.', null=True)),
             ],
@@ -238,7 +239,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='payment',
-            constraint=models.UniqueConstraint(models.F('subject'), condition=models.Q(('abandoned_at', None), ('status__in', ['authorizing', 'authorized', 'captured'])), name='one_live_payment_per_subject'),
+            constraint=models.UniqueConstraint(models.F('subject'), condition=models.Q(('is_live', True)), name='one_live_payment_per_subject'),
         ),
         migrations.AddIndex(
             model_name='operation',
@@ -286,7 +287,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='operation',
-            constraint=models.UniqueConstraint(models.F('payment'), condition=models.Q(('state__in', ['in_flight', 'needs_action', 'unknown']), models.Q(('kind__in', ['authorize', 'capture', 'void']), ('state', 'pending')), _connector='OR'), name='one_open_operation_per_payment'),
+            constraint=models.UniqueConstraint(models.F('payment'), condition=models.Q(('is_open', True)), name='one_open_operation_per_payment'),
         ),
         migrations.AddConstraint(
             model_name='operation',

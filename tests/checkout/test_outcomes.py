@@ -124,7 +124,7 @@ class TestACapture:
 
     def test_in_doubt_keeps_the_lease_of_who_is_asking_now(self, held: Checkout) -> None:
         mine, theirs = leave_in_doubt(held), uuid4()
-        Operation.objects.filter(pk=mine.pk).update(lease_token=theirs, lease_until=clock.now())
+        Operation.objects.filter(pk=mine.pk).update(lease_token=theirs)
         factories.settle(mine, Outcome(Verdict.NOT_FOUND))
         assert Operation.objects.get(pk=mine.pk).lease_token == theirs
 

@@ -32,7 +32,7 @@ def see(checkout_uuid: UUID, state: str) -> Seen:
     checkout, now = Checkout.objects.get(pk=checkout_uuid), clock.now()
     found = Operation.objects.filter(
         payment__subject=checkout_uuid,
-        payment__status__in=Payment.LIVE,
+        payment__status__in=["authorizing", "authorized", "captured"],
         payment__abandoned_at=None,
         state__in=Operation.OPEN,
         share_uuid=None,

@@ -113,5 +113,4 @@ class TestGivingUp:
         with pytest.raises(transitions.OutcomeUnknown):
             transitions.capture(held.merchant, held.pk, cause=CAUSE)
         fault_injection.set_fault(verb="look_up", mode="down", times=0)
-        Operation.objects.filter(kind="capture").update(lease_until=None)
         return Operation.objects.select_related("payment").get(kind="capture")
