@@ -31,9 +31,9 @@ class SignInCode(models.Model):
 
 
 class SmsMessage(models.Model):
-    """A text message that waits, or was asked for: number and words are there until it has ended, then no more.
+    """An SMS message that waits, or was asked for: number and words are there until it has ended, then no more.
 
-    What stays is what the limits count. A code's text has the code's id.
+    What stays is what the limits count. A code's message has the code's id.
     """
 
     class Kind(models.TextChoices):
@@ -69,16 +69,14 @@ class SmsMessage(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["phone_digest", "created_at"]),
             models.Index(
-                "address_digest", "created_at", name="text_address", condition=models.Q(is_counted=True)
+                "address_digest", "created_at", name="sms_address", condition=models.Q(is_counted=True)
             ),
-            models.Index(
-                "range_digest", "created_at", name="text_range", condition=models.Q(is_counted=True)
-            ),
-            models.Index("created_at", name="text_counted", condition=models.Q(is_counted=True)),
+            models.Index("range_digest", "created_at", name="sms_range", condition=models.Q(is_counted=True)),
+            models.Index("created_at", name="sms_counted", condition=models.Q(is_counted=True)),
             models.Index(fields=["checkout_uuid"]),
             models.Index(fields=["created_at"]),
-            models.Index("due_at", name="text_due", condition=models.Q(due_at__isnull=False)),
-            models.Index("ends_at", name="text_open", condition=models.Q(ended_at=None)),
+            models.Index("due_at", name="sms_due", condition=models.Q(due_at__isnull=False)),
+            models.Index("ends_at", name="sms_open", condition=models.Q(ended_at=None)),
         ]
 
     def __str__(self) -> str:
@@ -86,7 +84,7 @@ class SmsMessage(models.Model):
 
 
 class SmsDay(models.Model):
-    """How many texts of a day count, for a merchant or for all."""
+    """How many SMS messages of a day count, for a merchant or for all."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     day = models.DateField(help_text="In UTC.")

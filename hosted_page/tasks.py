@@ -12,20 +12,20 @@ STOP_SECONDS = 3.0  # for what is being sent when the worker ends
 
 @shared_task
 def send_sms_messages() -> None:
-    """Have the texts sent that are due."""
+    """Have the SMS messages sent that are due."""
     sending.wake()
 
 
 @shared_task
 def watch_sms_budgets() -> None:
-    """Let the texts of what was paid count no more, and tell the operators of budgets that are nearly used up."""
+    """Let SMS messages of what was paid count no more; tell the operators of budgets that are nearly used up."""
     budgets.give_back()
     budgets.warn()
 
 
 @shared_task
 def delete_old_sms_messages() -> None:
-    """Remove what was kept of texts for the limits alone."""
+    """Remove what was kept of SMS messages for the limits alone."""
     outbox.delete_old()
 
 

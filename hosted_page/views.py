@@ -184,7 +184,7 @@ def _text(request: HttpRequest, target: PaymentTarget, share: PaymentRequest) ->
     typed = request.POST.get("phone", "")[:40]
     try:
         number = codes.parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
-        invitations.text(share.pk, phone=number, address=address.of(request))
+        invitations.send(share.pk, phone=number, address=address.of(request))
     except codes.InvalidPhone:
         error = sign_in.wrong_number(target.checkout.merchant)
     except outbox.TooManySmsMessages as refused:

@@ -25,7 +25,7 @@ POINTS = frozenset(
         "key_claimed",  # an Idempotency-Key is claimed, the verb not begun
         "answer_made",  # the verb has ended, its answer is not kept under the key
         "answer_kept",  # it is kept, the caller has not got it
-        "text_claimed",  # .<SMS message's id>: it is claimed for good, the carrier has not heard of it
+        "sms_claimed",  # .<SMS message's id>: it is claimed for good, the carrier has not heard of it
         "webhook_answered",  # .<delivery's id>: the receiver has answered, nothing is recorded
         "webhook_recorded",  # the same: the attempt's end is written, not committed
     }

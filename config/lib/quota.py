@@ -21,10 +21,25 @@ def lock(*keys: str) -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"quota:{key}"])
 
 
+def locked_until(rows: QuerySet[Any], limit: Limit, now: datetime) -> datetime | None:
+    """Return until when no row may follow those: after the maximum within the time, none for that long again.
+
+    None if one more may follow now.
+    """
+    times = _newest(rows.filter(created_at__gt=now - 2 * limit.within), limit)
+    if len(times) < limit.maximum or times[0] - times[-1] >= limit.within:
+        return None
+    until = times[0] + limit.within
+    return until if until > now else None
+
+
 def free_at(rows: QuerySet[Any], limit: Limit, now: datetime) -> datetime | None:
     """Return when one more row may follow those, by their `created_at`; None if it may now."""
-    times = rows.filter(created_at__gt=now - limit.within).order_by("-created_at")
-    newest: list[datetime] = list(times.values_list("created_at", flat=True)[: limit.maximum])
-    if len(newest) < limit.maximum:
+    times = _newest(rows.filter(created_at__gt=now - limit.within), limit)
+    if len(times) < limit.maximum:
         return None
-    return newest[-1] + limit.within if newest else now + limit.within
+    return times[-1] + limit.within if times else now + limit.within
+
+
+def _newest(rows: QuerySet[Any], limit: Limit) -> list[datetime]:
+    return list(rows.order_by("-created_at").values_list("created_at", flat=True)[: limit.maximum])

@@ -20,13 +20,13 @@ LIFE = timedelta(hours=1)  # after which an invitation that was not sent is not 
 
 
 class NotNow(Exception):
-    """The share is not open, or its mate has had a text within a day."""
+    """The share is not open, or its mate has had an SMS message within a day."""
 
 
-def text(share_uuid: UUID, *, phone: str, address: str) -> None:
-    """Text a share's link to its mate; `phone` is E.164, "" for the number that the link went to before.
+def send(share_uuid: UUID, *, phone: str, address: str) -> None:
+    """Send a share's link to its mate; `phone` is E.164, "" for the number that the link went to before.
 
-    Raises NotNow, TooManyTexts, switches.MerchantSuspended, switches.AllStopped.
+    Raises NotNow, TooManySmsMessages, switches.MerchantSuspended, switches.AllStopped.
     """
     with transaction.atomic(durable=True):
         rows = PaymentRequest.objects.select_for_update(of=("self",)).select_related(
@@ -61,7 +61,7 @@ def is_wanted(asked: SmsMessage) -> bool:
 
 
 def take_back(asked: SmsMessage) -> None:
-    """The text was not sent, as far as anybody knows: the lead's page does not say so, and lets them ask again."""
+    """Say no longer that an SMS message was sent: as far as anybody knows, it was not. The lead may ask again."""
     share = PaymentRequest.objects.filter(pk=asked.subject)
     if asked.kind == SmsMessage.Kind.INVITATION:
         share.update(phone="", next_reminder_at=None)

@@ -129,15 +129,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='smsmessage',
-            index=models.Index(models.F('address_digest'), models.F('created_at'), condition=models.Q(('is_counted', True)), name='text_address'),
+            index=models.Index(models.F('address_digest'), models.F('created_at'), condition=models.Q(('is_counted', True)), name='sms_address'),
         ),
         migrations.AddIndex(
             model_name='smsmessage',
-            index=models.Index(models.F('range_digest'), models.F('created_at'), condition=models.Q(('is_counted', True)), name='text_range'),
+            index=models.Index(models.F('range_digest'), models.F('created_at'), condition=models.Q(('is_counted', True)), name='sms_range'),
         ),
         migrations.AddIndex(
             model_name='smsmessage',
-            index=models.Index(models.F('created_at'), condition=models.Q(('is_counted', True)), name='text_counted'),
+            index=models.Index(models.F('created_at'), condition=models.Q(('is_counted', True)), name='sms_counted'),
         ),
         migrations.AddIndex(
             model_name='smsmessage',
@@ -149,10 +149,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='smsmessage',
-            index=models.Index(models.F('due_at'), condition=models.Q(('due_at__isnull', False)), name='text_due'),
+            index=models.Index(models.F('due_at'), condition=models.Q(('due_at__isnull', False)), name='sms_due'),
         ),
         migrations.AddIndex(
             model_name='smsmessage',
-            index=models.Index(models.F('ends_at'), condition=models.Q(('ended_at', None)), name='text_open'),
+            index=models.Index(models.F('ends_at'), condition=models.Q(('ended_at', None)), name='sms_open'),
         ),
     ]

@@ -1,4 +1,4 @@
-"""How many texts a merchant, and all together, may have a day. Those whose order or share was paid do not count.
+"""How many SMS messages a merchant, and all together, may have a day. Those whose order or share was paid do not count.
 
 Rules sms.budgets, sms.paid.
 """
@@ -30,7 +30,7 @@ RETURNING count
 
 
 def spend_of_merchant(merchant: Merchant, now: datetime) -> datetime | None:
-    """Count a text of today's for a merchant; return when one more may follow if there may be none now.
+    """Count an SMS message of today's for a merchant; return when one more may follow if there may be none now.
 
     Before `spend_of_all`, always: whoever counts holds both until the end of the transaction.
     """
@@ -51,9 +51,9 @@ def _spend(merchant_uuid: UUID | None, budget: int, now: datetime) -> datetime |
         return None if cursor.fetchone() else tomorrow
 
 
-def unpaid(texts: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:
-    """Return those of the texts that count: nothing was paid by whoever got them."""
-    return texts.filter(is_counted=True).exclude(_was_paid())
+def unpaid(messages: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:
+    """Return those of the SMS messages that count: nothing was paid by whoever got them."""
+    return messages.filter(is_counted=True).exclude(_was_paid())
 
 
 def _was_paid() -> Q:
@@ -63,7 +63,7 @@ def _was_paid() -> Q:
 
 
 def give_back() -> int:
-    """Let what was paid count no more; return how many texts that were."""
+    """Let what was paid count no more; return how many SMS messages that were."""
     since = clock.now() - DAY
     counted = SmsMessage.objects.filter(_was_paid(), is_counted=True, created_at__gt=since)
     return batches.repeat(lambda rows: _give_back(counted, rows))
@@ -71,13 +71,13 @@ def give_back() -> int:
 
 def _give_back(counted: QuerySet[SmsMessage], rows: int) -> int:
     found = list(counted.select_for_update(of=("self",), skip_locked=True)[:rows])
-    SmsMessage.objects.filter(pk__in=[text.pk for text in found]).update(is_counted=False)
+    SmsMessage.objects.filter(pk__in=[message.pk for message in found]).update(is_counted=False)
     of_merchants: Counter[tuple[UUID, date]] = Counter()
-    for text in found:
-        of_merchants[text.merchant_id, text.created_at.date()] += 1
+    for message in found:
+        of_merchants[message.merchant_id, message.created_at.date()] += 1
     for (merchant_uuid, day), count in sorted(of_merchants.items()):
         SmsDay.objects.filter(merchant=merchant_uuid, day=day).update(count=Greatest(F("count") - count, 0))
-    for day, count in sorted(Counter(text.created_at.date() for text in found).items()):
+    for day, count in sorted(Counter(message.created_at.date() for message in found).items()):
         SmsDay.objects.filter(merchant=None, day=day).update(count=Greatest(F("count") - count, 0))
     return len(found)
 

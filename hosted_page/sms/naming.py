@@ -1,4 +1,4 @@
-"""Names as strangers are shown them, in a text or an invitation's mail: whoever chooses one must not write it.
+"""Names as strangers are shown them, in an SMS message or an invitation's mail: whoever chooses one must not write it.
 
 Rule sms.invitation.
 """
@@ -15,12 +15,12 @@ MAX_LETTERS = 30
 
 
 def shop(merchant: Merchant) -> str:
-    """Return a merchant's name for a text or a mail."""
+    """Return a merchant's name for an SMS message or a mail."""
     return plain(merchant.name) or _("the shop")
 
 
 def lead(checkout: Checkout) -> str:
-    """Return the name of who asks the mates, for a text message."""
+    """Return the name of who asks the mates, for an SMS message."""
     return plain(lead_name(checkout)) or _("Your mate")
 
 

@@ -1,4 +1,4 @@
-"""The text messages that we send: rows that a pump sends, and how many there may be at most.
+"""The SMS messages that we send: rows that a pump sends, and how many there may be at most.
 
 Rules sms.sealed, sms.address.
 """
@@ -27,19 +27,21 @@ SEND_SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 GAP = timedelta(seconds=30)  # between two codes to one number
 PER_NUMBER = (Limit(5, timedelta(hours=1)), Limit(10, timedelta(days=1)))
 PER_ADDRESS = Limit(300, timedelta(hours=1))
-RANGE_DIGITS = 4  # a range is what has all but these in common: who is paid for texts owns numbers in blocks
+RANGE_DIGITS = (
+    4  # a range is what has all but these in common: who is paid for SMS messages owns numbers in blocks
+)
 RANGE_PERIOD = timedelta(days=1)
 INVITATIONS = 20  # of one checkout, reminders not counted
 Kind = SmsMessage.Kind
 
 
 class TooManySmsMessages(Exception):
-    """No text is on its way; the message says what to do."""
+    """No SMS message is on its way; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A text that is asked for: what, to which E.164 number, about what, until when, from which address."""
+    """An SMS message that is asked for: what, to which E.164 number, about what, until when, from which address."""
 
     kind: SmsMessage.Kind
     phone: str
@@ -50,9 +52,9 @@ class Asked:
 
 
 def put(asked: Asked, *, key: UUID | None = None) -> None:
-    """Let a text be sent within a second, and count it. `key` becomes its id.
+    """Let an SMS message be sent within a second, and count it. `key` becomes its id.
 
-    Belongs into the transaction of what it is about. Raises TooManyTexts, and leaves nothing then.
+    Belongs into the transaction of what it is about. Raises TooManySmsMessages, and leaves nothing then.
     """
     row = _row(asked, key)
     _check_country(asked.phone)
@@ -70,10 +72,10 @@ def put_for_lead(asked: Asked, *, key: UUID, is_lead: bool) -> None:
     """As `put`, for a code of somebody who comes back to a paid order: only the lead's number gets it.
 
     Nobody learns which number that is: all are answered alike, what is full for the number included, and
-    whoever asks for others' numbers uses up nothing of theirs. Raises TooManyTexts.
+    whoever asks for others' numbers uses up nothing of theirs. Raises TooManySmsMessages.
     """
     row = _row(asked, key)
-    row.range_digest = ""  # the order is paid: it is nobody's scheme to be paid for texts
+    row.range_digest = ""  # the order is paid: it is nobody's scheme to be paid for SMS messages
     _lock(row)
     row.created_at = row.due_at = now = clock.now()
     is_full = _number_free_at(row, now) is not None
@@ -94,7 +96,7 @@ def _row(asked: Asked, key: UUID | None) -> SmsMessage:
         phone=asked.phone,
         body=asked.body,
         phone_digest=digest(asked.phone),
-        range_digest=crypto.keyed_digest("text range", asked.phone[:-RANGE_DIGITS]),
+        range_digest=crypto.keyed_digest("sms range", asked.phone[:-RANGE_DIGITS]),
         address_digest=crypto.keyed_digest("address", network.network(asked.address)),
         ends_at=asked.ends_at,
     )
@@ -103,17 +105,17 @@ def _row(asked: Asked, key: UUID | None) -> SmsMessage:
 
 
 def digest(phone: str) -> str:
-    """Return by what a number's texts are counted."""
-    return crypto.keyed_digest("text", phone)
+    """Return by what a number's SMS messages are counted."""
+    return crypto.keyed_digest("sms", phone)
 
 
 def _lock(row: SmsMessage) -> None:
     parts = (row.phone_digest, row.range_digest, row.address_digest)
-    quota.lock(*(f"text:{part}" for part in parts if part))  # who comes back has no range to wait for
+    quota.lock(*(f"sms:{part}" for part in parts if part))  # who comes back has no range to wait for
 
 
 def _check_country(phone: str) -> None:
-    """Raise TooManyTexts for a number of a country that we send no texts to."""
+    """Raise TooManySmsMessages for a number of a country that we send no SMS messages to."""
     number = phonenumbers.parse(phone)
     country = phonenumbers.region_code_for_number(number) or phonenumbers.region_code_for_country_code(
         number.country_code or 0
@@ -156,7 +158,7 @@ def _check_range(row: SmsMessage, now: datetime) -> None:
     limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
     free_at = _free_at(SmsMessage.objects.filter(range_digest=row.range_digest), limit, now)
     if free_at is not None:
-        log.error("no more texts to a range of numbers today", number_range=row.range_digest[:12])
+        log.error("no more SMS messages to a range of numbers today", number_range=row.range_digest[:12])
         words = _("We cannot text this number now. Use another number, or try again {when}.")
         raise TooManySmsMessages(words.format(when=moments.until(free_at, now)))
 
@@ -174,18 +176,18 @@ def _spend_budgets(row: SmsMessage, now: datetime) -> None:
         free_at = budgets.spend_of_all(now)
         words = _("We have sent all the texts that we may send today. Try again {when}.")
     if free_at is not None:
-        log.error("no more texts today", merchant=str(row.merchant_id))
+        log.error("no more SMS messages today", merchant=str(row.merchant_id))
         raise TooManySmsMessages(words.format(when=moments.until(free_at, now)))
 
 
 def withdraw(keys: list[UUID], now: datetime) -> None:
-    """Let texts that wait under these ids never be sent."""
+    """Let SMS messages that wait under these ids never be sent."""
     waiting = SmsMessage.objects.filter(pk__in=keys, due_at__isnull=False)
     waiting.update(due_at=None, ended_at=now, phone=None, body=None)
 
 
 def delete_old() -> None:
-    """Remove texts and codes, with their numbers, that no limit looks at any more and no pay link can need."""
+    """Remove SMS messages and codes, with their numbers, that no limit looks at any more and no pay link can need."""
     before = clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1)
     batches.delete(SmsMessage.objects.filter(created_at__lt=before))
     budgets.delete_old()

@@ -1,4 +1,4 @@
-"""The port to whoever carries text messages."""
+"""The port to whoever carries SMS messages."""
 
 from functools import cache
 from typing import Protocol
@@ -8,7 +8,7 @@ from django.utils.module_loading import import_string
 
 
 class Sender(Protocol):
-    """Sends text messages. A thread waits for it, so it gives up by itself, within half a minute."""
+    """Sends SMS messages. A thread waits for it, so it gives up by itself, within half a minute."""
 
     shows_codes: bool
 

@@ -1,16 +1,18 @@
-"""Sends the texts that wait, each at most once, in threads of its own: a silent carrier holds up nothing else.
+"""Sends the SMS messages that wait, at most once each, in threads of its own: a silent carrier delays nothing else.
 
-A text is taken in a transaction of its own before the carrier hears of it, and never again after that: whoever
-dies in between has perhaps sent it, and the payer asks for another code. Rules sms.outbox, sms.once.
+A message is taken, in a transaction of its own, before the carrier is called, and is never taken again: if the
+process dies in between, it may have been sent, and the payer asks for another code. Rules sms.outbox, sms.once.
 """
 
 import threading
+from datetime import datetime
 
 import structlog
 from django.conf import settings
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections
 
-from config.lib import clock, failpoint
+from config.lib import clock, failpoint, leases
+from config.lib.bulkhead import Bulkhead
 from config.lib.deadline import Deadline
 from hosted_page.group import invitations
 from hosted_page.models import SignInCode, SmsMessage
@@ -20,69 +22,64 @@ from payments.switches import AllStopped, MerchantSuspended
 
 log = structlog.get_logger("hosted_page.sms.sending")
 LATE_AT_ONCE = 100
-_slots = threading.BoundedSemaphore(settings.SMS_SLOTS)
+_carrier = Bulkhead(settings.SMS_SLOTS, queue=1)  # only who stops waits for a slot
 _is_stopped = threading.Event()
 
 
 def wake() -> None:
-    """Have a thread more of this process look for texts, if one is free. Returns at once."""
-    if not _is_stopped.is_set() and _slots.acquire(blocking=False):
-        threading.Thread(target=_look, name="texts", daemon=True).start()
+    """Have a thread more of this process look for messages, if a slot is free. Returns at once."""
+    if not _is_stopped.is_set() and _carrier.enter():
+        threading.Thread(target=_look, name="sms", daemon=True).start()
 
 
 def stop(seconds: float) -> None:
-    """Take no more texts; return when those that are being sent have ended, or the time is over."""
+    """Take no more messages; return when those that are being sent have ended, or the time is over."""
     _is_stopped.set()
     patience = Deadline.after(seconds)
-    for _ in range(settings.SMS_SLOTS):
-        _slots.acquire(timeout=max(0.0, patience.left()))
+    for _ in range(_carrier.slots):
+        _carrier.wait(max(0.0, patience.left()))
 
 
 def _look() -> None:
     try:
         end_late()
-        while not _is_stopped.is_set() and (text := claim()) is not None:
+        while not _is_stopped.is_set() and (message := claim()) is not None:
             wake()  # there may be more, and the carrier may be slow about this one
             close_old_connections()  # who waits for the carrier keeps no connection from others
-            end(text, is_sent=give_to_carrier(text))
+            end(message, is_sent=give_to_carrier(message))
     except Exception as error:  # of the database: the next second looks again
-        log.error("texts not sent", error=type(error).__name__, exc_info=True)
+        log.error("SMS messages not sent", error=type(error).__name__, exc_info=True)
     finally:
         close_old_connections()
-        _slots.release()
+        _carrier.leave()
 
 
 def claim() -> SmsMessage | None:
-    """Take the text that has waited longest, for good; what nobody wants any more is ended on the way."""
-    while (text := _take()) is not None and not _is_wanted(text):
-        end(text, is_sent=False)
-    return text
+    """Take the message that has waited longest, for good; what nobody wants any more is ended on the way."""
+    waiting = SmsMessage.objects.select_related("merchant")
+    while (message := leases.take_oldest(waiting, "due_at", _taken)) is not None and not _is_wanted(message):
+        end(message, is_sent=False)
+    return message
 
 
-def _take() -> SmsMessage | None:
-    with transaction.atomic(durable=True):
-        now = clock.now()
-        due = SmsMessage.objects.select_for_update(skip_locked=True, of=("self",)).select_related("merchant")
-        text = due.filter(due_at__lte=now, ends_at__gt=now).order_by("due_at").first()
-        if text is not None:
-            text.due_at, text.claimed_at = None, now
-            text.save(update_fields=["due_at", "claimed_at"])
-    return text
+def _taken(_: SmsMessage, now: datetime) -> dict[str, datetime | None]:
+    """It is never due again: a code must not arrive twice."""
+    return {"due_at": None, "claimed_at": now}
 
 
-def give_to_carrier(text: SmsMessage) -> bool:
-    """Have the carrier send a text that was taken; return whether it says so."""
-    failpoint.reach("text_claimed", text.pk)
+def give_to_carrier(message: SmsMessage) -> bool:
+    """Have the carrier send a message that was taken; return whether it says so."""
+    failpoint.reach("sms_claimed", message.pk)
     try:
-        senders.current().send(text.phone or "", text.body or "", key=str(text.pk))
+        senders.current().send(message.phone or "", message.body or "", key=str(message.pk))
     except Exception as error:  # whatever the network does: nobody knows whether it went out
-        log.warning("text not sent", text=str(text.pk), kind=text.kind, error=type(error).__name__)
+        log.warning("SMS not sent", sms=str(message.pk), kind=message.kind, error=type(error).__name__)
         return False
     return True
 
 
-def end(text: SmsMessage, *, is_sent: bool) -> None:
-    """Empty a text that nobody sends any more."""
+def end(message: SmsMessage, *, is_sent: bool) -> None:
+    """Empty a message that nobody sends any more."""
     now = clock.now()
     ended = {
         "due_at": None,
@@ -91,23 +88,26 @@ def end(text: SmsMessage, *, is_sent: bool) -> None:
         "ended_at": now,
         "sent_at": now if is_sent else None,
     }
-    if SmsMessage.objects.filter(pk=text.pk, ended_at=None).update(**ended) and not is_sent:
-        invitations.take_back(text)
+    if SmsMessage.objects.filter(pk=message.pk, ended_at=None).update(**ended) and not is_sent:
+        invitations.take_back(message)
 
 
-def _is_wanted(text: SmsMessage) -> bool:
-    """Whether what it is about is still so, and nobody has stopped its merchant."""
+def _is_wanted(message: SmsMessage) -> bool:
+    """Whether it is in time, what it is about is still so, and nobody has stopped its merchant."""
+    now = clock.now()
+    if message.ends_at <= now:
+        return False
     try:
-        switches.check(text.merchant)
+        switches.check(message.merchant)
     except (MerchantSuspended, AllStopped):
         return False
-    if text.kind in (SmsMessage.Kind.CODE, SmsMessage.Kind.RETURN):
-        return SignInCode.objects.filter(pk=text.pk, used_at=None, expires_at__gt=clock.now()).exists()
-    return invitations.is_wanted(text)
+    if message.kind in (SmsMessage.Kind.CODE, SmsMessage.Kind.RETURN):
+        return SignInCode.objects.filter(pk=message.pk, used_at=None, expires_at__gt=now).exists()
+    return invitations.is_wanted(message)
 
 
 def end_late() -> None:
     """Empty what was not sent by its end, and what somebody has taken who died over it."""
     now = clock.now()
-    for text in SmsMessage.objects.filter(ended_at=None, ends_at__lte=now)[:LATE_AT_ONCE]:
-        end(text, is_sent=False)
+    for message in SmsMessage.objects.filter(ended_at=None, ends_at__lte=now)[:LATE_AT_ONCE]:
+        end(message, is_sent=False)

@@ -32,7 +32,7 @@ class NothingToSignInFor(Exception):
 
 
 class InvalidPhone(Exception):
-    """Not a number that can get a text."""
+    """Not a number that can get an SMS message."""
 
 
 class CodeEnded(Exception):
@@ -90,8 +90,8 @@ def _can_get_sms(number: phonenumbers.PhoneNumber) -> bool:
 def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> Sent:
     """Have a new code texted; an older one for this browser ends. The request itself sends nothing.
 
-    Where only the lead has anything to do, no other number gets a text, and nobody is told so. Raises
-    TooManyTexts, NothingToSignInFor, switches.MerchantSuspended, switches.AllStopped.
+    Where only the lead has anything to do, no other number gets an SMS message, and nobody is told so. Raises
+    TooManySmsMessages, NothingToSignInFor, switches.MerchantSuspended, switches.AllStopped.
     Rule sign_in.lead_returns.
     """
     plain = f"{secrets.randbelow(10**6):06d}"
@@ -136,7 +136,7 @@ def _end_earlier(target: PaymentTarget, browser: str, now: datetime) -> None:
 
 
 def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
-    """Let the code's text be sent; return whether it goes to this number."""
+    """Let the code's message be sent; return whether it goes to this number."""
     words = _("{code} is your code for {shop}. Tell it to nobody.")
     body = words.format(code=plain, shop=naming.shop(target.checkout.merchant))
     kind = SmsMessage.Kind.RETURN if target.is_of_lead_alone else SmsMessage.Kind.CODE
@@ -151,7 +151,7 @@ def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> b
 
 
 def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
-    """Raise TooManyTexts when enough codes have been asked for. Nobody uses up what the lead needs to come back."""
+    """Raise TooManySmsMessages when enough codes have been asked for. Nobody uses up the lead's way back."""
     recent = SignInCode.objects.filter(subject=target.subject, created_at__gt=now - CODES_WITHIN)
     if target.is_of_lead_alone:  # what was asked for before told nobody apart from the lead
         recent = recent.filter(phone=phone, created_at__gt=target.checkout.captured_at)

@@ -5,9 +5,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db import transaction
-
-from config.lib import clock
+from config.lib import clock, leases
 from payments.models import Inquiry, Payment
 
 LEASE = timedelta(seconds=30)  # a slower process is overtaken, which does no harm: a dispute is booked once
@@ -33,16 +31,9 @@ def open_about(payments: Iterable[UUID]) -> None:
 
 
 def claim() -> Claim | None:
-    """Lease the inquiry that is due longest, in a short transaction of its own; None where none is."""
-    with transaction.atomic():
-        now = clock.now()
-        rows = Inquiry.objects.select_for_update(skip_locked=True).filter(due_at__lte=now)
-        found = rows.order_by("due_at").first()
-        if found is None:
-            return None
-        found.due_at = now + LEASE
-        found.save(update_fields=["due_at"])
-        return Claim(found.payment_id, found.due_at)
+    """Lease the inquiry that is due longest; None where none is."""
+    found = leases.take_oldest(Inquiry.objects.all(), "due_at", lambda _, now: {"due_at": now + LEASE})
+    return None if found is None else Claim(found.payment_id, found.due_at)
 
 
 def close(claim: Claim, *, again_at: datetime | None = None) -> None:

@@ -1,12 +1,11 @@
 """Limits on login attempts and on login mails, counted in PostgreSQL (rule portal.login)."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
-from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db import transaction
 
-from config.lib import batches, clock, crypto
+from config.lib import batches, clock, crypto, quota
 from config.lib.web import address as network
 from portal.models import AuditEntry, LoginAttempt
 
@@ -16,22 +15,25 @@ PAIR = ACCOUNT + ADDRESS
 
 
 class Limit(NamedTuple):
-    """`maximum` attempts `within` a time, then none until it has passed. `per` names the fields that they share."""
+    """A quota of attempts that share the fields that `per` names."""
 
     per: tuple[str, ...]
-    maximum: int
-    within: timedelta
+    quota: quota.Limit
+
+
+def _limit(per: tuple[str, ...], maximum: int, within: timedelta) -> Limit:
+    return Limit(per, quota.Limit(maximum, within))
 
 
 QUARTER, HOUR, DAY = timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
 # The first limit that is reached decides what the person is told.
 LIMITS: dict[str, tuple[Limit, ...]] = {
-    "password": (Limit(ACCOUNT, 50, HOUR), Limit(PAIR, 10, QUARTER), Limit(ADDRESS, 100, HOUR)),
-    "password_again": (Limit(ACCOUNT, 10, QUARTER),),  # of people logged in: no stranger can use it up
-    "second_factor": (Limit(PAIR, 10, QUARTER), Limit(ACCOUNT, 50, DAY)),
-    "mailed_code": (Limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
-    "code_mail": (Limit(PAIR, 5, HOUR), Limit(ACCOUNT, 20, HOUR), Limit(ADDRESS, 30, HOUR)),
-    "reset_mail": (Limit(ACCOUNT, 5, HOUR), Limit(ADDRESS, 30, HOUR)),
+    "password": (_limit(ACCOUNT, 50, HOUR), _limit(PAIR, 10, QUARTER), _limit(ADDRESS, 100, HOUR)),
+    "password_again": (_limit(ACCOUNT, 10, QUARTER),),  # of people logged in: no stranger can use it up
+    "second_factor": (_limit(PAIR, 10, QUARTER), _limit(ACCOUNT, 50, DAY)),
+    "mailed_code": (_limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
+    "code_mail": (_limit(PAIR, 5, HOUR), _limit(ACCOUNT, 20, HOUR), _limit(ADDRESS, 30, HOUR)),
+    "reset_mail": (_limit(ACCOUNT, 5, HOUR), _limit(ADDRESS, 30, HOUR)),
 }
 GUESSES = ("password", "password_again", "second_factor")
 KEPT = 2 * DAY  # longer than any limit looks back
@@ -57,7 +59,7 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
         address_digest=crypto.keyed_digest("login address", network.network(address)),
     )
     with transaction.atomic():
-        _lock(attempt)
+        quota.lock(f"login:{attempt.account_digest}", f"login:{attempt.address_digest}")
         attempt.created_at = clock.now()
         for limit in LIMITS[kind]:
             if _is_reached(limit, attempt) and not _is_spared(limit, kind, account, address):
@@ -91,18 +93,10 @@ def delete_old() -> None:
 
 
 def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
-    """Return whether the latest `maximum` attempts came within the limit's time, and the last of them is as recent."""
-    alike: QuerySet[LoginAttempt] = LoginAttempt.objects.filter(
-        kind=attempt.kind,
-        created_at__gt=attempt.created_at - 2 * limit.within,
-        **{name: getattr(attempt, name) for name in limit.per},
+    alike = LoginAttempt.objects.filter(
+        kind=attempt.kind, **{name: getattr(attempt, name) for name in limit.per}
     )
-    times: list[datetime] = list(
-        alike.order_by("-created_at").values_list("created_at", flat=True)[: limit.maximum]
-    )
-    if len(times) < limit.maximum:
-        return False
-    return times[0] - times[-1] < limit.within and attempt.created_at - times[0] < limit.within
+    return quota.locked_until(alike, limit.quota, attempt.created_at) is not None
 
 
 def _is_spared(limit: Limit, kind: str, account: str, address: str) -> bool:
@@ -111,10 +105,3 @@ def _is_spared(limit: Limit, kind: str, account: str, address: str) -> bool:
         return False
     logins = AuditEntry.objects.filter(action="logged_in", created_at__gt=clock.now() - KNOWN)
     return logins.filter(user__email__iexact=account.strip(), address=address or None).exists()
-
-
-def _lock(attempt: LoginAttempt) -> None:
-    """Serialize attempts that one limit could count together, with advisory locks always taken in this order."""
-    with connection.cursor() as cursor:
-        for digest in (attempt.account_digest, attempt.address_digest):
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"login:{digest}"])

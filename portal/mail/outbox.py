@@ -1,16 +1,15 @@
 """The outbox of mails to a merchant's people: rows with the facts that they tell, sent by a pump."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from config.lib import clock, crypto
+from config.lib import clock, crypto, leases
 from hosted_page.sms import naming
 from payments.models import Merchant
 from portal.dashboard import needs
@@ -51,15 +50,12 @@ def send_due() -> int:
 
 def _claim() -> OutboundEmail | None:
     """Lease and return a due mail, so that a slow server holds up no other sender and none sends it twice."""
-    with transaction.atomic(durable=True):
-        now = clock.now()
-        due = OutboundEmail.objects.filter(next_try_at__lte=now).order_by("next_try_at")
-        email = due.select_for_update(of=("self",), skip_locked=True).select_related("merchant").first()
-        if email is not None:
-            email.tries += 1
-            email.next_try_at = now + max(LEASE, timedelta(minutes=2**email.tries))
-            email.save(update_fields=["tries", "next_try_at"])
-    return email
+    return leases.take_oldest(OutboundEmail.objects.select_related("merchant"), "next_try_at", _tried)
+
+
+def _tried(email: OutboundEmail, now: datetime) -> dict[str, Any]:
+    tries = email.tries + 1
+    return {"tries": tries, "next_try_at": now + max(LEASE, timedelta(minutes=2**tries))}
 
 
 def _send(email: OutboundEmail) -> bool:

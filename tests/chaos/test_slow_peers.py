@@ -132,8 +132,8 @@ def silent_carrier(world: World, seconds: int) -> Iterator[None]:
 
     def arm() -> None:
         while not is_over.wait(0.002):
-            if not world.is_armed("text_claimed"):
-                world.arm("text_claimed", f"sleep {seconds}")
+            if not world.is_armed("sms_claimed"):
+                world.arm("sms_claimed", f"sleep {seconds}")
 
     thread = threading.Thread(target=arm, daemon=True)
     thread.start()
@@ -142,7 +142,7 @@ def silent_carrier(world: World, seconds: int) -> Iterator[None]:
     finally:
         is_over.set()
         thread.join()
-        world.disarm("text_claimed")
+        world.disarm("sms_claimed")
 
 
 def ask_for_code(merchant: Merchant, number: int) -> requests.Response:

@@ -8,9 +8,8 @@ from uuid import UUID
 
 import orjson
 from django.conf import settings
-from django.db import transaction
 
-from config.lib import clock, crypto
+from config.lib import clock, crypto, leases
 from config.lib.web import http
 from payments.provider import (
     ForgedNotification,
@@ -36,13 +35,8 @@ def send_due() -> None:
 
 
 def _claim() -> BankNotification | None:
-    with transaction.atomic():
-        rows = BankNotification.objects.select_for_update(skip_locked=True).filter(due_at__lte=clock.now())
-        notification = rows.order_by("due_at").first()
-        if notification is not None:
-            notification.due_at = clock.now() + LEASE
-            notification.save(update_fields=["due_at"])
-        return notification
+    rows = BankNotification.objects.all()
+    return leases.take_oldest(rows, "due_at", lambda _, now: {"due_at": now + LEASE})
 
 
 def send(notification: BankNotification) -> None:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from checkout import transitions
 from checkout.models import Checkout
 from config.lib import quota
+from config.lib.bulkhead import Bulkhead
 from hosted_page import tasks
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
@@ -188,7 +189,7 @@ class TestAStrangersNumber:
         locked: list[str] = []
         monkeypatch.setattr(quota, "lock", lambda *keys: locked.extend(keys))
         Payer(order).post("/phone", phone=PHONE)
-        assert locked.count(f"text:{outbox.digest(LEA)}") == 1 and len(locked) == 2 and "text:" not in locked
+        assert locked.count(f"sms:{outbox.digest(LEA)}") == 1 and len(locked) == 2 and "sms:" not in locked
 
     def test_is_written_by_as_many_statements(self, order: Checkout, network: Network) -> None:
         def statements(phone: str) -> int:
@@ -236,11 +237,11 @@ class TestASilentCarrier:
     def silent(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
         made = Silent()
         monkeypatch.setattr(senders, "current", lambda: made)
-        monkeypatch.setattr(sending, "_slots", threading.BoundedSemaphore(4))
+        monkeypatch.setattr(sending, "_carrier", Bulkhead(4, queue=1))
         yield made
         made.may_answer.set()
         polling.until(
-            lambda: not any(thread.name == "texts" for thread in threading.enumerate()),
+            lambda: not any(thread.name == "sms" for thread in threading.enumerate()),
             within=10,
             what="the end of the senders",
         )
@@ -282,4 +283,4 @@ class TestASilentCarrier:
         tasks.send_sms_messages()
         assert silent.given == Counter() and SmsMessage.objects.filter(claimed_at=None).count() == 1
         for _ in range(4):
-            sending._slots.release()
+            sending._carrier.leave()
