@@ -13,7 +13,7 @@ from django.core import signing
 from checkout.models import ApiCall, Change, Checkout
 from config.lib import clock
 from portal.actors import Names
-from portal.orders import entries, lost
+from portal.orders import bank, entries, lost
 from portal.orders.entries import Entry
 from portal.window import Window
 from webhooks.models import Attempt
@@ -67,7 +67,7 @@ def _found(checkout: Checkout, names: Names, before: datetime | None) -> list[En
         *entries.of_states(checkout, changes, names, has_create=has_create),
         *entries.of_calls(window.of(calls), names),
         *entries.of_attempts(window.of(attempts.select_related("delivery__event"), "started_at")),
-        *entries.of_bank(checkout, window),
+        *bank.entries(checkout, window),
         *entries.of_split(checkout),
     ]
     return [entry for entry in found if before is None or entry.at < before]

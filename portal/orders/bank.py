@@ -1,0 +1,183 @@
+"""The bank's entries of a checkout's timeline: operations, disputes and bookings, with what they posted."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models.functions import Coalesce
+
+from checkout.models import Checkout
+from payments import money
+from payments.models import Booking, Dispute, Operation, Payment, Posting
+from portal.orders.entries import Entry, card_of
+from portal.window import Window
+
+Account = Posting.Account
+Posted = defaultdict[UUID | None, list[Posting]]  # by transaction
+BANK: dict[str, tuple[str, str]] = {  # by kind: while under way or failed, and when it succeeded
+    Operation.Kind.AUTHORIZE: ("Holding {amount} on {card}", "The bank holds {amount} on {card}"),
+    Operation.Kind.CAPTURE: ("Taking {amount} from {card}", "The bank took {amount} from {card}"),
+    Operation.Kind.VOID: ("Releasing {amount} on {card}", "The bank released {amount} on {card}"),
+    Operation.Kind.REFUND: ("Giving {amount} back to {card}", "The bank gave {amount} back to {card}"),
+}
+BOOKED: dict[str, str] = {
+    Booking.Kind.REFUNDED_OUTSIDE: "{amount} was given back to {card} in the bank’s own dashboard",
+    Booking.Kind.SETTLED_OTHERWISE: "{amount} was given back otherwise: {card} could not take it",
+}
+ACCOUNTS = {
+    Account.PROVIDER: "the bank",
+    Account.MERCHANT: "you",
+    Account.LEAD: "the lead",
+    Account.DISPUTED: "taken back",
+    Account.OUTSIDE: "moved elsewhere",
+    Account.RETURNED: "to be paid back again",
+}
+UNDER_WAY = {
+    Operation.State.PLANNED: "To be sent.",
+    Operation.State.IN_FLIGHT: "Being sent.",
+    Operation.State.NEEDS_ACTION: "The bank is asking the customer to confirm.",
+    Operation.State.PENDING: "Accepted by the bank, not settled yet.",
+    Operation.State.UNKNOWN: "The bank has not answered clearly. We ask until it does.",
+}
+
+
+def entries(checkout: Checkout, window: Window) -> Iterator[Entry]:
+    """Yield operations, refunds that came back, disputes and bookings, with their postings."""
+    rows = Operation.objects.filter(
+        payment__merchant=checkout.merchant_id, payment__checkout_uuid=checkout.pk
+    )
+    timed = rows.select_related("payment").annotate(at=Coalesce("ended_at", "created_at"))
+    operations = window.of(timed, "at")
+    back = list(rows.select_related("payment").filter(returned_as__isnull=False))
+    closed = list(rows.filter(closed_as__isnull=False))
+    disputes = list(Dispute.objects.filter(checkout_uuid=checkout.pk))
+    booked = list(Booking.objects.filter(checkout_uuid=checkout.pk).select_related("payment"))
+    moved: list[UUID | None] = [row.pk for row in (*operations, *disputes, *booked)]
+    moved += [row.returned_as for row in back] + [row.closed_as for row in closed]
+    moved += [row.decided_as for row in disputes] + [row.borne_as for row in booked]
+    posted: Posted = defaultdict(list)
+    of_checkout = Posting.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
+    for posting in of_checkout.filter(transaction__in=filter(None, moved)):
+        posted[posting.transaction].append(posting)
+    for operation in operations:
+        yield _of_operation(checkout, operation, posted[operation.pk])
+    for refund in back:
+        yield from _of_return(checkout, refund, posted[refund.returned_as])
+    for capture in closed:
+        yield from _of_closing(checkout, capture, posted[capture.closed_as])
+    for dispute in disputes:
+        yield from _of_dispute(checkout, dispute, posted)
+    for booking in booked:
+        yield _of_booking(checkout, booking, posted)
+
+
+def _booked(at: datetime, title: str, lines: Sequence[Posting], text: str = "", **facts: Any) -> Entry:
+    """Return the entry of what was posted without our asking the bank for it."""
+    said = f"{text} Posted: {_postings(lines)}.".strip()
+    return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=said, facts=facts)
+
+
+def _alarming(entry: Entry) -> Entry:
+    return replace(entry, tone="stop", icon="alert")
+
+
+def _of_return(checkout: Checkout, refund: Operation, lines: Sequence[Posting]) -> Iterator[Entry]:
+    """Yield the entry of a settled refund that came back, at the time of its postings."""
+    if lines:
+        amount = money.display(refund.amount, checkout.currency)
+        title = f"The refund of {amount} to {_whose_card(checkout, refund.payment)} came back"
+        facts: dict[str, Any] = {
+            "operation": str(refund.pk),
+            "amount": refund.amount,
+            "reason": refund.reason,
+        }
+        yield _alarming(_booked(lines[0].created_at, title, lines, _in_words(refund.reason), **facts))
+
+
+def _of_closing(checkout: Checkout, capture: Operation, lines: Sequence[Posting]) -> Iterator[Entry]:
+    """Yield the entry of a mate's payment that the lead is no longer owed, since a lost dispute has given it back."""
+    if lines:
+        amount = money.display(capture.amount, checkout.currency)
+        title = f"{amount} from a mate’s card is kept for the dispute that was lost"
+        facts: dict[str, Any] = {"operation": str(capture.pk), "amount": capture.amount}
+        yield _booked(lines[0].created_at, title, lines, **facts)
+
+
+def _of_dispute(checkout: Checkout, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
+    amount = money.display(dispute.amount, checkout.currency)
+    facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
+    opened, why = f"A payer disputes {amount}", _in_words(dispute.reason)
+    yield _alarming(_booked(dispute.created_at, opened, posted[dispute.pk], why, **facts))
+    if dispute.closed_at is not None and dispute.decided_as is not None:
+        decided = f"The dispute over {amount} is {dispute.status}"
+        facts |= {"status": dispute.status}
+        yield _booked(dispute.closed_at, decided, posted[dispute.decided_as], **facts)
+
+
+def _of_booking(checkout: Checkout, booking: Booking, posted: Posted) -> Entry:
+    """Return the entry of an operator's booking, without its postings on `outside`, which sum to zero."""
+    lines = [*posted[booking.pk], *posted[booking.borne_as]]
+    amount = money.display(booking.amount, checkout.currency)
+    title = BOOKED[booking.kind].format(amount=amount, card=_whose_card(checkout, booking.payment))
+    shown = [line for line in lines if line.account != Account.OUTSIDE]
+    return _booked(
+        booking.created_at,
+        title,
+        shown,
+        booking=str(booking.pk),
+        booking_kind=booking.kind,
+        amount=booking.amount,
+    )
+
+
+def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Posting]) -> Entry:
+    going, done = BANK[operation.kind]
+    card = _whose_card(checkout, operation.payment)
+    facts = {"amount": money.display(operation.amount, checkout.currency), "card": card}
+    has_failed = operation.state in (Operation.State.DECLINED, Operation.State.FAILED)
+    has_ended = operation.state in Operation.ENDED
+    title = (done if has_ended and not has_failed else going).format(**facts)
+    reason = "" if operation.returned_as else operation.reason  # why a refund came back: said by `_of_return`
+    if has_failed:
+        title += ": declined" if operation.state == Operation.State.DECLINED else ": failed"
+    text = _in_words(reason) if reason else UNDER_WAY.get(Operation.State(operation.state), "")
+    if posted:
+        text = f"{text} Posted: {_postings(posted)}.".strip()
+    return Entry(
+        at=operation.ended_at or operation.created_at,
+        kind="bank",
+        tone="stop" if has_failed else "still" if has_ended else "move",
+        icon="bank",
+        title=title,
+        text=text,
+        facts={
+            "operation": str(operation.pk),
+            "operation_kind": operation.kind,
+            "state": operation.state,
+            "amount": operation.amount,
+            "attempts": operation.attempts,
+            "provider_reference": operation.reference or None,
+            "postings": [{"account": line.account, "amount": line.amount} for line in posted],
+        },
+    )
+
+
+def _postings(posted: Sequence[Posting]) -> str:
+    """Return postings in words, signed from the merchant's side: what we owe them is positive."""
+    parts = []
+    for line in posted:
+        amount = -line.amount if line.account != "provider" else line.amount
+        sign = "+" if amount > 0 else ""
+        parts.append(f"{ACCOUNTS[Account(line.account)]} {sign}{money.display(amount, line.currency)}")
+    return ", ".join(sorted(parts))
+
+
+def _in_words(reason: str) -> str:
+    return reason.replace("_", " ").capitalize() + "."
+
+
+def _whose_card(checkout: Checkout, payment: Payment) -> str:
+    return f"{'a mate’s ' if payment.kind == Payment.Kind.SHARE else ''}{card_of(payment)}"
