@@ -1,13 +1,20 @@
 """A database of `make run` that migrations made which have been written anew since."""
 
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
+import psycopg
 import pytest
 from django.db import connection
 
 from config.local import CannotStart, migrated
 
 pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def comment() -> dict[str, str]:
@@ -61,3 +68,25 @@ class TestMigrate:
         apps = {name.partition(".")[0] for name in migrated._digests()}
         assert {"payments", "checkout", "webhooks", "portal"} <= apps
         assert not {"auth", "sessions", "mfa"} & apps
+
+
+@pytest.fixture
+def _older() -> Iterator[None]:
+    """The tests' database says that another `0001_initial` of payments has made it, also to other processes."""
+    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
+        server.execute('COMMENT ON TABLE django_migrations IS \'{"payments.0001_initial": "another"}\'')
+        yield
+        server.execute("COMMENT ON TABLE django_migrations IS NULL")
+
+
+@pytest.mark.usefixtures("_older")
+def test_make_run_says_what_to_do_about_an_older_database(tmp_path: Path) -> None:
+    credentials = tmp_path / "credentials.json"
+    command = (sys.executable, "-m", "config.local.seed", str(credentials))
+    seed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert seed.returncode == 1
+    assert seed.stderr == (
+        "The database was made by an older payments.0001_initial."
+        " Remove the folder .local, or empty the database of your own, and run again.\n"
+    )
+    assert not credentials.exists()
