@@ -1,1 +1,1 @@
-"""The order: its states, its money's way, the mates' shares, and the merchant API."""
+"""The order: its states, its capture and refund, the mates' shares, and the merchant API."""

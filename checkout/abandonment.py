@@ -1,6 +1,6 @@
-"""Giving up a card: the bank is silent, the payer has not confirmed, or goes on with another card.
+"""Giving up a card: its bank is silent, or its payer has not confirmed or uses another card.
 
-Whatever the card may hold is released once it is found.
+A hold that is found on it later is released. Rules pay.another_card, pay.challenge.
 """
 
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ def may_use_another_card(operation: Operation, now: datetime) -> bool:
 
 
 def use_another_card(checkout_uuid: UUID, subject: UUID | None = None) -> None:
-    """Let the card go that the bank is silent about, or asks about, if that is due; of a share, if that is named."""
+    """Give up the open authorization of a checkout, or of the share that is `subject`, if another card may be used."""
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         found = open_operations.open_operation(subject or checkout_uuid)
@@ -34,9 +34,10 @@ def use_another_card(checkout_uuid: UUID, subject: UUID | None = None) -> None:
 
 
 def make_way(checkout: Checkout, operation: Operation, now: datetime) -> bool:
-    """Let a card go in whose stead another one comes, if that is due; whatever it may hold is released.
+    """Give up an authorization so that another card can be used; return whether it is given up.
 
-    Belongs under the checkout's lock, with both read there.
+    A challenge is given up at once, any other as in `abandon_if_silent`. Must be called with the checkout locked, and
+    both rows read under the lock.
     """
     if operation.state == State.NEEDS_ACTION:
         _end_challenge(checkout, operation, "another_card", now)
@@ -45,9 +46,9 @@ def make_way(checkout: Checkout, operation: Operation, now: datetime) -> bool:
 
 
 def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -> bool:
-    """Stop waiting for a bank that has been silent for a minute: a hold that is found later is voided.
+    """Give up an authorization after a minute without an answer, a challenge after ten; return whether it is given up.
 
-    Belongs under the checkout's lock, with both read there; returns whether nobody waits for it any more.
+    A hold that is found later is voided. Must be called with the checkout locked, and both rows read under the lock.
     Rule pay.another_card.
     """
     if operation.kind != Kind.AUTHORIZE or operation.ended_at is not None:
@@ -62,8 +63,10 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
 
 
 def stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
-    """The bank has not heard of an authorization within the payer's minute, or says nothing of it for an hour:
-    they may pay again, and what arrives is released."""
+    """Give up an authorization that the bank does not know after a minute, or says nothing clear of for an hour.
+
+    The payer may pay again; a hold that arrives later is released.
+    """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         operation = operations.current(operation_uuid)
@@ -74,7 +77,7 @@ def stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
 
 
 def end_challenge(checkout_uuid: UUID, operation_uuid: UUID) -> None:
-    """The payer has not confirmed within ten minutes. What has ended meanwhile stays as it is."""
+    """End an authorization that the payer has not confirmed within ten minutes, unless it has ended meanwhile."""
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
         operation = operations.current(operation_uuid)
@@ -83,9 +86,9 @@ def end_challenge(checkout_uuid: UUID, operation_uuid: UUID) -> None:
 
 
 def _end_challenge(checkout: Checkout, operation: Operation, reason: str, now: datetime) -> None:
-    """End an authorization that the payer has not confirmed; should they do so yet, the hold is released.
+    """End an authorization that the payer has not confirmed; if they still do, the hold is released.
 
-    Belongs under the checkout's lock, with both read there. Rule pay.challenge.
+    Must be called with the checkout locked, and both rows read under the lock. Rule pay.challenge.
     """
     if operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):
         shares.release(operation.payment, now)

@@ -1,3 +1,5 @@
+"""The admin of orders: checkouts, which can be cancelled, items, history, refunds, shares, API calls, customers."""
+
 from typing import Any
 
 from django.contrib import admin, messages
@@ -143,7 +145,7 @@ class RefundAdmin(MoneyAdmin):
 
 
 class AnswerFilter(admin.SimpleListFilter):
-    """How a call was answered, among the newest."""
+    """The filter by how a call was answered, among the newest."""
 
     title = f"answer, among the newest {lists.LOOKED_THROUGH:,}"
     parameter_name = "answer"
@@ -162,7 +164,7 @@ class AnswerFilter(admin.SimpleListFilter):
 
 @admin.register(ApiCall)
 class ApiCallAdmin(ReadOnlyAdmin):
-    """What was asked, and whether it went well; what was answered is the merchant's."""
+    """What was called, and with which status it was answered; the answer itself is the merchant's."""
 
     list_display = ("created_at", "merchant", "method", "path", "status", "error_code", "request_id")
     list_filter = (AnswerFilter,)
@@ -174,7 +176,7 @@ class ApiCallAdmin(ReadOnlyAdmin):
 
 @admin.register(Customer)
 class CustomerAdmin(ReadOnlyAdmin):
-    """A phone number is shown by its last digits alone."""
+    """Shows only the last digits of a phone number."""
 
     list_display = ("id", "__str__", "created_at")
     search_fields = ("id", "phone")
@@ -190,7 +192,7 @@ class MerchantCustomerAdmin(ReadOnlyAdmin):
 
 @admin.register(PaymentRequest)
 class PaymentRequestAdmin(MoneyAdmin):
-    """Whoever has the link may pay: it stays between the lead and the mate."""
+    """Never shows the link: anybody who has it may pay."""
 
     list_display = ("id", "position", "checkout", "amount", "status", "expires_at", "paid_at")
     list_filter = ("status",)

@@ -1,4 +1,4 @@
-"""Making a checkout."""
+"""Creating a checkout with its items and its first line of history."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from payments.models import Merchant
 
 @dataclass(frozen=True)
 class Order:
-    """A creation request, each field already checked."""
+    """A creation request whose fields are checked already; amounts in minor units."""
 
     merchant_order_id: str
     total_amount: int
@@ -68,7 +68,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
 
 
 def _lifetime(merchant: Merchant) -> timedelta:
-    """How long an unpaid checkout can be paid: as the merchant has set it, else as the service has it."""
+    """Return how long an unpaid checkout can be paid: the merchant's setting, else the service's."""
     if merchant.unpaid_minutes is None:
         return settings.UNPAID_CHECKOUT_LIFETIME
     return timedelta(minutes=merchant.unpaid_minutes)

@@ -1,4 +1,4 @@
-"""What time does to a checkout: a hold lapses, an unpaid order expires."""
+"""Deadlines: a held checkout lapses, an unpaid one expires (rules lapse.void, expiry.end)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,10 +21,10 @@ Kind = Operation.Kind
 
 
 def expire_if_due(checkout: Checkout, now: datetime) -> bool:
-    """Let a locked checkout lapse or expire if its time has passed and no card operation is open.
+    """Lapse or expire a checkout whose deadline has passed, unless a card operation is open; return whether it moved.
 
-    Whoever looks at a checkout first calls this. Returns whether it moved. An authorization that the bank is
-    silent about for a minute does not keep an unpaid checkout alive.
+    Verbs and reads call this first. An authorization that can be given up, since the bank has been silent
+    for a minute, does not keep an unpaid checkout alive. Must be called with the checkout locked.
     Rules lapse.whoever, expiry.open_operation.
     """
     if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
@@ -37,24 +37,24 @@ def expire_if_due(checkout: Checkout, now: datetime) -> bool:
 
 
 def expire_one_if_due(checkout_uuid: UUID) -> None:
-    """As `keep`, for a checkout that is not locked yet."""
+    """Lock a checkout and call `expire_if_due` on it."""
     with transaction.atomic(durable=True):
         expire_if_due(Checkout.objects.locked(checkout_uuid), clock.now())
 
 
 def oldest(status: Status) -> datetime | None:
-    """Return the deadline that has waited longest for somebody to keep it, None where none has passed.
+    """Return the oldest deadline of a status that has passed without effect, None if there is none.
 
-    What has a card operation open waits for that.
+    Checkouts with an open card operation are left out: they wait for that.
     """
     late = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
     return late.values_list(states.DEADLINES[status], flat=True).first()
 
 
 def expire_due(status: Status, limit: int) -> int:
-    """As `keep`, for up to `limit` late checkouts of a status in one transaction; return how many moved.
+    """Lapse or expire up to `limit` late checkouts of a status in one transaction; return how many moved.
 
-    Left to others: what is locked, and what has a card operation open. Rule lapse.together.
+    Locked checkouts, and those with an open card operation, are left out. Rule lapse.together.
     """
     with transaction.atomic(durable=True):
         late = {checkout.pk: checkout for checkout in _late(status, limit).all()}
@@ -73,12 +73,12 @@ def _late(status: Status, limit: int) -> Prepared[Checkout]:
     return Prepared(lambda: locked[:limit])
 
 
-# What an end needs of a checkout.
+# The columns that `_end` needs.
 _ENDING = ("status", "merchant", "merchant_order_id", "payment", "people", *states.DEADLINES.values())
 
 
 def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
-    """Void what is held and let expire what is unpaid, each as of its own deadline."""
+    """Void held checkouts, or expire unpaid ones, each as of its own deadline."""
     deadline = Own(states.DEADLINES[Status(status)])
     if status == Status.AUTHORIZED:
         Checkout.objects.move(
@@ -91,7 +91,7 @@ def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
 
 
 def release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
-    """What was held is released by the pump, repeated until the provider confirms; the merchants are told."""
+    """Plan a void of each checkout's hold, which the pump repeats until it is confirmed, and tell the merchants."""
     payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
     planning.plan(payments, Kind.VOID, now=now, cause=cause)
     wakeup.after_commit(shares.FINISH_OPERATIONS)

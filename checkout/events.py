@@ -1,4 +1,4 @@
-"""What a checkout tells its merchant (rules event.authorized, event.voided)."""
+"""The events that a checkout emits to its merchant (rules event.authorized, event.voided)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from webhooks.outbox import OutboxMessage
 
 
 def authorized(checkout: Checkout, at: datetime) -> None:
-    """The customer has paid, the funds are held until `capture_before`."""
+    """Emit `checkout.authorized`: the customer's card is held until `capture_before`."""
     person = None
     if checkout.lead_id is not None:
         person, _ = MerchantCustomer.objects.get_or_create(
@@ -34,7 +34,7 @@ def authorized(checkout: Checkout, at: datetime) -> None:
 
 
 def voided(checkouts: Sequence[Checkout]) -> None:
-    """The authorizations were released; whatever still says that they are held is superseded."""
+    """Emit `checkout.voided` for each checkout, and supersede what still says that it is held."""
     ends = {checkout.pk: checkout.voided_at for checkout in checkouts if checkout.voided_at}
     outbox.supersede_all(ends)
     outbox.emit_all(

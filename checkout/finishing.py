@@ -1,4 +1,4 @@
-"""Finishing what was begun: each operation whose time has come is brought to its end.
+"""Finishing operations: one that is due is sent again or looked up, until it has ended.
 
 Rules doubt.unknown, doubt.crash.
 """
@@ -21,16 +21,16 @@ from payments.models import Operation, Payment
 from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE, Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
-GIVEN_UP_AFTER = timedelta(hours=1)  # a mate's authorization that the provider says nothing clear of
-KEY_MARGIN = timedelta(hours=1)  # before a provider forgets a key it is not used any more
+GIVEN_UP_AFTER = timedelta(hours=1)  # an authorization that the provider says nothing clear about
+KEY_MARGIN = timedelta(hours=1)  # how long before a provider forgets a key it is no longer used
 ON_ITS_WAY = timedelta(minutes=1)  # longer than any call to a provider lasts
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
 
 def finish(operation: Operation, deadline: Deadline | None = None) -> None:
-    """Bring one claimed operation nearer its end. Safe to repeat: the provider knows its id.
+    """Send a claimed operation again or look it up, and record the outcome. Safe to repeat: the provider knows its id.
 
-    `deadline` was set before it was claimed: whoever slept past it sends nothing, since another has taken it over.
+    `deadline` was set before the claim: a process that slept past it sends nothing, as another may have taken over.
     """
     deadline = deadline or Deadline.after(operations.PATIENCE)
     match operation.kind:
@@ -45,7 +45,7 @@ def finish(operation: Operation, deadline: Deadline | None = None) -> None:
 
 
 def finish_now(subject: UUID) -> None:
-    """Ask the provider at once about the open operation of a checkout or share: the payer is back from their bank."""
+    """Finish the open operation of a checkout or share now, since the payer is back from their bank."""
     found = open_operations.open_operation(subject)
     with bulkheads.PAYERS.slot() as slot:
         if found is not None and slot.is_taken():
@@ -54,7 +54,7 @@ def finish_now(subject: UUID) -> None:
 
 
 def finish_all_of(checkout_uuid: UUID) -> None:
-    """Finish what is due on one checkout now, each claimed when its turn comes: a lease is as long as one call."""
+    """Finish the due operations of a checkout now, each claimed in its turn: a lease lasts for one call only."""
     for operation_uuid in due.on(checkout_uuid):
         _finish_one(operation_uuid)
 
@@ -66,7 +66,7 @@ def _finish_one(operation_uuid: UUID) -> None:
 
 
 def _claimed(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
-    """Return its checkout's id, its own, and the lease under which it is asked about: what a lock may be given."""
+    """Return the checkout's id, the operation's, and its lease: what a function that locks may take."""
     return operation.payment.checkout_uuid, operation.pk, operation.lease_token
 
 
@@ -77,7 +77,7 @@ def _settle(operation: Operation, outcome: Outcome | None) -> None:
 
 
 def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
-    """Look it up. A challenge that nobody answers ends after ten minutes."""
+    """Look up an authorization; end a challenge after ten minutes, and stop waiting for a bank that does not answer."""
     age, checkout_uuid = clock.now() - operation.created_at, operation.payment.checkout_uuid
     outcome = _ask_authorization(operation, age, deadline)
     if outcome.verdict == Verdict.NEEDS_ACTION and age > CHALLENGE:
@@ -91,7 +91,10 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
 
 
 def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:
-    """If it never arrived, it is sent again under the same id while the payer waits; later it may arrive yet."""
+    """Look up an authorization; if it never arrived and the payer still waits, send it again under the same id.
+
+    Later it is not sent: it may still arrive. After a day it has failed, if the provider vouches for it.
+    """
     outcome = operations.look_up(operation, deadline=deadline)
     if outcome.verdict != Verdict.NOT_FOUND:
         return outcome
@@ -102,7 +105,7 @@ def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline)
 
 
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
-    """While it is wanted it is sent again; then it is looked up, and fenced by a void if it never arrived.
+    """Send a capture again while it is wanted; later look it up, and fence it by a void if it never arrived.
 
     Rules doubt.capture_before, doubt.capture_after.
     """
@@ -121,16 +124,16 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
 
 
 def is_wanted(checkout: Checkout, capture: Operation) -> bool:
-    """Whether the money may still be asked for: of a hold until its deadline, of a mate while the order stands."""
+    """Whether a capture may still be sent: an order's until its deadline, a share's while the order is captured."""
     if capture.payment.kind == Payment.Kind.ORDER:
         return checkout.status == Status.AUTHORIZED and not checkout.has_lapsed(clock.now())
     return checkout.status == Status.CAPTURED
 
 
 def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
-    """Take a capture for lost that never arrived, and begin the void that proves it.
+    """Record a capture that never arrived as failed, and begin the void that proves it.
 
-    None where another process has settled it meanwhile, or the provider has accepted it since.
+    Returns None if another process has settled the capture meanwhile, the provider has accepted it, or it is wanted.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -145,11 +148,11 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
 
 
 def _finish_void(operation: Operation, deadline: Deadline) -> None:
-    """Release what is held. The refusal of a fence is understood by what became of the capture."""
+    """Send a void again; if it is a fence and refused, what became of the capture decides the outcome."""
     outcome = _sent_again(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if outcome is not None and outcome.verdict in REFUSED and not operations.is_captured_already(outcome):
-        seen = operations.look_up(operation, deadline=deadline)  # somebody may have released it there
+        seen = operations.look_up(operation, deadline=deadline)  # it may have been released there
         outcome = seen if seen.verdict == Verdict.SUCCEEDED else outcome
     if outcome is None or outcome.verdict not in REFUSED or not outcomes.is_fence(checkout, operation):
         _settle(operation, outcome)
@@ -160,7 +163,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     was_captured = operations.is_captured_already(outcome)
     if seen.verdict == Verdict.SUCCEEDED or (was_captured and seen.verdict == Verdict.NOT_FOUND):
         _settle(operation, Outcome(Verdict.FAILED, reason="already_captured"))
-    elif was_captured:  # and whether it was our amount is not known yet
+    elif was_captured:  # but it is not known whether our amount was
         _settle(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
     else:
         is_proven = seen.verdict in REFUSED or _is_vouched(seen, capture)
@@ -168,7 +171,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
 
 
 def _is_vouched(seen: Outcome, capture: Operation | None) -> bool:
-    """Whether the provider knows of no capture, and the last call that was on its way has arrived by now."""
+    """Whether the provider vouches that no capture arrived, and none can still be on its way."""
     if capture is None or capture.ended_at is None:
         return False
     is_old = clock.now() - capture.ended_at > ON_ITS_WAY
@@ -176,9 +179,9 @@ def _is_vouched(seen: Outcome, capture: Operation | None) -> bool:
 
 
 def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
-    """Send it under its key, or ask what became of it where it must not be sent again.
+    """Send an operation again under its key, or look it up if it must not be sent; return the outcome.
 
-    None where the provider vouches that it never arrived: it is sent anew soon, under a new key.
+    Returns None if the provider vouches that it never arrived: then it is renewed under a new key.
     Rule doubt.old_key.
     """
     if may_be_sent(operation):
@@ -193,15 +196,17 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
 
 
 def _has_none_on_its_way(operation: Operation) -> bool:
-    """Whether each call under its key has been answered, or the last one was so long ago that it has arrived."""
+    """Whether every call under its key was answered, or the last one was sent too long ago to be on its way."""
     is_answered = operation.reason == SERVER_ERROR or operation.state == State.PENDING
     age = clock.now() - operation.created_at
     return is_answered or age >= provider.current().key_life - KEY_MARGIN + ON_ITS_WAY
 
 
 def may_be_sent(operation: Operation) -> bool:
-    """Not what is accepted already, nor under a key that the provider may have forgotten by now, nor under one
-    for which it repeats an error of its own."""
+    """Whether an operation may be sent under its key.
+
+    Not once it is accepted, nor if the provider may have forgotten the key or keeps answering it with its own error.
+    """
     if operation.state == State.PENDING:
         return False
     if operation.attempts <= 1:
@@ -213,7 +218,7 @@ def may_be_sent(operation: Operation) -> bool:
 
 
 def _renewed(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> bool:
-    """Give it a new key, unless another process is at it by now."""
+    """Renew an operation under a new key; return False if another process has taken it over or it is not wanted."""
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         operation = operations.current(operation_uuid)

@@ -1,4 +1,4 @@
-"""The order: its shape, its constraints, and facts that need no query."""
+"""The tables of the order: checkouts, items, shares, refunds, history, API calls, customers."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ class MerchantCustomer(models.Model):
 
 
 class Own(NamedTuple):
-    """What each checkout has in a column of its own."""
+    """Stands for the value of a column, which each checkout has of its own."""
 
     column: str
 
 
 def _plain(value: Any) -> Any:
-    """A value as PostgreSQL takes it."""
+    """Return a value as a parameter of SQL."""
     if isinstance(value, models.Model):
         return value.pk
     return value.value if isinstance(value, Enum) else value
 
 
-# As SQL: every move writes this, and the ORM would build two statements anew for each.
+# Plain SQL: every move runs it, and the ORM would build two statements anew each time.
 _MOVE = """
 WITH moved AS (
     UPDATE checkout_checkout SET status = %(status)s, updated_at = statement_timestamp(){facts}
@@ -95,8 +95,8 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
     ) -> None:
         """Write the new status of checkouts with its facts, and their lines of history: the only place that does.
 
-        `at`, and any fact, may be each checkout's Own. Belongs under the rows' locks. Raises MoveRefused, before
-        anything is written, for a move that the table does not have.
+        `at` and any fact may be an Own. Must be called with the rows locked. Raises MoveRefused, before anything
+        is written, for a move that the table of states does not have.
         """
         for checkout in checkouts:
             states.check(checkout.status, to)
@@ -122,10 +122,10 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
             checkout.status = to
 
     def locked(self, checkout_uuid: UUID, merchant: Merchant | None = None) -> Checkout:
-        """Return the checkout with its row locked; raises Checkout.DoesNotExist, also for a stranger's.
+        """Return the checkout with its row locked. Raises Checkout.DoesNotExist, also for another merchant's.
 
-        After a wait PostgreSQL reads the locked row anew, and no other: what is joined here is from before the
-        wait. So nothing is that may change; payment and lead are read when they are asked for.
+        After a wait PostgreSQL reads the locked row anew, but no joined row: those are from before the wait. So only
+        the merchant is joined; payment and lead are read when they are used.
         """
         if merchant is None:
             return _LOCKED.get(checkout_uuid)
@@ -222,7 +222,7 @@ class Checkout(models.Model):
         return (self.people or 1) > 1
 
     def has_lapsed(self, now: datetime) -> bool:
-        """Whether it is held and its two minutes are over."""
+        """Whether it is held and its deadline has passed."""
         return (
             self.status == Status.AUTHORIZED
             and self.capture_before is not None
@@ -231,7 +231,7 @@ class Checkout(models.Model):
 
     @cached_property
     def bill(self) -> list[Item]:
-        """The order's lines, the first first. They never change."""
+        """The order's items in their order. They never change."""
         return _LINES.all(self.pk)
 
     def has_expired(self, now: datetime) -> bool:
@@ -239,20 +239,20 @@ class Checkout(models.Model):
         return self.status == Status.CREATED and now >= self.payable_until
 
     def touch(self, **facts: Any) -> None:
-        """Write facts, if there are any, and that what is read of it has changed. Belongs under the row's lock.
+        """Write facts, if any, and `updated_at`, as what a read shows has changed. Must be called with the row locked.
 
-        By the database's clock, as each move does: whoever lists what has changed misses nothing.
+        The time is the database's, as in `move`, so that a list of what has changed misses nothing.
         """
         Checkout.objects.filter(pk=self.pk).update(updated_at=Now(), **facts)
         for name, value in facts.items():
             setattr(self, name, value)
 
     def move(self, to: Status, cause: Cause, now: datetime, **facts: Any) -> None:
-        """Move this one, as `CheckoutQuerySet.move`."""
+        """Move this checkout, as `CheckoutQuerySet.move` does."""
         Checkout.objects.move([self], to, cause, now, **facts)
 
     def own(self, value: Any) -> Any:
-        """Return a value, or what this checkout holds where it is Own."""
+        """Return the value, or this checkout's own if it is an Own."""
         return getattr(self, value.column) if isinstance(value, Own) else value
 
 
@@ -289,7 +289,7 @@ class Item(models.Model):
 
 
 class PaymentRequest(models.Model):
-    """A mate's share, with its own pay link. `status` is written by `move` alone, under the checkout's lock.
+    """A mate's share, with its own pay link. `status` changes under the checkout's lock; a trigger checks each move.
 
     Rule share.link.
     """
@@ -337,7 +337,7 @@ class PaymentRequest(models.Model):
         return f"share {self.position} · {self.status}"
 
     def move(self, to: ShareStatus, **facts: Any) -> None:
-        """Write the new status with its facts. Raises MoveRefused for a move that the table does not have."""
+        """Write the new status with its facts. Raises MoveRefused for a move that the table of states lacks."""
         states.check_share(self.status, to)
         self.status = to
         for name, value in facts.items():
@@ -346,7 +346,7 @@ class PaymentRequest(models.Model):
 
 
 class Refund(models.Model):
-    """The giving back of everything, under the merchant's own reference."""
+    """A refund of everything, under the merchant's own reference."""
 
     class Status(models.TextChoices):
         PENDING = "pending"

@@ -1,4 +1,4 @@
-"""The provider's messages. None is believed: one that fits makes its operation due, and the pump asks.
+"""The provider's notifications. None is believed: one that fits makes its operation due, so that the pump asks.
 
 Rule doubt.notification.
 """
@@ -29,14 +29,14 @@ ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Ve
 @csrf_exempt
 @require_POST
 def take(request: HttpRequest) -> HttpResponse:
-    """Take a message: 204, also for one that is known already; 400 for one that the provider has not signed."""
+    """Take a notification: 204, also for a repeated one; 400 for one that is not signed or not readable."""
     try:
         told = answers.notification(provider.current().parse_notification(request))
     except ForgedNotification:
         return _refused("forged_notification", "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):
         raise
-    except Exception as error:  # whatever came, no 500: the provider sends it again, and a person looks
+    except Exception as error:  # never a 500, whatever came: a person looks into it
         log.warning("unreadable notification", error=type(error).__name__)
         return _refused("unreadable_notification", "This cannot be read.")
     _hear(told)
@@ -58,7 +58,7 @@ def _hear(told: Notification) -> None:
 
 
 def hear(record: Record) -> None:
-    """Let the pump ask about the record's operation at once; what cannot be is a discrepancy, and no change."""
+    """Make the record's operation due now; report a record that contradicts ours, which changes nothing."""
     operation = Operation.objects.select_related("payment").filter(pk=record.key).first()
     if operation is None:
         _report_stranger(record)
@@ -80,7 +80,7 @@ def hear(record: Record) -> None:
 
 
 def _report_stranger(record: Record) -> None:
-    """Leave for a person what we never asked for: done in the provider's own dashboard, or nobody's."""
+    """Report a record that we never asked for: made in the provider's own dashboard, or of no payment of ours."""
     if acts.booked([record]):
         return
     owners = acts.owners([record])
@@ -92,7 +92,7 @@ def _report_stranger(record: Record) -> None:
 
 
 def hear_of_dispute(payment_uuid: UUID) -> None:
-    """Let the pump ask about a payment's disputes at once."""
+    """Open an inquiry about a payment's disputes; report one that is no payment of ours."""
     if not Payment.objects.filter(pk=payment_uuid).exists():
         discrepancies.report("notification_of_nothing", payment_uuid, merchant=None)
         return
@@ -106,7 +106,7 @@ def _inquire(payment_uuid: UUID) -> None:
 
 
 def _contradiction(operation: Operation, record: Record) -> str:
-    """Return what speaks against the message, "" if nothing does."""
+    """Return how the record contradicts ours, as the kind of a discrepancy; "" if it does not."""
     payment = operation.payment
     if (record.account, record.payment) != (payment.merchant_id, payment.pk):
         return "notification_for_another_merchant"

@@ -1,4 +1,4 @@
-"""The third phase: the checkout is locked again and what the provider said is recorded."""
+"""The third phase of a call: the checkout is locked again, the outcome recorded, and the order follows it."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -19,14 +19,14 @@ from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
 Kind, State = Operation.Kind, Operation.State
-AGAIN_AFTER = timedelta(seconds=10)  # a release that was refused, then ever later
+AGAIN_AFTER = timedelta(seconds=10)  # for a release that was refused, then ever longer
 AGAIN_AT_LATEST = timedelta(hours=6)
-HOLDS_LAST = timedelta(days=8)  # banks let a hold go by themselves after a week
+HOLDS_LAST = timedelta(days=8)  # banks release a hold by themselves after a week
 TOLD_AFTER = 3  # refusals: one or two may be the provider's passing trouble
 
 
 class Recorded(NamedTuple):
-    """An operation and its checkout, as they stand after the provider's answer."""
+    """An operation and its checkout, after an outcome was recorded."""
 
     operation: Operation
     checkout: Checkout
@@ -35,9 +35,9 @@ class Recorded(NamedTuple):
 def record_outcome(
     checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, *, lease: UUID | None
 ) -> Recorded:
-    """Lock the checkout again, read the operation anew, and record what the provider said of it.
+    """Lock the checkout again, read the operation anew, and record its outcome.
 
-    `lease` is the one under which the provider was asked. What another process has settled meanwhile stays.
+    `lease` is the one under which the provider was asked. What another process has recorded meanwhile stays.
     Rule doubt.sleeper.
     """
     with transaction.atomic(durable=True):
@@ -58,9 +58,9 @@ def record_outcome(
 def conclude(
     checkout: Checkout, operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None = None
 ) -> bool:
-    """Record what became of an operation and let the order follow; return whether anything was kept.
+    """Record an operation's outcome and let the order follow; return whether anything was recorded.
 
-    Belongs under the checkout's lock, with both read there.
+    Must be called with the checkout locked, and both rows read under the lock.
     """
     if not operations.record(operation, _judged(checkout, operation, outcome), now=now, lease=lease):
         return False
@@ -81,7 +81,7 @@ def _follow(checkout: Checkout, operation: Operation, now: datetime) -> None:
 
 
 def _judged(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
-    """A fence proves something only by its success, or by `already_captured`; any other no leaves the doubt."""
+    """Return the outcome, UNKNOWN for a fence that was refused: only success or `already_captured` proves anything."""
     refused = outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason != "already_captured"
     if refused and is_fence(checkout, operation):
         return Outcome(Verdict.UNKNOWN, reason=outcome.reason)
@@ -89,7 +89,7 @@ def _judged(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outco
 
 
 def is_fence(checkout: Checkout, operation: Operation) -> bool:
-    """Whether it is the void of money that is still to be taken: it proves that no capture happened, or one did."""
+    """Whether it is a fence: the void of money still to be taken, which proves whether a capture happened."""
     if operation.kind != Kind.VOID:
         return False
     if operation.payment.kind == Payment.Kind.SHARE:
@@ -105,7 +105,7 @@ def _record_authorization(checkout: Checkout, operation: Operation, now: datetim
 
 
 def _hold(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """The order is held, unless somebody else's card, or nobody, is waited for by now."""
+    """Move the order to `authorized` after its hold; release the hold if the order no longer waits for this card."""
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return
     # the payer may have gone on with another card while the bank was asked
@@ -131,7 +131,7 @@ def _record_capture(checkout: Checkout, operation: Operation, now: datetime) -> 
 def _capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
     deadline = checkout.capture_before
     if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
-        due.no_later_than(operation, deadline)  # the hold ends there, or was taken: who waits shall know
+        due.no_later_than(operation, deadline)  # then it must be found out whether the hold was taken
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
     if checkout.status != Status.AUTHORIZED:
@@ -141,7 +141,7 @@ def _capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
 
 
 def _take(checkout: Checkout, cause: Cause, now: datetime) -> None:
-    """The money has moved: nothing is left to be told of the hold, and the mates may pay."""
+    """Move the order to `captured`, supersede the event of its hold, and open the mates' links."""
     checkout.move(Status.CAPTURED, cause, now, captured_at=now)
     outbox.supersede(checkout.pk, now)
     shares.open_links(checkout, now)
@@ -165,7 +165,7 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
 
 
 def _recover(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """The capture that was taken for lost has happened."""
+    """Record that a capture which counted as failed has happened."""
     capture = operations.recover_capture(payment, now=now)
     if payment.kind == Payment.Kind.SHARE:
         shares.record_capture(checkout, capture, now)
@@ -174,7 +174,7 @@ def _recover(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def _lapse(checkout: Checkout, now: datetime) -> None:
-    """The hold was not taken in time."""
+    """Void a held order as of its deadline, since its hold was not captured in time."""
     at = checkout.capture_before or now
     checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=VoidReason.AUTH_EXPIRED)
     shares.end_drafts([checkout], now)
@@ -182,10 +182,7 @@ def _lapse(checkout: Checkout, now: datetime) -> None:
 
 
 def _release_again(refused: Operation, now: datetime) -> None:
-    """A release that the provider refuses is tried again, ever later, until the hold has ended by itself.
-
-    Rule lapse.release.
-    """
+    """Plan a refused release again, ever later, until the hold has ended by itself (rule lapse.release)."""
     voids = refused.payment.operations.filter(kind=Kind.VOID)
     if voids.filter(ended_at=None).exists() or now - refused.payment.created_at > HOLDS_LAST:
         return
@@ -199,9 +196,10 @@ def _release_again(refused: Operation, now: datetime) -> None:
 
 
 def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven: bool) -> None:
-    """A fence was refused, but not because the money was taken: another one is tried, under a key of its own.
+    """Renew, under a new key, a fence that was refused for another reason than that the money was taken.
 
-    With `is_proven`, the provider's word that no capture happened, the hold lapses at once all the same.
+    With `is_proven`, the provider's word that no capture happened, the hold is given up at once all the same.
+    After HOLDS_LAST the fence is not renewed, and the hold is given up too.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -222,7 +220,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
 
 
 def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Nothing was taken, and nothing will be: whoever waits for it need not wait for its release."""
+    """Give up a hold that was not and will not be captured, without waiting for its release."""
     if payment.kind == Payment.Kind.SHARE:
         shares.let_go(checkout, payment, now)
     else:

@@ -1,4 +1,4 @@
-"""The arithmetic of an order. Pure."""
+"""The arithmetic of an order: the sum of its items, and the signs of their prices. Pure."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -7,7 +7,7 @@ SUBTRACTING = "discount"
 
 
 class Line(TypedDict):
-    """What pricing needs to know of an item."""
+    """The part of an item that pricing needs; the price in minor units."""
 
     quantity: int
     unit_price: int
@@ -22,7 +22,7 @@ class InvalidAmountArithmetic(Exception):
 
 
 def wrong_sign(unit_price: int, category: str) -> str | None:
-    """Return what is wrong with a price's sign in a sentence: discounts subtract, nothing else does."""
+    """Return in a sentence what is wrong with a price's sign, or None: only discounts subtract (rule create.signs)."""
     if category == SUBTRACTING and unit_price >= 0:
         return "Must be negative on a discount."
     if category != SUBTRACTING and unit_price < 0:

@@ -1,4 +1,4 @@
-"""Reading what is true at this moment: a passed deadline is found first."""
+"""Reading checkouts as they are now: one that is late lapses or expires first (rule lapse.whoever)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,14 +19,14 @@ SOON = timedelta(seconds=30)
 
 
 def with_read_at(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Let each row say when it was read, which `one` asks."""
+    """Add `read_at` to each row, the database's time of the query, which `one` and `read_at` need."""
     return rows.annotate(read_at=Now())
 
 
 def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
-    """Return a checkout of a query `at_once`, lapsed or expired first if it is late.
+    """Return a checkout of a query `with_read_at`; if it is late, let it lapse or expire first and read it again.
 
-    The query's first value is the checkout's. Raises Checkout.DoesNotExist.
+    The query's first parameter is the checkout's id. Raises Checkout.DoesNotExist.
     """
     checkout: Any = rows.get(checkout_uuid, *more)
     if checkout.has_lapsed(checkout.read_at) or checkout.has_expired(checkout.read_at):
@@ -36,12 +36,12 @@ def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
 
 
 def read_at(checkout: Any) -> datetime:
-    """Return the database's time at which a checkout of a query `at_once` was read."""
+    """Return the database's time at which a checkout of a query `with_read_at` was read."""
     return cast("datetime", checkout.read_at)
 
 
 def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:
-    """Return what was found, with what is late lapsed or expired and read again through the same filter."""
+    """Return the found rows; late ones lapse or expire first, and stay only if they still match `rows`."""
     now = clock.now()
     late = [row.pk for row in found if row.has_lapsed(now) or row.has_expired(now)]
     if not late:
@@ -55,6 +55,6 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
 
 
 def ends_soon(merchant: Merchant, checkout_uuid: UUID) -> bool:
-    """Return whether the checkout is held and its hold ends within 30 seconds."""
+    """Whether the checkout is held and its hold ends within 30 seconds."""
     held = Checkout.objects.filter(pk=checkout_uuid, merchant=merchant, status=Status.AUTHORIZED)
     return held.filter(capture_before__lte=clock.now() + SOON).exists()

@@ -1,6 +1,6 @@
 """The parts of a refund: each card gets back exactly what it has borne (rule refund.same_cards).
 
-All of it belongs under the checkout's lock.
+Every function must be called with the checkout locked.
 """
 
 from datetime import datetime, timedelta
@@ -26,7 +26,7 @@ BORNE = (ShareStatus.PAYING, ShareStatus.PAID, ShareStatus.REIMBURSED, ShareStat
 
 
 def begin(checkout: Checkout, refund: Refund, *, now: datetime, cause: Cause) -> None:
-    """Plan what can go back at once; where all of it has gone back by other ways before, the refund ends here."""
+    """Plan the parts that can go back now; end the refund if nothing is left to give back."""
     if checkout.has_mates:
         _plan(checkout, refund.pk, now, cause)
     else:
@@ -36,10 +36,7 @@ def begin(checkout: Checkout, refund: Refund, *, now: datetime, cause: Cause) ->
 
 
 def go_on(checkout: Checkout, now: datetime) -> None:
-    """Bring the refund that is under way as far as it goes now: something that it waited for has ended.
-
-    Rule refund.goes_on.
-    """
+    """Let a refund that is under way go on, after something that it waited for has ended (rule refund.goes_on)."""
     if checkout.status != Status.REFUNDING:
         return
     refund = checkout.refunds.get(status=Refund.Status.PENDING)
@@ -47,7 +44,7 @@ def go_on(checkout: Checkout, now: datetime) -> None:
     parts, closed = _latest(refund.pk), bookings.closed(refund.pk)
     refused = [part for part in parts if part.state in (State.FAILED, State.DECLINED)]
     failed = [part for part in refused if part.payment_id not in closed]
-    # what has gone back cannot be taken back: the rest must follow
+    # what has been given back stays so: the rest must follow
     if closed or any(part.state == State.SUCCEEDED for part in parts):
         _try_again(refund, failed, now)
     if not is_complete or any(part.ended_at is None for part in parts):
@@ -59,11 +56,11 @@ def go_on(checkout: Checkout, now: datetime) -> None:
 
 
 def _plan(checkout: Checkout, refund_uuid: UUID, now: datetime, cause: Cause) -> bool:
-    """Plan each part that waits for nothing any more, once; return whether all are planned.
+    """Plan each part that no longer waits for anything, once; return whether all are planned.
 
-    A share that is on its way to the lead is waited for, and by its own part one that is being paid. What the lead
-    has not got goes back to the mate from what is owed to the lead, and the lead's own part stays whole: so that
-    part need not wait for a mate's card. Rules refund.waits, refund.unreimbursed, refund.outside.
+    A mate's part waits while the share is being paid, and with the lead's part while it is being reimbursed. A share
+    that the lead has not got goes back to the mate from what is owed to the lead, so that the lead's part stays whole
+    and need not wait for a mate's card. Rules refund.waits, refund.unreimbursed, refund.outside.
     """
     accounts = dict(_parts(refund_uuid).values_list("payment_id", "account"))
     returned, is_complete, is_leads_known = 0, True, True
@@ -87,7 +84,7 @@ def _plan(checkout: Checkout, refund_uuid: UUID, now: datetime, cause: Cause) ->
 
 
 def _plan_leads(checkout: Checkout, refund_uuid: UUID, borne: int, now: datetime, cause: Cause) -> None:
-    """Plan the part of the lead's card: what it has borne, less what the provider's own dashboard has given back."""
+    """Plan the part of the lead's card: what it has borne, less what was given back in the provider's own dashboard."""
     if checkout.payment_id is None:
         return
     left = borne - bookings.given_back_outside(checkout.payment_id)
@@ -97,18 +94,18 @@ def _plan_leads(checkout: Checkout, refund_uuid: UUID, borne: int, now: datetime
 
 
 def _parts(refund_uuid: UUID) -> QuerySet[Operation]:
-    """What came back and is sent again is no part: it has settled once."""
+    """Return a refund's parts, without those sent again after they came back: these have settled once."""
     return Operation.objects.filter(refund_uuid=refund_uuid).exclude(account=Account.RETURNED)
 
 
 def _latest(refund_uuid: UUID) -> list[Operation]:
-    """Return each card's part; of one that was tried again, the last."""
+    """Return each card's part: the newest, if it was tried again."""
     rows = _parts(refund_uuid).select_related("payment").order_by("created_at", "pk")
     return list({part.payment_id: part for part in rows}.values())
 
 
 def _try_again(refund: Refund, failed: list[Operation], now: datetime) -> None:
-    """Each hour for three days; one discrepancy tells of a card, for as long as it is open."""
+    """Report failed parts, once for each card, and plan them again each hour for three days."""
     for part in failed:
         discrepancies.report_operation(
             part, "refund_part_failed", subject=part.payment_id, reason=part.reason
@@ -118,14 +115,14 @@ def _try_again(refund: Refund, failed: list[Operation], now: datetime) -> None:
 
 
 def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
-    """Each card has got its part, and no link is open any more (rule refund.settled)."""
+    """Settle the refund, since each card has got its part; cancel open links (rule refund.settled)."""
     refund.status, refund.settled_at = Refund.Status.SETTLED, now
     back = returns.still_back(refund.pk)
     if back is not None:
         refund.status, refund.failure_reason = Refund.Status.FAILED, back.reason
     refund.save(update_fields=["status", "settled_at", "failure_reason"])
     checkout.move(Status.REFUNDED, PUMP, now, refunded_amount=refund.amount, last_refund_at=now)
-    # one that mates have borne whole had no part of its own, another gave less where its card had got some before
+    # the lead's payment may have had no part of its own, or a smaller one, if others bore it or gave some of it back
     taken = Payment.objects.filter(subject=checkout.pk, status=Payment.Status.CAPTURED)
     taken.update(status=Payment.Status.REFUNDED)
     if checkout.has_mates:
@@ -134,7 +131,7 @@ def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
 
 
 def _fail(checkout: Checkout, refund: Refund, reason: str, now: datetime) -> None:
-    """Nothing has gone back. The links, which have paused, go on (rules refund.failed, share.pauses)."""
+    """Fail the refund, since nothing has gone back; paused links go on (rules refund.failed, share.pauses)."""
     refund.status, refund.failure_reason = Refund.Status.FAILED, reason or "refused"
     refund.save(update_fields=["status", "failure_reason"])
     checkout.move(Status.CAPTURED, PUMP, now)

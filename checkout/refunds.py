@@ -1,4 +1,4 @@
-"""Giving everything back: accepted at once, settled by the provider later."""
+"""Refunds: everything is given back, accepted at once and settled by the provider later."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -18,10 +18,7 @@ from payments.models import Dispute, Merchant
 
 
 class NotRefundable(StateConflict):
-    """Only a captured checkout can be refunded, once; none whose payer has the money back by a dispute, or may.
-
-    Rule dispute.no_refund.
-    """
+    """The checkout is not captured, or a dispute on it is open or lost (rules refund.refused, dispute.no_refund)."""
 
     def __init__(self, status: str, dispute: Dispute | None = None) -> None:
         super().__init__(status)
@@ -58,7 +55,7 @@ def accept(
     amount: int | None = None,
     cause: Cause,
 ) -> Accepted:
-    """Accept to give everything back: `captured` becomes `refunding`. A repeated ref makes nothing new.
+    """Accept a refund of everything: `captured` becomes `refunding`. A repeated ref returns the refund that there is.
 
     Raises Checkout.DoesNotExist, NotRefundable, RefundRefConflict, PartialRefundNotSupported,
     OperationInProgress. Rules refund.accepted, refund.ref, refund.refused.
@@ -70,12 +67,12 @@ def accept(
                 raise PartialRefundNotSupported(checkout.amount)
             existing = _OF_REF.first(merchant.pk, ref)
             if existing is not None:
-                return Accepted(_of(existing, checkout), is_new=False)
+                return Accepted(_of_same_checkout(existing, checkout), is_new=False)
             return Accepted(_begin(checkout, ref, reason, cause), is_new=True)
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" not in str(error):
             raise
-        # Another checkout, under another lock, has taken the reference at this very moment.
+        # Another checkout, under another lock, has used the reference at the same moment.
         raise RefundRefConflict from error
 
 
@@ -84,7 +81,7 @@ _OF_REF = Prepared(
 )
 
 
-def _of(refund: Refund, checkout: Checkout) -> Refund:
+def _of_same_checkout(refund: Refund, checkout: Checkout) -> Refund:
     if refund.checkout_id != checkout.pk:
         raise RefundRefConflict
     return refund
@@ -109,7 +106,7 @@ def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Re
 
 
 def _check_refundable(checkout: Checkout) -> None:
-    """Raise what `accept` names unless everything can be given back now (rule refund.open_operation)."""
+    """Raise NotRefundable or OperationInProgress unless a refund can begin now (rule refund.open_operation)."""
     undecided = checkout.status in (Status.CREATED, Status.AUTHORIZED, Status.CAPTURED)
     live = open_operations.live_payment(checkout.pk) if undecided else None
     if live is not None and live.open_kind:

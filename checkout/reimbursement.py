@@ -1,4 +1,4 @@
-"""What a mate has paid goes back to the lead's card, as a part of the lead's own payment (rule reimburse.lead)."""
+"""Reimbursement: what a mate has paid is refunded to the lead's card from the lead's payment (rule reimburse.lead)."""
 
 from datetime import datetime, timedelta
 
@@ -17,10 +17,10 @@ TOO_LONG = timedelta(days=3)
 
 
 def plan(checkout: Checkout, share: PaymentRequest, *, at: datetime, now: datetime) -> None:
-    """Let the share go back to the lead from `at` on. Belongs under the checkout's lock.
+    """Plan the reimbursement of a paid share, due from `at` on. Must be called with the checkout locked.
 
-    Not while a dispute is open on a card of the order. What a lost one has given back, to the mate or to the lead,
-    is not owed any more.
+    Nothing is planned while a dispute is open on a card of the order. What a lost one has given back, to the mate or
+    to the lead, is no longer owed: the share is closed against it.
     """
     if disputes.is_open(checkout.pk):
         return
@@ -35,7 +35,7 @@ def plan(checkout: Checkout, share: PaymentRequest, *, at: datetime, now: dateti
 
 
 def _close_within(checkout: Checkout, share: PaymentRequest, lost: int, now: datetime) -> None:
-    """The lead has got what mates pay, no more than the disputes that were lost have given; more is for a person."""
+    """Close a share against what lost disputes have given the lead; report it if they do not cover it."""
     got = checkout.payment_requests.filter(status=ShareStatus.REIMBURSED)
     closed = got.filter(payment__operations__closed_as__isnull=False).aggregate(sum=Sum("amount"))["sum"] or 0
     if closed + share.amount <= lost:
@@ -53,8 +53,10 @@ def _close(share: PaymentRequest, to: ShareStatus, now: datetime, **facts: datet
 
 
 def go_on(checkout: Checkout, now: datetime, *, paused_for: timedelta) -> None:
-    """A refund has failed, or a dispute has ended: what is owed goes to the lead again, and each link gets back
-    the time it lost."""
+    """Resume after a failed refund or a decided dispute: plan what is owed to the lead, and extend open links.
+
+    Must be called with the checkout locked.
+    """
     links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
     links.update(expires_at=F("expires_at") + paused_for)
     for share in checkout.payment_requests.filter(status=ShareStatus.PAID).order_by("position"):
@@ -63,5 +65,5 @@ def go_on(checkout: Checkout, now: datetime, *, paused_for: timedelta) -> None:
 
 
 def due_at(paid_at: datetime) -> datetime:
-    """When a share that was paid then is sent to the lead (rule reimburse.delay)."""
+    """Return when a share that was paid at this time is sent to the lead (rule reimburse.delay)."""
     return paid_at + settings.REIMBURSEMENT_DELAY

@@ -1,6 +1,6 @@
-"""What becomes of the mates' shares: their links open and end with the order, their cards' answers are settled.
+"""What becomes of mates' shares: links open and end with the order, outcomes at mates' cards change their status.
 
-All of it belongs under the checkout's lock.
+Every function must be called with the checkout locked.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ Kind, State = Operation.Kind, Operation.State
 
 
 def open_links(checkout: Checkout, at: datetime) -> None:
-    """The order is captured: every mate may pay now."""
+    """Open the links of an order that is captured: every mate may pay now."""
     if checkout.has_mates:
         drafts = checkout.payment_requests.filter(status=ShareStatus.DRAFT)
         drafts.update(status=ShareStatus.OPEN, expires_at=at + settings.PAY_LINK_LIFETIME)
 
 
 def end_drafts(checkouts: Sequence[Checkout], at: datetime) -> None:
-    """The orders have ended without a capture: no mate will ever pay."""
+    """Cancel the draft shares of orders that have ended without a capture."""
     split = [checkout.pk for checkout in checkouts if checkout.has_mates]
     if split:
         drafts = PaymentRequest.objects.filter(checkout__in=split, status=ShareStatus.DRAFT)
@@ -37,7 +37,7 @@ def end_drafts(checkouts: Sequence[Checkout], at: datetime) -> None:
 
 
 def record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """A held share is taken if it is still wanted, else released; another answer leaves the share open."""
+    """Plan the capture of a held share that is still wanted, else its release; without a hold, open the share again."""
     share = _share(operation.payment)
     if operation.ended_at is None:
         return
@@ -55,7 +55,7 @@ def record_authorization(checkout: Checkout, operation: Operation, now: datetime
 
 
 def is_fenced(payment: Payment) -> bool:
-    """Whether a mate's card is voided to prove that its capture, which was taken for lost, has not happened."""
+    """Whether a void of this mate's payment is a fence: it proves whether a capture that seemed lost has happened."""
     lost = payment.operations.filter(kind=Kind.CAPTURE, state=State.FAILED, reason="never_arrived")
     return _share(payment).status == ShareStatus.PAYING and lost.exists()
 
@@ -77,7 +77,7 @@ def _unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> st
 
 
 def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """A share that is taken is owed to the lead; one that cannot be taken is released and open again."""
+    """Mark a captured share as paid and plan its reimbursement; release one whose capture failed, and open it again."""
     share = _share(operation.payment)
     if operation.ended_at is None or share.payment_id == operation.payment_id:
         return
@@ -96,20 +96,20 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
 
 
 def let_go(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """A mate's hold is not taken: it is released, however long that takes, and another card may be tried at once."""
+    """Give up a mate's hold: plan its release, and let another card be tried at once."""
     Payment.objects.filter(pk=payment.pk, abandoned_at=None).update(abandoned_at=now)
     release(payment, now)
     free(checkout, _share(payment), now)
 
 
 def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """A share that was released can be paid again."""
+    """Open a share again once its hold is released."""
     if operation.state == State.SUCCEEDED:
         free(checkout, _share(operation.payment), now)
 
 
 def record_reimbursement(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """The lead has got the share, or it stays owed and is tried again each day."""
+    """Mark a share as reimbursed once the lead has got it; a reimbursement that failed is tried again each day."""
     share = PaymentRequest.objects.get(pk=operation.reimbursed_share)
     if operation.ended_at is None or share.status != ShareStatus.PAID:
         return
@@ -122,9 +122,9 @@ def record_reimbursement(checkout: Checkout, operation: Operation, now: datetime
 
 
 def _try_again(checkout: Checkout, share: PaymentRequest, failed: Operation, now: datetime) -> None:
-    """The lead has not got it: tried daily, and told after three days (rule reimburse.retry)."""
+    """Plan a failed reimbursement again for a day later; report it after three days (rule reimburse.retry)."""
     if Operation.objects.filter(share_uuid=share.pk, ended_at=None).exists():
-        return  # this answer has come before
+        return  # it is planned again already
     reimbursement.plan(checkout, share, at=now + reimbursement.RETRY_AFTER, now=now)
     is_owed = share.status == ShareStatus.PAID
     if is_owed and share.paid_at is not None and now - share.paid_at >= reimbursement.TOO_LONG:
@@ -132,7 +132,7 @@ def _try_again(checkout: Checkout, share: PaymentRequest, failed: Operation, now
 
 
 def record_refund_part(checkout: Checkout, part: Operation, now: datetime) -> None:
-    """A card has got back what it bore, or not."""
+    """Close a refund part once the card has got it; let the refund go on if the part failed."""
     if part.ended_at is None:
         return
     if part.state == State.SUCCEEDED:
@@ -143,7 +143,7 @@ def record_refund_part(checkout: Checkout, part: Operation, now: datetime) -> No
 
 
 def close_refund_part(checkout: Checkout, part: Operation, now: datetime) -> None:
-    """A payer has got back what their card bore, to the card or otherwise."""
+    """Let the refund go on after a payer has got their part, to the card or otherwise; a mate's share is refunded."""
     if part.payment.kind == Payment.Kind.SHARE:
         share = _share(part.payment)
         if share.status != ShareStatus.REFUNDED:
@@ -152,7 +152,7 @@ def close_refund_part(checkout: Checkout, part: Operation, now: datetime) -> Non
 
 
 def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
-    """Let another card be tried, unless one is being asked, or a lost dispute has ended the links meanwhile."""
+    """Open a share again that no card is paying any more; cancel it if a lost dispute has ended the links meanwhile."""
     if share.status == ShareStatus.PAYING and open_operations.live_payment(share.pk) is None:
         share.move(ShareStatus.OPEN)
         if disputes.is_lost(checkout.pk):
@@ -161,12 +161,12 @@ def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
 
 
 def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """As `free`, for the share that a card was to pay: the card was given up."""
+    """Open the share again that a payment was for, as `free` does, since its card was given up."""
     free(checkout, _share(payment), now)
 
 
 def release(payment: Payment, now: datetime) -> None:
-    """Let go whatever a payment that nobody waits for any more may hold, once."""
+    """Plan a void of a payment that is no longer wanted, unless it has one that has not failed."""
     if not payment.operations.filter(kind=Kind.VOID).exclude(state=State.FAILED).exists():
         planning.plan([payment.pk], Kind.VOID, now=now, cause=PUMP)
         wakeup.after_commit(FINISH_OPERATIONS)

@@ -1,4 +1,4 @@
-"""Who pays, and how the cost is shared (rules pay.lead, split.shares)."""
+"""Who pays: the lead, the split, and each mate's share until it is paid or ended (rules pay.lead, split.shares)."""
 
 import secrets
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ TOKEN_BYTES = 16
 
 
 class ShareNotOpen(Exception):
-    """Nobody can pay this share now; `status` says where it is."""
+    """The share cannot be paid, declined or cancelled now; `status` says why."""
 
     def __init__(self, status: str) -> None:
         super().__init__(f"The share is {status}.")
@@ -32,11 +32,11 @@ class ShareNotOpen(Exception):
 
 
 class OwnShare(Exception):
-    """The lead cannot pay a mate's share: it would come back to them (rule share.not_the_lead)."""
+    """The lead cannot pay a mate's share: it would go back to their own card (rule share.not_the_lead)."""
 
 
 class Share(NamedTuple):
-    """What a mate is to pay, in minor units, and who they are, as far as the lead says."""
+    """What a mate is to pay, in minor units, with the name and number that the lead has given."""
 
     amount: int
     name: str = ""
@@ -44,7 +44,7 @@ class Share(NamedTuple):
 
 
 def join(checkout_uuid: UUID, customer: Customer) -> None:
-    """Make this person the lead; whoever was it before finds that out on their page.
+    """Make this person the lead; a change of lead ends the split. An earlier lead is told on their page.
 
     Raises NotPayable, OperationInProgress.
     """
@@ -56,7 +56,7 @@ def join(checkout_uuid: UUID, customer: Customer) -> None:
 
 
 def split_equally(checkout_uuid: UUID, people: int) -> None:
-    """Share the cost between `people`, the lead counted; 1 is all mine. What does not divide is the lead's.
+    """Split the cost equally between `people`, the lead counted (1: no split). The lead bears the remainder.
 
     Raises ValueError, NotPayable, OperationInProgress.
     """
@@ -69,7 +69,7 @@ def split_equally(checkout_uuid: UUID, people: int) -> None:
 
 
 def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
-    """Let each mate bear an amount of their own; the lead bears what is left.
+    """Split the cost by an amount for each mate; the lead bears what is left.
 
     Raises splitting.DoesNotAddUp, ValueError, NotPayable, OperationInProgress. Rule split.shares.
     """
@@ -82,7 +82,7 @@ def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
 
 
 def minimum(checkout: Checkout) -> int:
-    """Return the least that a mate can be asked for, in minor units: what their card can be charged at least.
+    """Return the smallest amount that a mate can be asked for, in minor units: the least that a card can be charged.
 
     Rule split.minimum.
     """
@@ -111,7 +111,10 @@ def _write(checkout: Checkout, shares: Sequence[Share]) -> None:
 
 
 def _changeable(checkout_uuid: UUID) -> Checkout:
-    """Until a card operation starts, everything about who pays may change (rule split.until_card)."""
+    """Lock and return a checkout of which it may still change who pays: no card operation is open.
+
+    Raises NotPayable, OperationInProgress. Rule split.until_card.
+    """
     checkout = Checkout.objects.locked(checkout_uuid)
     if checkout.status != Status.CREATED:
         raise NotPayable(checkout.status)
@@ -121,9 +124,9 @@ def _changeable(checkout_uuid: UUID) -> Checkout:
 
 
 def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Paid:
-    """Hold the share's amount on a mate's card; the pump takes it if the order still wants it (rule share.taken).
+    """Hold the share's amount on a mate's card; the pump captures it if it is still wanted (rule share.taken).
 
-    A card in whose stead this one comes is given up, as in `transitions.authorize`. Raises
+    An earlier card that this one replaces is given up, as in `transitions.authorize`. Raises
     PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
     switches.AllStopped, bulkhead.Busy.
     """
@@ -152,9 +155,9 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
 
 
 def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Customer, now: datetime) -> str:
-    """Return `open` if it can be paid now, else why not. A card that has waited too long is given up.
+    """Return `open` if the share can be paid now, else why not; give up an earlier card that has waited too long.
 
-    Rule share.one_card.
+    Raises OwnShare, OperationInProgress, switches.MerchantSuspended, switches.AllStopped. Rule share.one_card.
     """
     end_late(share, now)
     if checkout.status != Status.CAPTURED:
@@ -189,17 +192,17 @@ def _payment(share: PaymentRequest, checkout: Checkout, card: CardUse) -> Paymen
 
 
 def decline(share_uuid: UUID) -> PaymentRequest:
-    """The mate says no: the share stays with the lead. Raises ShareNotOpen."""
+    """Decline a share for its mate: the lead bears it. Raises ShareNotOpen."""
     return _end(share_uuid, ShareStatus.DECLINED)
 
 
 def cancel(share_uuid: UUID) -> PaymentRequest:
-    """The lead keeps the share. Raises ShareNotOpen."""
+    """Cancel a share for the lead, who bears it instead. Raises ShareNotOpen."""
     return _end(share_uuid, ShareStatus.CANCELLED)
 
 
 def _end(share_uuid: UUID, to: ShareStatus) -> PaymentRequest:
-    """End an open link; one that has ended in this very way is returned as it is (rule share.ended_once)."""
+    """End an open share; one that has ended in the same way is returned as it is (rule share.ended_once)."""
     with transaction.atomic(durable=True):
         share, _ = _locked(share_uuid)
         now = clock.now()
@@ -212,16 +215,16 @@ def _end(share_uuid: UUID, to: ShareStatus) -> PaymentRequest:
 
 
 def expire(share_uuid: UUID) -> None:
-    """End a link whose time has passed."""
+    """Expire a share whose time has passed."""
     with transaction.atomic(durable=True):
         share, _ = _locked(share_uuid)
         end_late(share, clock.now())
 
 
 def end_late(share: PaymentRequest, now: datetime) -> None:
-    """Let an open link end whose time has passed; it pauses while the order is being refunded, or disputed.
+    """Expire an open share whose time has passed, unless the order is being refunded or disputed.
 
-    Rules share.ends, share.pauses.
+    Must be called with the checkout locked. Rules share.ends, share.pauses.
     """
     is_late = share.expires_at is not None and now >= share.expires_at
     if share.status != ShareStatus.OPEN or not is_late or share.checkout.status != Status.CAPTURED:
@@ -231,7 +234,7 @@ def end_late(share: PaymentRequest, now: datetime) -> None:
 
 
 def _locked(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
-    """Lock the checkout, which guards its shares; raises PaymentRequest.DoesNotExist."""
+    """Lock a share's checkout and return both, read under the lock. Raises PaymentRequest.DoesNotExist."""
     of_share = PaymentRequest.objects.only("checkout_id").get(pk=share_uuid)
     checkout = Checkout.objects.locked(of_share.checkout_id)
     share = PaymentRequest.objects.get(pk=share_uuid)

@@ -1,4 +1,4 @@
-"""How a cost is shared out. Pure: minor units in, minor units out, nothing lost."""
+"""How a cost is split, in minor units: shares always sum to it (rule split.shares). Pure."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ class DoesNotAddUp(ValueError):
 def equally(amount: int, people: int) -> tuple[int, int]:
     """Return (the lead's share, each mate's share) of `amount` minor units between `people`.
 
-    What does not divide goes to the lead, so that the shares always sum to the amount.
+    The remainder goes to the lead, so that the shares always sum to the amount. Raises ValueError.
     """
     if not 1 <= people <= MAX_PEOPLE:
         raise ValueError(f"Between 1 and {MAX_PEOPLE} people can share.")
@@ -25,7 +25,7 @@ def equally(amount: int, people: int) -> tuple[int, int]:
 
 
 def left_for_lead(amount: int, shares: Sequence[int], *, minimum: int = 1) -> int:
-    """Return what the mates' own amounts, each at least `least`, leave for the lead: at least 0.
+    """Return what the mates' own amounts, each at least `minimum`, leave for the lead: 0 or more.
 
     Raises DoesNotAddUp, ValueError.
     """
@@ -37,5 +37,5 @@ def left_for_lead(amount: int, shares: Sequence[int], *, minimum: int = 1) -> in
 
 
 def max_people(amount: int, *, minimum: int = 1) -> int:
-    """Return how many can share equally so that everybody pays at least `least` minor units."""
+    """Return how many can share equally so that everybody pays at least `minimum` minor units."""
     return min(MAX_PEOPLE, max(1, amount // minimum))

@@ -1,10 +1,10 @@
-"""The states of a checkout (rule money.states) and the only moves between them."""
+"""The states of a checkout and of a share, and the only moves between them (rule money.states)."""
 
 from django.db import models
 
 
 class Status(models.TextChoices):
-    """Where an order is. `expired` is ours: an unpaid checkout's end (rule expiry.end)."""
+    """The status of a checkout. `expired` is the end of an unpaid one (rule expiry.end)."""
 
     CREATED = "created"
     AUTHORIZED = "authorized"
@@ -22,7 +22,7 @@ class VoidReason(models.TextChoices):
     AUTH_EXPIRED = "auth_expired"
 
 
-# (from, to): what makes it happen. The database's guard holds exactly these pairs.
+# (from, to): what causes the move. A trigger in the database allows exactly these pairs.
 ALLOWED: dict[tuple[Status, Status], str] = {
     (Status.CREATED, Status.AUTHORIZED): "the customer's card is held",
     (Status.CREATED, Status.VOIDED): "the merchant cancels before payment",
@@ -34,13 +34,13 @@ ALLOWED: dict[tuple[Status, Status], str] = {
     (Status.REFUNDING, Status.CAPTURED): "the provider fails the refund",
 }
 
-# Money has moved.
+# The statuses in which money has been taken.
 PAID = (Status.CAPTURED, Status.REFUNDING, Status.REFUNDED)
 
-# The column that says until when a checkout stays in a status by itself.
+# The column that holds the deadline of a status, after which time ends it.
 DEADLINES: dict[Status, str] = {Status.AUTHORIZED: "capture_before", Status.CREATED: "payable_until"}
 
-# What a merchant may do now.
+# What a merchant may do in each status.
 ACTIONS: dict[Status, list[str]] = {
     Status.CREATED: ["cancel"],
     Status.AUTHORIZED: ["capture", "cancel"],
@@ -49,7 +49,7 @@ ACTIONS: dict[Status, list[str]] = {
 
 
 class ShareStatus(models.TextChoices):
-    """Where a mate's share is (rules share.opens, share.ends)."""
+    """The status of a mate's share (rules share.opens, share.ends)."""
 
     DRAFT = "draft"
     OPEN = "open"
@@ -62,7 +62,7 @@ class ShareStatus(models.TextChoices):
     REFUNDED = "refunded"
 
 
-# (from, to): what makes it happen. The database's guard holds exactly these pairs.
+# (from, to): what causes the move. A trigger in the database allows exactly these pairs.
 SHARE_ALLOWED: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.DRAFT, ShareStatus.OPEN): "the merchant captures",
     (ShareStatus.DRAFT, ShareStatus.CANCELLED): "the order ends without a capture",
@@ -77,12 +77,12 @@ SHARE_ALLOWED: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.REIMBURSED, ShareStatus.REFUNDED): "the order is refunded",
 }
 
-# A mate's card has borne the share.
+# The statuses in which a mate's card has paid the share.
 SHARE_PAID = (ShareStatus.PAID, ShareStatus.REIMBURSED)
 
 
 class MoveRefused(Exception):
-    """The table has no such move."""
+    """The table of states does not have this move."""
 
 
 def check(origin: str, to: str) -> None:

@@ -1,4 +1,4 @@
-"""The checkout's pumps: take due rows, give each to its verb, in a transaction of its own."""
+"""The tasks of checkouts: pumps, which give each due row to its verb in a transaction of its own; proofs, clean-ups."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -27,24 +27,24 @@ from payments.outside import inquiries
 
 log = structlog.get_logger("checkout.tasks")
 BATCH = 500
-TICK_SECONDS = 0.8  # less than beat's, so that one run follows the other
+TICK_SECONDS = 0.8  # less than beat's second, so that one run has ended before the next
 LOOK_AGAIN_SECONDS = 0.05
 
 
 @shared_task
 def expire_due() -> None:
-    """Let held checkouts lapse and unpaid ones expire whose time has passed (rules lapse.void, expiry.end).
+    """Lapse held checkouts and expire unpaid ones whose deadline has passed (rules lapse.void, expiry.end).
 
-    Many at a time; then, one by one, those whose bank is silent, and all if the many failed.
+    Many at a time; then, one by one, those whose bank is silent, or all that are late if the batches failed.
     """
     for status in states.DEADLINES:
-        is_done = _alone(_expire_all, status)
-        for checkout in _left(status, is_done).all():
-            _alone(ending.expire_one_if_due, checkout.pk)
+        is_done = _try_on(_expire_all, status)
+        for checkout in _one_by_one(status, is_done).all():
+            _try_on(ending.expire_one_if_due, checkout.pk)
 
 
 def _expire_all(status: Status) -> None:
-    """Where holds end one after the other, do not wait for the next tick."""
+    """Expire late checkouts in batches; while more come due, go on for most of a tick."""
     end = time.monotonic() + TICK_SECONDS
     while (moved := ending.expire_due(status, BATCH)) and time.monotonic() < end:
         if moved < BATCH:
@@ -52,8 +52,11 @@ def _expire_all(status: Status) -> None:
 
 
 @cache
-def _left(status: Status, is_done: bool) -> Prepared[Checkout]:
-    """What is in doubt cannot move yet, and must not stand in the way of what can."""
+def _one_by_one(status: Status, is_done: bool) -> Prepared[Checkout]:
+    """Return the query of late checkouts to take one by one, without those that an open card operation holds up.
+
+    With `is_done`, only those whose bank is silent.
+    """
     silent = Q(kind=Operation.Kind.AUTHORIZE, created_at__lte=Now() - due.PATIENT_FOR)
     open_on_it = open_operations.open_on(OuterRef("pk"))
     rows = Checkout.objects.late(status).exclude(Exists(open_on_it.exclude(silent))).only("pk")
@@ -68,66 +71,66 @@ def end_links() -> None:
     )
     late = late.exclude(Exists(disputes.open_on(OuterRef("checkout"))))
     for share_uuid in late.order_by("expires_at").values_list("pk", flat=True)[:BATCH]:
-        _alone(sharing.expire, share_uuid)
+        _try_on(sharing.expire, share_uuid)
 
 
 @shared_task
 def finish_operations() -> None:
-    """Bring what is due at the provider nearer its end, one by one.
+    """Finish the operations that are due, one by one.
 
-    With each the next run is woken, so that a provider that is slow about one holds up no other.
+    Each wakes another run first, so that a provider that is slow about one operation holds up no other.
     """
     while True in [_finish_one(kinds, bulkhead) for kinds, bulkhead in bulkheads.PUMPS.items()]:
         pass
 
 
 def _finish_one(kinds: Sequence[Operation.Kind], bulkhead: Bulkhead) -> bool:
-    """Finish the operation of these kinds that has been due longest; return whether there was one, and a slot."""
+    """Finish the operation of these kinds that has been due longest; return False if there is none, or no slot."""
     with bulkhead.slot() as slot:
         deadline = Deadline.after(operations.PATIENCE)
         claimed = due.claim(limit=1, kinds=kinds) if slot.is_taken() else []
         if claimed:
             wakeup.after_commit(shares.FINISH_OPERATIONS)
-            _alone(finishing.finish, claimed[0], deadline)
+            _try_on(finishing.finish, claimed[0], deadline)
     return bool(claimed)
 
 
 @shared_task
 def answer_inquiries() -> None:
-    """Ask the provider about the payments that something was told of, one by one."""
+    """Ask the provider about the payments with a due inquiry, one by one."""
     with bulkheads.INQUIRIES.slot() as slot:
         while slot.is_taken() and (claimed := inquiries.claim()):
-            _alone(disputing.look_into, claimed)
+            _try_on(disputing.look_into, claimed)
 
 
 @shared_task
 def delete_idempotency_keys() -> None:
-    """Free the keys that have been kept for their 24 hours, and the answers stored under them."""
+    """Delete idempotency keys that are older than 24 hours, with the answers stored under them."""
     old = ApiCall.objects.filter(idempotency_key__isnull=False, created_at__lt=clock.now() - KEPT)
     batches.update(old, idempotency_key=None, body=None)
 
 
 @shared_task
 def delete_old_calls() -> None:
-    """Remove what was called so long ago that nobody asks about it any more."""
+    """Delete API calls that are older than settings.API_CALL_RETENTION."""
     before = clock.first_id(clock.now() - settings.API_CALL_RETENTION)
     batches.delete(ApiCall.objects.filter(pk__lt=before))
 
 
 @shared_task
 def prove_changed() -> None:
-    """Prove the ledger of what has changed in the last two hours; a breach is left for a person."""
+    """Prove the ledger of what has changed in the last two hours; report each breach."""
     proving.report(clock.now() - timedelta(hours=2))
 
 
 @shared_task
 def prove_all() -> None:
-    """Prove the whole ledger."""
+    """Prove the whole ledger; report each breach."""
     proving.report()
 
 
-def _alone(verb: Callable[..., object], row: object, *more: object) -> bool:
-    """One row that fails is logged and comes again; the others go on. Returns whether it went well."""
+def _try_on(verb: Callable[..., object], row: object, *more: object) -> bool:
+    """Run a verb on a row; log its failure, so that other rows go on. Return whether it succeeded."""
     try:
         verb(row, *more)
     except Exception:

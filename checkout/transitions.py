@@ -1,5 +1,8 @@
-"""The moves of a checkout. Each verb locks, checks, changes and emits in one transaction; what needs the
-provider takes three phases: commit the intent, call with no transaction open, lock again and settle."""
+"""The verbs that move a checkout: authorize, capture, cancel.
+
+Each locks, checks, changes and emits in one transaction; one that needs the provider has three phases: commit the
+intent, call with no transaction open, lock again and record the outcome.
+"""
 
 import time
 from dataclasses import dataclass
@@ -20,11 +23,11 @@ from payments.cause import Cause
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
 
-CAPTURE_SECONDS = 8.0  # the whole call, whatever the provider does: a merchant makes it in a 15 s webhook
-LOCK_SECONDS = 3.0  # lock_timeout, after which who waits for a row gives up
-SETTLE_SECONDS = 3.2  # of them, kept for the wait for the second lock (lock_timeout) and the recording
+CAPTURE_SECONDS = 8.0  # for the whole call: a merchant makes it while answering a webhook, within 15 s
+LOCK_SECONDS = 3.0  # how long a statement waits for a row at most (lock_timeout)
+SETTLE_SECONDS = 3.2  # of CAPTURE_SECONDS, kept for the second lock and the recording
 JOIN_SECONDS = 2.0
-ASK_AGAIN_SECONDS = 0.3  # what the provider has accepted and not confirmed
+ASK_AGAIN_SECONDS = 0.3  # between look-ups of a capture that is accepted and not confirmed
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
@@ -43,15 +46,15 @@ class NotCapturable(StateConflict):
 
 
 class NotCancellable(StateConflict):
-    """What is paid is refunded instead; what has expired has ended (rule cancel.refused)."""
+    """A paid checkout is refunded instead; an expired one has ended (rule cancel.refused)."""
 
 
 class NotPayable(StateConflict):
-    """It is paid, expired or cancelled already."""
+    """The checkout is paid, expired or cancelled already."""
 
 
 class NotTheLead(Exception):
-    """Somebody else has signed in since, and pays."""
+    """Somebody else has signed in since, and is the lead now."""
 
 
 class OperationInProgress(Exception):
@@ -93,8 +96,8 @@ class Paid:
 def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, cause: Cause) -> Paid:
     """Hold the checkout's amount on the card: `created` becomes `authorized`.
 
-    A card in whose stead this one comes is given up: one whose challenge is open, or one that the bank has
-    been silent about for a minute. Raises NotPayable, NotTheLead, OperationInProgress, switches.MerchantSuspended,
+    An earlier card whose challenge is open, or whose bank has been silent for a minute, is given up for this
+    one. Raises NotPayable, NotTheLead, OperationInProgress, switches.MerchantSuspended,
     switches.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
     """
     deadline = Deadline.after(operations.PATIENCE)
@@ -123,7 +126,7 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
 
 
 def paid(outcome: Outcome, settled: Operation) -> Paid:
-    """Return what became of an attempt to pay, from the provider's answer and the operation as it then stood."""
+    """Return what became of an attempt to pay, from the provider's answer and the operation once it was recorded."""
     if settled.state == State.SUCCEEDED:
         return Paid(Verdict.SUCCEEDED)
     if settled.state in (State.DECLINED, State.FAILED):
@@ -132,7 +135,10 @@ def paid(outcome: Outcome, settled: Operation) -> Paid:
 
 
 def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
-    """Whether it can be paid now. Finds a passed deadline first."""
+    """Whether the checkout is unpaid, after letting it expire if it is late.
+
+    Raises NotTheLead, OperationInProgress, switches.MerchantSuspended, switches.AllStopped.
+    """
     ending.expire_if_due(checkout, now)
     if checkout.status != Status.CREATED:
         return False
@@ -163,7 +169,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     """Take the held money: `authorized` becomes `captured`; a captured checkout is returned as it is.
 
     The deadline is judged by the database's clock under the row's lock. A capture that finds another one
-    open waits two seconds for it. All of it ends within eight seconds. Raises Checkout.DoesNotExist,
+    open waits two seconds for it. The call ends within eight seconds. Raises Checkout.DoesNotExist,
     NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused, OutcomeUnknown,
     switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy. Rules capture.takes, capture.deadline, capture.join.
     """
@@ -175,7 +181,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     with bulkheads.CAPTURES.slot() as slot:
         while True:
             try:
-                # After the wait for a slot both locks may take their time, and all is said within the deadline.
+                # The wait for a slot leaves time for both locks before the deadline.
                 checkout, operation = slot.begin(begin, deadline.sooner(2 * LOCK_SECONDS))
                 break
             except _CaptureOpen as joined:
@@ -193,9 +199,11 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
 
 
 def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
-    """Capture. Where the answer is lost, or speaks of a capture that is not this one, ask once what became of it;
-    where it is accepted and not confirmed, ask until it is, as far as the time goes.
-    Rules doubt.pending, capture.in_time."""
+    """Send a capture and return its outcome.
+
+    If the answer is lost, or speaks of another capture, look it up once; if it is accepted and not confirmed, look it
+    up until it is, or the deadline has come. Rules doubt.pending, capture.in_time.
+    """
     outcome = operations.perform(operation, deadline=deadline)
     if operations.is_captured_already(outcome):
         outcome = Outcome(Verdict.UNKNOWN, reason=outcome.reason)
@@ -208,14 +216,14 @@ def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
 
 
 def _looked_up(capture: Operation, said: Outcome, deadline: Deadline) -> Outcome:
-    """Return what a look-up says clearly, else what was said before."""
+    """Return the outcome of a look-up if it is clear, else the earlier one."""
     seen = operations.look_up_capture(capture, deadline=deadline)
     is_clear = seen.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND)
     return seen if is_clear else said
 
 
 class _CaptureOpen(Exception):
-    """Another capture of the same checkout is on its way."""
+    """Another capture of the same checkout is open."""
 
     def __init__(self, operation_uuid: UUID) -> None:
         self.operation_uuid = operation_uuid
@@ -224,7 +232,7 @@ class _CaptureOpen(Exception):
 def _begin_capture(
     merchant: Merchant, checkout_uuid: UUID, amount: int | None, cause: Cause, slot: Slot
 ) -> tuple[Checkout, Operation | None]:
-    """Commit the intent. Returns no operation when the checkout is captured already."""
+    """Commit the intent; return the checkout and its capture, None if the checkout is captured already."""
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = clock.now()
@@ -246,9 +254,9 @@ def _begin_capture(
 
 
 def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
-    """Return when the operation has ended; one call of the process waits for it, others come back later.
+    """Return when the operation has ended. Raises OperationInProgress if that takes too long.
 
-    Rule capture.join.
+    Only one call of a process waits for an operation; for others it is raised at once. Rule capture.join.
     """
     with bulkheads.JOINING.place(operation_uuid) as is_ours:
         while is_ours and patience.left():
@@ -267,7 +275,7 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = clock.now()
-        can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)  # no waiting helps any other
+        can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)  # else no waiting helps
         if can_end and open_operations.open_operation(checkout.pk) is not None:
             raise OperationInProgress
         ending.expire_if_due(checkout, now)
@@ -279,7 +287,7 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
 
 
 def _void(checkout: Checkout, note: str, now: datetime, cause: Cause) -> None:
-    """Void a locked checkout, held or not yet paid, because its merchant says so."""
+    """Void a locked checkout, held or unpaid, for its merchant."""
     was_held = checkout.status == Status.AUTHORIZED
     reason = VoidReason.MERCHANT_CANCEL
     checkout.move(Status.VOIDED, cause, now, voided_at=now, void_reason=reason, cancel_note=note)

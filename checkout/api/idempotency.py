@@ -1,4 +1,4 @@
-"""POSTs under /checkouts: each leaves an ApiCall row, and with an Idempotency-Key is answered once."""
+"""Idempotency keys: each POST under /checkouts leaves an ApiCall row, and is carried out once under a key."""
 
 import hashlib
 import re
@@ -24,11 +24,11 @@ from payments.cause import caller_of
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 KEPT = timedelta(hours=24)
 TAKEN_OVER_AFTER = timedelta(seconds=90)
-KEPT_REFUSALS = {402, 422}  # any other may become a success: what a state refuses now it may allow later
+KEPT_REFUSALS = {402, 422}  # any other refusal may become a success later, so that its key is freed
 
 
 class KeyRefused(Exception):
-    """The Idempotency-Key stands against this call."""
+    """The Idempotency-Key does not allow this call."""
 
 
 class InvalidIdempotencyKey(KeyRefused):
@@ -57,7 +57,7 @@ class RecordedView(ApiView, ABC):
         """Do what the request asks and return the answer; domain errors are mapped by config.errors."""
 
     def take_query(self, request: Request) -> None:
-        """What the query of a POST says wrong is recorded with the call, which looks at it later."""
+        """Leave the query of a POST to `_answer`, so that a wrong one is recorded with the call."""
         if request.method != "POST":
             super().take_query(request)
 
@@ -77,7 +77,7 @@ class RecordedView(ApiView, ABC):
         return _finish(call, self._answer(call, request)) if replay is None else replay
 
     def _answer(self, call: ApiCall, request: Request) -> Response:
-        """Do what the request asks; where the database failed, the key is freed and the error goes on."""
+        """Return the answer to the request; if the database fails, free the key and raise the error."""
         try:
             super().take_query(request)
             return self.act(request, call.checkout_uuid)
@@ -88,7 +88,7 @@ class RecordedView(ApiView, ABC):
             return self._refusal(call, error)
 
     def _refusal(self, call: ApiCall, error: Exception) -> Response:
-        """The error's answer; one that nothing maps is a bug: the key is freed and the error goes on."""
+        """Return the answer to an error; if nothing maps it, it is a bug: free the key and raise it."""
         try:
             return self.handle_exception(error)
         except Exception:
@@ -96,7 +96,7 @@ class RecordedView(ApiView, ABC):
             raise
 
     def _free(self, call: ApiCall) -> None:
-        """Let the key be used again at once; in one transaction the rollback does it."""
+        """Let the key be used again at once, by deleting the call; in one transaction the rollback does it."""
         if call.idempotency_key is not None and not self.in_one_transaction:
             ApiCall.objects.filter(pk=call.pk).delete()
 
@@ -117,7 +117,7 @@ def _new_call(request: Request, checkout_uuid: UUID | None) -> ApiCall:
 
 
 def _digest(request: Request) -> str:
-    """What "the same request" means: method, path and the body's bytes. Only a key asks for it."""
+    """Return the digest of method, path and body, by which requests are the same; "" without a key."""
     if "Idempotency-Key" not in request.headers:
         return ""
     return hashlib.sha256(f"{request.method} {request.path}\n".encode() + request.body).hexdigest()
@@ -150,7 +150,7 @@ def _claim(call: ApiCall, key: str | None) -> HttpResponse | None:
 
 
 def _release(stored: ApiCall, age: timedelta, call: ApiCall) -> bool:
-    """Free the key of a record that is too old, or whose process died before answering."""
+    """Free the key of a call that is too old, or whose process died before answering; return whether it was freed."""
     if age < KEPT and (stored.status is not None or age < TAKEN_OVER_AFTER):
         return False
     if age < KEPT and stored.request_digest != call.request_digest:
@@ -173,7 +173,7 @@ def _replay(stored: ApiCall, call: ApiCall) -> HttpResponse:
 
 
 def _finish(call: ApiCall, response: Response) -> Response:
-    """Keep the answer; one that is not final leaves the row for the timeline and frees the key."""
+    """Write the answer into the call; if it may change, the key is freed and the row stays for the timeline alone."""
     content: Any = response.data
     if isinstance(content, dict):
         call.error_code = content.get("error", {}).get("code", "")

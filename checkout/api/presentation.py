@@ -1,4 +1,4 @@
-"""What goes out: plain dictionaries, the fields that each state has (rule read.fields)."""
+"""The answers of the API as plain dictionaries, with the fields that each status has (rule read.fields)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,10 +36,10 @@ _LIST = """(
 
 
 def _list_of(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
-    """The rows of a checkout's child table as one JSON list, the first hundred: refunds may fail for ever.
+    """Return the first hundred rows of a checkout's child table as one JSON list: there may be any number of refunds.
 
-    Written as SQL: the same as a query of the ORM would be built anew for each read, and costs as much again
-    as all the rest of it. Rule read.refunds.
+    Plain SQL: the ORM would build its query anew for each read, which costs as much as all the rest of the read.
+    Rule read.refunds.
     """
     fields = ", ".join(f"'{column}', {column}" for column in columns)
     template = _LIST.replace("{fields}", fields).replace("{table}", table).replace("{order}", order)
@@ -57,12 +57,12 @@ _PARTS = {
 
 
 def with_parts(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Add items, refunds, shares and the open operation to each row, in the same statement."""
+    """Add items, refunds, shares, disputes and the open operation to each row, in the same statement."""
     return rows.annotate(**_PARTS)
 
 
 def read(merchant: Merchant, checkout_uuid: UUID) -> dict[str, Any]:
-    """Return the whole checkout as it is now. Raises Checkout.DoesNotExist, also for a stranger's.
+    """Return the whole checkout as it is now. Raises Checkout.DoesNotExist, also for another merchant's.
 
     Rule api.strangers.
     """
@@ -77,7 +77,7 @@ _ONE = Prepared(
 
 
 def created(checkout: Checkout) -> dict[str, Any]:
-    """The answer to a creation (rule create.answer)."""
+    """Return the answer to a creation (rule create.answer)."""
     return {
         "checkout_uuid": str(checkout.pk),
         "status": checkout.status,
@@ -87,7 +87,7 @@ def created(checkout: Checkout) -> dict[str, Any]:
 
 
 def whole(checkout: Any) -> dict[str, Any]:
-    """A checkout read through `with_parts`, with the fields that its state has (rule read.fields)."""
+    """Return a checkout read `with_parts` and `with_read_at`, with the fields of its status (rule read.fields)."""
     shown: dict[str, Any] = {
         "checkout_uuid": str(checkout.pk),
         "merchant_order_id": checkout.merchant_order_id,
@@ -120,9 +120,9 @@ def whole(checkout: Any) -> dict[str, Any]:
 
 
 def _actions(checkout: Any) -> list[str]:
-    """What the merchant may do. Past its deadline a hold is neither taken nor cancelled: what is open decides.
+    """Return what the merchant may do now: nothing with a hold past its deadline, as its open operation decides.
 
-    What the payer has back by a dispute, or may have, is not refunded besides. Rule read.actions.
+    While a dispute is open or lost, no refund. Rule read.actions.
     """
     if checkout.has_lapsed(checkout.read_at):
         return []
@@ -144,7 +144,7 @@ def _money(checkout: Any) -> dict[str, Any]:
 
 
 def _refund_part(part: dict[str, Any]) -> dict[str, Any]:
-    """PostgreSQL's JSON writes timestamps in its own way."""
+    """Return a refund from PostgreSQL's JSON, which formats timestamps differently."""
     times = {name: _reread(part[name]) for name in ("created_at", "settled_at")}
     refund_uuid = {"refund_uuid": part["id"]}
     return refund_uuid | {name: part[name] for name in _REFUND if name != "id"} | times
@@ -160,7 +160,7 @@ def _dispute_part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def dispute(row: Dispute) -> dict[str, Any]:
-    """A dispute as it stands."""
+    """Return a dispute as it stands."""
     return {
         "dispute_uuid": str(row.pk),
         "amount": row.amount,
@@ -172,7 +172,7 @@ def dispute(row: Dispute) -> dict[str, Any]:
 
 
 def refund(row: Refund) -> dict[str, Any]:
-    """A refund as it stands (rule read.refunds)."""
+    """Return a refund as it stands (rule read.refunds)."""
     return {
         "refund_uuid": str(row.pk),
         "merchant_refund_ref": row.merchant_refund_ref,
@@ -186,6 +186,6 @@ def refund(row: Refund) -> dict[str, Any]:
 
 
 def _shares(parts: list[dict[str, Any]]) -> dict[str, int]:
-    """Counts and sums, and nobody's name (rules read.shares, share.privacy)."""
+    """Return counts and sums of the shares, and no name (rules read.shares, share.privacy)."""
     paid = [part["amount"] for part in parts if part["status"] in states.SHARE_PAID]
     return {"count": len(parts), "paid_count": len(paid), "paid_amount": sum(paid)}

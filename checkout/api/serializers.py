@@ -1,4 +1,4 @@
-"""What comes in: one serializer a request."""
+"""The requests of the API: one serializer for each."""
 
 import re
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ _CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class Category(fields.Text):
-    """A slug; unknown ones are kept, and shown as `other`."""
+    """A slug; one that we do not know is kept (rule create.category)."""
 
     def to_internal_value(self, data: Any) -> str:
         slug = super().to_internal_value(data)
@@ -29,7 +29,7 @@ class Category(fields.Text):
 
 
 class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
-    """A free object: at most 8 KiB, 4 levels, 50 keys. A ticket's known keys are checked when present."""
+    """Any JSON object of at most 8 KiB, 4 levels and 50 keys (rule create.custom_data)."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
@@ -40,7 +40,7 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
         return data
 
     def _walk(self, value: Any, depth: int) -> int:
-        """Return the number of keys; raise for NUL, depth and number."""
+        """Return the number of keys. Raises ValidationError for a NUL, too many levels or too many keys."""
         if isinstance(value, str) and "\x00" in value:
             raise serializers.ValidationError("Must not contain NUL characters.")
         if not isinstance(value, dict | list):
@@ -67,7 +67,7 @@ class ItemIn(serializers.Serializer[Any]):
     custom_data = CustomData(required=False, allow_null=True)
 
     def to_internal_value(self, data: Any) -> Any:
-        self._line = data  # a field that is judged by another looks here, so that all is told at once
+        self._line = data  # for fields that depend on another one, so that all errors are told at once
         return super().to_internal_value(data)
 
     def validate_unit_price(self, unit_price: int) -> int:
@@ -126,7 +126,7 @@ class CheckoutIn(serializers.Serializer[Any]):
         return self._to_a_listed_host(url)
 
     def _to_a_listed_host(self, url: str) -> str:
-        """Where the merchant has said which hosts customers may be sent back to, any other is refused."""
+        """Return the address. Raises ValidationError if its host is not on the merchant's list, where there is one."""
         listed, origin = self.context["merchant"].return_hosts, origins.of(url)
         if listed and not {origins.host_of(url), origin.partition("://")[2]} & set(listed):
             raise serializers.ValidationError(
@@ -152,7 +152,7 @@ class CaptureIn(serializers.Serializer[Any]):
 
 
 class CancelIn(serializers.Serializer[Any]):
-    """An optional note, for the portal only."""
+    """An optional note, which only the portal shows."""
 
     reason = fields.Text(required=False, allow_null=True, minimum=0)
 
@@ -166,7 +166,7 @@ class RefundIn(serializers.Serializer[Any]):
 
 
 class CheckoutListQuery(fields.Query):
-    """The filters of the list."""
+    """The filters of the list, and which page."""
 
     status = fields.OneOf(tuple(status.value for status in Status), required=False)
     merchant_order_id = fields.Text(required=False)

@@ -19,7 +19,7 @@ from payments.models import Merchant
 
 
 class Checkouts(RecordedView):
-    """All checkouts of the merchant."""
+    """Creates a checkout; lists the merchant's."""
 
     scopes = {"GET": "checkouts:read", "POST": "checkouts:write"}
     queries = {"GET": serializers.CheckoutListQuery}
@@ -49,7 +49,7 @@ _FILTERS = {
 
 
 def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
-    """A page, in which whatever is late has lapsed first, and is left out if it no longer fits the filter.
+    """Return a page and the next cursor; a late checkout lapses first, and is left out if it no longer matches.
 
     Rules list.pages, lapse.whoever.
     """
@@ -64,7 +64,7 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
 
 
 class OneCheckout(ApiView):
-    """One checkout as it is now."""
+    """Reads one checkout as it is now."""
 
     scopes = {"GET": "checkouts:read"}
 
@@ -79,7 +79,7 @@ class Capture(RecordedView):
     limit = "verbs"
 
     def is_urgent(self, request: Request, checkout_uuid: UUID) -> bool:
-        """Whether the hold ends so soon that no limit may refuse."""
+        """Whether the hold ends so soon that no limit may refuse its capture (rule limit.last_capture)."""
         return reading.ends_soon(caller_of(request).merchant, checkout_uuid)
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
@@ -133,7 +133,7 @@ class Refund(RecordedView):
 
 
 def _given(checkout_uuid: UUID | None) -> UUID:
-    """The address of a verb always names its checkout."""
+    """Return the checkout's uuid, which the address of a verb always has."""
     if checkout_uuid is None:
         raise Checkout.DoesNotExist
     return checkout_uuid

@@ -1,1 +1,1 @@
-"""What an order makes of what others did at the provider: disputes, refunds that came back."""
+"""What acts of others at the provider do to an order: disputes, refunds that came back."""

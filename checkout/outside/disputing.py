@@ -1,4 +1,4 @@
-"""What a dispute does to an order: links pause, reimbursements wait, and it is won or lost."""
+"""What a dispute does to an order: links pause and reimbursements wait until it is won or lost."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,15 +18,12 @@ from payments.outside.returns import RefundStatus
 from payments.provider import DisputeRecord, DisputeStatus, Verdict
 
 ANSWER_INQUIRIES = "checkout.tasks.answer_inquiries"
-ASK_AGAIN = timedelta(hours=1)  # while a dispute is open: its decision may be told to nobody
-ASK_SOON = timedelta(seconds=30)  # what was not answered
+ASK_AGAIN = timedelta(hours=1)  # while a dispute is open: its decision may come without a notification
+ASK_SOON = timedelta(seconds=30)  # if a look-up was not answered
 
 
 def look_into(claim: Claim) -> None:
-    """Ask the provider what others did to a payment's money since, and book what it confirms.
-
-    Rule dispute.booked.
-    """
+    """Ask the provider about a payment's disputes and refunds that came back, and book them (rule dispute.booked)."""
     told = disputes.ask(claim.payment_uuid)
     answers = returns.ask(claim.payment_uuid)
     with transaction.atomic(durable=True):
@@ -45,7 +42,7 @@ def _again_at(checkout: Checkout, answers: Sequence[RefundStatus]) -> datetime |
 
 
 def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -> None:
-    """Book each dispute that is new, and each decision."""
+    """Book each new dispute and each new decision."""
     now, has_changed = clock.now(), False
     for record in told:
         dispute, is_new = disputes.book(payment, record, now=now)
@@ -62,10 +59,7 @@ def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -
 
 
 def _pause(checkout: Checkout, now: datetime) -> None:
-    """What is planned for the lead's card waits. A refund that is under way may give the money twice.
-
-    Rule dispute.waits.
-    """
+    """Withdraw planned reimbursements; report a refund under way: it may give the money twice (rule dispute.waits)."""
     for share in checkout.payment_requests.filter(status=ShareStatus.PAID):
         planning.withdraw(share.pk, now=now)
     if checkout.status == Status.REFUNDING:
@@ -73,7 +67,7 @@ def _pause(checkout: Checkout, now: datetime) -> None:
 
 
 def _decide(checkout: Checkout, dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
-    """Links end with a loss; what waited goes on where nothing is disputed any more (rule dispute.lost)."""
+    """Book a decision. A loss ends the links; once no dispute is open, what waited goes on (rule dispute.lost)."""
     disputes.decide(dispute, status, now=now)
     if status == DisputeStatus.LOST:
         checkout.payment_requests.filter(status=ShareStatus.OPEN).update(

@@ -1,6 +1,6 @@
-"""What becomes of a refund whose money came back after it was settled: it has failed, though the order stays refunded.
+"""Refunds that came back after they were settled: the refund reads `failed`, while the order stays refunded.
 
-All of it belongs under the checkout's lock.
+Every function must be called with the checkout locked.
 """
 
 from datetime import datetime
@@ -13,10 +13,10 @@ from payments.outside.returns import RefundStatus
 
 
 def book(checkout: Checkout, answer: RefundStatus) -> None:
-    """Book what the provider confirms to have come back, once, and let the refund that it belongs to read `failed`.
+    """Book a refund part that came back, once, if the provider confirms it; its refund then reads `failed`.
 
-    A refund that is under way goes on with its other parts, and reads `failed` when they have ended. Of what goes
-    back to the lead for a mate the merchant's refunds know nothing. Rule refund.returned.
+    A refund that is under way goes on with its other parts, and reads `failed` when they have ended. A reimbursement
+    belongs to no refund of the merchant. Rule refund.returned.
     """
     part = returns.book(answer)
     if part is None:
@@ -28,7 +28,7 @@ def book(checkout: Checkout, answer: RefundStatus) -> None:
 
 
 def make_good(checkout: Checkout, part: Operation, *, note: str, now: datetime) -> None:
-    """Let the refund read `settled` once all that came back of it has reached the payers; nobody need look any more."""
+    """Once all that came back has reached the payers, let the refund read `settled` and close its discrepancies."""
     if not returns.is_outstanding(part):
         for back in returns.of_part(part):
             discrepancies.settle("refund_returned", back.pk, note=note, now=now)

@@ -1,1 +1,1 @@
-"""The proof that the ledger and the states agree: what always holds, and who breaks it."""
+"""The proof that ledger and statuses agree: the invariants, and the checkouts that break one."""

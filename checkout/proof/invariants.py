@@ -1,19 +1,18 @@
-"""What always holds of every checkout's money, as a table: each promise with the query for who breaks it."""
+"""The invariants of every checkout's money, as a table: each promise with a query for the checkouts that break it."""
 
 from typing import NamedTuple
 
 
 class Invariant(NamedTuple):
-    """What always holds, the name of the discrepancy where it does not, and the query for who breaks it."""
+    """A promise, the kind of discrepancy that reports a breach, and the query for the checkouts that break it."""
 
     promise: str
     kind: str
     sql: str
 
 
-# Rule money.proof. Each query returns the checkouts that break its promise, in a column that
-# is one of a table's own and, where there are groups, one that is grouped by: so a restriction to some
-# checkouts, put around the query, reaches the tables' indexes.
+# Rule money.proof. Each query returns the checkouts that break its promise in a plain column of a table, by which it
+# groups if it does: so a restriction to some checkouts, put around the query, can use the tables' indexes.
 INVARIANTS = (
     Invariant(
         "every transaction sums to zero",
@@ -59,7 +58,7 @@ INVARIANTS = (
     Invariant(
         "no capture was begun after the deadline",
         "ledger_late_capture",
-        # Eight seconds for the clocks of two machines. What a pump has sent again was in doubt meanwhile.
+        # Eight seconds, as two machines' clocks may differ. One that a pump has sent again was in doubt meanwhile.
         """
         SELECT c.id FROM checkout_checkout c
         JOIN payments_operation o ON o.payment_id = c.payment_id
@@ -105,8 +104,8 @@ INVARIANTS = (
     Invariant(
         "the cards have borne the amount, and what is owed to the lead, but for what disputes took back",
         "ledger_not_borne",
-        # While a refund's parts settle one by one, less what the merchant has given back by then; what mates have
-        # paid and a lost dispute gave the lead makes the merchant's loss the less.
+        # While a refund's parts settle one by one, less what the merchant has given back so far. What mates have paid
+        # reduces the merchant's loss, where a lost dispute has given the lead the same money.
         """
         SELECT c.id FROM checkout_checkout c LEFT JOIN payments_posting l ON l.checkout_uuid = c.id
         LEFT JOIN payments_dispute d ON d.checkout_uuid = c.id AND d.decided_as = l.transaction
@@ -149,7 +148,7 @@ INVARIANTS = (
     Invariant(
         "a refunded, voided or unpaid checkout has nothing on any account but what others moved or came back",
         "ledger_not_returned",
-        # What came back is with the provider until it is sent again: the two accounts are looked at as one.
+        # What came back is with the provider until it is sent again: the two accounts count as one.
         """
         SELECT c.id FROM checkout_checkout c JOIN payments_posting l ON l.checkout_uuid = c.id
         LEFT JOIN payments_dispute d ON d.checkout_uuid = c.id AND l.transaction IN (d.id, d.decided_as)

@@ -1,4 +1,4 @@
-"""The ledger against the states: every checkout whose money does not agree with its status is named."""
+"""Proving the ledger: finds every checkout whose money does not agree with its status (rule money.proof)."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,7 +14,7 @@ from payments import discrepancies
 
 
 class Breach(NamedTuple):
-    """A checkout, the invariant that it breaks, the name of the discrepancy, and whose checkout it is."""
+    """A checkout, the invariant that it breaks, the kind of the discrepancy, and the checkout's merchant."""
 
     checkout_uuid: UUID
     invariant: str
@@ -47,7 +47,7 @@ WHERE o.ended_at >= %(since)s
 def breaches(since: datetime | None = None) -> list[Breach]:
     """Return every breach of every invariant; an empty list is the proof.
 
-    With `since`, of the checkouts that have changed since then: the row, a posting or an operation.
+    With `since`, only of checkouts whose row, postings or operations have changed since then.
     """
     with transaction.atomic():
         _disable_statement_timeout()
@@ -60,18 +60,18 @@ def breaches(since: datetime | None = None) -> list[Breach]:
 
 
 def report(since: datetime | None = None) -> int:
-    """Leave a discrepancy for each breach, as `breaches`, and return how many there are."""
-    return len(_left(breaches(since)))
+    """Report each breach that `breaches` returns as a discrepancy; return how many there are."""
+    return len(_reported(breaches(since)))
 
 
 def report_of(checkout_uuid: UUID) -> list[Breach]:
-    """Return what one checkout breaks, and leave a discrepancy for each."""
+    """Return the breaches of one checkout, and report each as a discrepancy."""
     with transaction.atomic():
         found = [breach for invariant in INVARIANTS for breach in _who_breaks(invariant, [checkout_uuid])]
-    return _left(found)
+    return _reported(found)
 
 
-def _left(found: list[Breach]) -> list[Breach]:
+def _reported(found: list[Breach]) -> list[Breach]:
     for breach in found:
         discrepancies.report(
             breach.kind, breach.checkout_uuid, merchant=breach.merchant_uuid, invariant=breach.invariant
@@ -80,7 +80,7 @@ def _left(found: list[Breach]) -> list[Breach]:
 
 
 def size(since: datetime | None = None) -> tuple[int, int]:
-    """Return how many checkouts and postings a proof speaks of."""
+    """Return how many checkouts and postings a proof covers."""
     counting = "SELECT (SELECT count(*) FROM checkout_checkout), (SELECT count(*) FROM payments_posting)"
     of_these = "SELECT count(*) FROM payments_posting WHERE checkout_uuid = ANY(%s)"
     with transaction.atomic(), connection.cursor() as cursor:
@@ -97,7 +97,7 @@ def size(since: datetime | None = None) -> tuple[int, int]:
 
 
 def _disable_statement_timeout() -> None:
-    """A proof of everything may take longer than the 15 s that a request's statement has."""
+    """Let the transaction's statements take as long as they need: a proof may take longer than a request's 15 s."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 0")
 

@@ -1,4 +1,4 @@
-"""What operators do about money that is stuck: the provider is asked first, and the ledger is proven after.
+"""The admin's actions for money that is stuck: the provider is asked first, and the ledger is proven after.
 
 Rules operator.once, operator.proof.
 """
@@ -53,7 +53,7 @@ BOOK = confirming.Question(
     button="Book it",
 )
 BUSY = "A card operation is open. Try again in a moment."
-Remedy = Callable[..., UUID]  # called with the cause; returns the checkout
+Remedy = Callable[..., UUID]  # called with the cause; returns the checkout's uuid
 
 
 def _said_of_operation(operation: Operation) -> str:
@@ -68,13 +68,13 @@ def _said_of_record(discrepancy: Discrepancy) -> str:
 
 
 class Remedies:
-    """What the actions have in common: who asked is kept, and what came of it is said."""
+    """What the actions share: who may run a remedy, and how its result is logged and shown."""
 
     def has_remedy_permission(self: Any, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("payments.change_operation"))
 
     def remedy(self: Any, request: HttpRequest, row: Any, act: Remedy, *, done: str) -> None:
-        """Run a remedy on a row, keep in the log what was done, prove the checkout's ledger, and say both."""
+        """Run a remedy on a row, log what was done, prove the checkout's ledger, and show both results."""
         try:
             checkout_uuid = act(cause=Cause(f"user:{request.user.pk}", request_id.current()))
         except NotAllowed as refusal:
@@ -93,7 +93,7 @@ class Remedies:
 
 
 class RemediedOperationAdmin(Remedies, OperationAdmin):
-    """An operation at the provider, and the remedies where it is stuck."""
+    """An operation at the provider, with the remedies for one that is stuck."""
 
     actions = ("close_as_settled_otherwise", "send_again", "give_up")
 
@@ -127,7 +127,7 @@ class RemediedOperationAdmin(Remedies, OperationAdmin):
 
 
 class RemediedDiscrepancyAdmin(Remedies, DiscrepancyAdmin):
-    """A discrepancy, and the booking where it tells of what somebody did at the provider."""
+    """A discrepancy, with the booking of a refund that somebody made at the provider."""
 
     actions = (*DiscrepancyAdmin.actions, "book_outside_refund")
 

@@ -1,7 +1,4 @@
-"""What every remedy of an operator begins with: the provider is asked, and its word decides what is allowed.
-
-Rule operator.asks_first.
-"""
+"""How every remedy begins: the provider is asked, and its answer decides what is allowed (rule operator.asks_first)."""
 
 from payments import operations
 from payments.models import Operation
@@ -21,7 +18,7 @@ WORDS = {
 
 
 class NotAllowed(Exception):
-    """A remedy does not fit what is so; the message says why, to the operator. Nothing was done."""
+    """The remedy is refused and nothing was done; the message tells the operator why."""
 
 
 def look_up(operation: Operation) -> Outcome:
@@ -32,12 +29,12 @@ def look_up(operation: Operation) -> Outcome:
 
 
 def vouches(outcome: Outcome) -> bool:
-    """Whether the provider knows all that there is, and the operation never arrived."""
+    """Whether the provider vouches that the operation never arrived."""
     return outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
 
 
 def words(outcome: Outcome) -> str:
-    """Return what the provider says, to be shown to an operator."""
+    """Return what the provider says, in words for an operator."""
     if vouches(outcome):
         return "The provider says: it never arrived, and vouches for that."
     reason = f" ({outcome.reason})" if outcome.reason else ""

@@ -1,4 +1,4 @@
-"""Booking a refund that somebody made at the provider itself: its books are read first, and decide."""
+"""The remedy that books a refund made at the provider itself: the provider's books are read first, and decide."""
 
 from datetime import datetime
 from uuid import UUID
@@ -16,11 +16,11 @@ from payments.provider import ProviderUnreachable, Record, Verdict
 
 Kind = Operation.Kind
 TAKEN = (Payment.Status.CAPTURED, Payment.Status.REFUNDED)
-TOLD_AS = acts.KINDS["refund"]  # what such a refund is reported as
+TOLD_AS = acts.KINDS["refund"]  # the discrepancy that reports such a refund
 
 
 def find(discrepancy_uuid: UUID) -> Record:
-    """Return the provider's record that a discrepancy is about, as its books have it now.
+    """Return the record that a discrepancy is about, as the provider's books have it now.
 
     Raises NotAllowed, Discrepancy.DoesNotExist.
     """
@@ -38,15 +38,15 @@ def find(discrepancy_uuid: UUID) -> Record:
 
 
 def words(record: Record) -> str:
-    """Return what the provider's books say, to be shown to an operator."""
+    """Return what the provider's books say, in words for an operator."""
     amount = money.display(record.amount, record.currency) if record.currency else str(record.amount)
     return f"The provider's books say: {record.kind} of {amount}, {record.verdict}."
 
 
 def book_outside_refund(discrepancy_uuid: UUID, *, note: str, cause: Cause) -> UUID:
-    """Book the refund that a discrepancy tells of, once, and close the discrepancy.
+    """Book the refund that a discrepancy reports, once, and close the discrepancy.
 
-    Returns the checkout's uuid. Raises NotAllowed.
+    Returns the checkout's uuid. Raises NotAllowed, Discrepancy.DoesNotExist.
     """
     record = find(discrepancy_uuid)
     payment = Payment.objects.filter(pk=record.payment).first()

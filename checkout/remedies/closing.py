@@ -1,4 +1,4 @@
-"""Closing a part of a refund, or a reimbursement, that its card can't take: the payer has got it otherwise."""
+"""The remedy that closes a refund part or reimbursement which its card cannot take: it was settled otherwise."""
 
 from datetime import datetime
 from uuid import UUID
@@ -22,15 +22,15 @@ Kind, State = Operation.Kind, Operation.State
 
 
 def close_as_settled_otherwise(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
-    """Close the part that a failed refund operation was to give back, and let its refund go on without it.
+    """Close the part that a refund operation has failed to give back, and let its refund go on without it.
 
-    The provider is asked first: only where it says that the card can't take it. Returns the checkout's uuid.
+    Only if the provider, asked first, says that the card cannot take it. Returns the checkout's uuid.
     Raises NotAllowed.
     """
     part = operations.current(operation_uuid)
     _check(part)
     outcome = asking.look_up(part)
-    _check_word(outcome)
+    _check_answer(outcome)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(part.payment.checkout_uuid)
         part, now = operations.current(operation_uuid), clock.now()
@@ -44,9 +44,9 @@ def close_as_settled_otherwise(operation_uuid: UUID, *, note: str, cause: Cause)
 
 
 def follow(checkout: Checkout, part: Operation, *, note: str, now: datetime) -> None:
-    """Let the order follow a part that is booked: the share has been given back, the refund goes on without it.
+    """Let the order follow a part that is booked: its share counts as given back, its refund goes on.
 
-    Belongs under the checkout's lock.
+    Must be called with the checkout locked.
     """
     if returns.concerns(part):
         returned_refunds.make_good(checkout, part, note=note, now=now)
@@ -69,7 +69,7 @@ def _check(part: Operation) -> None:
         raise NotAllowed("It was tried again since: close the newest attempt.")
 
 
-def _check_word(outcome: Outcome) -> None:
+def _check_answer(outcome: Outcome) -> None:
     if outcome.verdict not in asking.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
         raise NotAllowed(
             f"{asking.words(outcome)} It is closed only when the provider says that the card can't take it."

@@ -1,4 +1,4 @@
-"""Giving up a doubt about an authorization or a capture: the order goes on as if it had never been asked for."""
+"""The remedy that gives up an authorization or capture in doubt: the order goes on as if it had never been sent."""
 
 from uuid import UUID
 
@@ -16,15 +16,15 @@ from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP = "given_up_by_operator"
-DOUBTS = ("in_doubt_for_a_day", "capture_pending_too_long")
-ASKED_FOR_AT_MOST = due.PATIENT_FOR + finishing.ON_ITS_WAY  # later no call of an authorization is on its way
+REPORTED_AS = ("in_doubt_for_a_day", "capture_pending_too_long")
+CALLS_END_AFTER = due.PATIENT_FOR + finishing.ON_ITS_WAY  # no call of an authorization is on its way then
 
 
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
-    """End an authorization or a capture of which nobody knows what became.
+    """End an authorization or a capture in doubt as failed.
 
-    The provider is asked first: only where it vouches that it never arrived, or, for an authorization, where it
-    has released what may be held. Returns the checkout's uuid. Raises NotAllowed.
+    Only if the provider, asked first, vouches that it never arrived, or, for an authorization, has released what may
+    be held. Returns the checkout's uuid. Raises NotAllowed.
     """
     asked = operations.current(operation_uuid)
     _check(asked)
@@ -39,7 +39,7 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
             outcomes.conclude(checkout, operations.current(void.pk), Outcome(Verdict.SUCCEEDED), now=now)
         ending.expire_if_due(checkout, now)
         checkout.touch()
-        for kind in DOUBTS:
+        for kind in REPORTED_AS:
             discrepancies.settle(kind, operation.pk, note=note, now=now)
     return checkout.pk
 
@@ -51,7 +51,7 @@ def _check(operation: Operation) -> None:
         raise NotAllowed("It is not in doubt.")
     if due.is_leased(operation, clock.now()):
         raise NotAllowed(parts.UNDER_WAY)
-    if operation.kind == Kind.AUTHORIZE and clock.now() - operation.created_at < ASKED_FOR_AT_MOST:
+    if operation.kind == Kind.AUTHORIZE and clock.now() - operation.created_at < CALLS_END_AFTER:
         raise NotAllowed("The payer still waits for their bank. Look again in two minutes.")
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if operation.kind == Kind.CAPTURE and finishing.is_wanted(checkout, operation):
@@ -59,7 +59,7 @@ def _check(operation: Operation) -> None:
 
 
 def _released(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
-    """Let the provider release what an authorization may hold; return the void that has succeeded."""
+    """Release what an authorization may hold; return the void, which has succeeded. Raises NotAllowed."""
     refusal = NotAllowed(
         f"{asking.words(outcome)} It is given up only when a void has succeeded, or the provider vouches that it"
         " never arrived."
@@ -73,9 +73,9 @@ def _released(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
 
 
 def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Operation:
-    """Return the void that releases whatever an authorization holds; it waits behind it, until it is sent here.
+    """Give up the payment of an authorization in doubt; return the planned void that releases what it may hold.
 
-    It stays planned where it is refused now: nobody waits for the hold, and one that is found later is released.
+    If the provider refuses the void now, it stays planned and releases a hold that is found later. Raises NotAllowed.
     """
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()

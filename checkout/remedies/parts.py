@@ -1,4 +1,4 @@
-"""Which part of a refund, or which reimbursement, a refund operation was to give back, and whether it is wanted."""
+"""What remedies check about a refund part or reimbursement: its newest attempt, and whether it is still wanted."""
 
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies.asking import NotAllowed
@@ -12,12 +12,12 @@ UNDER_WAY = "It is under way just now. Look again in a minute."
 
 
 def newest(part: Operation) -> Operation | None:
-    """Return the last attempt at giving back the same that was sent at all."""
+    """Return the newest attempt at the same part that was sent, None if none was."""
     return planning.parts_like(part).filter(attempts__gt=0).order_by("created_at", "pk").last()
 
 
 def check_wanted(checkout: Checkout, part: Operation) -> None:
-    """Raise NotAllowed unless the part is still to be given back. Belongs under the checkout's lock."""
+    """Raise NotAllowed unless the part is still to be given back. Must be called with the checkout locked."""
     is_back = returns.concerns(part)
     if is_back and not returns.is_outstanding(part):
         raise NotAllowed("The payer has got it since.")

@@ -1,4 +1,4 @@
-"""Sending a refund or a void again that failed, or whose end nobody knows."""
+"""The remedy that sends a refund or void again which failed or never arrived."""
 
 from datetime import datetime
 from uuid import UUID
@@ -20,11 +20,10 @@ RELEASED = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Status.REFUN
 
 
 def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
-    """Let a refund or a void be sent again at once, where the provider says that it failed or does not exist.
+    """Make a refund or a void due again at once, if the provider, asked first, says that it failed or does not exist.
 
-    What has ended gets a new key. What is in doubt keeps its own for as long as the provider knows it, so that a
-    call which is on its way yet does no harm, and gets a new one then. Returns the checkout's uuid. Raises
-    NotAllowed.
+    One that has ended gets a new key. One in doubt keeps its key for as long as the provider remembers it, so that a
+    call still on its way does no harm, and gets a new one after that. Returns the checkout's uuid. Raises NotAllowed.
     """
     asked = operations.current(operation_uuid)
     _check(asked)
@@ -68,7 +67,7 @@ def _check_wanted(checkout: Checkout, operation: Operation) -> None:
 
 
 def _advance(operation: Operation, asked: Operation, now: datetime) -> None:
-    """Bring what never arrived forward, under its own key if the provider still knows that one."""
+    """Make an operation that never arrived due now, under its own key if that may still be sent, else a new one."""
     if operation.lease_token != asked.lease_token or operation.attempts != asked.attempts:
         raise NotAllowed(parts.UNDER_WAY)
     if finishing.may_be_sent(operation):
@@ -78,7 +77,7 @@ def _advance(operation: Operation, asked: Operation, now: datetime) -> None:
 
 
 def _send_anew(operation: Operation, outcome: Outcome, cause: Cause, now: datetime) -> None:
-    """Plan it under a new key, unless it is planned already: then that one is brought forward."""
+    """Plan the operation under a new key; if another attempt is planned already, make that one due now."""
     rows = planning.parts_like(operation)
     if operation.kind == Kind.VOID:
         rows = operation.payment.operations.filter(kind=Kind.VOID)

@@ -1,1 +1,1 @@
-"""What others did to our payments at the provider: asked about, told apart, booked."""
+"""What others did to our payments at the provider: inquiries, returned refunds, bookings."""

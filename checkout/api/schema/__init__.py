@@ -1,1 +1,1 @@
-"""What the OpenAPI document says of the merchant API of checkouts."""
+"""What the OpenAPI document says about the merchant API of checkouts."""

@@ -1,4 +1,4 @@
-"""What goes out, as the API's document tells it: `presentation` and `events` build it.
+"""The shapes of answers and events, as the API's document describes them; `presentation` and `events` build them.
 
 A shape is the names of its fields, each a row of config/openapi/table.py: `name?` may be null, `[name]` may be missing.
 """
@@ -24,14 +24,14 @@ SHAPES = {
     "OptInCustomer": "name? email phone?",
     "OptIn": "email_marketing? sms_marketing? opted_in_at placement text_version",
 }
-# What stands under `data` of each event (rules event.*); None is an object for a receiver to ignore.
+# The shape of each event's `data` (rules event.*); None: an object that a receiver may ignore.
 EVENT_DATA: dict[EventType, str | None] = {
     EventType.AUTHORIZED: "AuthorizedData",
     EventType.VOIDED: "VoidedData",
     EventType.OPTED_IN: "OptedInData",
     EventType.TEST: None,
 }
-# Fields that only some states have (rule read.fields): in which they always stand, and in which they may.
+# Fields that only some statuses have (rule read.fields): where they always are, and where they may be.
 ALWAYS: dict[str, tuple[Status, ...]] = {
     "expired_at": (Status.EXPIRED,),
     "authorized_at": (Status.AUTHORIZED, *PAID),
