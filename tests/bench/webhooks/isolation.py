@@ -46,7 +46,7 @@ def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
         if is_one_hanging:
             backlog.fill([hanging], WAITING, pacing.MIXED)
             worker.until(
-                lambda: stage.receiver.ask("most_in_flight", endpoint=HANGING) >= 10,
+                lambda: stage.receiver.ask("max_in_flight", endpoint=HANGING) >= 10,
                 within=10,
                 what="ten requests that hang",
             )
@@ -84,7 +84,7 @@ def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:
         stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=seconds)
         start = time.time_ns()
         time.sleep(SECONDS)
-        maximum = stage.receiver.ask("most_in_flight", endpoint=RECOVERED)
+        maximum = stage.receiver.ask("max_in_flight", endpoint=RECOVERED)
         starts = [at for _, at, _ in stage.arrivals() if at - start < SECONDS * SECOND]
         backlog.retire([merchant])
         stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=0)
