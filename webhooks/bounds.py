@@ -64,7 +64,6 @@ class Connection(ResponseHandler):
         self._retirement = self._loop.call_later(KEPT_SECONDS, self._retire)
 
     def data_received(self, data: bytes) -> None:
-        data = data[: self._bytes_left + BODY_BYTES + 1]
         while data and self.is_connected():
             # What nobody asked for is never taken for the next answer.
             if self._is_idle() or not self._bytes_left:

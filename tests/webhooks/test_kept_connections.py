@@ -100,6 +100,28 @@ class TestKeeping:
 
         assert transport.run(scenario()) == ("the connection was closed before an answer", 2)
 
+    def test_what_the_receiver_drops_is_replaced_by_a_new_connection_not_by_another_kept_one(self) -> None:
+        """As it restarts, it drops all of them."""
+        seen: set[asyncio.StreamWriter] = set()
+
+        async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if writer in seen:
+                writer.transport.abort()
+                return
+            seen.add(writer)
+            await asyncio.sleep(0.05)
+            await answering(OK)(reader, writer)
+
+        async def scenario() -> tuple[int | None, int]:
+            async with receiving(once) as receiver:
+                async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
+                    url = f"http://127.0.0.1:{receiver.port}/"
+                    await asyncio.gather(*(transport.post(pool, url, {}, b"{}") for _ in range(5)))
+                    answer = await transport.post(pool, url, {}, b"{}")
+                    return answer.http_status, receiver.connections
+
+        assert transport.run(scenario()) == (200, 6)
+
     def test_a_408_to_nobody_that_crosses_a_request_is_no_answer_to_it(self) -> None:
         assert posts(first(answering(OK), first(answering(TOO_LATE), answering(OK)))) == (
             ["200", "200"],
@@ -200,9 +222,10 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.is_aborted = False
+        self.unsent = 0
 
     def get_write_buffer_size(self) -> int:
-        return 0
+        return self.unsent
 
     def is_closing(self) -> bool:
         return self.is_aborted
@@ -249,6 +272,16 @@ class TestConnection:
         places = [0, *sorted(cuts), len(message)]
         packets = [message[start:end] for start, end in itertools.pairwise(places)]
         assert transport.run(read(packets)) == (200, b"", True)
+
+    def test_takes_no_other_request_while_a_part_of_one_is_in_the_way(self) -> None:
+        async def scenario() -> list[bool]:
+            connection, wire = bounds.Connection(asyncio.get_running_loop(), set(), 1), Wire()
+            connection.connection_made(wire)
+            closes = [connection.should_close]
+            wire.unsent = 1
+            return [*closes, connection.should_close]
+
+        assert transport.run(scenario()) == [False, True]
 
     def test_keeps_what_came_of_a_body_that_is_cut(self) -> None:
         half = HEAD + b"half"
