@@ -1,3 +1,5 @@
+"""The hosted page's models in the admin, without codes, e-mail addresses and whole phone numbers."""
+
 from typing import Any
 
 from django.contrib import admin
@@ -7,7 +9,7 @@ from hosted_page.models import CardTry, OptIn, OptInText, SignInCode, SmsDay, Sm
 
 
 class PhoneAdmin(ReadOnlyAdmin):
-    """A phone number is shown by its last digits alone."""
+    """Shows a phone number by its last digits alone."""
 
     also = ("number",)
 

@@ -1,5 +1,6 @@
-"""The tokens in a merchant's colour, and what is derived from it for browsers that cannot calculate with colours:
-tokens.css's rules, as hex.
+"""A merchant's style sheet: the tokens with its colour, and the colours derived from it.
+
+They are what tokens.css calculates, as hex, for browsers that cannot calculate with colours.
 """
 
 from collections.abc import Iterable
@@ -37,13 +38,13 @@ _FROM_LMS = (
 
 
 def sheet(brand: str) -> str:
-    """The style sheet of the tokens, with a merchant's colour such as "#A61C59" in them."""
+    """Return the style sheet of the tokens with a merchant's colour, such as "#A61C59", in them."""
     values = {"--brand": brand, **properties(brand)}
     return f"{TOKENS}\n:root{{{''.join(f'{name}:{value};' for name, value in values.items())}}}\n"
 
 
 def properties(brand: str) -> dict[str, str]:
-    """The custom properties that a merchant's sheet sets beside --brand, for a colour such as "#A61C59"."""
+    """Return the custom properties that a merchant's sheet sets beside --brand, for a colour such as "#A61C59"."""
     rgb = _parse(brand)
     light_fill = _readable(rgb)
     raised = _lifted(rgb, 0.92 if _chroma(rgb) < 0.03 else 0.56)
@@ -62,7 +63,7 @@ def properties(brand: str) -> dict[str, str]:
 
 
 def _readable(rgb: Triple) -> Triple:
-    """Linear rgb that white or black reads on: between luminance .178 and .26 neither does, so it is darkened."""
+    """Return rgb (linear) that white or black reads on: between luminance .178 and .26 neither does, so it darkens."""
     luminance = _luminance(rgb)
     factor = 0.178 / luminance if 0.178 < luminance < 0.26 else 1.0
     return (rgb[0] * factor, rgb[1] * factor, rgb[2] * factor)
@@ -109,7 +110,7 @@ def _times(rows: Iterable[Triple], vector: Triple) -> Triple:
 
 
 def _parse(brand: str) -> Triple:
-    """Linear rgb, each 0 to 1, of "#rrggbb"."""
+    """Return "#rrggbb" as linear rgb, each 0 to 1."""
     red, green, blue = (_linear(int(brand[at : at + 2], 16) / 255) for at in (1, 3, 5))
     return (red, green, blue)
 

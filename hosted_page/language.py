@@ -13,7 +13,7 @@ A_YEAR = 365 * 86_400
 
 
 class LanguageMiddleware:
-    """Answers at the payer's pages in their language."""
+    """Answers in the payer's language on the payer's pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -30,14 +30,14 @@ class LanguageMiddleware:
 
 
 def others() -> list[tuple[str, str]]:
-    """Return the languages that are not spoken now, each by its code and its own name."""
+    """Return the languages other than the active one, each by its code and its own name."""
     spoken = translation.get_language()
     return [(code, name) for code, name in settings.LANGUAGES if code != spoken]
 
 
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
-    """Keep the language that was chosen, and go back to the page."""
+    """Keep the chosen language in a cookie, and redirect back to the page."""
     wanted, back = request.POST.get("language", ""), request.POST.get("next", "")
     if wanted not in dict(settings.LANGUAGES) or not back.startswith("/pay") or "\\" in back:
         return HttpResponseBadRequest()

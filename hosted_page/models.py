@@ -1,4 +1,4 @@
-"""The payer's journey."""
+"""The hosted page's models: sign-in codes, SMS messages and their counts, tries of cards, the opt-in."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from payments.models import Merchant
 
 
 class SignInCode(models.Model):
-    """A code sent to a phone for one checkout or share and one browser. Only a keyed hash of it is kept."""
+    """A code sent to a phone for one checkout or share and one browser; only its keyed hash is kept."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
@@ -31,9 +31,9 @@ class SignInCode(models.Model):
 
 
 class SmsMessage(models.Model):
-    """An SMS message that waits, or was asked for: number and words are there until it has ended, then no more.
+    """An SMS message, waiting or ended. When it ends its number and its words are deleted.
 
-    What stays is what the limits count. A code's message has the code's id.
+    The rest stays for the limits to count. A code's message has the code's id.
     """
 
     class Kind(models.TextChoices):
@@ -84,7 +84,7 @@ class SmsMessage(models.Model):
 
 
 class SmsDay(models.Model):
-    """How many SMS messages of a day count, for a merchant or for all."""
+    """How many SMS messages of a day count against the budget of a merchant, or of all."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     day = models.DateField(help_text="In UTC.")
@@ -106,7 +106,7 @@ class SmsDay(models.Model):
 
 
 class CardTry(models.Model):
-    """A card that somebody gave on the page: counted until the bank is known not to have declined it."""
+    """A card given on the page, which counts until the bank is known not to have declined it."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
@@ -133,7 +133,7 @@ class CardTry(models.Model):
 
 
 class OptInText(models.Model):
-    """A merchant's wording of the opt-in box, as it was shown. Append-only: new words get a new version."""
+    """A version of a merchant's words for the opt-in box, as shown. Append-only: new words get a new version."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)

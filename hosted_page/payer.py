@@ -1,4 +1,4 @@
-"""Who is at the browser: a signed cookie per checkout or share, of this host alone, good for fifteen minutes."""
+"""The payer's cookies: who is signed in, by a signed cookie per checkout or share, and the browser's random name."""
 
 import secrets
 from uuid import UUID
@@ -12,7 +12,7 @@ BROWSER, SHOWN_CODE = "browser", "code"
 
 
 def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
-    """Return the id of the person signed in for this checkout or share in this browser."""
+    """Return the id of the person signed in for this checkout or share in this browser, None if nobody is."""
     try:
         value = signing.loads(request.COOKIES.get(_name(subject.hex), ""), salt="payer", max_age=LIFE)
     except signing.BadSignature:
@@ -22,7 +22,7 @@ def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
 
 
 def remember(response: HttpResponse, subject: UUID, customer_uuid: UUID) -> None:
-    """Sign the person in, or slide their fifteen minutes."""
+    """Sign the person in for fifteen minutes, or anew for as long."""
     value = signing.dumps([subject.hex, customer_uuid.hex], salt="payer")
     _set(response, _name(subject.hex), value, LIFE)
 
@@ -33,14 +33,14 @@ def browser_of(request: HttpRequest) -> str:
 
 
 def await_code(response: HttpResponse, browser: str, shown_code: str) -> None:
-    """Let the browser keep its name for a day, and the page show a code that was not texted (local and sandbox)."""
+    """Keep the browser's name for a day, and for the page a code that was not sent (local and sandbox)."""
     _set(response, _name(BROWSER), browser, 86_400)
     if shown_code:
         _set(response, _name(SHOWN_CODE), signing.dumps(shown_code, salt="shown-code"), 600)
 
 
 def shown_code(request: HttpRequest) -> str:
-    """Return the code to show on the page, "" when it was texted."""
+    """Return the code to show on the page, "" if it was sent."""
     try:
         code: str = signing.loads(request.COOKIES.get(_name(SHOWN_CODE), ""), salt="shown-code", max_age=600)
     except signing.BadSignature:

@@ -1,4 +1,4 @@
-"""Who comes to a page of ours, and for what: a lead for a whole order, or a mate at the pay link of a share."""
+"""What a page is about: a whole order, for its lead, or one share of it, for the mate at its pay link."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,19 +21,19 @@ from hosted_page import payer
 
 @dataclass(frozen=True)
 class PaymentTarget:
-    """An order, and the share of it that is asked for, if it is not the whole."""
+    """An order to pay or, with a share, that share of it."""
 
     checkout: Checkout
     share: PaymentRequest | None = None
 
     @property
     def subject(self) -> UUID:
-        """What is paid for: the share's or the checkout's uuid."""
+        """The uuid of what is paid for: the share's or the checkout's."""
         return self.share.pk if self.share else self.checkout.pk
 
     @property
     def amount(self) -> int:
-        """Minor units."""
+        """What is to be paid, in minor units."""
         return self.share.amount if self.share else self.checkout.amount
 
     @property
@@ -46,34 +46,34 @@ class PaymentTarget:
 
     @property
     def may_sign_in(self) -> bool:
-        """Whether codes are sent: to whoever may pay, and to a lead who comes back to their mates' links."""
+        """Whether codes are sent: to anybody who may pay, and to a lead who comes back to their mates' links."""
         return self.is_payable or self.is_of_lead_alone
 
     @property
     def is_of_lead_alone(self) -> bool:
-        """Whether the order is paid and split: nobody but its lead has anything to do here."""
+        """Whether the order is paid and split, so that nobody but its lead has anything to do here."""
         return self.share is None and self.checkout.has_mates and self.checkout.status in PAID
 
     def payer_of(self, request: HttpRequest) -> UUID | None:
-        """Return the id of the person at this browser if they may pay: the lead, or a mate who is not the lead."""
+        """Return the id of the signed-in person if they may pay: the lead an order, anybody else a share; else None."""
         customer_uuid = payer.customer_of(request, self.subject)
         is_lead = customer_uuid is not None and customer_uuid == self.checkout.lead_id
         return customer_uuid if self.is_payable and is_lead == (self.share is None) else None
 
     def address(self, step: str = "") -> str:
-        """Return the path of a step; "" is the page that shows what is true."""
+        """Return the path of a step; without one, of the page that shows what is true."""
         name = f"{'share' if self.share else 'pay'}{'_' if step else ''}{step}"
         if self.share is None:
             return f"{reverse(name)}?id={self.checkout.pk}"
         return reverse(name, args=[self.share.token])
 
     def go_with(self, query: str) -> HttpResponseRedirect:
-        """Go to the page that shows what is true, with a query that it knows."""
+        """Redirect to the page that shows what is true, with a query that it knows."""
         address = self.address()
         return HttpResponseRedirect(f"{address}{'&' if '?' in address else '?'}{query}=1", status=303)
 
     def absolute(self, step: str = "") -> str:
-        """As `address`, with the host of the hosted page."""
+        """Return the URL of a step, on the hosted page's host."""
         return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{self.address(step)}"
 
     def go(self, step: str = "") -> HttpResponseRedirect:
@@ -81,7 +81,7 @@ class PaymentTarget:
 
 
 def for_target(view: Callable[[HttpRequest, PaymentTarget], HttpResponse]) -> Callable[..., HttpResponse]:
-    """Give a view what its address names: the order of `pay?id=`, or the share at a pay link; 404 for neither."""
+    """Decorate a view, which gets what its address names: the order of `pay?id=`, or a pay link's share; 404 else."""
 
     @wraps(view)
     def found(request: HttpRequest, token: str = "") -> HttpResponse:
@@ -91,7 +91,7 @@ def for_target(view: Callable[[HttpRequest, PaymentTarget], HttpResponse]) -> Ca
 
 
 def _order_of(request: HttpRequest) -> PaymentTarget:
-    """Return the checkout that the address names, late ones lapsed or expired first; 404 else."""
+    """Return the order that the address names, lapsed or expired first if it is late; 404 without one."""
     given = request.GET.getlist("id")
     try:
         checkout_uuid = UUID(given[0]) if len(given) == 1 else None
@@ -114,7 +114,7 @@ _SHOWN = Prepared(_shown, UUID)
 
 
 def at_link(token: str) -> PaymentTarget:
-    """Return what a pay link leads to; 404 for one that we never made."""
+    """Return the share that a pay link leads to; 404 for a link that we never made."""
     share = _AT_LINK.first(crypto.digest(token))
     if share is None:
         raise Http404

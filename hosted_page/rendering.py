@@ -1,4 +1,4 @@
-"""How a page of the payer's is shown (rule secret.csp)."""
+"""Renders the payer's pages, with their CSP (rule secret.csp)."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from hosted_page.payment_target import PaymentTarget
 def show(
     request: HttpRequest, target: PaymentTarget, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """Show a page of the hosted page around a target; what `context` holds goes before what every page has."""
+    """Return a page of the hosted page about a target; `context` goes before what every page has."""
     whole = _around(target) | context
     response = render(request, f"hosted_page/{name}.html", whole, status=status)
     csp.allow_forms_to(response, target.checkout.cancel_url, target.checkout.return_url, settings.BASE_URL)
@@ -25,18 +25,18 @@ def show(
 def show_status(
     request: HttpRequest, target: PaymentTarget, context: dict[str, Any], *, is_refused: bool
 ) -> HttpResponse:
-    """Show what is true: to htmx the part that changes, else the page around it."""
+    """Return the status page: for htmx the part that changes, else the whole page."""
     name = "_status" if wants_part(request) else "status"
     return show(request, target, name, context, status=422 if is_refused else 200)
 
 
 def wants_part(request: HttpRequest) -> bool:
-    """Whether the status page asks, for its part that changes."""
+    """Return whether the status page asks for its part that changes."""
     return request.headers.get("HX-Request") == "true"
 
 
 def reload() -> HttpResponse:
-    """Have the status page load its address anew: it has no status any more."""
+    """Have the status page load its address anew, because there is no status to show any more."""
     return HttpResponse(headers={"HX-Refresh": "true"})
 
 

@@ -1,4 +1,4 @@
-"""What a page says of an order, ready to be read by people."""
+"""The summary of an order that every page shows, and how pages write cards, days and times."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -72,7 +72,7 @@ def of(target: PaymentTarget) -> Summary:
 
 
 def as_json(summary: Summary) -> dict[str, Any]:
-    """Return the summary as the provider's card page keeps it."""
+    """Return the summary as JSON, as the provider's card page keeps it."""
     return asdict(summary)
 
 
@@ -83,21 +83,21 @@ def _line(item: Item, currency: str) -> Line:
 
 
 def card(payment: Payment | None, *, is_theirs: bool) -> str:
-    """Return a card in a sentence; only whose it is learns which."""
+    """Return a card as a part of a sentence, which names it only to its owner (`is_theirs`)."""
     if payment is None or not is_theirs:
         return _("the card")
     return _("your {brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
 
 
 def card_name(payment: Payment | None) -> str:
-    """Return a card by itself, "" for none."""
+    """Return a card's brand and last digits, "" for none."""
     if payment is None:
         return ""
     return _("{brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
 
 
 def _when(item: Item) -> str:
-    """A ticket's date in its own place's time, when the merchant gave both."""
+    """Return a ticket's date in its own place's time zone, "" unless the merchant gave both."""
     custom = item.custom_data or {}
     start, zone = custom.get("event_start"), custom.get("time_zone", "UTC")
     if not isinstance(start, str) or zone not in clock.zones():
@@ -112,18 +112,18 @@ def _when(item: Item) -> str:
 
 
 def _locale() -> str:
-    """The active language as Babel names it."""
+    """Return the active language as Babel names it."""
     return to_locale(get_language() or "en")
 
 
 def zone_of(checkout: Checkout) -> ZoneInfo:
-    """Return the time zone that the order lives in: its ticket's, else UTC."""
+    """Return the order's time zone: its ticket's, else UTC."""
     zone = (checkout.bill[0].custom_data or {}).get("time_zone")
     return ZoneInfo(zone if isinstance(zone, str) and zone in clock.zones() else "UTC")
 
 
 def clock_time(at: datetime, zone: ZoneInfo) -> str:
-    """Return a time of day with seconds, naming UTC where no better zone is known."""
+    """Return a time of day with seconds, marked UTC if no better zone is known."""
     shown = f"{at.astimezone(zone):%H:%M:%S}"
     return f"{shown} UTC" if zone.key == "UTC" else shown
 

@@ -12,26 +12,26 @@ STOP_SECONDS = 3.0  # for what is being sent when the worker ends
 
 @shared_task
 def send_sms_messages() -> None:
-    """Have the SMS messages sent that are due."""
+    """Have the due SMS messages sent."""
     sending.wake()
 
 
 @shared_task
 def watch_sms_budgets() -> None:
-    """Let SMS messages of what was paid count no more; tell the operators of budgets that are nearly used up."""
+    """Stop counting SMS messages of what was paid, and warn the operators of budgets that are nearly used up."""
     budgets.give_back()
     budgets.warn()
 
 
 @shared_task
 def delete_old_sms_messages() -> None:
-    """Remove what was kept of SMS messages for the limits alone."""
+    """Delete SMS messages and codes that no limit looks at any more."""
     outbox.delete_old()
 
 
 @shared_task
 def delete_old_card_tries() -> None:
-    """Remove the tries of cards that no limit looks at any more."""
+    """Delete the tries of cards that no limit looks at any more."""
     declines.delete_old()
 
 

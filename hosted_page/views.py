@@ -1,4 +1,4 @@
-"""The payer's pages. One address shows what is true now; each POST answers 303 (rule pay.honest_page)."""
+"""The pages of an order. One address shows what is true now; each POST answers 303 (rule pay.honest_page)."""
 
 import contextlib
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ from payments.switches import AllStopped, MerchantSuspended
 
 @dataclass(frozen=True)
 class Refused:
-    """What was sent from the status page and not taken: a tick of the opt-in box, a number for a share's link."""
+    """What was sent from the status page and refused: a tick of the opt-in box, a number for a share's link."""
 
     tick: dict[str, str] = field(default_factory=dict)
     number: links.Wrong | None = None
@@ -44,7 +44,7 @@ NOTHING = Refused()
 @require_safe
 @for_target
 def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show the step that is next, or what became of the money."""
+    """Show the next step, or what became of the money."""
     return _page(request, target)
 
 
@@ -64,7 +64,7 @@ def _page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHIN
 
 
 def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show the step that is next; those after the sign-in have addresses: back from the card leads to them."""
+    """Show the next step. Those after the sign-in have addresses of their own, to which the browser can go back."""
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None:
         return sign_in.show(request, target)
@@ -74,7 +74,7 @@ def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _status(target: PaymentTarget, found: of_order.PageStatus) -> dict[str, Any]:
-    """What everybody at the link is shown."""
+    """Return what everybody at the link is shown."""
     return {
         **vars(found),
         "amount": money.display(target.amount, target.checkout.currency),
@@ -88,7 +88,7 @@ def _status(target: PaymentTarget, found: of_order.PageStatus) -> dict[str, Any]
 def _of_lead(
     request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
 ) -> dict[str, Any]:
-    """The mates' links, and the opt-in box once it is paid."""
+    """Return what the lead is shown too: the mates' links, and the opt-in box once the order is paid."""
     is_confirmed = found.state == "confirmed"
     has_links = is_confirmed or found.state == "held"
     return {
@@ -100,12 +100,12 @@ def _of_lead(
 
 
 def _of_others(target: PaymentTarget) -> dict[str, Any]:
-    """A way for the lead to come back."""
+    """Return what others are shown too: a way for the lead to sign in again."""
     return {"sign_in_url": f"{target.address()}&{sign_in.SIGN_IN}=1" if target.is_of_lead_alone else ""}
 
 
 def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
-    """Where the shop is; nowhere yet while the money is on its way."""
+    """Return the address back to the shop, "" while the money is on its way."""
     if found.live and found.state not in ("refunding", "releasing"):
         return ""
     paid = checkout.captured_at is not None or checkout.status == Status.AUTHORIZED
@@ -113,7 +113,7 @@ def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
 
 
 def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Somebody else has signed in since: one lead at a time."""
+    """Say that somebody else has signed in since: there is one lead at a time."""
     context = {
         "heading": _("Somebody else is paying now"),
         "paragraphs": [_("They signed in on this order after you. You have paid nothing.")],
@@ -125,14 +125,14 @@ def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @require_GET
 @for_target
 def again(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Start over at the phone step, as nobody."""
+    """Sign out, and start over at the phone step."""
     response = target.go()
     payer.sign_out(response, target.subject)
     return response
 
 
 def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """What was sent is not done: whoever it was is not signed in here, or no longer."""
+    """Say that nothing was saved, because the lead is not signed in here, or no longer."""
     link = {"href": target.address(), "label": _("Go to your order")}
     if target.is_of_lead_alone:
         link = {"href": f"{target.address()}&{sign_in.SIGN_IN}=1", "label": _("Sign in again")}
@@ -156,7 +156,7 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @require_POST
 @for_target
 def cancel_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """The lead keeps a share that nobody has paid yet."""
+    """Cancel a share that nobody has paid yet, so that it stays with the lead."""
     if not _is_lead(request, target):
         return _signed_out(request, target)
     share = _named_share(request, target)
@@ -169,7 +169,7 @@ def cancel_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @require_POST
 @for_target
 def text_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """The lead has a share's link texted to a mate, or has them reminded."""
+    """Send a share's link to a mate, or a reminder, for the lead."""
     if not _is_lead(request, target):
         return _signed_out(request, target)
     share = _named_share(request, target)
@@ -180,7 +180,7 @@ def text_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _text(request: HttpRequest, target: PaymentTarget, share: PaymentRequest) -> links.Wrong | None:
-    """Have a share's link texted, or say why not."""
+    """Send a share's link or a reminder; return why it was refused, None if it was not."""
     typed = request.POST.get("phone", "")[:40]
     try:
         number = codes.parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
@@ -204,7 +204,7 @@ def _is_lead(request: HttpRequest, target: PaymentTarget) -> bool:
 
 
 def _named_share(request: HttpRequest, target: PaymentTarget) -> PaymentRequest | None:
-    """Return the share that a form of the lead's page names."""
+    """Return the share that a form of the lead's page names, None if there is none."""
     shares = {str(share.pk): share for share in target.checkout.payment_requests.all()}
     return shares.get(request.POST.get("share", ""))
 
@@ -212,15 +212,15 @@ def _named_share(request: HttpRequest, target: PaymentTarget) -> PaymentRequest 
 @require_POST
 @for_target
 def cancel(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Lead back to the shop; the order stays payable until it expires."""
+    """Redirect to the shop; the order stays payable until it expires."""
     return HttpResponseRedirect(target.checkout.cancel_url, status=303)
 
 
 @require_safe
 def brand_css(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
-    """The tokens in a merchant's colour as a style sheet; a new colour and new tokens get a new address."""
+    """Return the tokens in a merchant's colour as a style sheet; a new colour or new tokens get a new address."""
     merchant = get_object_or_404(Merchant, pk=merchant_uuid)
     response = HttpResponse(brand.sheet(merchant.brand_colour), content_type="text/css; charset=utf-8")
-    if request.META["QUERY_STRING"] == brand.TOKENS_VERSION:  # a page of another release may ask this one
+    if request.META["QUERY_STRING"] == brand.TOKENS_VERSION:  # a page of another release may ask for its own
         patch_cache_control(response, public=True, max_age=31_536_000, immutable=True)
     return response

@@ -1,4 +1,4 @@
-"""Texts to mates with the links of their shares: an invitation, then a reminder a day (rule sms.invitation)."""
+"""SMS messages to mates with their shares' links: an invitation, then a reminder a day (rule sms.invitation)."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -16,7 +16,7 @@ from hosted_page.sms.outbox import Asked, TooManySmsMessages
 from payments import money, switches
 
 BETWEEN = timedelta(days=1)
-LIFE = timedelta(hours=1)  # after which an invitation that was not sent is not sent any more
+LIFE = timedelta(hours=1)  # after which an unsent message is not sent any more
 
 
 class NotNow(Exception):
@@ -55,13 +55,13 @@ def _is_open(share: PaymentRequest) -> bool:
 
 
 def is_wanted(asked: SmsMessage) -> bool:
-    """Whether the share of an invitation can still be paid."""
+    """Return whether the share of an invitation or a reminder can still be paid."""
     share = PaymentRequest.objects.select_related("checkout").filter(pk=asked.subject).first()
     return share is not None and _is_open(share)
 
 
 def take_back(asked: SmsMessage) -> None:
-    """Say no longer that an SMS message was sent: as far as anybody knows, it was not. The lead may ask again."""
+    """Undo what `send` wrote on the share, so that the lead may ask again: as far as we know, nothing was sent."""
     share = PaymentRequest.objects.filter(pk=asked.subject)
     if asked.kind == SmsMessage.Kind.INVITATION:
         share.update(phone="", next_reminder_at=None)
@@ -70,7 +70,7 @@ def take_back(asked: SmsMessage) -> None:
 
 
 def words(share: PaymentRequest) -> str:
-    """Return what a mate is told: who asks for how much, for which shop, and the link."""
+    """Return the message to a mate: who asks for how much, for which shop, and the link."""
     checkout = share.checkout
     return _("{name} asks you for {amount}, your share at {shop}: {link}").format(
         name=naming.lead(checkout),

@@ -15,7 +15,7 @@ from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget
 from payments import money
 
-# How each status is told: tone, icon and words.
+# How each status is shown: tone, icon and words.
 TOLD: dict[str, tuple[str, str, str | Promise]] = {
     ShareStatus.DRAFT: ("still", "clock", gettext_lazy("Starts when confirmed")),
     ShareStatus.OPEN: ("still", "dashes", gettext_lazy("Not paid yet")),
@@ -31,7 +31,7 @@ TOLD: dict[str, tuple[str, str, str | Promise]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A mate's line. `url` and `qr_url` are empty where there is nothing to pay any more.
+    """A mate's line. `url` and `qr_url` are empty if there is nothing to pay any more.
 
     `texted_to` is the masked number that the link went to, `remind_from` when a reminder may follow, "" for now.
     """
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Wrong:
-    """Why a share's link was not texted, and the number that was typed."""
+    """Why a share's link was not sent, and the number that was typed."""
 
     share_id: str
     phone: str
@@ -62,7 +62,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Links:
-    """All of them, and what they come to."""
+    """The mates' shares, and what they come to."""
 
     rows: list[Row]
     yours: str
@@ -72,7 +72,7 @@ class Links:
 
 
 def of(checkout: Checkout, wrong: Wrong | None = None) -> Links | None:
-    """Return the mates' shares, None where there are none; `wrong` is told beside the share that it is of."""
+    """Return the mates' shares, None if there are none; `wrong` is shown beside its share."""
     shares = _SHARES.all(checkout.pk) if checkout.has_mates else []
     if not shares:
         return None

@@ -1,4 +1,4 @@
-"""A mate at their pay link: who asks, for what, how much, until when; sign-in, card, and what became of it."""
+"""The pages at a mate's pay link: the step that is next or where the share is, its QR code, the opt-in, saying no."""
 
 import contextlib
 from datetime import datetime
@@ -26,7 +26,7 @@ from payments import money
 @require_safe
 @for_target
 def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show the step that is next, or where the share is."""
+    """Show the next step, or where the share is."""
     return _page(request, target)
 
 
@@ -46,7 +46,7 @@ def _page(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | N
 
 
 def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
-    """End a link whose time has passed before anybody reads of it."""
+    """Expire a share whose time has passed before anybody reads of it; return the target as it is then."""
     share = target.share
     if share is None or share.expires_at is None or share.expires_at > now:
         return target
@@ -82,7 +82,7 @@ def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @cache_control(private=True, max_age=86_400, immutable=True)
 @for_target
 def qr(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Draw the link itself, for the lead to show."""
+    """Return the link as a QR code, for the lead to show."""
     return HttpResponse(qr_codes.svg(target.absolute()), content_type="image/svg+xml")
 
 
@@ -97,7 +97,7 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @require_POST
 @for_target
 def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """The mate says no. Whoever has the link may: it is the one that they were sent."""
+    """Decline the share, as anybody who has its link may."""
     with contextlib.suppress(ShareNotOpen):  # the page tells what is true
         sharing.decline(target.subject)
     return target.go()

@@ -12,11 +12,11 @@ from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.steps.forms import clean_name
 
-SAVED = "saved"  # a query that the page after a tick has
+SAVED = "saved"  # in the query of the page after a tick
 
 
 def on(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return what the box shows, None where the merchant has it off."""
+    """Return what the box shows, None if the merchant has it off."""
     merchant = target.checkout.merchant
     if not merchant.opt_in_enabled:
         return None
@@ -31,14 +31,14 @@ def on(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
 
 
 def saved(path: str) -> HttpResponseRedirect:
-    """Go back to a page of nothing but the box, which says so."""
+    """Redirect to a page of nothing but the box, which then says that the tick was saved."""
     return HttpResponseRedirect(f"{path}?{SAVED}=1", status=303)
 
 
 def take(request: HttpRequest, target: PaymentTarget, placement: str = "") -> dict[str, str]:
-    """Take a tick; return what is wrong with it, and what was typed, or nothing.
+    """Take a tick; return what is wrong with it and what was typed, {} if it was saved.
 
-    Without a `placement` it stands on the success page, or at the pay link of a share.
+    Without a `placement` the box stood on the success page, or at the pay link of a share.
     """
     name = clean_name(request.POST.get("name", ""))
     typed = {"email": request.POST.get("email", "")[: consent.MAX_EMAIL], "name": name}
@@ -63,6 +63,6 @@ def _person_is_named(request: HttpRequest, target: PaymentTarget) -> bool:
 
 
 def _person(request: HttpRequest, target: PaymentTarget) -> Customer | None:
-    """Who is signed in here, if anybody is."""
+    """Return the person who is signed in here, None if nobody is."""
     customer_uuid = payer.customer_of(request, target.subject)
     return Customer.objects.get(pk=customer_uuid) if customer_uuid else None

@@ -1,4 +1,4 @@
-"""The merchant's marketing box: never ticked beforehand, never needed; each tick is told (rules opt_in.*)."""
+"""The opt-in to a merchant's marketing: the box's words, in versions, and ticks, each an event (rules opt_in.*)."""
 
 from datetime import datetime
 from uuid import UUID
@@ -20,31 +20,31 @@ from webhooks import outbox
 from webhooks.models import EventType
 
 WORDS = gettext_lazy("{merchant} may send me offers by e-mail and text. I can stop any time.")
-MAX_TICKS = 20  # of one link: whoever holds it could tell the merchant for ever
+MAX_TICKS = 20  # of one order or share: anybody who holds its link could cause events for ever
 MAX_DIGITS = 9  # of a version
 MAX_EMAIL = 254
 _check_email = EmailValidator()
 
 
 class InvalidEmail(Exception):
-    """Not an address that a mail can be sent to."""
+    """The text is not an address that a mail can be sent to."""
 
 
 class TooManyTicks(Exception):
-    """Enough has been told of this order, or this share of it."""
+    """The order, or the share, has had as many ticks as it may."""
 
 
 def wording(merchant: Merchant) -> OptInText:
-    """Return the words that are shown now, in the payer's language if there are such.
+    """Return the words that are shown now, in the payer's language if there are any.
 
-    A merchant who has written none has ours, each language's a version of its own.
+    A merchant who has written none has ours, with a version for each language.
     """
     language = get_language() or settings.LANGUAGE_CODE
     return _newest(merchant, language) or _ours(merchant, language)
 
 
 def _newest(merchant: Merchant, language: str) -> OptInText | None:
-    """What the merchant has written goes before ours, their language before another of theirs."""
+    """Return the newest words: the merchant's before ours, those in the language before others of theirs."""
     return _WORDING.first(merchant.pk, language)
 
 
@@ -75,20 +75,20 @@ def write(merchant: Merchant, *, text: str, language: str) -> OptInText:
 
 
 def _next_version(merchant: Merchant) -> int:
-    """The version after the last, with the merchant's row locked."""
+    """Lock the merchant's row; return the version after the last."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     last = OptInText.objects.filter(merchant=merchant).aggregate(last=Max("version"))["last"] or 0
     return int(last) + 1
 
 
 def shown(merchant: Merchant, version: str) -> OptInText:
-    """Return the words that a page has shown, by the version that it sends back."""
+    """Return the words that a page has shown, by the version that it sends back, else those that are shown now."""
     number = int(version) if version.isdecimal() and len(version) <= MAX_DIGITS else 0
     return OptInText.objects.filter(merchant=merchant, version=number).first() or wording(merchant)
 
 
 def parse_email(text: str) -> str:
-    """Return an address without the spaces around it. Raises InvalidEmail."""
+    """Return an e-mail address without the spaces around it. Raises InvalidEmail."""
     email = text.strip()
     try:
         _check_email(email)
@@ -108,10 +108,10 @@ def tick(
     text: OptInText,
     name: str = "",
 ) -> UUID | None:
-    """Keep a tick and tell the merchant; return the event's id, None where the merchant has opt-in off.
+    """Save a tick and emit its event; return the event's id, None if the merchant has opt-in off.
 
-    `person` is who is signed in: their number is told, as nobody else's is. `name` is what somebody without a
-    known one has written. Raises TooManyTicks.
+    `person` is who is signed in: the event has their number, and nobody else's. `name` is what a person without
+    a known name has typed. Raises TooManyTicks.
     """
     checkout = target.checkout
     if not checkout.merchant.opt_in_enabled:
@@ -166,7 +166,7 @@ def _agreed(person: Customer | None, at: datetime, placement: str, text: OptInTe
 
 
 def _known_as(merchant: Merchant, person: Customer | None, email: str) -> MerchantCustomer:
-    """Somebody who is not signed in is known again by the address alone, and never taken for who is."""
+    """Return the merchant's customer: the signed-in person's, else that of earlier ticks by this e-mail, else new."""
     if person is not None:
         return MerchantCustomer.objects.get_or_create(merchant=merchant, customer=person)[0]
     earlier = OptIn.objects.filter(

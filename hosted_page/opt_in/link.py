@@ -1,4 +1,4 @@
-"""A signed link to the opt-in box that a merchant's mail or app carries: it says which order, and where it stood."""
+"""The signed link to the opt-in box, for a merchant's mail or app: it names the order and the placement."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -31,7 +31,7 @@ def url(checkout: Checkout, placement: str) -> str:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the box, unticked, and take a tick. Nobody is signed in here, so no number is told."""
+    """Show the box, unticked, and take a tick. Nobody is signed in here, so the event has no number."""
     target, placement = _read(token)
     wrong: dict[str, str] = {}
     if request.method == "POST":
@@ -49,7 +49,7 @@ def page(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _read(token: str) -> tuple[PaymentTarget, str]:
-    """Return what a link says; 404 for one that we never made, or that is too old."""
+    """Return the target and the placement of a link; 404 for one that we never made, or that is too old."""
     try:
         checkout_hex, placement = signing.loads(token, salt=_SALT, max_age=LIFE)
     except signing.BadSignature:

@@ -1,4 +1,4 @@
-"""Time that passes at once: what is still due of a checkout comes nearer, and its pumps run."""
+"""Advances time for a checkout: what is still due of it comes nearer, and its pumps run."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -17,7 +17,7 @@ from webhooks import outbox
 
 
 def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
-    """Let so many seconds pass for a checkout. Raises Checkout.DoesNotExist, OperationInProgress."""
+    """Let `seconds` pass for a checkout. Raises Checkout.DoesNotExist, OperationInProgress."""
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
     finishing.finish_all_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
     _bring_nearer(merchant, checkout_uuid, seconds)
@@ -28,7 +28,7 @@ def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
 
 
 def _bring_nearer(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
-    """What has happened never moves."""
+    """Bring nearer what is still due; what has happened never moves. Raises OperationInProgress."""
     sooner = timedelta(seconds=seconds)
     with transaction.atomic():
         checkout = Checkout.objects.locked(checkout_uuid, merchant)

@@ -1,4 +1,4 @@
-"""What a customer does on the page and at the bank's, without a browser: sign in, split, pay, confirm."""
+"""What a customer does on our page and on the bank's, without a browser: sign in, split, pay, confirm."""
 
 import time
 from contextlib import suppress
@@ -24,7 +24,7 @@ PATIENCE = 5.0  # seconds for the bank to say what came of a challenge
 
 
 class CardDeclined(Exception):
-    """The test card said no."""
+    """The test card was declined."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -47,7 +47,7 @@ def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
 
 
 def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> PaymentRequest:
-    """Pay the share that is named, or the first that is open, until it is taken. Raises CardDeclined, ShareNotOpen."""
+    """Pay the named share, else the first open one, and wait for its money. Raises CardDeclined, ShareNotOpen."""
     share = _open_share(checkout, wanted.get("payment_request_uuid"))
     card = CardUse(_token(share.pk, wanted["card"]))
     paid = sharing.pay(share.pk, card=card, mate=_mate(checkout), cause=cause)
@@ -78,7 +78,7 @@ def _token(subject: UUID, number: str) -> str:
 
 
 def _sign_in(checkout: Checkout, lead: Customer) -> None:
-    """Whoever signs in last pays, as on the page; what cannot be paid any more says so when it is tried."""
+    """Make this person the lead, as signing in on the page does. An order that is not payable is refused on paying."""
     if checkout.lead_id != lead.pk:
         with suppress(NotPayable, OperationInProgress):
             sharing.join(checkout.pk, lead)
@@ -103,13 +103,13 @@ def _open_share(checkout: Checkout, share_uuid: UUID | None) -> PaymentRequest:
 
 
 def _mate(checkout: Checkout) -> Customer:
-    """Somebody who is not the lead."""
+    """Return a customer who is not the lead."""
     lead = checkout.lead.phone if checkout.lead else ""
     return Customer.objects.get_or_create(phone=next(phone for phone in MATES if phone != lead))[0]
 
 
 def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
-    """Do what the payer does on their bank's page, and come back from it."""
+    """Answer the bank's challenge as the payer does on its page; return what came of it."""
     found = open_operations.open_operation(subject)
     if found is None:
         raise OperationInProgress

@@ -1,4 +1,4 @@
-"""The helper API, as its document tells it."""
+"""The helper API's part of the API's document."""
 
 from checkout.api.schema import shapes
 from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse

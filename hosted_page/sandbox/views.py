@@ -1,4 +1,4 @@
-"""The helper API (rules sandbox.*): what a customer and the time do, for tests without a browser."""
+"""The helper API's views (rules sandbox.*): pay, pay a share, tick the opt-in, let time pass."""
 
 from typing import Any
 from uuid import UUID
@@ -59,7 +59,7 @@ class OptInIn(drf.Serializer[Any]):
 
 
 class AdvanceIn(drf.Serializer[Any]):
-    """How far the deadlines come nearer."""
+    """By how much the deadlines come nearer."""
 
     seconds = fields.Integer(minimum=1, maximum=864_000)
 
@@ -129,7 +129,7 @@ def _tick(checkout: Checkout, wanted: dict[str, Any]) -> UUID | None:
 
 
 def _friends_share(checkout: Checkout, wanted: dict[str, Any]) -> PaymentRequest | None:
-    """The friend's share, the first one where none is named; None for the lead."""
+    """Return the friend's share, the first if none is named; None for the lead."""
     named = wanted.get("payment_request_uuid")
     if wanted.get("subject", "friend" if named else "lead") == "lead":
         return None

@@ -1,4 +1,4 @@
-"""How many SMS messages a merchant, and all together, may have a day. Those whose order or share was paid do not count.
+"""Daily budgets of SMS messages, of each merchant and of all. Those whose order or share was paid do not count.
 
 Rules sms.budgets, sms.paid.
 """
@@ -20,7 +20,7 @@ from payments import discrepancies
 from payments.models import Merchant
 
 DAY = timedelta(days=1)
-WARNED_AT = 0.8  # of a budget the operators are told
+WARNED_AT = 0.8  # the part of a budget at which the operators are warned
 KEPT = timedelta(days=30)
 _SPEND = """
 INSERT INTO hosted_page_smsday AS d (id, day, merchant_id, count) VALUES (%s, %s, %s, 1)
@@ -30,15 +30,15 @@ RETURNING count
 
 
 def spend_of_merchant(merchant: Merchant, now: datetime) -> datetime | None:
-    """Count an SMS message of today's for a merchant; return when one more may follow if there may be none now.
+    """Count an SMS message against the merchant's budget; if it is used up, return when the next one begins.
 
-    Before `spend_of_all`, always: whoever counts holds both until the end of the transaction.
+    Call it before `spend_of_all`, always: each locks its row until the end of the transaction.
     """
     return _spend(merchant.pk, settings.SMS_MERCHANT_BUDGET, now)
 
 
 def spend_of_all(now: datetime) -> datetime | None:
-    """As `spend_of_merchant`, for all merchants together."""
+    """Count an SMS message against the budget of all merchants, as `spend_of_merchant` does."""
     return _spend(None, settings.SMS_TOTAL_BUDGET, now)
 
 
@@ -52,7 +52,7 @@ def _spend(merchant_uuid: UUID | None, budget: int, now: datetime) -> datetime |
 
 
 def unpaid(messages: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:
-    """Return those of the SMS messages that count: nothing was paid by whoever got them."""
+    """Return those of the SMS messages that count: what they were sent for was not paid."""
     return messages.filter(is_counted=True).exclude(_was_paid())
 
 
@@ -63,7 +63,7 @@ def _was_paid() -> Q:
 
 
 def give_back() -> int:
-    """Let what was paid count no more; return how many SMS messages that were."""
+    """Stop counting SMS messages whose order or share was paid; return how many there were."""
     since = clock.now() - DAY
     counted = SmsMessage.objects.filter(_was_paid(), is_counted=True, created_at__gt=since)
     return batches.repeat(lambda rows: _give_back(counted, rows))
@@ -83,7 +83,7 @@ def _give_back(counted: QuerySet[SmsMessage], rows: int) -> int:
 
 
 def warn() -> None:
-    """Leave it for the operators, by mail too, that most of a day's budget is used up: once a day for each."""
+    """Report to the operators that most of a day's budget is used up, once a day for each budget."""
     now = clock.now()
     nearly_of_all = Q(merchant=None, count__gte=WARNED_AT * settings.SMS_TOTAL_BUDGET)
     nearly_of_one = Q(merchant__isnull=False, count__gte=WARNED_AT * settings.SMS_MERCHANT_BUDGET)
@@ -96,5 +96,5 @@ def warn() -> None:
 
 
 def delete_old() -> None:
-    """Remove the counts of days that are long over."""
+    """Delete the counts of days that are long over."""
     batches.delete(SmsDay.objects.filter(day__lt=(clock.now() - KEPT).date()))

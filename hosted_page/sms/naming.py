@@ -1,4 +1,4 @@
-"""Names as strangers are shown them, in an SMS message or an invitation's mail: whoever chooses one must not write it.
+"""Names as strangers read them in SMS messages and mails, cut so that no name can carry a message of its own.
 
 Rule sms.invitation.
 """
@@ -20,7 +20,7 @@ def shop(merchant: Merchant) -> str:
 
 
 def lead(checkout: Checkout) -> str:
-    """Return the name of who asks the mates, for an SMS message."""
+    """Return the name of the lead, who asks the mates, for an SMS message."""
     return plain(lead_name(checkout)) or _("Your mate")
 
 

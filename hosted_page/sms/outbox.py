@@ -1,4 +1,4 @@
-"""The SMS messages that we send: rows that a pump sends, and how many there may be at most.
+"""The outbox of SMS messages: rows that a pump sends, and the limits on how many there may be.
 
 Rules sms.sealed, sms.address.
 """
@@ -27,21 +27,19 @@ SEND_SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 GAP = timedelta(seconds=30)  # between two codes to one number
 PER_NUMBER = (Limit(5, timedelta(hours=1)), Limit(10, timedelta(days=1)))
 PER_ADDRESS = Limit(300, timedelta(hours=1))
-RANGE_DIGITS = (
-    4  # a range is what has all but these in common: who is paid for SMS messages owns numbers in blocks
-)
+RANGE_DIGITS = 4  # by which numbers of a range differ: fraudsters who earn by SMS own numbers in blocks
 RANGE_PERIOD = timedelta(days=1)
 INVITATIONS = 20  # of one checkout, reminders not counted
 Kind = SmsMessage.Kind
 
 
 class TooManySmsMessages(Exception):
-    """No SMS message is on its way; the message says what to do."""
+    """A limit is reached, and nothing is sent; the text says what to do."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An SMS message that is asked for: what, to which E.164 number, about what, until when, from which address."""
+    """An SMS message that is asked for. `phone` is E.164, `address` the caller's; it is not sent after `ends_at`."""
 
     kind: SmsMessage.Kind
     phone: str
@@ -52,9 +50,9 @@ class Asked:
 
 
 def put(asked: Asked, *, key: UUID | None = None) -> None:
-    """Let an SMS message be sent within a second, and count it. `key` becomes its id.
+    """Count an SMS message and queue it, to be sent within a second. `key` becomes its id.
 
-    Belongs into the transaction of what it is about. Raises TooManySmsMessages, and leaves nothing then.
+    Call it in the transaction of what it is about. Raises TooManySmsMessages, and writes nothing then.
     """
     row = _row(asked, key)
     _check_country(asked.phone)
@@ -69,13 +67,13 @@ def put(asked: Asked, *, key: UUID | None = None) -> None:
 
 
 def put_for_lead(asked: Asked, *, key: UUID, is_lead: bool) -> None:
-    """As `put`, for a code of somebody who comes back to a paid order: only the lead's number gets it.
+    """Queue a code, as `put` does, for somebody who comes back to a paid order: only the lead's number gets it.
 
-    Nobody learns which number that is: all are answered alike, what is full for the number included, and
-    whoever asks for others' numbers uses up nothing of theirs. Raises TooManySmsMessages.
+    Nobody learns which number that is: all callers get the same answer, also when the number's limit is reached,
+    and asking for other people's numbers uses up nothing of theirs. Raises TooManySmsMessages.
     """
     row = _row(asked, key)
-    row.range_digest = ""  # the order is paid: it is nobody's scheme to be paid for SMS messages
+    row.range_digest = ""  # not counted: nobody pays an order to earn by SMS messages
     _lock(row)
     row.created_at = row.due_at = now = clock.now()
     is_full = _number_free_at(row, now) is not None
@@ -105,17 +103,17 @@ def _row(asked: Asked, key: UUID | None) -> SmsMessage:
 
 
 def digest(phone: str) -> str:
-    """Return by what a number's SMS messages are counted."""
+    """Return the digest by which a number's SMS messages are counted."""
     return crypto.keyed_digest("sms", phone)
 
 
 def _lock(row: SmsMessage) -> None:
     parts = (row.phone_digest, row.range_digest, row.address_digest)
-    quota.lock(*(f"sms:{part}" for part in parts if part))  # who comes back has no range to wait for
+    quota.lock(*(f"sms:{part}" for part in parts if part))  # a returning lead's message has no range
 
 
 def _check_country(phone: str) -> None:
-    """Raise TooManySmsMessages for a number of a country that we send no SMS messages to."""
+    """Raise TooManySmsMessages for a number of a country to which we send nothing."""
     number = phonenumbers.parse(phone)
     country = phonenumbers.region_code_for_number(number) or phonenumbers.region_code_for_country_code(
         number.country_code or 0
@@ -135,7 +133,7 @@ def _check_number(row: SmsMessage, now: datetime) -> None:
 
 
 def just_sent() -> str:
-    """Return what is said to who asks for two codes at once."""
+    """Return the error for somebody who asks for two codes at once."""
     return _("We have just sent a code. Wait half a minute, then ask again.")
 
 
@@ -154,7 +152,7 @@ def _check_address(row: SmsMessage, now: datetime) -> None:
 
 
 def _check_range(row: SmsMessage, now: datetime) -> None:
-    """A breaker: a block of numbers that has used up its day's budget gets nothing more for now."""
+    """Raise TooManySmsMessages if the number's block of numbers has used up its day's budget."""
     limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
     free_at = _free_at(SmsMessage.objects.filter(range_digest=row.range_digest), limit, now)
     if free_at is not None:
@@ -164,7 +162,7 @@ def _check_range(row: SmsMessage, now: datetime) -> None:
 
 
 def _free_at(rows: QuerySet[SmsMessage], limit: Limit, now: datetime) -> datetime | None:
-    """As `quota.free_at`, of what was not paid; what was paid just now is looked for when it matters."""
+    """Return `quota.free_at` of the unpaid messages; looks for those paid just now only if the limit is reached."""
     counted = rows.filter(is_counted=True)
     return quota.free_at(counted, limit, now) and quota.free_at(budgets.unpaid(counted), limit, now)
 
@@ -181,13 +179,13 @@ def _spend_budgets(row: SmsMessage, now: datetime) -> None:
 
 
 def withdraw(keys: list[UUID], now: datetime) -> None:
-    """Let SMS messages that wait under these ids never be sent."""
+    """End the waiting SMS messages with these ids, so that they are never sent."""
     waiting = SmsMessage.objects.filter(pk__in=keys, due_at__isnull=False)
     waiting.update(due_at=None, ended_at=now, phone=None, body=None)
 
 
 def delete_old() -> None:
-    """Remove SMS messages and codes, with their numbers, that no limit looks at any more and no pay link can need."""
+    """Delete SMS messages and codes, with their numbers, that no limit and no pay link can need any more."""
     before = clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1)
     batches.delete(SmsMessage.objects.filter(created_at__lt=before))
     budgets.delete_old()

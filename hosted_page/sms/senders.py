@@ -1,4 +1,4 @@
-"""The port to whoever carries SMS messages."""
+"""The port to the carrier of SMS messages, and the sender of local and sandbox."""
 
 from functools import cache
 from typing import Protocol
@@ -8,12 +8,12 @@ from django.utils.module_loading import import_string
 
 
 class Sender(Protocol):
-    """Sends SMS messages. A thread waits for it, so it gives up by itself, within half a minute."""
+    """Sends SMS messages. A thread waits for it, so it must give up by itself within half a minute."""
 
     shows_codes: bool
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """Send `text` to an E.164 number. No `key` comes twice. Raises what it likes; nothing is sent again."""
+        """Send `text` to an E.164 number. No `key` comes twice. May raise anything; nothing is sent again."""
 
 
 class PageSender:
@@ -22,7 +22,7 @@ class PageSender:
     shows_codes = True
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """The page has it."""
+        """Do nothing: the page shows the code."""
 
 
 @cache

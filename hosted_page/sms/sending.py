@@ -22,18 +22,18 @@ from payments.switches import AllStopped, MerchantSuspended
 
 log = structlog.get_logger("hosted_page.sms.sending")
 LATE_AT_ONCE = 100
-_carrier = Bulkhead(settings.SMS_SLOTS, queue=1)  # only who stops waits for a slot
+_carrier = Bulkhead(settings.SMS_SLOTS, queue=1)  # only `stop` waits for a slot
 _is_stopped = threading.Event()
 
 
 def wake() -> None:
-    """Have a thread more of this process look for messages, if a slot is free. Returns at once."""
+    """Start one more thread that looks for messages, if a slot of this process is free. Returns at once."""
     if not _is_stopped.is_set() and _carrier.enter():
         threading.Thread(target=_look, name="sms", daemon=True).start()
 
 
 def stop(seconds: float) -> None:
-    """Take no more messages; return when those that are being sent have ended, or the time is over."""
+    """Take no more messages; return when those that are being sent have ended, or after `seconds`."""
     _is_stopped.set()
     patience = Deadline.after(seconds)
     for _ in range(_carrier.slots):
@@ -45,7 +45,7 @@ def _look() -> None:
         end_late()
         while not _is_stopped.is_set() and (message := claim()) is not None:
             wake()  # there may be more, and the carrier may be slow about this one
-            close_old_connections()  # who waits for the carrier keeps no connection from others
+            close_old_connections()  # none is held while the carrier is waited for
             end(message, is_sent=give_to_carrier(message))
     except Exception as error:  # of the database: the next second looks again
         log.error("SMS messages not sent", error=type(error).__name__, exc_info=True)
@@ -55,7 +55,7 @@ def _look() -> None:
 
 
 def claim() -> SmsMessage | None:
-    """Take the message that has waited longest, for good; what nobody wants any more is ended on the way."""
+    """Take the message that has waited longest, for good; end those that nobody wants any more on the way."""
     waiting = SmsMessage.objects.select_related("merchant")
     while (message := leases.take_oldest(waiting, "due_at", _taken)) is not None and not _is_wanted(message):
         end(message, is_sent=False)
@@ -63,12 +63,12 @@ def claim() -> SmsMessage | None:
 
 
 def _taken(_: SmsMessage, now: datetime) -> dict[str, datetime | None]:
-    """It is never due again: a code must not arrive twice."""
+    """Return the fields of a taken message, which is never due again: a code must not arrive twice."""
     return {"due_at": None, "claimed_at": now}
 
 
 def give_to_carrier(message: SmsMessage) -> bool:
-    """Have the carrier send a message that was taken; return whether it says so."""
+    """Have the carrier send a taken message; return whether it says that it did."""
     failpoint.reach("sms_claimed", message.pk)
     try:
         senders.current().send(message.phone or "", message.body or "", key=str(message.pk))
@@ -79,7 +79,7 @@ def give_to_carrier(message: SmsMessage) -> bool:
 
 
 def end(message: SmsMessage, *, is_sent: bool) -> None:
-    """Empty a message that nobody sends any more."""
+    """End a message that nobody sends any more, and delete its number and words."""
     now = clock.now()
     ended = {
         "due_at": None,
@@ -93,7 +93,7 @@ def end(message: SmsMessage, *, is_sent: bool) -> None:
 
 
 def _is_wanted(message: SmsMessage) -> bool:
-    """Whether it is in time, what it is about is still so, and nobody has stopped its merchant."""
+    """Return whether the message is in time, its reason still holds, and its merchant may send."""
     now = clock.now()
     if message.ends_at <= now:
         return False
@@ -107,7 +107,7 @@ def _is_wanted(message: SmsMessage) -> bool:
 
 
 def end_late() -> None:
-    """Empty what was not sent by its end, and what somebody has taken who died over it."""
+    """End messages that were not sent in time, or whose sender died after taking them."""
     now = clock.now()
     for message in SmsMessage.objects.filter(ended_at=None, ends_at__lte=now)[:LATE_AT_ONCE]:
         end(message, is_sent=False)

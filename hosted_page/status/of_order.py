@@ -1,4 +1,4 @@
-"""The page after Pay: where the money is, in words for people (rule pay.honest_page)."""
+"""What the status page of an order says: where the money is, in words for people (rule pay.honest_page)."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -48,7 +48,7 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | No
 
     Card details are for the lead alone: anybody may hold the link.
     """
-    if checkout.status == Status.CAPTURED:  # whatever is open on it is no news for the payer
+    if checkout.status == Status.CAPTURED:  # an operation that is open on it does not concern the payer
         return _confirmed(checkout, now, is_lead)
     operation = open_operations.open_operation(checkout.pk)
     if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
@@ -72,7 +72,7 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | No
 
 
 def _with_the_bank(operation: Operation, now: datetime, is_lead: bool) -> PageStatus:
-    """The bank asks the payer, or says nothing; after a minute nobody has to wait for it any longer."""
+    """Return the status while the bank asks the payer or is silent; after a minute nobody has to wait for it."""
     if operation.state == Operation.State.NEEDS_ACTION:
         shown = _asked(is_lead)
         shown.action_url = operation.action_url if is_lead else ""
@@ -100,7 +100,7 @@ def _asked(is_lead: bool) -> PageStatus:
 
 
 def _silent(is_lead: bool) -> PageStatus:
-    """What the bank may hold becomes the hold while nobody pays with another card, and is released otherwise."""
+    """Return the status of a silent bank. What it may hold becomes the hold, unless another card is used."""
     words = [_("Nothing is taken. This page shows the answer when it comes.")]
     if is_lead:
         words.append(
@@ -127,7 +127,7 @@ def _held(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
 
 
 def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
-    """The shop has asked for the money, and the bank has not said yet what came of it."""
+    """Return the status while the shop has asked for the money and the bank has not answered."""
     asked = format_html(
         _(
             "<strong>{amount}</strong> is set aside on {card}."
@@ -142,7 +142,7 @@ def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
 
 
 def _nothing_paid(checkout: Checkout) -> str:
-    """What may be said of an order that ended unpaid: a card that was given up may be held for a moment yet."""
+    """Return what can be said of an order that ended unpaid: a card that was given up may be held a moment longer."""
     given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
     if given_up.exists():
         return _("You paid nothing. Whatever your bank may still hold is released.")

@@ -1,4 +1,4 @@
-"""The page of a pay link: where the share is, in words for the mate."""
+"""What the status page of a share says: where it is, in words for the mate."""
 
 from datetime import datetime
 from uuid import UUID
@@ -61,13 +61,13 @@ def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> Pa
 
 
 def _paused() -> PageStatus:
-    """A card of the order is disputed: nobody is told whose."""
+    """Return the status while a card of the order is disputed; nobody is told whose."""
     words = _("A bank is looking into this order. There is nothing to pay now. You are not charged.")
     return PageStatus("paused", _("Nothing to pay now"), [words], live=True)
 
 
 def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
-    """The bank asks the mate, or says nothing, or the money is being taken."""
+    """Return the status while the bank asks the mate or is silent, or the money is being taken."""
     found = open_operations.open_operation(target.subject)
     if found is None or found.kind != Operation.Kind.AUTHORIZE:
         words = _("This takes a moment. Please don’t pay again.")

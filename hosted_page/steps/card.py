@@ -44,7 +44,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
 @require_safe
 @for_target
 def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Send who may pay to the provider's card page; a lead, once it is clear who shares the cost."""
+    """Redirect a person who may pay to the provider's card page; a lead only once it is clear who shares the cost."""
     customer_uuid = target.payer_of(request)
     if customer_uuid is None or (target.share is None and target.checkout.people is None):
         return target.go()
@@ -75,7 +75,7 @@ def _card_page(target: PaymentTarget, customer_uuid: UUID) -> str:
 @require_safe
 @for_target
 def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Come back from the provider with a card token, good once, for this target and this person: pay with it."""
+    """Pay with the card token that the provider has sent back, good once, for this target and this person."""
     customer_uuid, bound = target.payer_of(request), _bound(request)
     if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid)]:
         return target.go()
@@ -92,7 +92,7 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _bound(request: HttpRequest) -> object:
-    """Return for what and whom the card page was opened; 404 where that was not by us."""
+    """Return the target and the person that the card page was opened for; 404 if we did not open it."""
     try:
         return signing.loads(request.GET.get("bound", ""), salt="card", max_age=payer.LIFE * 4)
     except signing.BadSignature:
@@ -100,7 +100,7 @@ def _bound(request: HttpRequest) -> object:
 
 
 def _card_token(request: HttpRequest) -> str:
-    """Return the token that came back; what cannot be one becomes "", which the provider declines."""
+    """Return the card token that came back, "" (which the provider declines) if it cannot be one."""
     given = request.GET.get("card_token", "")
     return given if _TOKEN.fullmatch(given) else ""
 
@@ -149,7 +149,7 @@ def _pay(target: PaymentTarget, use: CardUse, person: Customer) -> Paid:
 
 
 def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Nothing was begun, and the token is still good: the same address is the way to try again."""
+    """Say that the bank is slow. Nothing was begun and the token is still good, so the same address tries again."""
     context = {
         "heading": _("The bank is slow just now"),
         "paragraphs": [_("You paid nothing yet. Try again in a moment.")],
@@ -162,7 +162,7 @@ def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @require_safe
 @for_target
 def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Come back from the bank's question: ask the bank at once what came of it."""
+    """Take the payer back from the bank's question, and ask the bank at once what came of it."""
     if target.payer_of(request):
         finishing.finish_now(target.subject)
     return target.go()
@@ -171,7 +171,7 @@ def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @require_POST
 @for_target
 def another(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Let the card go that the bank is silent about, or asks about, and go back to the card page."""
+    """Give up the card that the bank is silent about, or asks about, and go back to the card page."""
     if target.payer_of(request):
         abandonment.use_another_card(target.checkout.pk, target.subject)
     return target.go()

@@ -1,4 +1,4 @@
-"""What the provider's card page shows around its fields: the order, what is held, and why the last card was not."""
+"""What the provider's card page shows around its fields: the order, what is held, why the last card was declined."""
 
 from typing import Any
 from uuid import UUID
@@ -28,7 +28,7 @@ DECLINED = gettext_lazy("Your bank declined this card.")
 
 
 def around(target: PaymentTarget) -> dict[str, Any]:
-    """Return what the provider shows around its fields."""
+    """Return what the provider's card page shows around its fields."""
     amount = money.display(target.amount, target.checkout.currency)
     is_lead = target.share is None
     held_rows = _held_rows(target.checkout, amount) if is_lead else []

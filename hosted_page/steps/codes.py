@@ -28,7 +28,7 @@ CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
 
 
 class NothingToSignInFor(Exception):
-    """Nobody can pay here any more, or come back to what they share: no code is sent."""
+    """Nobody can pay here any more, and no lead can come back to shares: no code is sent."""
 
 
 class InvalidPhone(Exception):
@@ -36,11 +36,11 @@ class InvalidPhone(Exception):
 
 
 class CodeEnded(Exception):
-    """There is no code that could be entered: it is used, too old, or was tried too often."""
+    """There is no code to enter: it is used, too old, or was tried too often."""
 
 
 class WrongCode(Exception):
-    """Not the code."""
+    """What was entered is not the code."""
 
     def __init__(self, tries_left: int) -> None:
         super().__init__(f"{tries_left} tries left")
@@ -48,7 +48,7 @@ class WrongCode(Exception):
 
 
 class Sent(NamedTuple):
-    """A code on its way, and the code itself where the page shows it."""
+    """A code on its way, and its digits if the page shows them, else ""."""
 
     code: SignInCode
     shown_code: str
@@ -66,7 +66,7 @@ def parse_phone(text: str, merchant: Merchant) -> str:
 
 
 def example(merchant: Merchant) -> str:
-    """Return a mobile number as people write it where the merchant is; one for films, where there are such."""
+    """Return an example of a mobile number, written as in the merchant's country."""
     if merchant.country == "GB":
         return "07700 900123"
     number = phonenumbers.example_number_for_type(merchant.country, phonenumbers.PhoneNumberType.MOBILE)
@@ -76,7 +76,7 @@ def example(merchant: Merchant) -> str:
 
 
 def _can_get_sms(number: phonenumbers.PhoneNumber) -> bool:
-    """Where nothing is sent, the numbers kept free for films and tests (such as +44 7700 900123) do too."""
+    """Return whether a number can get SMS messages; where none is sent, fictional ones (+44 7700 900123) count too."""
     kind = phonenumbers.number_type(number)
     if kind in (phonenumbers.PhoneNumberType.MOBILE, phonenumbers.PhoneNumberType.FIXED_LINE_OR_MOBILE):
         return True
@@ -88,9 +88,9 @@ def _can_get_sms(number: phonenumbers.PhoneNumber) -> bool:
 
 
 def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> Sent:
-    """Have a new code texted; an older one for this browser ends. The request itself sends nothing.
+    """Queue a new code to a phone, and end an older one of this browser. The request itself sends nothing.
 
-    Where only the lead has anything to do, no other number gets an SMS message, and nobody is told so. Raises
+    If only the lead has anything to do here, other numbers get no SMS message, and nobody is told so. Raises
     TooManySmsMessages, NothingToSignInFor, switches.MerchantSuspended, switches.AllStopped.
     Rule sign_in.lead_returns.
     """
@@ -113,7 +113,7 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
 
 
 def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
-    """Return what is true under the lock, and the time. Raises NothingToSignInFor."""
+    """Lock the checkout; return the target read anew, and the time. Raises NothingToSignInFor."""
     checkout = Checkout.objects.locked(target.checkout.pk)
     share = PaymentRequest.objects.get(pk=target.share.pk) if target.share else None
     now = clock.now()
@@ -136,7 +136,7 @@ def _end_earlier(target: PaymentTarget, browser: str, now: datetime) -> None:
 
 
 def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
-    """Let the code's message be sent; return whether it goes to this number."""
+    """Queue the code's SMS message; return whether it goes to this number."""
     words = _("{code} is your code for {shop}. Tell it to nobody.")
     body = words.format(code=plain, shop=naming.shop(target.checkout.merchant))
     kind = SmsMessage.Kind.RETURN if target.is_of_lead_alone else SmsMessage.Kind.CODE
@@ -151,9 +151,9 @@ def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> b
 
 
 def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
-    """Raise TooManySmsMessages when enough codes have been asked for. Nobody uses up the lead's way back."""
+    """Raise TooManySmsMessages if enough codes were asked for; nobody can use up those of a returning lead."""
     recent = SignInCode.objects.filter(subject=target.subject, created_at__gt=now - CODES_WITHIN)
-    if target.is_of_lead_alone:  # what was asked for before told nobody apart from the lead
+    if target.is_of_lead_alone:  # others use up nothing of the lead's
         recent = recent.filter(phone=phone, created_at__gt=target.checkout.captured_at)
         if recent.filter(created_at__gt=now - outbox.GAP).exists():
             raise TooManySmsMessages(outbox.just_sent())
@@ -165,7 +165,7 @@ def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
 
 
 def waiting(subject: UUID, browser: str) -> SignInCode | None:
-    """Return the code that this browser may enter for the checkout or share, if there is one."""
+    """Return the code that this browser may enter for the checkout or share, None if there is none."""
     return _WAITING.first(subject, crypto.digest(browser))
 
 

@@ -1,7 +1,7 @@
-"""Cards that the bank declined, counted for an order, a phone and an address: nobody tries stolen ones here.
+"""Limits on declined cards per order, phone and address, so that nobody tries out stolen ones here.
 
-A try counts before its card is asked, and until it is known to be good: of a hundred at once each is counted.
-The sandbox's helper API does not come by here. Rule pay.declines.
+A try counts from before the bank is asked until the card is known to be good: of a hundred at once each is counted.
+The sandbox's helper API has no such limits. Rule pay.declines.
 """
 
 from datetime import datetime, timedelta
@@ -19,9 +19,9 @@ from hosted_page.payment_target import PaymentTarget
 from payments.models import Payment
 from payments.provider import Verdict
 
-# Here the card itself may be good.
+# Reasons of declines that say nothing against the card itself.
 SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
-# Nobody's refusal.
+# Reasons that are no refusal of the bank's, and are not shown.
 UNTOLD = {"another_card", "given_up", "order_ended"}
 PER_ORDER = Limit(5, timedelta(hours=1))
 PER_PHONE = Limit(10, timedelta(days=1))
@@ -30,7 +30,7 @@ KEPT = timedelta(days=2)  # longer than any limit looks back
 
 
 class TooManyDeclines(Exception):
-    """So many cards were declined that it looks like trying out stolen ones; `until` says until when."""
+    """So many cards were declined that they may be stolen ones; no card may be tried until `until`."""
 
     def __init__(self, until: datetime, now: datetime) -> None:
         super().__init__("Too many cards were declined.")
@@ -38,11 +38,11 @@ class TooManyDeclines(Exception):
 
 
 class TooManyOfOrder(TooManyDeclines):
-    """They were of this very order or share."""
+    """The declined cards were of this very order or share."""
 
 
 def check(target: PaymentTarget, person: Customer, address: str) -> None:
-    """Raise TooManyDeclines where no card may be tried now."""
+    """Raise TooManyDeclines if no card may be tried now."""
     _check(target, _try_of(target, person, "", address))
 
 
@@ -57,19 +57,19 @@ def begin(target: PaymentTarget, person: Customer, token: str, address: str) -> 
 
 
 def end(made: CardTry, paid: Paid) -> None:
-    """Let a card count no more that the bank has not declined. One that is in doubt goes on counting."""
+    """Stop counting a card that the bank has not declined; one that is in doubt goes on counting."""
     is_good = paid.verdict == Verdict.SUCCEEDED or paid.reason in SAME_CARD_MAY_DO | UNTOLD
     if is_good:
         CardTry.objects.filter(pk=made.pk).update(is_counted=False)
 
 
 def take_back(made: CardTry) -> None:
-    """No card was tried."""
+    """Delete a try whose card the bank was not asked about."""
     CardTry.objects.filter(pk=made.pk).delete()
 
 
 def delete_old() -> None:
-    """Remove what no limit looks at any more."""
+    """Delete the tries that no limit looks at any more."""
     batches.delete(CardTry.objects.filter(created_at__lt=clock.now() - KEPT))
 
 
@@ -83,7 +83,7 @@ def _try_of(target: PaymentTarget, person: Customer, token: str, address: str) -
 
 
 def _check(target: PaymentTarget, made: CardTry) -> datetime:
-    """Return the time, if one more may be tried then."""
+    """Return the time if one more card may be tried now. Raises TooManyDeclines."""
     now = clock.now()
     of_order = Payment.objects.filter(subject=target.subject, status=Payment.Status.DECLINED)
     declined = of_order.exclude(decline_reason__in=[*UNTOLD, *SAME_CARD_MAY_DO])
@@ -99,7 +99,7 @@ def _check(target: PaymentTarget, made: CardTry) -> datetime:
 
 
 def _bad(tries: QuerySet[CardTry]) -> QuerySet[CardTry]:
-    """Those that were declined, or of which nobody knows yet."""
+    """Return the tries that were declined, or whose outcome is not known yet."""
     tried = Payment.objects.filter(subject=OuterRef("subject"), card_token=OuterRef("card_token"))
     undecided = (Payment.Status.AUTHORIZING, Payment.Status.DECLINED)
     good = tried.filter(~Q(status__in=undecided) | Q(decline_reason__in=[*UNTOLD, *SAME_CARD_MAY_DO]))

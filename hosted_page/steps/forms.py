@@ -1,4 +1,4 @@
-"""What a payer types."""
+"""What a payer types: names, and the form of the split."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from checkout.sharing import Share
 from payments import money
 
 ALL, EQUAL, OWN = "all", "equal", "own"
-ROWS = 3  # that are offered for own amounts at first
+ROWS = 3  # lines for own amounts at first
 MAX_NAME = 60
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _PEOPLE = re.compile(r"[0-9]{1,3}")
@@ -37,7 +37,7 @@ class Row:
 
 
 class SplitForm:
-    """All mine, equally between 2 and 20 people, or an amount for each mate. Amounts are what was typed."""
+    """The split: all mine, equally between 2 and 20 people, or an amount for each mate, kept as typed."""
 
     def __init__(self, typed: QueryDict, checkout: Checkout) -> None:
         self.checkout = checkout
@@ -49,7 +49,7 @@ class SplitForm:
 
     @classmethod
     def of(cls, checkout: Checkout) -> SplitForm:
-        """The form as the checkout stands."""
+        """Return the form as the checkout stands."""
         form = cls(QueryDict(), checkout)
         shares = list(checkout.payment_requests.order_by("position"))
         form.choice = ALL if not shares else EQUAL
@@ -65,14 +65,14 @@ class SplitForm:
 
     @property
     def people(self) -> int:
-        """How many share it equally, as far as that can be told."""
+        """How many share equally, 2 if what was typed is no number."""
         return self._typed_people() or 2
 
     def _typed_people(self) -> int | None:
         return int(self.typed_people) if _PEOPLE.fullmatch(self.typed_people) else None
 
     def is_valid(self) -> bool:
-        """Find out what is wrong, field by field, in `errors` and in the rows."""
+        """Return whether the form is right; what is wrong goes into `errors` and the rows."""
         if self.choice == EQUAL:
             self._check_people()
         elif self.choice == OWN:
@@ -82,7 +82,7 @@ class SplitForm:
         return not self.errors
 
     def write(self) -> None:
-        """Keep the split. Raises NotPayable, OperationInProgress."""
+        """Save the split. Raises NotPayable, OperationInProgress."""
         if self.choice == OWN:
             sharing.split(self.checkout.pk, self._shares())
         else:
@@ -92,7 +92,7 @@ class SplitForm:
 
     @property
     def left(self) -> str:
-        """What the typed amounts leave for the lead, as people read it; "" when they leave less than nothing."""
+        """What the typed amounts leave for the lead, in words; "" if they come to more than the order."""
         rest = self.checkout.amount - sum(amount or 0 for __, amount in self._amounts())
         return money.display(rest, self.checkout.currency) if rest >= 0 else ""
 
@@ -132,7 +132,7 @@ class SplitForm:
         return ""
 
     def _amounts(self) -> list[tuple[int, int | None]]:
-        """The amount of each row that says anything, None where it is none."""
+        """Return the amount of each row that is filled in, None if it is not an amount."""
         return [
             (row.position, money.parse(row.amount, self.checkout.currency))
             for row in self.rows
@@ -145,7 +145,7 @@ class SplitForm:
 
 
 def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
-    """At least three lines, at most nineteen."""
+    """Return the typed lines, filled up to at least three, at most nineteen."""
     count = min(splitting.MAX_PEOPLE - 1, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
     filled = [
         (names[index] if index < len(names) else "", amounts[index] if index < len(amounts) else "")

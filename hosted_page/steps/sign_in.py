@@ -1,4 +1,4 @@
-"""Signing in, the same for a lead and for a mate: a mobile number, then the code that was texted."""
+"""The sign-in step, the same for a lead and for a mate: a mobile number, then the code that was sent to it."""
 
 import contextlib
 from typing import Any
@@ -24,11 +24,11 @@ from hosted_page.steps import codes
 from payments.models import Merchant
 from payments.switches import AllStopped, MerchantSuspended
 
-SIGN_IN = "sign_in"  # a query: somebody who paid comes back
+SIGN_IN = "sign_in"  # in the query when a lead who has paid comes back
 
 
 def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
-    """Ask for the code that is on its way, or for a number; `wrong` is what is wrong with the box beside it."""
+    """Ask for the code that is on its way, else for a number; `wrong` is about the opt-in box beside it."""
     waiting = codes.waiting(target.subject, payer.browser_of(request))
     if waiting is None or "change" in request.GET or wrong:
         return show_phone(request, target, wrong=wrong)
@@ -43,7 +43,7 @@ def show_phone(
     error: str = "",
     wrong: dict[str, str] | None = None,
 ) -> HttpResponse:
-    """Ask for a mobile number; at a pay link, beside what is asked for."""
+    """Ask for a mobile number; at a pay link, beside the share that is asked for."""
     own = _of_order(target) if target.share is None else _of_share(request, target, target.share, wrong or {})
     context = {"action": target.address("phone"), "value": value, "error": error} | own
     name, status = "share" if target.share else "phone", 422 if error or wrong else 200
@@ -57,7 +57,7 @@ def _of_order(target: PaymentTarget) -> dict[str, Any]:
 def _of_share(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str]
 ) -> dict[str, Any]:
-    """Who asks and until when, the way to say no, and the opt-in box."""
+    """Return who asks and until when, the way to say no, and the opt-in box."""
     name, until = lead_name(target.checkout), summary.day(share.expires_at, target.checkout)
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
@@ -67,7 +67,7 @@ def _of_share(
 
 
 def wrong_number(merchant: Merchant) -> str:
-    """Return what is said of what is no mobile number."""
+    """Return the error for text that is no mobile number."""
     return _("Enter a mobile number, such as {example}.").format(example=codes.example(merchant))
 
 
@@ -96,7 +96,7 @@ def _show_code(
 
 
 def _change_url(target: PaymentTarget) -> str:
-    """Where another number is asked for."""
+    """Return the address where another number is asked for."""
     url = f"{target.address()}{'?' if target.share else '&'}change=1"
     return url if target.is_payable else f"{url}&{SIGN_IN}=1"
 
@@ -144,7 +144,7 @@ def _send_code(request: HttpRequest, target: PaymentTarget, number: str, typed: 
 def _not_sent(
     request: HttpRequest, target: PaymentTarget, number: str, typed: str, error: str
 ) -> HttpResponse:
-    """Say why, where the code to that number is asked for that is on its way, or a number."""
+    """Say why no code was sent, beside the question for a code that is on its way to that number, else for a number."""
     waiting = codes.waiting(target.subject, payer.browser_of(request))
     if waiting is not None and waiting.phone == number:
         return _show_code(request, target, waiting, error=error)
@@ -160,7 +160,7 @@ def _stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @require_POST
 @for_target
 def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Sign in who enters the right code; at an order, make them the lead."""
+    """Sign in the person who enters the right code; at an order, make them the lead."""
     customer = _take_code(request, target)
     if isinstance(customer, HttpResponse):
         return customer
@@ -179,7 +179,7 @@ def _step_after(target: PaymentTarget, customer: Customer) -> str:
 
 
 def _take_code(request: HttpRequest, target: PaymentTarget) -> Customer | HttpResponse:
-    """Return who has entered the right code; else the page to show."""
+    """Return the person who has entered the right code, else the page to show."""
     entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
     browser = payer.browser_of(request)
     waiting = codes.waiting(target.subject, browser)

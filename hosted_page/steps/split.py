@@ -48,7 +48,7 @@ def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None =
 
 
 def _minor(checkout: Checkout) -> dict[str, Any]:
-    """What the script counts with, in minor units."""
+    """Return what the script calculates with, in minor units."""
     return {
         "total": checkout.amount,
         "digits": money.minor_digits(checkout.currency),
@@ -58,7 +58,7 @@ def _minor(checkout: Checkout) -> dict[str, Any]:
 
 
 def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:
-    """What each bears of an order that so many share equally; the script works it out anew for another number."""
+    """Return what each of so many bears if they share equally; the script calculates it anew for another number."""
     yours, each = splitting.equally(checkout.amount, min(people, sharing.max_people(checkout)))
     more = money.display(yours - each, checkout.currency)
     return {
