@@ -27,7 +27,7 @@ def is_in_doubt(operation: Operation) -> bool:
 
 
 def is_leased(operation: Operation, now: datetime) -> bool:
-    """Whether somebody is calling the provider about it: a lease ends when its operation is due again."""
+    """Whether a process still has the operation leased: a lease ends when its operation is due again."""
     at = operation.next_attempt_at
     return operation.lease_token is not None and at is not None and at > now
 

@@ -72,8 +72,8 @@ class Switch(models.Model):
         return f"{self.merchant or 'All merchants'}: {'stopped' if self.is_stopped else 'open'}"
 
 
-def _said_in_the_row(condition: Q) -> models.GeneratedField:
-    """A column that PostgreSQL keeps: whether a condition is true of the row. For queries; no object changes it."""
+def _generated(condition: Q) -> models.GeneratedField:
+    """Return a column in which PostgreSQL keeps whether a condition is true of the row, for queries only."""
     expression = models.ExpressionWrapper(condition, output_field=models.BooleanField())
     return models.GeneratedField(expression=expression, output_field=models.BooleanField(), db_persist=True)
 
@@ -113,7 +113,7 @@ class Payment(models.Model):
     abandoned_at = models.DateTimeField(
         null=True, blank=True, help_text="The payer went on with another card; a hold found later is voided."
     )
-    is_live = _said_in_the_row(  # it counts for its subject
+    is_live = _generated(  # it is the payment that counts for its subject
         Q(status__in=[Status.AUTHORIZING, Status.AUTHORIZED, Status.CAPTURED], abandoned_at=None)
     )
 
@@ -200,9 +200,9 @@ class Operation(models.Model):
         help_text="By the database's clock, which judges how long it is in doubt."
     )
     ended_at = models.DateTimeField(null=True, blank=True)
-    # It holds up others of its payment. What is accepted and not confirmed does too, but for a refund, which
-    # settles beside the next one.
-    is_open = _said_in_the_row(
+    # It holds up other operations on its payment. One that is accepted and not confirmed does too, except a refund,
+    # beside which the next one may go on.
+    is_open = _generated(
         Q(state__in=OPEN) | Q(state=State.PENDING, kind__in=[Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID])
     )
     returned_as = models.UUIDField(

@@ -32,7 +32,7 @@ def _of_card(prefix: str = "") -> Q:
 
 
 def open_kind_of(subject: str) -> Subquery:
-    """Return the kind of what `open_on` finds for a column's subject, or null."""
+    """Return a subquery for the kind of the operation that is open on the subject in a column, null if none is."""
     return Subquery(open_on(OuterRef(subject)).values("kind")[:1])
 
 

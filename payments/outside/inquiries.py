@@ -31,7 +31,7 @@ def open_about(payments: Iterable[UUID]) -> None:
 
 
 def claim() -> Claim | None:
-    """Lease the inquiry that is due longest; None where none is."""
+    """Lease the inquiry that has been due longest and return it, None if none is due."""
     found = leases.take_oldest(Inquiry.objects.all(), "due_at", lambda _, now: {"due_at": now + LEASE})
     return None if found is None else Claim(found.payment_id, found.due_at)
 
