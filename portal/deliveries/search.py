@@ -28,11 +28,11 @@ TYPES = (("", "Any"), *((kind.value, kind.value) for kind in EventType))
 class Filters(forms.Form):
     """The filters of the list, all of them optional."""
 
-    q = forms.CharField(required=False, max_length=255, label="Event id, order id or checkout")
-    outcome = forms.ChoiceField(required=False, choices=OUTCOMES, label="Outcome")
-    event_type = forms.ChoiceField(required=False, choices=TYPES, label="Event")
-    since = forms.DateTimeField(required=False, label="From", validators=[search.in_our_time])
-    until = forms.DateTimeField(required=False, label="To", validators=[search.in_our_time])
+    q = forms.CharField(required=False, max_length=255)
+    outcome = forms.ChoiceField(required=False, choices=OUTCOMES)
+    event_type = forms.ChoiceField(required=False, choices=TYPES)
+    since = forms.DateTimeField(required=False, validators=[search.in_our_time])
+    until = forms.DateTimeField(required=False, validators=[search.in_our_time])
 
 
 def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:

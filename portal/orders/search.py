@@ -6,18 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django import forms
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from checkout.models import ApiCall, Checkout
 from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Merchant, Payment
 from portal.dashboard import needs
+
+Row = TypeVar("Row", bound=Model)
 
 MAX_MATCHES = 1000  # rows that each reading of a search text finds
 MAX_TYPED = 255
@@ -45,14 +47,19 @@ def in_our_time(moment: date) -> None:
         raise forms.ValidationError("Write a day of this century.")
 
 
-class Filters(forms.Form):
+class Days(forms.Form):
+    """The first and the last day, both optional."""
+
+    since = forms.DateField(required=False, validators=[in_our_time])
+    until = forms.DateField(required=False, validators=[in_our_time])
+
+
+class Filters(Days):
     """The filters of the list, all of them optional."""
 
-    q = forms.CharField(required=False, max_length=MAX_TYPED, label="Order, id, last 4 digits or request id")
-    state = forms.ChoiceField(required=False, choices=STATES, label="State")
-    since = forms.DateField(required=False, label="From", validators=[in_our_time])
-    until = forms.DateField(required=False, label="To", validators=[in_our_time])
-    at_least = forms.CharField(required=False, max_length=20, label="At least")
+    q = forms.CharField(required=False, max_length=MAX_TYPED)
+    state = forms.ChoiceField(required=False, choices=STATES)
+    at_least = forms.CharField(required=False, max_length=20)
 
     def clean_at_least(self) -> Decimal | None:
         text = self.cleaned_data["at_least"]
@@ -93,23 +100,20 @@ def checkouts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Checkout]:
         rows = rows.filter(pk__in=_matches(merchant, asked["q"].strip()))
     if asked.get("state"):
         rows = rows.filter(_of_state(merchant, asked["state"]))
-    since, until = span(merchant, asked)
-    if since:
-        rows = rows.filter(created_at__gte=since)
-    if until:
-        rows = rows.filter(created_at__lt=until)
     if asked.get("at_least"):
         rows = rows.filter(_at_least(asked["at_least"]))
-    return rows
+    return of_days(rows, merchant, asked)
 
 
-def span(merchant: Merchant, asked: dict[str, Any]) -> tuple[datetime | None, datetime | None]:
-    """Return the start of the first day and the end of the last in the merchant's time zone, None if not given."""
+def of_days(rows: QuerySet[Row], merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Row]:
+    """Return the rows made from the first day to the end of the last, in the merchant's time zone."""
     zone = ZoneInfo(merchant.time_zone)
-    since, until = asked.get("since"), asked.get("until")
-    begin = datetime.combine(since, time(), zone) if since else None
-    end = datetime.combine(until + timedelta(days=1), time(), zone) if until else None
-    return begin, end
+    if asked.get("since"):
+        rows = rows.filter(created_at__gte=datetime.combine(asked["since"], time(), zone))
+    if asked.get("until"):
+        after = asked["until"] + timedelta(days=1)
+        rows = rows.filter(created_at__lt=datetime.combine(after, time(), zone))
+    return rows
 
 
 def chips(asked: dict[str, Any]) -> list[Chip]:

@@ -15,18 +15,14 @@ from portal.models import AuditEntry, Membership
 from portal.orders import search
 
 
-class Filters(forms.Form):
+class Filters(search.Days):
     """The filters of the list, all of them optional."""
 
     action = forms.ChoiceField(
-        required=False,
-        choices=[("", "Any"), *sorted(audit.ACTIONS.items(), key=lambda it: it[1])],
-        label="What",
+        required=False, choices=[("", "Any"), *sorted(audit.ACTIONS.items(), key=lambda it: it[1])]
     )
-    person = forms.CharField(required=False, max_length=254, label="Who")
-    q = forms.CharField(required=False, max_length=64, label="Request id")
-    since = forms.DateField(required=False, label="From", validators=[search.in_our_time])
-    until = forms.DateField(required=False, label="To", validators=[search.in_our_time])
+    person = forms.CharField(required=False, max_length=254)
+    q = forms.CharField(required=False, max_length=64)
 
 
 @requires("read_audit")
@@ -46,10 +42,7 @@ def _entries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[AuditEntry]:
         rows = rows.filter(Q(user__email__icontains=name) | Q(client__name__icontains=name))
     if asked.get("q"):
         rows = rows.filter(request_id=asked["q"])
-    since, until = search.span(merchant, asked)
-    if since:
-        rows = rows.filter(created_at__gte=since)
-    return rows.filter(created_at__lt=until) if until else rows
+    return search.of_days(rows, merchant, asked)
 
 
 def _shown(found: Sequence[AuditEntry]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django import forms
 from django.db.models import QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
@@ -25,17 +24,10 @@ KINDS = {Operation.Kind.CAPTURE: "Captured", Operation.Kind.REFUND: "Refunded"}
 LOST, KEPT = "Dispute lost", "Kept for a lost dispute"
 
 
-class Filters(forms.Form):
-    """The first and the last day, both optional."""
-
-    since = forms.DateField(required=False, label="From", validators=[search.in_our_time])
-    until = forms.DateField(required=False, label="To", validators=[search.in_our_time])
-
-
 @requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the merchant's balance in each currency, and the movements behind it, newest first."""
-    merchant, form = membership.merchant, Filters(request.GET or None)
+    merchant, form = membership.merchant, search.Days(request.GET or None)
     rows = _movements(merchant, lists.asked(form))
     return lists.show(request, membership, Listing("balance", form, rows, partial(_shown, merchant)))
 
@@ -47,7 +39,7 @@ def _shown(merchant: Merchant, found: Sequence[Posting]) -> dict[str, Any]:
 @requires("export")
 def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """Return the movements as a CSV file; without filters they add up to the balance."""
-    form = Filters(request.GET)
+    form = search.Days(request.GET)
     if not form.is_valid():
         return redirect("portal_balance")
     merchant = membership.merchant
@@ -59,10 +51,7 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
 def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
     """Return the postings on the merchant's account, which is what we owe them."""
     rows = Posting.objects.filter(merchant=merchant, account=Posting.Account.MERCHANT)
-    since, until = search.span(merchant, asked)
-    if since:
-        rows = rows.filter(created_at__gte=since)
-    return rows.filter(created_at__lt=until) if until else rows
+    return search.of_days(rows, merchant, asked)
 
 
 def _balances(merchant: Merchant) -> list[str]:
