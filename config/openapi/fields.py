@@ -3,8 +3,9 @@
 from typing import Any
 
 from django.conf import settings
-from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerFieldExtension
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
+from checkout.api.serializers import Category, CustomData
 from config.lib import fields
 
 # Not blank, without control characters.
@@ -13,73 +14,33 @@ WRITTEN_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
 Schema = dict[str, Any]
 
 
-class TextSchema(OpenApiSerializerFieldExtension):
-    target_class = fields.Text
-    match_subclasses = True
-
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        return {"type": "string", **_lengths(self.target), "pattern": PRINTABLE}
-
-
-class OneOfSchema(OpenApiSerializerFieldExtension):
-    target_class = fields.OneOf
-    priority = 1
-
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        return {"type": "string", "enum": list(self.target.choices)}
-
-
-class ReturnUrlSchema(OpenApiSerializerFieldExtension):
-    target_class = fields.ReturnUrl
-    priority = 1
-
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        schemes = "https?" if settings.LOCAL else "https"
-        return {
-            "type": "string",
-            "format": "uri",
-            **_lengths(self.target),
-            "pattern": rf"^{schemes}://[^\s\\]+$",
-        }
+def kind_of(field: Any) -> Schema | None:
+    """Return the schema of a serializer field of ours, without default and null; None for one of the library's."""
+    match field:
+        case Category():
+            return {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,63}$"}
+        case CustomData():
+            return {"type": "object", "additionalProperties": True, "maxProperties": 50}
+        case fields.OneOf():
+            return {"type": "string", "enum": list(field.choices)}
+        case fields.ReturnUrl():
+            schemes = "https?" if settings.LOCAL else "https"
+            limits = {"minLength": field.minimum, "maxLength": field.maximum}
+            return {"type": "string", "format": "uri", **limits, "pattern": rf"^{schemes}://[^\s\\]+$"}
+        case fields.Text():
+            return text(field.minimum, field.maximum)
+        case fields.Integer():
+            return {"type": "integer", "minimum": field.minimum, "maximum": field.maximum}
+        case fields.Boolean():
+            return {"type": "boolean"}
+        case fields.Timestamp():  # as we read it, with any offset; `written_time` is what we write
+            return {"type": "string", "format": "date-time"}
+    return None
 
 
-class CategorySchema(OpenApiSerializerFieldExtension):
-    target_class = "checkout.api.serializers.Category"
-    priority = 1
-
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        return {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,63}$"}
-
-
-class CustomDataSchema(OpenApiSerializerFieldExtension):
-    target_class = "checkout.api.serializers.CustomData"
-
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        return {"type": "object", "additionalProperties": True, "maxProperties": 50}
-
-
-class IntegerSchema(OpenApiSerializerFieldExtension):
-    target_class = fields.Integer
-    match_subclasses = True
-
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        return {"type": "integer", "minimum": self.target.minimum, "maximum": self.target.maximum}
-
-
-class BooleanSchema(OpenApiSerializerFieldExtension):
-    target_class = fields.Boolean
-
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        return {"type": "boolean"}
-
-
-class TimestampSchema(OpenApiSerializerFieldExtension):
-    """A timestamp as we read it, with any offset; `written_time` is what we write."""
-
-    target_class = fields.Timestamp
-
-    def map_serializer_field(self, auto_schema: Any, direction: str) -> Schema:
-        return {"type": "string", "format": "date-time"}
+def text(minimum: int, maximum: int) -> Schema:
+    """Return the schema of a text of so many characters."""
+    return {"type": "string", "minLength": minimum, "maxLength": maximum, "pattern": PRINTABLE}
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
@@ -103,7 +64,3 @@ class BearerScheme(OpenApiAuthenticationExtension):
 def written_time() -> Schema:
     """Return the schema of a timestamp as we write it: UTC, with exactly three decimals."""
     return {"type": "string", "format": "date-time", "pattern": WRITTEN_TIME}
-
-
-def _lengths(field: Any) -> Schema:
-    return {"minLength": field.minimum, "maxLength": field.maximum}

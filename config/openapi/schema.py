@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import append_meta
 from rest_framework.serializers import ListField
 from rest_framework.views import APIView
 
@@ -21,7 +22,7 @@ from checkout.api.schema import shapes
 from checkout.api.schema.shapes import ALWAYS, SOMETIMES
 from config.lib.described import DescribedOperation, DescribedResponse
 from config.lib.once import Once
-from config.openapi import errors, examples, guide, parts, table
+from config.openapi import errors, examples, fields, guide, parts, table
 
 Schema = dict[str, Any]
 TABLES = {
@@ -79,6 +80,9 @@ class EndpointSchema(AutoSchema):
         return re.sub("In$", "Request", type(serializer).__name__)
 
     def _map_serializer_field(self, field: Any, direction: str, bypass_extensions: bool = False) -> Schema:
+        own = fields.kind_of(field)
+        if own is not None:
+            return dict(append_meta(own, self._get_serializer_field_meta(field, direction)))  # type: ignore[no-untyped-call]  # untyped there
         schema: Schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]  # untyped there
         is_filled = isinstance(field, ListField) and not field.allow_empty
         return schema | {"minItems": 1} if is_filled else schema
@@ -172,14 +176,14 @@ def _named(part: Schema) -> set[str]:
 
 def _shape(name: str, requests: Schema) -> Schema:
     """Return an object's schema by its row in SHAPES: `name?` may be null, `[name]` may be missing."""
-    fields, required = {}, []
+    properties, required = {}, []
     for word in SHAPES[name].split():
         field = word.strip("[]?")
         kind = table.described(name, field, requests)
-        fields[field] = _or_null(kind) if "?" in word else kind
+        properties[field] = _or_null(kind) if "?" in word else kind
         if not word.startswith("["):
             required.append(field)
-    return {"type": "object", "properties": fields, "required": sorted(required)}
+    return {"type": "object", "properties": properties, "required": sorted(required)}
 
 
 def _or_null(kind: Schema) -> Schema:

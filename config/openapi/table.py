@@ -10,7 +10,7 @@ from checkout.api.serializers import MAXIMUM
 from checkout.models import Refund
 from checkout.splitting import MAX_PEOPLE
 from checkout.states import ShareStatus, Status, VoidReason
-from config.openapi.fields import PRINTABLE, written_time
+from config.openapi.fields import text, written_time
 from hosted_page.models import OptIn
 from hosted_page.opt_in import link
 from payments.models import Dispute, Operation
@@ -44,10 +44,6 @@ def described(thing: str, name: str, requests: Schema) -> Schema:
 
 def _row(name: str) -> Field:
     return FIELDS.get(name, Field())
-
-
-def _text(maximum: int = 255, minimum: int = 1) -> Schema:
-    return {"type": "string", "minLength": minimum, "maxLength": maximum, "pattern": PRINTABLE}
 
 
 def _whole(minimum: int, maximum: int | None = None) -> Schema:
@@ -85,7 +81,7 @@ FIELDS = {
     "CreatedCheckout.status": Field(kind=_one_of(Status.CREATED)),
     "amount": Field("Minor units, such as pence.", _whole(1, MAXIMUM)),
     "total_amount": Field("Minor units: what the items add up to."),
-    "currency": Field("ISO 4217 code in upper case, such as `GBP`.", _text(3, 3)),
+    "currency": Field("ISO 4217 code in upper case, such as `GBP`.", text(3, 3)),
     "checkout_url": Field("The hosted page. Send the customer there; use it exactly as it is.", _URL),
     "expires_at": Field("`merchant_expires_at` as you sent it; null unless you did.", _TIME),
     "created_at": Field("When it was made.", _TIME),
@@ -118,7 +114,7 @@ FIELDS = {
     ),
     "dispute_uuid": Field("The dispute.", _UUID),
     "Dispute.amount": Field("Minor units that the payer's bank has taken back."),
-    "Dispute.reason": Field("The provider's word for why.", _text(40)),
+    "Dispute.reason": Field("The provider's word for why.", text(1, 40)),
     "Dispute.status": Field(
         "`open` until it is decided: `won`, and the money is yours again, or `lost`.",
         _one_of(*Dispute.Status),
@@ -169,17 +165,17 @@ FIELDS = {
         "Your own reference, unique among all your refunds. Repeating it is safe.", sent_in="RefundRequest"
     ),
     "refund_uuid": Field("The refund.", _UUID),
-    "reason": Field("Your reason, in your words.", _text(500)),
+    "reason": Field("Your reason, in your words.", text(1, 500)),
     "RefundRequest.amount": Field("The full amount; leave it out."),
     "Refund.status": Field(
         "`pending` until the provider has confirmed or refused it.", _one_of(*Refund.Status)
     ),
     "settled_at": Field("When the money was back; null until then.", _TIME),
-    "failure_reason": Field("Why the provider refused it; null unless it did.", _text(40)),
+    "failure_reason": Field("Why the provider refused it; null unless it did.", text(1, 40)),
     # Lists
     "checkouts": Field("Newest first.", _list(refer("Checkout"), maxItems=200)),
     "deliveries": Field("Newest first.", _list(refer("DeliveryAttempt"), maxItems=200)),
-    "next_cursor": Field("Give it as `cursor` for the next page; null on the last one.", _text(500)),
+    "next_cursor": Field("Give it as `cursor` for the next page; null on the last one.", text(1, 500)),
     # Webhooks
     "url": Field(
         "Your endpoint: https, reachable from the internet, a name and no address, port 443 or from 1024.",
@@ -192,7 +188,7 @@ FIELDS = {
     "signing_secret": Field(
         "What deliveries are signed with: `whsec_` and base64 of 32 bytes. Shown this once; keep "
         "it on your server.",
-        _text(),
+        text(1, 255),
     ),
     "revoke_previous": Field("`true` stops all previous secrets at once."),
     "previous_secret_expires_at": Field(
@@ -202,7 +198,7 @@ FIELDS = {
     "event_type": Field("What happened.", _one_of(*EventType)),
     "attempt_number": Field("1 for the first.", _whole(1)),
     "http_status": Field("What your endpoint answered; null when there was no answer.", _whole(100, 999)),
-    "error_message": Field("Why it was a failure; null on a 2xx.", _text()),
+    "error_message": Field("Why it was a failure; null on a 2xx.", text(1, 255)),
     "duration_ms": Field("Milliseconds from start to end.", _whole(0)),
     "attempted_at": Field("When it started.", _TIME),
     "DeliveryAttempt.status": Field("`delivered` on a 2xx, else `failed`.", _one_of("delivered", "failed")),
@@ -223,9 +219,9 @@ FIELDS = {
     "payment_request_uuid": Field("The friend's share.", _UUID),
     "OptInOrder.payment_request_uuid": Field("The friend's share; null for the lead."),
     "customer": Field("Whom to write to.", refer("OptInCustomer")),
-    "OptInCustomer.name": Field("As known when the box was ticked; null when it is not.", _text()),
+    "OptInCustomer.name": Field("As known when the box was ticked; null when it is not.", text(1, 255)),
     "email": Field("Entered with this tick. The newest is current.", {"type": "string", "format": "email"}),
-    "phone": Field("E.164; null unless the customer has verified it.", _text(16)),
+    "phone": Field("E.164; null unless the customer has verified it.", text(1, 16)),
     "opt_in": Field("What was agreed to.", refer("OptIn")),
     "email_marketing": Field("true when there is an address to write to, else null.", _TICKED),
     "sms_marketing": Field("true when there is a number to write to, else null.", _TICKED),
