@@ -5,7 +5,6 @@ from typing import TypeAlias
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Sum
 from uuid_utils.compat import uuid7
 
 from payments.models import Operation, Payment, Posting
@@ -63,9 +62,3 @@ FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id,
     unnest(%(ids)s::uuid[], %(accounts)s::text[], %(amounts)s::bigint[]) AS line (id, account, amount)
 WHERE o.id = %(transaction)s
 """
-
-
-def balances(checkout_uuid: UUID) -> dict[str, int]:
-    """Return the balance of each account of a checkout, in minor units."""
-    rows = Posting.objects.filter(checkout_uuid=checkout_uuid).values_list("account")
-    return dict(rows.annotate(balance=Sum("amount")))

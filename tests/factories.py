@@ -1,9 +1,12 @@
 """The cast: Acme is the merchant, Rival the stranger, Lea leads, Finn is the friend."""
 
+from collections import abc
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Sum
 from factory.declarations import Sequence
 from factory.django import DjangoModelFactory
 
@@ -14,8 +17,10 @@ from checkout.outcomes import Recorded
 from config.lib import clock
 from payments import switches
 from payments.cause import Cause
-from payments.models import Merchant, Operation, Switch
+from payments.models import Merchant, Operation, Posting, Switch
 from payments.provider import Outcome
+from webhooks import checks, subscriptions
+from webhooks.subscriptions import Registered
 
 CAUSE = Cause("client:test", "req_test")
 
@@ -85,3 +90,14 @@ def make_late(checkout: Checkout) -> None:
         rows.update(capture_before=ago, authorized_at=ago - settings.HOLD)
     else:
         rows.update(payable_until=ago)
+
+
+def subscribe(merchant: Merchant, *, url: str, event_types: abc.Sequence[str] = ("*",)) -> Registered:
+    """Check where events shall go, and let them go there, as the API and the portal do."""
+    return subscriptions.keep(merchant, url=checks.checked(merchant, url), event_types=event_types)
+
+
+def balances(checkout_uuid: UUID) -> dict[str, int]:
+    """What stands on each account of a checkout, in minor units."""
+    rows = Posting.objects.filter(checkout_uuid=checkout_uuid).values_list("account")
+    return dict(rows.annotate(balance=Sum("amount")))

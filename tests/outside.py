@@ -4,12 +4,11 @@ from checkout import tasks
 from checkout.models import Checkout, Refund
 from checkout.proof import proving
 from config.lib import clock
-from payments import ledger
 from payments.models import Dispute, Operation, Payment
 from payments.provider import Verdict
 from payments.providers.sandbox import client, notifications, settling
 from payments.providers.sandbox.models import BankNotification, Call
-from tests import mates
+from tests import factories, mates
 
 DISPUTED = "4000000000000259"
 RETURNS = "4000000000007726"
@@ -35,7 +34,7 @@ def hear() -> None:
 
 
 def balances(checkout: Checkout) -> dict[str, int]:
-    return {account: amount for account, amount in ledger.balances(checkout.pk).items() if amount}
+    return {account: amount for account, amount in factories.balances(checkout.pk).items() if amount}
 
 
 def settle(checkout: Checkout) -> None:

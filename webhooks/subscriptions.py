@@ -8,7 +8,7 @@ from django.db import transaction
 
 from config.lib import clock
 from payments.models import Merchant
-from webhooks import checks, signing
+from webhooks import signing
 from webhooks.checks import CheckedUrl
 from webhooks.models import Delivery, Endpoint, EventType, SigningSecret, Subscription
 
@@ -46,14 +46,6 @@ class Rotated(NamedTuple):
 
     signing_secret: str
     previous_secret_expires_at: datetime | None
-
-
-def register(merchant: Merchant, *, url: str, event_types: Sequence[str]) -> Registered:
-    """Check where events shall go, and let them go there.
-
-    Raises targets.TargetRefused, checks.TooManyChecks, bulkhead.Busy. Rule subscription.one.
-    """
-    return keep(merchant, url=checks.checked(merchant, url), event_types=event_types)
 
 
 def keep(merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str]) -> Registered:

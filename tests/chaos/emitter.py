@@ -16,6 +16,8 @@ from typing import Any
 import django
 from django.db import Error, close_old_connections, transaction
 
+from tests import factories
+
 VALID = timedelta(seconds=120)  # a hold's
 PAUSE = 0.1
 
@@ -23,10 +25,9 @@ PAUSE = 0.1
 def subscribe(url: str) -> dict[str, str]:
     """Make a merchant whose events all go to the URL."""
     from payments.models import Merchant
-    from webhooks import subscriptions
 
     merchant = Merchant.objects.create(name="Acme Tickets")
-    registered = subscriptions.register(merchant, url=url, event_types=["*"])
+    registered = factories.subscribe(merchant, url=url, event_types=["*"])
     assert registered.signing_secret is not None
     return {"merchant_uuid": str(merchant.pk), "signing_secret": registered.signing_secret}
 

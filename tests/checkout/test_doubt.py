@@ -7,11 +7,12 @@ import pytest
 
 from checkout import finishing, tasks
 from checkout.models import Checkout
-from payments import ledger, operations
+from payments import operations
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import Call
+from tests import factories
 from tests.conftest import Api
 from tests.factories import make_late
 from tests.outages import DONE, UNDONE, InDoubt, break_down, events, overhear, pump, seen
@@ -43,7 +44,7 @@ class TestCapture:
         assert "pending_operation" not in again.json()["data"]
         key = Operation.objects.get(kind="capture").pk
         assert Call.objects.get(kind="capture").key == key
-        assert ledger.balances(held.pk) == {"provider": 9000, "merchant": -9000}
+        assert factories.balances(held.pk) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.parametrize("mode", DONE)
     def test_is_resolved_by_a_look_up_in_the_same_call(self, api: Api, held: Checkout, mode: str) -> None:
@@ -133,5 +134,5 @@ class TestCapture:
             patched.setattr(fault_injection, "call", lambda *_: Outcome(no, reason="refused"))
             refused(api.post(f"checkouts/{held.pk}/capture"), 502, "provider_error")
         assert api.get(f"checkouts/{held.pk}").json() == before
-        assert seen(held) == ("authorized", "authorized", "held") and ledger.balances(held.pk) == {}
+        assert seen(held) == ("authorized", "authorized", "held") and factories.balances(held.pk) == {}
         assert api.post(f"checkouts/{held.pk}/capture").status_code == 200

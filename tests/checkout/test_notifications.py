@@ -13,11 +13,11 @@ from django.test import Client
 from checkout import refunds, tasks, transitions
 from checkout.models import Checkout
 from checkout.proof import proving
-from payments import ledger
 from payments.models import Discrepancy, Merchant, Operation
 from payments.provider import Record, Verdict
 from payments.providers.sandbox import fault_injection, notifications
 from payments.providers.sandbox.models import Call
+from tests import factories
 from tests.factories import CAUSE
 from tests.outages import pass_time, pump
 from tests.outside import end_of
@@ -60,7 +60,7 @@ class TestASettledRefund:
         assert (posted, end_of(accepted)) == ([204], ("refunding", "pending", "pending"))
         tasks.finish_operations()
         assert end_of(accepted) == ("refunded", "succeeded", "settled")
-        assert set(ledger.balances(accepted.payment.checkout_uuid).values()) == {0}
+        assert set(factories.balances(accepted.payment.checkout_uuid).values()) == {0}
 
     def test_is_found_without_it(self, accepted: Operation) -> None:
         pump()
@@ -105,7 +105,7 @@ class TestASettledRefund:
             assert end_of(leg) == ("captured", "failed", "failed")
         again = refunds.accept(merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         assert not again.is_new and again.refund.failure_reason == "card_account_closed"
-        assert ledger.balances(unpaid.pk) == {"provider": 9000, "merchant": -9000}
+        assert factories.balances(unpaid.pk) == {"provider": 9000, "merchant": -9000}
 
 
 class TestAMessage:

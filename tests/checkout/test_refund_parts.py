@@ -11,11 +11,10 @@ from checkout import sharing, transitions
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.proof import proving
 from config.lib import clock
-from payments import ledger
 from payments.models import Discrepancy, Operation, Payment
 from payments.providers.sandbox import settling
 from payments.providers.sandbox.models import Charge
-from tests import mates
+from tests import factories, mates
 from tests.factories import CAUSE, CustomerFactory
 from tests.mates import ACCOUNT_CLOSED, borne, give_back
 from tests.outages import break_down
@@ -35,7 +34,7 @@ class TestRefund:
         assert sorted(legs) == [(2000, "merchant", "succeeded"), (7000, "merchant", "succeeded")]
         order.refresh_from_db()
         assert (order.status, order.refunded_amount) == ("refunded", 9000)
-        assert set(ledger.balances(order.pk).values()) == {0}
+        assert set(factories.balances(order.pk).values()) == {0}
 
     @pytest.mark.rule("refund.unreimbursed")
     def test_of_what_the_lead_has_not_got_goes_to_the_mate_and_the_lead_gets_all(
@@ -49,7 +48,7 @@ class TestRefund:
         assert sorted(legs) == [(2000, "lead", "succeeded"), (9000, "merchant", "succeeded")]
         withdrawn = Operation.objects.get(share_uuid=shares[0].pk)
         assert (withdrawn.state, withdrawn.reason, withdrawn.attempts) == ("failed", "withdrawn", 0)
-        assert borne(order) == {"4242": 0, "4444": 0} and set(ledger.balances(order.pk).values()) == {0}
+        assert borne(order) == {"4242": 0, "4444": 0} and set(factories.balances(order.pk).values()) == {0}
 
     @pytest.mark.rule("refund.waits")
     @pytest.mark.parametrize("comes_back", [True, False])

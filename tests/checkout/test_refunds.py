@@ -5,7 +5,6 @@ import pytest
 from checkout import refunds, tasks, transitions
 from checkout.models import Checkout, Refund
 from checkout.proof import proving
-from payments import ledger
 from payments.models import Merchant, Operation, Payment
 from tests import factories
 from tests.factories import CAUSE
@@ -30,7 +29,7 @@ class TestAccept:
         settle(captured)
         assert (captured.status, captured.refunded_amount) == ("refunded", 9000)
         assert captured.last_refund_at == Refund.objects.get().settled_at
-        assert ledger.balances(captured.pk) == {"provider": 0, "merchant": 0}
+        assert factories.balances(captured.pk) == {"provider": 0, "merchant": 0}
         assert Payment.objects.get().status == "refunded" and proving.breaches() == []
 
     @pytest.mark.rule("refund.ref")
@@ -81,6 +80,6 @@ class TestFailure:
         refund = Refund.objects.get()
         assert (checkout.status, checkout.refunded_amount) == ("captured", 0)
         assert (refund.status, refund.failure_reason) == ("failed", "card_account_closed")
-        assert ledger.balances(checkout.pk) == {"provider": 9000, "merchant": -9000}
+        assert factories.balances(checkout.pk) == {"provider": 9000, "merchant": -9000}
         assert not refunds.accept(checkout.merchant, checkout.pk, ref="r-1", cause=CAUSE).is_new
         assert refunds.accept(checkout.merchant, checkout.pk, ref="r-2", cause=CAUSE).is_new

@@ -7,11 +7,10 @@ from pytest_django.fixtures import Settings
 from checkout import finishing, sharing, transitions
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
-from payments import ledger
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Verdict
 from payments.providers.sandbox import fault_injection
-from tests import mates
+from tests import factories, mates
 from tests.factories import CAUSE
 from tests.mates import CHALLENGED, borne, give_back
 
@@ -33,7 +32,7 @@ class TestPaying:
         mates.pay(shares[0])
         mates.pump(order.pk)
         assert PaymentRequest.objects.get(pk=shares[0].pk).status == "paid"
-        assert ledger.balances(order.pk) == {"provider": 11000, "merchant": -9000, "lead": -2000}
+        assert factories.balances(order.pk) == {"provider": 11000, "merchant": -9000, "lead": -2000}
         assert proving.breaches() == []
 
     @pytest.mark.rule("reimburse.delay")

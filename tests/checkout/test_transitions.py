@@ -4,8 +4,8 @@ import pytest
 
 from checkout import tasks, transitions
 from checkout.models import Checkout
-from payments import ledger
 from payments.models import Merchant, Operation, Payment
+from tests import factories
 from tests.factories import CAUSE, make_late
 from webhooks.models import Event
 
@@ -18,7 +18,7 @@ class TestAuthorize:
         assert (held.capture_before - held.authorized_at).total_seconds() == 120
         event = Event.objects.get()
         assert (event.type, event.valid_until) == ("checkout.authorized", held.capture_before)
-        assert ledger.balances(held.pk) == {}
+        assert factories.balances(held.pk) == {}
 
     @pytest.mark.rule("pay.declined")
     def test_a_declined_card_leaves_it_unpaid(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
@@ -39,7 +39,7 @@ class TestCapture:
         first = transitions.capture(held.merchant, held.pk, cause=CAUSE)
         again = transitions.capture(held.merchant, held.pk, cause=CAUSE)
         assert first.status == "captured" and first.captured_at == again.captured_at
-        assert ledger.balances(held.pk) == {"provider": 9000, "merchant": -9000}
+        assert factories.balances(held.pk) == {"provider": 9000, "merchant": -9000}
         assert Operation.objects.filter(kind="capture").count() == 1
 
     @pytest.mark.rule("capture.deadline")

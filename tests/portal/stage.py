@@ -16,7 +16,7 @@ from portal.models import ApiClient, Invitation, Membership, Role, User
 from tests import factories
 from tests.factories import CAUSE, CustomerFactory
 from tests.portal import people
-from webhooks import delivery, outbox, subscriptions
+from webhooks import delivery, outbox
 from webhooks.models import Delivery, EventType, Subscription
 
 URL = "http://127.0.0.1:9/hooks"  # nobody listens: the tests say what came back
@@ -90,7 +90,7 @@ class Stage:
         self.merchant = merchant
         self.people = {role: person(merchant, role) for role in Role}
         self.target = person(merchant, Role.VIEWER, f"target@{merchant.pk.hex[-8:]}.example")
-        subscriptions.register(merchant, url=URL, event_types=["*"])
+        factories.subscribe(merchant, url=URL, event_types=["*"])
         self.checkout = captured(merchant, merchant_order_id=f"A-{merchant.pk.hex[-8:]}")
         self.delivery = parked(merchant, self.checkout)
         self.client: ApiClient = keys.create_client(merchant, "Shop backend").client
@@ -111,7 +111,7 @@ class Stage:
 
 def saved(merchant: Merchant) -> Subscription:
     """The merchant's endpoint, for every event."""
-    return subscriptions.register(merchant, url=URL, event_types=["*"]).subscription
+    return factories.subscribe(merchant, url=URL, event_types=["*"]).subscription
 
 
 def save(client: Client, **changes: str) -> Any:

@@ -34,7 +34,6 @@ from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.portal import people
-from webhooks import subscriptions
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -53,7 +52,7 @@ def operator(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 @pytest.fixture
 def told(acme: Merchant) -> Subscription:
     """Acme is told of everything."""
-    return subscriptions.register(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]).subscription
+    return factories.subscribe(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]).subscription
 
 
 @pytest.fixture

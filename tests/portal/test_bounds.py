@@ -24,6 +24,7 @@ from portal.accounts import login
 from portal.deliveries import log
 from portal.mail import outbox as notices
 from portal.models import ApiClient, Invitation, OutboundEmail, Role
+from tests import factories
 from tests.conftest import Api
 from tests.portal import people, stage
 from webhooks import outbox, subscriptions
@@ -53,7 +54,7 @@ class TestPages:
     def test_of_a_delivery_shows_the_latest_hundred_attempts_and_any_that_is_named(
         self, acme: Merchant
     ) -> None:
-        subscriptions.register(acme, url=stage.URL, event_types=["*"])
+        factories.subscribe(acme, url=stage.URL, event_types=["*"])
         delivery = outbox.emit(acme, EventType.VOIDED, {}, at=clock.now()).deliveries.get()
         facts = {"merchant": acme, "delivery": delivery, "event_type": EventType.VOIDED}
         Attempt.objects.bulk_create(

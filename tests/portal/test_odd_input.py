@@ -7,8 +7,8 @@ from django.test import Client
 
 from payments.models import Merchant
 from portal.models import Role
+from tests import factories
 from tests.portal import stage
-from webhooks import subscriptions
 from webhooks.models import Delivery
 
 ODD = (
@@ -47,7 +47,7 @@ FORMS = {
 
 @pytest.fixture
 def client(acme: Merchant) -> Client:
-    subscriptions.register(acme, url=stage.URL, event_types=["*"])
+    factories.subscribe(acme, url=stage.URL, event_types=["*"])
     stage.parked(acme, stage.captured(acme))
     client = stage.browser(stage.person(acme, Role.OWNER))
     client.raise_request_exception = False

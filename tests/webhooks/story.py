@@ -7,6 +7,7 @@ from django.db import connection, transaction
 
 from config.lib import clock
 from payments.models import Merchant
+from tests import factories
 from webhooks import delivery, outbox, subscriptions
 from webhooks.models import Delivery, Event, EventType, SigningSecret, Subscription
 
@@ -69,7 +70,7 @@ def renamed(event_id: UUID, at: datetime) -> None:
 
 
 def register(merchant: Merchant, *event_types: str, url: str = OLD_URL) -> subscriptions.Registered:
-    return subscriptions.register(merchant, url=url, event_types=event_types or ("*",))
+    return factories.subscribe(merchant, url=url, event_types=event_types or ("*",))
 
 
 def happen(merchant: Merchant, event_type: EventType = EventType.VOIDED) -> Event:

@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from config.lib import clock
 from payments.cause import Cause
 from payments.models import Merchant
+from tests import factories
 from tests.webhooks.story import aged, claim_one, emit, record, renamed, subscribe
 from webhooks import outbox, resending, retention, subscriptions
 from webhooks.models import EventType, Subscription
@@ -40,7 +41,7 @@ def at_once(verb: Callable[[], Returned]) -> list[Returned]:
 @pytest.mark.rule("subscription.one")
 def test_first_registrations_at_once_make_one_subscription_whose_secret_one_of_them_is_told() -> None:
     acme = Merchant.objects.create(name="Acme")
-    told = at_once(lambda: subscriptions.register(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]))
+    told = at_once(lambda: factories.subscribe(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]))
     (secret,) = [registered.signing_secret for registered in told if registered.signing_secret]
     assert [kept.secret for kept in Subscription.objects.get(merchant=acme).secrets.all()] == [secret]
 

@@ -12,9 +12,10 @@ from checkout import ending, transitions
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
+from tests import factories
 from tests.factories import CAUSE, make_late
 from tests.webhooks.story import ALL, CHECKOUT, NEW_URL, OLD_URL, claim_one, happen, record, register
-from webhooks import delivery, outbox, subscriptions
+from webhooks import delivery, outbox
 from webhooks.models import Delivery, Event, EventType
 
 pytestmark = pytest.mark.django_db
@@ -127,7 +128,7 @@ def capture(checkout: Checkout) -> None:
 
 @pytest.fixture
 def subscribed(acme: Merchant) -> None:
-    subscriptions.register(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
+    factories.subscribe(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
 
 
 @pytest.mark.usefixtures("subscribed")

@@ -8,9 +8,10 @@ import pytest
 
 from config.lib import clock
 from payments.models import Merchant
+from tests import factories
 from tests.conftest import Api
 from tests.webhooks.story import claim_one, record
-from webhooks import delivery, outbox, subscriptions
+from webhooks import delivery, outbox
 from webhooks.models import Attempt, Delivery, EventType
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +37,7 @@ def happen(merchant: Merchant, event_type: EventType) -> Delivery:
 
 @pytest.fixture
 def acme_subscribed(acme: Merchant) -> Merchant:
-    subscriptions.register(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
+    factories.subscribe(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
     return acme
 
 

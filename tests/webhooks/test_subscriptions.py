@@ -9,6 +9,7 @@ from django.db.models import F
 
 from config.lib import clock
 from payments.models import Merchant
+from tests import factories
 from tests.conftest import Api
 from tests.refusals import refused
 from tests.webhooks.story import ALL, NEW_URL, OLD_URL, claim_one, happen, record, register
@@ -125,7 +126,7 @@ class TestEnding:
 @pytest.fixture
 def first(acme: Merchant) -> str:
     """Acme's first secret."""
-    made = subscriptions.register(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
+    made = factories.subscribe(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
     assert made.signing_secret is not None
     return made.signing_secret
 
@@ -255,7 +256,7 @@ class TestRotation:
         assert signatures() == by(third, second)
 
     def test_touches_no_other_merchants(self, acme: Merchant, rival: Merchant, first: str) -> None:
-        subscriptions.register(rival, url="http://127.0.0.1:9/rival", event_types=["*"])
+        factories.subscribe(rival, url="http://127.0.0.1:9/rival", event_types=["*"])
         subscriptions.rotate(rival, revoke_previous=True)
         wait(acme)
         assert signatures() == by(first)

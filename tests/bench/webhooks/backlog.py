@@ -10,6 +10,7 @@ from uuid_utils.compat import uuid7
 
 from config.lib import wakeup
 from payments.models import Merchant
+from tests import factories
 from tests.bench.webhooks import emitter
 from tests.bench.webhooks.processes import Worker
 from webhooks import outbox, subscriptions
@@ -30,7 +31,7 @@ def subscribe(addresses: Sequence[str], name: str = "Acme Tickets") -> list[Merc
     """A merchant for each address, subscribed to everything."""
     merchants = [Merchant.objects.create(name=name) for _ in addresses]
     for merchant, url in zip(merchants, addresses, strict=True):
-        subscriptions.register(merchant, url=url, event_types=["*"])
+        factories.subscribe(merchant, url=url, event_types=["*"])
     return merchants
 
 

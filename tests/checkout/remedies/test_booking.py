@@ -8,11 +8,11 @@ import pytest
 from checkout import refunds, transitions
 from checkout.models import Checkout
 from checkout.remedies import booking
-from payments import discrepancies, ledger, reconciliation
+from payments import discrepancies, reconciliation
 from payments.models import Booking, Discrepancy, Operation, Payment
 from payments.providers.sandbox.models import Call, Charge
 from portal.models import Role
-from tests import mates
+from tests import factories, mates
 from tests.checkout.remedies.remedy import NOTE, give_back_at_the_bank, refuses
 from tests.factories import CAUSE
 from tests.portal import stage
@@ -30,7 +30,7 @@ class TestBookingARefund:
 
     def test_takes_it_from_what_the_merchant_is_owed(self, captured: Checkout, told: Discrepancy) -> None:
         booking.book_outside_refund(told.pk, note=NOTE, cause=CAUSE)
-        assert ledger.balances(captured.pk) == {"provider": 7000, "merchant": -7000, "outside": 0}
+        assert factories.balances(captured.pk) == {"provider": 7000, "merchant": -7000, "outside": 0}
         booked = Booking.objects.get()
         assert (booked.kind, booked.amount, booked.reference) == ("refunded_outside", 2000, told.subject)
         told.refresh_from_db()
@@ -51,7 +51,7 @@ class TestBookingARefund:
         mates.pump(captured.pk, rounds=2)
         captured.refresh_from_db()
         assert (captured.status, captured.refunded_amount) == ("refunded", 9000)
-        assert set(ledger.balances(captured.pk).values()) == {0}
+        assert set(factories.balances(captured.pk).values()) == {0}
         assert (Charge.objects.get().refunded_amount, Payment.objects.get().status) == (9000, "refunded")
 
     @pytest.mark.rule("refund.outside")
@@ -69,7 +69,7 @@ class TestBookingARefund:
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         mates.pump(unpaid.pk, rounds=2)
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunded" and set(ledger.balances(unpaid.pk).values()) == {0}
+        assert unpaid.status == "refunded" and set(factories.balances(unpaid.pk).values()) == {0}
         assert sorted(Charge.objects.values_list("refunded_amount", flat=True)) == [3000, 9000]
 
     def test_twice_books_once(self, captured: Checkout, told: Discrepancy) -> None:

@@ -11,12 +11,12 @@ from checkout.models import Checkout
 from checkout.proof import proving
 from checkout.remedies import asking
 from checkout.remedies.asking import NotAllowed
-from payments import discrepancies, ledger, planning
+from payments import discrepancies, planning
 from payments.models import Booking, Discrepancy, Operation
 from payments.provider import CARD_CANNOT_TAKE_IT
 from payments.providers.sandbox import disputing, fault_injection
 from payments.providers.sandbox.models import Charge
-from tests import mates
+from tests import factories, mates
 from tests.checkout.remedies.remedy import (
     ACCOUNT_CLOSED,
     NOTE,
@@ -40,8 +40,8 @@ class TestClosingAPart:
         booked = Booking.objects.get()
         assert (booked.kind, booked.amount, booked.account) == ("settled_otherwise", 2000, "merchant")
         assert (booked.operation, booked.note, booked.actor) == (stuck, NOTE, CAUSE.actor)
-        assert set(ledger.balances(unpaid.pk).values()) == {0}
-        assert "outside" in ledger.balances(unpaid.pk)
+        assert set(factories.balances(unpaid.pk).values()) == {0}
+        assert "outside" in factories.balances(unpaid.pk)
         found = Discrepancy.objects.get(kind="refund_part_failed")
         assert found.closed_at is not None and found.note == NOTE
         assert unpaid.payment_requests.get().status == "refunded"
@@ -138,7 +138,7 @@ class TestClosingAPart:
         close(owed)
         unpaid.refresh_from_db()
         assert (unpaid.status, unpaid.payment_requests.get().status) == ("captured", "reimbursed")
-        assert ledger.balances(unpaid.pk) == {"provider": 9000, "lead": 0, "merchant": -9000, "outside": 0}
+        assert factories.balances(unpaid.pk) == {"provider": 9000, "lead": 0, "merchant": -9000, "outside": 0}
         assert Discrepancy.objects.get().closed_at is not None
         assert not Operation.objects.filter(ended_at=None).exists()
         refuses(close, owed, "before|newest")

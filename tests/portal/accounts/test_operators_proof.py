@@ -13,9 +13,9 @@ from checkout.models import Checkout
 from payments import discrepancies
 from payments.models import Discrepancy, Merchant, Switch
 from portal.models import User
+from tests import factories
 from tests.portal import people
 from tests.refusals import nothing_moves
-from webhooks import subscriptions
 
 pytestmark = pytest.mark.django_db
 MERCHANTS = "/admin/payments/merchant/"
@@ -45,7 +45,7 @@ class TestEveryChange:
     @pytest.mark.rule("operator.proof")
     def test_asks_who_it_is(self, client: Client, olga: User, acme: Merchant, held: Checkout) -> None:
         discrepancies.report("another_amount", acme.pk, merchant=acme)
-        subscription = subscriptions.register(acme, url="http://127.0.0.1:9/", event_types=["*"]).subscription
+        subscription = factories.subscribe(acme, url="http://127.0.0.1:9/", event_types=["*"]).subscription
         confirmed = {"confirmed": "1", "words": "Because"}
         posts: dict[str, dict[str, str]] = {
             MERCHANTS: chosen("suspend", acme.pk, **confirmed),

@@ -30,7 +30,7 @@ class TestChecklist:
         assert done() == [True, *[False] * 6], "the API's fixture has taken a token"
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
         assert done() == [True, True, *[False] * 5]
-        subscriptions.register(acme, url=stage.URL, event_types=["*"])
+        factories.subscribe(acme, url=stage.URL, event_types=["*"])
         testing.send(acme)
         stage.deliver(acme, 500)
         assert done()[2] is False

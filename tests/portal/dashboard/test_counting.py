@@ -14,7 +14,6 @@ from portal.models import DeliveryHour, PaymentHour
 from tests import factories
 from tests.factories import CAUSE
 from tests.portal import stage
-from webhooks import subscriptions
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +33,7 @@ class TestCounting:
         assert sum(sum(hour.hold_times) for hour in hours) == 2
 
     def test_again_gives_the_same(self, acme: Merchant) -> None:
-        subscriptions.register(acme, url=stage.URL, event_types=["*"])
+        factories.subscribe(acme, url=stage.URL, event_types=["*"])
         stage.captured(acme)
         stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
         stage.deliver(acme, 500)

@@ -12,7 +12,6 @@ from portal.dashboard.needs import Waiting
 from portal.models import Role
 from tests import factories
 from tests.portal import stage
-from webhooks import subscriptions
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +23,7 @@ def client(acme: Merchant) -> Client:
 
 class TestNeeds:
     def test_are_told_worst_first(self, acme: Merchant, client: Client) -> None:
-        subscriptions.register(acme, url=stage.URL, event_types=["*"])
+        factories.subscribe(acme, url=stage.URL, event_types=["*"])
         stage.parked(acme)
         stage.parked(acme)
         lapsed = stage.hold(factories.checkout(acme))
@@ -39,6 +38,6 @@ class TestNeeds:
         )
 
     def test_are_the_merchants_own(self, acme: Merchant, rival: Merchant) -> None:
-        subscriptions.register(rival, url=stage.URL, event_types=["*"])
+        factories.subscribe(rival, url=stage.URL, event_types=["*"])
         stage.parked(rival)
         assert Waiting(acme).needs() == [] and len(Waiting(rival).needs()) == 1

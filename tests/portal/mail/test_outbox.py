@@ -11,6 +11,7 @@ from config.lib import clock
 from payments.models import Merchant
 from portal.mail import outbox, watching
 from portal.models import Membership, OutboundEmail, Role
+from tests import factories
 from tests.factories import CAUSE
 from tests.portal import stage
 from webhooks import subscriptions
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def owner(acme: Merchant) -> Membership:
-    subscriptions.register(acme, url=stage.URL, event_types=["*"])
+    factories.subscribe(acme, url=stage.URL, event_types=["*"])
     stage.person(acme, Role.DEVELOPER)
     return stage.person(acme, Role.OWNER, "lea@acme.example")
 

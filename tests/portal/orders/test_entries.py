@@ -16,7 +16,6 @@ from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.portal import stage
-from webhooks import subscriptions
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +26,7 @@ def titles(checkout: Checkout) -> list[str]:
 
 @pytest.fixture
 def told(acme: Merchant) -> Merchant:
-    subscriptions.register(acme, url=stage.URL, event_types=["*"])
+    factories.subscribe(acme, url=stage.URL, event_types=["*"])
     return acme
 
 

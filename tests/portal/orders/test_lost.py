@@ -13,7 +13,6 @@ from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.portal import stage
-from webhooks import subscriptions
 from webhooks.models import Attempt
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +24,7 @@ def why(checkout: Checkout) -> str:
 
 @pytest.fixture
 def told(acme: Merchant) -> Merchant:
-    subscriptions.register(acme, url=stage.URL, event_types=["*"])
+    factories.subscribe(acme, url=stage.URL, event_types=["*"])
     return acme
 
 

@@ -15,7 +15,6 @@ from portal.models import Role
 from portal.orders import detail, lost, timeline
 from tests import factories
 from tests.portal import stage
-from webhooks import subscriptions
 from webhooks.models import Attempt
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +29,7 @@ FROM generate_series(1, %(count)s) n
 
 @pytest.fixture
 def told(acme: Merchant) -> Merchant:
-    subscriptions.register(acme, url=stage.URL, event_types=["*"])
+    factories.subscribe(acme, url=stage.URL, event_types=["*"])
     return acme
 
 

@@ -23,7 +23,7 @@ from portal.models import Canary, Membership, OutboundEmail, Role, User
 from tests import factories, mates
 from tests.conftest import Api
 from tests.portal import people
-from webhooks import outbox, subscriptions
+from webhooks import outbox
 from webhooks.models import Event, EventType, SigningSecret
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +59,7 @@ class Kept:
         people.join(self.merchant)
         self.owner = User.objects.get(email=people.EMAIL)
         people.set_up_app(self.owner)
-        subscriptions.register(self.merchant, url="http://127.0.0.1:9/hook", event_types=["*"])
+        factories.subscribe(self.merchant, url="http://127.0.0.1:9/hook", event_types=["*"])
         payload = {"customer": {"email": "lea@example.com"}}
         outbox.emit(self.merchant, EventType.OPTED_IN, payload, at=clock.now())
         mates.split(factories.checkout(self.merchant), 1000, 2000)
