@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
-from django.test import Client
+from django.test import Client, TransactionTestCase
 from pytest_django.fixtures import Settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 from xdist.remote import Producer
@@ -22,7 +22,7 @@ from payments.models import Merchant, Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import bank, notifications
 from portal import keys
-from tests import factories, mates
+from tests import emptying, factories, mates
 from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
@@ -52,6 +52,13 @@ def django_db_modify_db_settings() -> None:
 def django_db_keepdb() -> bool:
     """It is kept: its engine ends with the tests."""
     return True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _emptied_by_deleting() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", emptying.empty)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
