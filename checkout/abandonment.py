@@ -15,7 +15,8 @@ from payments import due, open_operations, operations
 from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 
-CHALLENGE = timedelta(minutes=10)
+CHALLENGE = timedelta(minutes=10)  # to answer the bank in
+GIVEN_UP_AFTER = timedelta(hours=1)  # an authorization that the provider says nothing clear about
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -56,13 +57,29 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
     age = now - operation.created_at
     if age < (CHALLENGE if operation.state == State.NEEDS_ACTION else due.PATIENT_FOR):
         return False
-    Payment.objects.filter(pk=operation.payment_id, abandoned_at=None).update(abandoned_at=now)
+    open_operations.abandon(operation.payment, now)
     if operation.payment.kind == Payment.Kind.SHARE:
         shares.free_of(checkout, operation.payment, now)
     return True
 
 
-def stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
+def give_up_if_due(
+    checkout_uuid: UUID, operation_uuid: UUID, said: Verdict, *, age: timedelta, is_waited_for: bool
+) -> bool:
+    """Give up an authorization of that age if, by what the provider has said, its payer need not wait any longer.
+
+    Return whether that has ended it: a challenge that nobody has answered. Rules pay.challenge, pay.another_card.
+    """
+    if said == Verdict.NEEDS_ACTION and age > CHALLENGE:
+        _challenge_expired(checkout_uuid, operation_uuid)
+        return True
+    is_silent = said in (Verdict.UNKNOWN, Verdict.PENDING) and age >= GIVEN_UP_AFTER
+    if is_waited_for and (is_silent or (said == Verdict.NOT_FOUND and age >= due.PATIENT_FOR)):
+        _stop_waiting(checkout_uuid, operation_uuid)
+    return False
+
+
+def _stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
     """Give up an authorization that the bank does not know after a minute, or says nothing clear of for an hour.
 
     The payer may pay again; a hold that arrives later is released.
@@ -76,7 +93,7 @@ def stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
             checkout.touch()
 
 
-def end_challenge(checkout_uuid: UUID, operation_uuid: UUID) -> None:
+def _challenge_expired(checkout_uuid: UUID, operation_uuid: UUID) -> None:
     """End an authorization that the payer has not confirmed within ten minutes, unless it has ended meanwhile."""
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()

@@ -10,7 +10,6 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout import abandonment, outcomes
-from checkout.abandonment import CHALLENGE
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
@@ -21,7 +20,6 @@ from payments.models import Operation, Payment
 from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE, Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
-GIVEN_UP_AFTER = timedelta(hours=1)  # an authorization that the provider says nothing clear about
 KEY_MARGIN = timedelta(hours=1)  # how long before a provider forgets a key it is no longer used
 ON_ITS_WAY = timedelta(minutes=1)  # longer than any call to a provider lasts
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
@@ -78,16 +76,14 @@ def _settle(operation: Operation, outcome: Outcome | None) -> None:
 
 def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
     """Look up an authorization; end a challenge after ten minutes, and stop waiting for a bank that does not answer."""
-    age, checkout_uuid = clock.now() - operation.created_at, operation.payment.checkout_uuid
+    age, is_waited_for = clock.now() - operation.created_at, operation.payment.abandoned_at is None
     outcome = _ask_authorization(operation, age, deadline)
-    if outcome.verdict == Verdict.NEEDS_ACTION and age > CHALLENGE:
-        abandonment.end_challenge(checkout_uuid, operation.pk)
-        return
-    is_waited_for = operation.payment.abandoned_at is None
-    is_silent = outcome.verdict in (Verdict.UNKNOWN, Verdict.PENDING) and age >= GIVEN_UP_AFTER
-    if is_waited_for and (is_silent or (outcome.verdict == Verdict.NOT_FOUND and age >= due.PATIENT_FOR)):
-        abandonment.stop_waiting(checkout_uuid, operation.pk)
-    _settle(operation, outcome)
+    checkout_uuid, said = operation.payment.checkout_uuid, outcome.verdict
+    has_ended = abandonment.give_up_if_due(
+        checkout_uuid, operation.pk, said, age=age, is_waited_for=is_waited_for
+    )
+    if not has_ended:
+        _settle(operation, outcome)
 
 
 def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:

@@ -97,7 +97,7 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
 
 def let_go(checkout: Checkout, payment: Payment, now: datetime) -> None:
     """Give up a mate's hold: plan its release, and let another card be tried at once."""
-    Payment.objects.filter(pk=payment.pk, abandoned_at=None).update(abandoned_at=now)
+    open_operations.abandon(payment, now)
     release(payment, now)
     free(checkout, _share(payment), now)
 

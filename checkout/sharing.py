@@ -8,14 +8,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import abandonment, outcomes, splitting, transitions
+from checkout import abandonment, splitting, transitions
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import ShareStatus, Status
 from checkout.transitions import NotPayable, OperationInProgress, Paid
 from config.lib import clock, crypto
 from config.lib.bulkhead import Slot
-from config.lib.deadline import Deadline
-from payments import bulkheads, disputes, open_operations, operations, provider, switches
+from payments import disputes, open_operations, operations, provider, switches
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import CardUse
@@ -130,7 +129,6 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
     PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
     switches.AllStopped, bulkhead.Busy.
     """
-    deadline = Deadline.after(operations.PATIENCE)
 
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
@@ -146,12 +144,7 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
             raise ShareNotOpen(status)
         return operation
 
-    with bulkheads.PAYERS.slot() as slot:
-        operation = slot.begin(begin)
-        outcome = operations.perform(operation, deadline=deadline)
-        checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
-        settled = outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease).operation
-    return transitions.paid(outcome, settled)
+    return transitions.hold(begin)
 
 
 def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Customer, now: datetime) -> str:

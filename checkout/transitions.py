@@ -5,6 +5,7 @@ intent, call with no transaction open, lock again and record the outcome.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -100,7 +101,6 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
     one. Raises NotPayable, NotTheLead, OperationInProgress, switches.MerchantSuspended,
     switches.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
     """
-    deadline = Deadline.after(operations.PATIENCE)
 
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
@@ -116,17 +116,20 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
             raise NotPayable(checkout.status)
         return operation
 
+    return hold(begin)
+
+
+def hold(begin: Callable[[Slot], Operation]) -> Paid:
+    """Hold money on a card: commit the intent, which is `begin` and takes the slot; call; lock again and record.
+
+    Raises bulkhead.Busy, and what `begin` raises.
+    """
+    deadline = Deadline.after(operations.PATIENCE)
     with bulkheads.PAYERS.slot() as slot:
         operation = slot.begin(begin)
         outcome = operations.perform(operation, deadline=deadline)
-        settled = outcomes.record_outcome(
-            checkout_uuid, operation.pk, outcome, lease=operation.lease_token
-        ).operation
-    return paid(outcome, settled)
-
-
-def paid(outcome: Outcome, settled: Operation) -> Paid:
-    """Return what became of an attempt to pay, from the provider's answer and the operation once it was recorded."""
+        checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
+        settled = outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease).operation
     if settled.state == State.SUCCEEDED:
         return Paid(Verdict.SUCCEEDED)
     if settled.state in (State.DECLINED, State.FAILED):

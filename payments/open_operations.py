@@ -1,6 +1,7 @@
 """Open operations: the card operation that holds up any other on the same checkout or share."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -70,3 +71,11 @@ _OPEN_OPERATION = Prepared(lambda subject: open_on(subject).select_related("paym
 def open_beside(operation: Operation) -> bool:
     """Whether another operation is open on the same payment, so that this one must wait."""
     return _open(payment=operation.payment_id).exclude(pk=operation.pk).exists()
+
+
+def abandon(payment: Payment, now: datetime) -> None:
+    """Mark that nobody waits for a card any more, whatever still happens to it: another one may be tried.
+
+    Call it under the checkout's lock.
+    """
+    Payment.objects.filter(pk=payment.pk, abandoned_at=None).update(abandoned_at=now)
