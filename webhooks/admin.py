@@ -1,3 +1,5 @@
+"""The models of webhooks in the admin, and its actions that send deliveries again."""
+
 from collections import defaultdict
 from datetime import timedelta
 from uuid import UUID
@@ -20,7 +22,7 @@ LATELY = timedelta(hours=24)
 
 
 class ResendingAdmin(ReadOnlyAdmin):
-    """Its actions send deliveries again, for those who may change them."""
+    """An admin with actions that send deliveries again, for operators who may change deliveries."""
 
     def has_resend_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("webhooks.change_delivery")
@@ -80,7 +82,7 @@ class SigningSecretAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    """The bytes that are sent; of personal events they stay between us and the merchant."""
+    """Shows the bytes that are sent, except for personal events."""
 
     list_display = ("type", "merchant", "checkout_uuid", "created_at", "superseded_at", "purged_at", "id")
     list_filter = ("type",)

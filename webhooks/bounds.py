@@ -47,12 +47,12 @@ class Connection(ResponseHandler):
 
     @property
     def should_close(self) -> bool:
-        """Whether it takes no other request: also while a part of the last one is in the way, or we have too many."""
+        """Whether it takes no further request: also while part of the last one is unsent, or too many are open."""
         is_writing = self.transport is not None and bool(self.transport.get_write_buffer_size())
         return super().should_close or is_writing or len(self._opened) > self._max_open
 
     def set_response_params(self, **params: Any) -> None:
-        """A request is about to be sent."""
+        """Reset the bounds for a request that is about to be sent."""
         self._requests += 1
         self._asked_at = self._loop.time()
         self._bytes_left, self._awaits_head, self._overlap = HEAD_BYTES, True, b""
@@ -79,7 +79,7 @@ class Connection(ResponseHandler):
                 self._cut(self._exception)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        """The parser has read a head: of an interim answer, of the answer, or of one too many."""
+        """Take a head that the parser has read: of an interim answer, of the answer, or of one too many."""
         head, _ = data
         if not self._awaits_head or (head.code == 408 and head.should_close and self._is_stale()):
             self._cut(KeptConnectionLost())
@@ -90,7 +90,7 @@ class Connection(ResponseHandler):
         super().feed_data(data, size)
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
-        """There is no answer; a kept connection that ends before the first byte of one had ended before."""
+        """End without an answer; a kept connection that ends before an answer's first byte had ended before."""
         is_untouched = self._awaits_head and self._bytes_left == HEAD_BYTES
         super().set_exception(KeptConnectionLost() if is_untouched and self._is_stale() else exc, *cause)
 
@@ -113,11 +113,11 @@ class Connection(ResponseHandler):
         return not self._awaits_head and (self._payload is None or self._payload.is_eof())
 
     def _is_stale(self) -> bool:
-        """Whether an end that comes now is no answer to the request: what was kept had ended before."""
+        """Return whether an end that comes now is no answer to the request: the kept connection had ended before."""
         return self._requests > 1 and self._loop.time() - self._asked_at < STALE_SECONDS
 
     def _end_of_head(self, data: bytes) -> int:
-        """Where the next head ends in `data`; all of it when there is no blank line yet."""
+        """Return where the next head ends in `data`; its length if there is no blank line yet."""
         seen = self._overlap + data
         blank_line = BLANK_LINE.search(seen)
         end = len(data) if blank_line is None else blank_line.end() - len(self._overlap)
@@ -125,7 +125,7 @@ class Connection(ResponseHandler):
         return end
 
     def _cut(self, error: BaseException) -> None:
-        """No more is read: what has come of the answer counts, and without its head there is the error."""
+        """Read no more: what has come of the answer counts, and without its head the error does."""
         if self._awaits_head:
             self.set_exception(error)
         self._end_body()
@@ -133,7 +133,7 @@ class Connection(ResponseHandler):
             self.transport.abort()
 
     def _end_body(self) -> None:
-        """A body that is cut or broken is what came of it."""
+        """End a body that is cut or broken with what has come of it."""
         self.force_close()
         payload, self._payload = self._payload, None
         if payload is not None and not payload.is_eof():

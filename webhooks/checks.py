@@ -1,4 +1,4 @@
-"""The check of the address that a merchant names asks their name servers: bounded, and at nobody else's cost."""
+"""The check of a webhook address that a merchant names: bounded, since it asks that merchant's name servers."""
 
 from typing import NewType
 
@@ -10,19 +10,19 @@ from payments.models import Merchant
 from webhooks import targets
 
 CheckedUrl = NewType("CheckedUrl", str)
-PLACES = OneEach(2)  # of a process; a merchant has one of them
+PLACES = OneEach(2)  # of a process; a merchant has at most one
 
 
 class TooManyChecks(Exception):
-    """The merchant has named many addresses in a minute."""
+    """The merchant has had too many addresses checked within a minute."""
 
     retry_after = 60
 
 
 def checked(merchant: Merchant, url: str) -> CheckedUrl:
-    """Return the address as it may be stored, once its name leads to the internet; takes up to three seconds.
+    """Check for up to three seconds that a URL leads to the internet; return it as it may be stored.
 
-    Not in a transaction. Raises targets.TargetRefused, TooManyChecks, bulkhead.Busy.
+    Not to be called in a transaction. Raises targets.TargetRefused, TooManyChecks, bulkhead.Busy.
     """
     normal = targets.check_url(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
     if not targets.asks_names(normal):

@@ -22,17 +22,17 @@ from webhooks.models import PERSONAL, URGENT, Delivery
 log = structlog.get_logger("webhooks.delivery")
 
 LEASE_SECONDS = 30
-PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20
-HUNG_IN_A_ROW = 2  # from then on, until it answers again, an endpoint gets only
-PER_HUNG, PER_HUNG_URGENT = 1, 5
-# Starts at an endpoint, `checkout.authorized` and tests apart: 10 at once, then one every 25 ms, so never more
-# than 50 in any second.
+PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20  # attempts in flight
+HUNG_IN_A_ROW = 2  # attempts after which an endpoint is one that hangs, until it answers again
+PER_HUNG, PER_HUNG_URGENT = 1, 5  # attempts in flight at an endpoint that hangs
+# Starts at an endpoint, apart from `checkout.authorized` and tests: 10 at once, then one every 25 ms, so never
+# more than 50 in any second.
 BURST, PACE_SECONDS = 10, 0.025
 WORKER_LOST = "worker_lost"
 LOST_IN_WORDS = "our sender was cut off; the request may have arrived"
 SWEEP_ROWS = 500
 DATABASE_FAILS = (OperationalError, InterfaceError)
-CLAIMING = 0x636C61696D  # the advisory lock of whoever claims: "claim"
+CLAIMING = 0x636C61696D  # the advisory lock of claims: "claim" in ASCII
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one claimed attempt; `http_status` and `duration_ms` are None where they are not known."""
+    """What came of one claimed attempt; `http_status` and `duration_ms` are None if they are not known."""
 
     delivery_id: UUID
     lease_token: UUID
@@ -75,7 +75,7 @@ class _Leased(NamedTuple):
     delivery_id: UUID
     lease_token: UUID
     subscription_id: UUID
-    attempts: int  # by themselves: what a person asked for is not counted
+    attempts: int  # by its schedule: those that a person asked for do not count
     is_resent: bool
     was_delivered: bool  # before a person asked for it again
     returns_at: datetime | None
@@ -90,7 +90,7 @@ class _Leased(NamedTuple):
 
 
 class _Finished(NamedTuple):
-    """How a delivery stands after an attempt, and when that attempt ended."""
+    """A delivery's state after an attempt, and when that attempt ended."""
 
     leased: _Leased
     result: Result
@@ -102,8 +102,9 @@ class _Finished(NamedTuple):
 def claim(*, slots: int, general_slots: int) -> list[Claimed]:
     """Lease up to `slots` due deliveries for 30 s, at most `general_slots` of them not urgent.
 
-    Opens an attempt for each. No endpoint gets more than 10 in flight (20 for what is urgent) and, but for
-    that, 50 starts a second; one that hangs gets fewer. Endpoints with the fewest in flight come first.
+    Opens an attempt for each. No endpoint gets more than 10 in flight (20 with urgent ones), nor more than 50
+    starts a second of what is not urgent; one that hangs gets fewer. Endpoints with the fewest in flight come
+    first.
     """
     parameters: dict[str, Any] = {
         "claiming": CLAIMING,
@@ -142,15 +143,14 @@ def record(results: Sequence[Result]) -> None:
         _write(cursor, finished)
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
-    # A statement of its own: no claim waits for an endpoint's row until a whole batch is written.
+    # After that transaction, so that no claim waits for an endpoint's row until a whole batch is written.
     health.note([_seen(row) for row in finished if row.result.error_message != WORKER_LOST])
 
 
 def record_apart(results: Sequence[Result]) -> int:
-    """Record each result by itself, if need be without the receiver's words; returns how many could be.
+    """Record each result by itself, if need be without the receiver's words; return how many were recorded.
 
-    One that cannot be recorded costs no other. Raises OperationalError or InterfaceError when it is the
-    database that fails.
+    One that cannot be recorded costs no other. Raises OperationalError or InterfaceError if the database fails.
     """
     return sum(_is_recorded(result) or _is_recorded(result.without_excerpt()) for result in results)
 
@@ -169,19 +169,19 @@ def _is_recorded(result: Result) -> bool:
 
 @contextlib.contextmanager
 def _cursor() -> Iterator[Any]:
-    """A cursor that reads timestamps by psycopg's own code: Django's costs as much as the rest of a row."""
+    """Yield a cursor that reads timestamps by psycopg's own code: Django's costs as much as the rest of a row."""
     with connection.cursor() as cursor:
         cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
         yield cursor
 
 
 def in_words(error_message: str | None) -> str | None:
-    """Return an attempt's error as people read it (rule log.words)."""
+    """Return an attempt's error in words for people (rule log.words)."""
     return LOST_IN_WORDS if error_message == WORKER_LOST else error_message
 
 
 def close_lost() -> int:
-    """Close the attempts whose worker has let its lease run out; they count. Returns how many there were."""
+    """Close the attempts whose worker has let its lease run out, and count them as made; return how many there were."""
     with connection.cursor() as cursor:
         cursor.execute(statements.LOST_LEASES, {"rows": SWEEP_ROWS})
         leases = cursor.fetchall()
@@ -196,7 +196,7 @@ def close_lost() -> int:
 
 
 def end_pointless() -> int:
-    """End due deliveries that must not be sent any more; returns how many there were.
+    """End due deliveries that must not be sent any more; return how many there were.
 
     Their event is superseded, their window is over, or their subscription has ended.
     """
@@ -246,7 +246,7 @@ def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> dat
     )
     if not leased.is_resent:
         return retries.next_attempt_at(attempted)
-    # What a person asked for schedules nothing of its own.
+    # An attempt that a person asked for schedules nothing of its own.
     return retries.resumes_at(leased.returns_at, attempted) if leased.returns_at else None
 
 

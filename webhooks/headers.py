@@ -1,4 +1,4 @@
-"""What goes out beside an event's body (rules signing.header, signing.fresh, signing.standard)."""
+"""The headers of a delivery, with its signatures (rules signing.header, signing.fresh, signing.standard)."""
 
 from functools import lru_cache
 
@@ -15,7 +15,7 @@ def _opened(sealed_secret: str) -> str:
 
 
 def signed(claimed: Claimed, body: bytes) -> dict[str, str]:
-    """What goes out beside the body, signed at the claim's time by the database's clock."""
+    """Return the headers of a delivery, signed for the claim's time by the database's clock."""
     secrets = [_opened(sealed) for sealed in claimed.sealed_secrets]
     at = int(claimed.claimed_at.timestamp())
     return {

@@ -17,7 +17,7 @@ from webhooks import retries, statements
 from webhooks.models import Delivery, Endpoint, Subscription
 
 LOOKS_BACK = timedelta(hours=24)
-LATEST = 1000  # attempts that a picture is made of
+LATEST = 1000  # attempts, and parked deliveries, that are counted
 HUNG_MS = 5000
 
 
@@ -41,10 +41,10 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Health:
-    """How an endpoint does: its latest attempts of 24 hours, what waits for it, and what was parked.
+    """An endpoint's health: its latest attempts of 24 hours, what waits for it, and what was parked.
 
-    Of attempts and of parked deliveries 1,000 at most are counted. `success_rate` is between 0 and 1; it and
-    the durations are None when there was no attempt.
+    At most 1,000 attempts and 1,000 parked deliveries are counted. `success_rate` is from 0 to 1; it and the
+    durations are None without an attempt.
     """
 
     attempts: int
@@ -60,7 +60,7 @@ class Health:
 
 
 def note(seen: Iterable[Seen]) -> None:
-    """Keep what a batch of recorded attempts tells about their endpoints."""
+    """Save what a batch of recorded attempts tells about their endpoints."""
     by_endpoint: dict[UUID, list[Seen]] = defaultdict(list)
     for attempt in seen:
         by_endpoint[attempt.subscription_id].append(attempt)
@@ -72,7 +72,7 @@ def note(seen: Iterable[Seen]) -> None:
 
 
 def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
-    """The row of statements.NOTE_BEHAVIOUR."""
+    """Return the row for statements.NOTE_BEHAVIOUR of one endpoint's attempts."""
     in_order = sorted(attempts, key=attrgetter("ended_at"))
     success = max((attempt.ended_at for attempt in in_order if attempt.is_success), default=None)
     failures = [attempt for attempt in in_order if not attempt.is_success]
@@ -120,7 +120,7 @@ def read(subscription: Subscription) -> Health:
 
 
 def oldest_due(now: datetime, *, is_urgent: bool) -> datetime | None:
-    """Return since when the delivery that has waited longest is due, of all endpoints; one look for each of them."""
+    """Return since when the oldest due delivery has waited, None if none is due; one index look-up per endpoint."""
     first = Delivery.objects.filter(
         subscription=OuterRef("pk"), status=Delivery.Status.PENDING, lease_token=None, is_urgent=is_urgent
     ).order_by("next_attempt_at")
@@ -131,7 +131,7 @@ def oldest_due(now: datetime, *, is_urgent: bool) -> datetime | None:
 
 
 def _oldest_due_at(subscription: Subscription) -> datetime | None:
-    """One look into the index for each of its halves."""
+    """Return when the oldest due delivery was due, by one index look-up for urgent ones and one for the others."""
     waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
     due = waiting.filter(lease_token=None, next_attempt_at__lte=clock.now()).order_by("next_attempt_at")
     times = due.values_list("next_attempt_at", flat=True)

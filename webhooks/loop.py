@@ -1,8 +1,8 @@
 """The sender of a worker process: asyncio in a thread of its own, fed from the queue of deliveries.
 
-Two tasks take turns of their own: one claims as many due rows as there are free slots, the other records what
-has ended, so that under load the batches grow by themselves, and a slow claim keeps no answer from being
-recorded. Nothing lives here alone: whoever kills this process loses no delivery.
+Two tasks run side by side: one claims as many due rows as there are free slots, the other records what has
+ended. So the batches grow by themselves under load, and a slow claim delays no recording. All that matters is
+in PostgreSQL: no delivery is lost when this process is killed.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ from webhooks.models import plain
 
 log = structlog.get_logger("webhooks.loop")
 
-LOOK_SECONDS = 1.0  # between two looks at the queue when nobody wakes us
-SETTLE_SECONDS = 0.03  # that an answer waits for others, to be recorded with them
-BRISK_SECONDS = 0.05  # and after a claim: an endpoint's pace may have left some of its rows
+LOOK_SECONDS = 1.0  # between two looks at the queue without a wake-up
+SETTLE_SECONDS = 0.03  # for which an answer waits for others, to be recorded with them
+BRISK_SECONDS = 0.05  # between two looks after a claim: an endpoint's pace may have left some of its rows
 PAUSE_SECONDS = 0.5  # after a turn that failed
 SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
 STOP_GRACE_SECONDS = 4.0  # to record what was cut off
-URGENT_SHARE = 0.4  # of the slots take only checkout.authorized
-# Before each try to record; from the third on each result by itself, lest one of them is the trouble. While
-# PostgreSQL is away, each waits 5 s for a connection: together nearly as long as a lease.
+URGENT_SHARE = 0.4  # of the slots, which take urgent deliveries only
+# Seconds before each try to record; from the third on each result by itself, in case one of them is the cause.
+# While PostgreSQL is away, each try waits 5 s for a connection: together nearly as long as a lease.
 RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
 TRIES_TOGETHER = 2
 
@@ -60,7 +60,7 @@ class Sender:
         self._is_stopping = self._is_settling = False
 
     def start(self) -> None:
-        """Return once the sender takes deliveries."""
+        """Start the sender's thread; return once it takes deliveries."""
         self._thread.start()
         self._ready.wait(START_SECONDS)
 
@@ -68,12 +68,12 @@ class Sender:
         return self._thread.is_alive() and not self._is_stopping
 
     def wake(self) -> None:
-        """Have a look at the queue now. Callable from any thread, as often as you like."""
+        """Have the sender look at the queue now. May be called from any thread, as often as you like."""
         with contextlib.suppress(RuntimeError):  # it has stopped: another process will look
             self._loop.call_soon_threadsafe(self._woken.set)
 
     def stop(self, drain_seconds: float) -> None:
-        """Claim no more; return when all attempts are recorded. After `drain_seconds` they are cut off."""
+        """Claim no more; return when all attempts are recorded. Those under way after `drain_seconds` are cut off."""
         self._is_stopping = True
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._settled)
@@ -139,7 +139,7 @@ class Sender:
 
     async def _claim(self) -> None:
         sending = [claimed for task, claimed in self._sending.items() if not task.done()]
-        # What has ended takes room until it is recorded: no more than the slots, or leases would run out.
+        # Ended attempts take room until they are recorded, no more than the slots: else their leases would run out.
         free = min(self._slots - len(sending), 2 * self._slots - len(self._sending))
         if self._is_stopping or not free:
             return
@@ -169,7 +169,7 @@ class Sender:
         left = deadline - time.monotonic()
         if left <= 0:  # the claim took that long: nobody would hear the answer
             return transport.Answer(None, "the request could not be sent", "", 0)
-        if not claimed.body:  # removed at the very moment that it was resent
+        if not claimed.body:  # deleted at the very moment that it was resent
             return transport.Answer(None, "its personal data has been removed", "", 0)
         try:
             body = plain(claimed.event_type, claimed.body)
@@ -207,7 +207,7 @@ def _result(task: asyncio.Task[transport.Answer], claimed: delivery.Claimed) -> 
 
 
 def _with_connection(call: Callable[..., Returned], arguments: Sequence[object]) -> Returned:
-    try:  # the connection is kept: taken from the pool for each call, it would be tried out each time
+    try:  # the connection is kept: taken from the pool for each call, it would be tested each time
         return call(*arguments)
     except Exception:
         _drop_broken_connections()
@@ -215,7 +215,7 @@ def _with_connection(call: Callable[..., Returned], arguments: Sequence[object])
 
 
 def _drop_broken_connections() -> None:
-    """After a restart of PostgreSQL all connections of the pool are dead, not only the one that found out."""
+    """Have the pool test all its connections: after a restart of PostgreSQL every one of them is dead."""
     connection.close()
     pool = getattr(connection, "pool", None)
     if pool is not None:
@@ -227,7 +227,7 @@ def _close_connection() -> None:
 
 
 def record_surely(results: Sequence[delivery.Result]) -> None:
-    """Record, stubbornly: a result that is lost is a POST that is repeated."""
+    """Record results, in several tries if need be: a result that is lost is a POST that is repeated."""
     for result in results:
         failpoint.reach("webhook_answered", result.delivery_id)
     for tries, pause in enumerate(RECORD_PAUSES):
@@ -249,7 +249,7 @@ _is_stopped = False
 
 
 def wake() -> None:
-    """Wake this process's sender; starts it the first time."""
+    """Wake this process's sender, and start it the first time."""
     global _sender
     with _starting:
         if _is_stopped:

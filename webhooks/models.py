@@ -1,4 +1,4 @@
-"""What a merchant is told: events are rows before they are messages."""
+"""The models of webhooks: subscriptions, endpoints, signing secrets, events (the outbox), deliveries, attempts."""
 
 from typing import ClassVar
 
@@ -22,11 +22,11 @@ class EventType(models.TextChoices):
 
 
 URGENT = frozenset({EventType.AUTHORIZED, EventType.TEST})  # a hold runs out, a person waits
-PERSONAL = frozenset({EventType.OPTED_IN})  # encrypted at rest, removed a week after its end
+PERSONAL = frozenset({EventType.OPTED_IN})  # encrypted at rest, deleted a week after its end
 
 
 class Subscription(models.Model):
-    """Where a merchant wants its events, and which. One at a time."""
+    """Where a merchant's events go, and which ones. A merchant has one at a time."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -48,7 +48,7 @@ class Subscription(models.Model):
 
 
 class Endpoint(models.Model):
-    """How the receiver behind a subscription has behaved, and from when it may be sent more."""
+    """How the endpoint of a subscription has behaved, and up to when its starts are paced."""
 
     subscription = models.OneToOneField(Subscription, on_delete=models.PROTECT, primary_key=True)
     paced_until = models.DateTimeField(null=True, blank=True)
@@ -63,7 +63,7 @@ class Endpoint(models.Model):
 
 
 class SigningSecret(models.Model):
-    """A secret that signs a subscription's deliveries until `expires_at`, for ever while that is null."""
+    """A secret that signs a subscription's deliveries until `expires_at`, without an end while that is null."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="secrets")
@@ -83,9 +83,9 @@ class SigningSecret(models.Model):
 
 
 class Event(models.Model):
-    """Something that happened, with the exact bytes that are sent of it: the outbox.
+    """An event with the exact bytes that are sent: a row of the outbox.
 
-    `body` is encrypted where it is personal, and empty once it is purged: read it by `plain_body`.
+    `body` is encrypted if it is personal, and empty once that data is deleted (`purged_at`): read `plain_body`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -115,17 +115,17 @@ class Event(models.Model):
 
     @property
     def plain_body(self) -> bytes:
-        """The bytes that are sent; none once they are purged."""
+        """The bytes that are sent; none once its personal data is deleted."""
         return b"" if self.purged_at else plain(self.type, bytes(self.body))
 
 
 def sealed(event_type: str, body: bytes) -> bytes:
-    """Return an event's bytes as they are kept."""
+    """Return an event's bytes as they are stored."""
     return crypto.encrypt(body.decode()).encode() if event_type in PERSONAL else body
 
 
 def plain(event_type: str, kept: bytes) -> bytes:
-    """Return the bytes that are sent, from those that are kept."""
+    """Return the bytes that are sent, from those that are stored."""
     return crypto.decrypt(kept.decode()).encode() if event_type in PERSONAL else kept
 
 
@@ -189,7 +189,7 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """One POST: written before it is sent, finished after it. The delivery log."""
+    """One POST of a delivery, written before it is sent and finished after it: an entry of the delivery log."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)

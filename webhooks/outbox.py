@@ -1,4 +1,4 @@
-"""The outbox: an event is written in the transaction of the change that it tells."""
+"""The outbox: events and their deliveries are written in the transaction of the change that they tell."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ DELIVER_DUE = "webhooks.tasks.deliver_due"
 
 
 class OutboxMessage(NamedTuple):
-    """What a merchant is to be told. `at` is when it happened; no attempt starts at or after `valid_until`."""
+    """An event to be written. `at` is when it happened; no attempt starts at or after `valid_until`."""
 
     merchant_uuid: UUID
     payload: dict[str, Any]
@@ -39,16 +39,16 @@ def emit(
     checkout_uuid: UUID | None = None,
     valid_until: datetime | None = None,
 ) -> Event:
-    """Write one event, as `emit_all`."""
+    """Write one event, as `emit_all` does."""
     return emit_all(event_type, [OutboxMessage(merchant.pk, payload, at, checkout_uuid, valid_until)])[0]
 
 
-def emit_all(event_type: EventType, message: Sequence[OutboxMessage]) -> Sequence[Event]:
-    """Write events of a type with the bytes that will be sent, and a delivery of each that its merchant wants.
+def emit_all(event_type: EventType, messages: Sequence[OutboxMessage]) -> Sequence[Event]:
+    """Write events of a type with the bytes that will be sent, and a delivery for each that its merchant wants.
 
     Wakes the senders on commit. Rules event.envelope, event.outbox.
     """
-    events = Event.objects.bulk_create(_event(event_type, item) for item in message)
+    events = Event.objects.bulk_create(_event(event_type, message) for message in messages)
     for event in events:
         failpoint.reach("event_written", event_type, event.checkout_uuid)
         transaction.on_commit(partial(failpoint.reach, "event_committed", event_type, event.checkout_uuid))
@@ -78,7 +78,7 @@ def _event(event_type: EventType, message: OutboxMessage) -> Event:
 
 
 def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
-    """`webhook.test` bypasses the filter; an event nobody subscribed to stays a row without a delivery."""
+    """Write the deliveries of events that are subscribed to; `webhook.test` always goes out."""
     merchants = {event.merchant_id for event in events}
     subscriptions = Subscription.objects.filter(merchant_id__in=merchants, ended_at=None)
     wanted = {
@@ -102,12 +102,12 @@ def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
 
 
 def supersede(checkout_uuid: UUID, now: datetime) -> None:
-    """End one checkout's `checkout.authorized` deliveries, as `supersede_all`."""
+    """End one checkout's `checkout.authorized` deliveries, as `supersede_all` does."""
     supersede_all({checkout_uuid: now})
 
 
 def supersede_all(ended: Mapping[UUID, datetime]) -> None:
-    """End the `checkout.authorized` deliveries of checkouts that are no longer held, each since its moment.
+    """End the `checkout.authorized` deliveries of checkouts that are no longer held, each as of its moment.
 
     An attempt in flight finishes, and its result stands.
     """
@@ -129,7 +129,7 @@ FROM gone WHERE d.event_id = gone.id AND d.status = 'pending' AND d.lease_token 
 
 
 def advance(checkout_uuid: UUID, moved_by: Any) -> None:
-    """Bring what is still due of a checkout's deliveries nearer, and the end of their window (sandbox helper)."""
+    """Bring the due times of a checkout's deliveries, and the end of their window, nearer (for the helper API)."""
     windows = Event.objects.filter(checkout_uuid=checkout_uuid, valid_until__isnull=False)
     windows.update(valid_until=F("valid_until") - moved_by)
     due = Delivery.objects.filter(event__checkout_uuid=checkout_uuid, status=Delivery.Status.PENDING)

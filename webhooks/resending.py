@@ -1,7 +1,7 @@
-"""Sending again what was not delivered, because a person wants it (rules resend.*).
+"""Sends deliveries again because a person asks for it (rules resend.*).
 
-The event keeps its id and its bytes, the numbers of the attempts go on, and the endpoint's caps and pace are
-kept. An attempt that was asked for and fails schedules nothing: the delivery goes back to where it stood.
+The event keeps its id and its bytes, the numbers of the attempts go on, and the endpoint's caps and pace apply.
+If the resent attempt fails it schedules nothing: the delivery goes back to where it stood.
 """
 
 from collections.abc import Collection
@@ -20,7 +20,7 @@ from webhooks import subscriptions
 from webhooks.models import Delivery, EventType
 from webhooks.outbox import DELIVER_DUE
 
-MAXIMUM = 10_000  # at one time
+MAXIMUM = 10_000  # deliveries at one time
 
 UNDER_WAY = Q(status=Delivery.Status.PENDING) & (Q(lease_token__isnull=False) | ~Q(resent_by=""))
 PURGED = Q(event__purged_at__isnull=False)
@@ -34,7 +34,7 @@ class DeliveryNotFound(Exception):
 
 
 class CannotResend(Exception):
-    """Why a delivery cannot be sent again; its text is a sentence for people."""
+    """The delivery cannot be sent again; the message is a sentence for people."""
 
 
 class AlreadyDelivered(CannotResend):
@@ -74,11 +74,10 @@ def resend(
     although_over: bool = False,
     although_delivered: bool = False,
 ) -> Delivery:
-    """Send one delivery again now, to the merchant's subscription of today.
+    """Send one delivery again now, to the merchant's present subscription.
 
-    `although_over` confirms that a `checkout.authorized` whose hold is over is wanted, `although_delivered`
-    that the receiver is to get one a second time. Raises DeliveryNotFound,
-    subscriptions.SubscriptionNotFound, CannotResend.
+    `although_over` also sends a `checkout.authorized` whose hold is over, `although_delivered` one that was
+    delivered. Raises DeliveryNotFound, subscriptions.SubscriptionNotFound, CannotResend.
     """
     confirmed = {HoldIsOver: although_over, AlreadyDelivered: although_delivered}
     with transaction.atomic():
@@ -97,7 +96,7 @@ def resend(
 def resend_selected(
     merchant: Merchant, delivery_uuids: Collection[UUID], *, cause: Cause, although_over: bool = False
 ) -> Resent:
-    """Send those of the deliveries again that can be, 10,000 at most. Raises SubscriptionNotFound."""
+    """Send again those of the deliveries that can be, 10,000 at most. Raises SubscriptionNotFound."""
     chosen = Delivery.objects.filter(merchant=merchant, pk__in=delivery_uuids)
     return _resend_all(merchant, chosen, cause, although_over)
 
@@ -126,7 +125,7 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
     left_out = chosen.count() - possible.count()
     with transaction.atomic():
         wanted = list(possible.values_list("pk", flat=True)[:MAXIMUM])
-        # Locked, and looked at again: another click may have been quicker.
+        # Checked again under the lock: another click may have been quicker.
         rows = (
             Delivery.objects.filter(pk__in=wanted)
             .exclude(UNDER_WAY)
@@ -140,9 +139,9 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
 def _send_again(
     merchant: Merchant, delivery_uuids: Collection[UUID], cause: Cause, although_over: bool
 ) -> int:
-    """Make locked deliveries due now. What was scheduled anyhow comes back should the attempt fail.
+    """Make locked deliveries due now; return how many. What was scheduled before comes back if the attempt fails.
 
-    A hold is as urgent as it was, and so is not sent once it is over, unless that was confirmed.
+    A hold stays urgent, and so is not sent once it is over, unless that was confirmed.
     """
     rows = Delivery.objects.filter(pk__in=delivery_uuids)
     holds = rows.filter(event__type=EventType.AUTHORIZED)

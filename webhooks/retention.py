@@ -1,6 +1,6 @@
-"""What is not kept for ever: personal data a week, events with their log for 30 days (rule secret.retention).
+"""Deletes personal data after a week, and events with their log after 30 days (rule secret.retention).
 
-Small batches, each a transaction of its own; what has not ended is never removed.
+In small batches, each a transaction of its own; what has not ended is never deleted.
 """
 
 from datetime import datetime, timedelta
@@ -15,25 +15,23 @@ from webhooks import statements
 from webhooks.models import Delivery, Endpoint, SigningSecret, Subscription
 
 PERSONAL_FOR = timedelta(days=7)
-ENDED_FOR = timedelta(
-    hours=1
-)  # by then nothing is emitted to a subscription any more that was read before its end
+ENDED_FOR = timedelta(hours=1)  # by then no event is emitted to a subscription read before its end
 ROWS = 500
 
 
 def delete_personal() -> int:
-    """Remove the bodies of personal events that ended more than 7 days ago; returns how many."""
+    """Delete the bodies of personal events that ended more than 7 days ago; return how many."""
     return _in_batches(statements.DELETE_PERSONAL, {"before": clock.now() - PERSONAL_FOR})
 
 
 def delete_old() -> int:
-    """Remove events older than WEBHOOK_RETENTION, with deliveries and attempts; returns how many."""
+    """Delete events older than WEBHOOK_RETENTION, with deliveries and attempts; return how many."""
     before = clock.now() - settings.WEBHOOK_RETENTION
     return _in_batches(statements.DELETE_OLD, {"before": before, "first_id": clock.first_id(before)})
 
 
 def delete_ended() -> int:
-    """Remove subscriptions that ended an hour ago and have no deliveries left, with their secrets; returns how many."""
+    """Delete subscriptions that ended an hour ago and have no deliveries left, with their secrets; return how many."""
     before = clock.now() - ENDED_FOR
     return batches.repeat(lambda rows: _delete_ended(before, rows), rows=ROWS)
 

@@ -1,4 +1,4 @@
-"""When a delivery is tried again (rules delivery.hold, delivery.three_days): policies as a table, pure functions."""
+"""When a delivery is tried again (rules delivery.hold, delivery.three_days): a table of policies, pure functions."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ RETRYABLE_CLIENT_ERRORS = frozenset({408, 429})
 
 @dataclass(frozen=True)
 class FromEvent:
-    """Starts in seconds from the event; each at least `pause` seconds after the previous attempt's end."""
+    """A policy of starts, in seconds from the event, each at least `pause` seconds after the last attempt's end."""
 
     starts: tuple[int, ...]
     pause: int
@@ -25,13 +25,13 @@ class FromEvent:
         return max(planned, ended_at + timedelta(seconds=self.pause))
 
     def retries(self, http_status: int | None) -> bool:
-        """No answer at all, or one that says "not now"; any other answer is the receiver's last word."""
+        """Return whether to try again: after no answer, or one that means "not now"; any other answer is final."""
         return http_status is None or http_status >= 500 or http_status in RETRYABLE_CLIENT_ERRORS
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """Gaps in seconds from an attempt's end to the next one's start."""
+    """A policy of gaps, in seconds from an attempt's end to the next one's start."""
 
     gaps: tuple[int, ...]
 
@@ -43,7 +43,7 @@ class Gaps:
         return ended_at + timedelta(seconds=self.gaps[attempts - 1] * jitter)
 
     def retries(self, http_status: int | None) -> bool:
-        """Whatever the answer was."""
+        """Return True: it is tried again whatever the answer was."""
         return True
 
 
@@ -61,7 +61,7 @@ POLICY: dict[str, FromEvent | Gaps] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Attempted:
-    """One delivery as it stands when its latest attempt, number `attempts`, has ended without a 2xx."""
+    """A delivery whose latest attempt, number `attempts`, has ended without a 2xx."""
 
     event_type: str
     delivery_id: UUID
@@ -73,12 +73,12 @@ class Attempted:
 
 
 def is_delivered(http_status: int | None) -> bool:
-    """Whether the answer's status means delivered: 2xx does (rule delivery.delivered)."""
+    """Return whether the answer's status means delivered: 2xx does (rule delivery.delivered)."""
     return http_status is not None and 200 <= http_status < 300
 
 
 def next_attempt_at(attempted: Attempted) -> datetime | None:
-    """When the next attempt starts, or None when there is none left and the delivery is to be parked."""
+    """Return when the next attempt starts, None if none is left and the delivery is to be parked."""
     policy = POLICY[attempted.event_type]
     if attempted.attempts >= policy.attempts or not policy.retries(attempted.http_status):
         return None
@@ -90,9 +90,9 @@ def next_attempt_at(attempted: Attempted) -> datetime | None:
 
 
 def planned(attempted: Attempted, next_at: datetime) -> list[datetime]:
-    """When the attempts that are left start, should each fail at once: the next one, and those after it.
+    """Return when the attempts that are left start if each fails at once: the next one, and those after it.
 
-    The first is exact. Each further one is as much later as the attempt before it takes.
+    The first is exact. Each further one starts as much later as the attempts before it take.
     """
     starts = [next_at]
     while True:
@@ -105,7 +105,7 @@ def planned(attempted: Attempted, next_at: datetime) -> list[datetime]:
 
 
 def resumes_at(planned: datetime, attempted: Attempted) -> datetime | None:
-    """When the schedule goes on that a resent attempt has interrupted, None when that is too late."""
+    """Return when the schedule that a resent attempt interrupted goes on, None if that is too late."""
     policy = POLICY[attempted.event_type]
     pause = policy.pause if isinstance(policy, FromEvent) else 0
     start = max(planned, attempted.ended_at + timedelta(seconds=pause))
@@ -113,7 +113,7 @@ def resumes_at(planned: datetime, attempted: Attempted) -> datetime | None:
 
 
 def jitter(delivery_id: UUID, attempts: int) -> float:
-    """A factor of 0.9 to 1.1, always the same for the delivery and its number of attempts so far.
+    """Return a factor of 0.9 to 1.1, always the same for a delivery and its number of attempts so far.
 
     So deliveries that failed together do not come back together, and the portal can show exact times.
     """

@@ -28,18 +28,18 @@ class VerificationError(Exception):
 
 
 def new_secret() -> str:
-    """A fresh signing secret: "whsec_" and the standard base64 of 32 random bytes (rule signing.secret)."""
+    """Return a new signing secret: "whsec_" and the standard base64 of 32 random bytes (rule signing.secret)."""
     return SECRET_PREFIX + base64.b64encode(randomness.token_bytes(SECRET_BYTES)).decode("ascii")
 
 
 def sign(secrets: Sequence[str], body: bytes, at: int) -> str:
-    """The value of X-Service-Signature: one v1 entry a secret, in the order given (newest first)."""
+    """Return the value of X-Service-Signature: one v1 entry a secret, in the order given (newest first)."""
     message = f"{at}.".encode("ascii") + body
     return ",".join([f"t={at}", *(f"v1={_signature(secret, message)}" for secret in secrets)])
 
 
 def standard_headers(secrets: Sequence[str], body: bytes, at: int, *, event_id: str) -> dict[str, str]:
-    """The three headers of the Standard Webhooks specification, by that standard's own rules.
+    """Return the three headers of the Standard Webhooks specification, by that standard's own rules.
 
     Rules signing.standard, signing.foreign.
     """
@@ -54,7 +54,7 @@ def standard_headers(secrets: Sequence[str], body: bytes, at: int, *, event_id: 
 def verify(
     header: str | None, body: bytes, secrets: Sequence[str], now: int, tolerance: int = TOLERANCE_SECONDS
 ) -> dict[str, Any]:
-    """The envelope in `body`, when X-Service-Signature's value `header` proves its origin.
+    """Return the envelope in `body` if `header`, the value of X-Service-Signature, proves its origin.
 
     `body` is the raw request body, `now` the receiver's unix time, `tolerance` the seconds that it may differ
     from the header's `t`. Raises VerificationError. Rule signing.verify.
@@ -81,7 +81,7 @@ def _standard_signature(secret: str, message: bytes) -> str:
 
 
 def _parse(header: str | None) -> tuple[str, list[bytes]]:
-    """The header's `t` as it was sent, and its v1 entries; entries of unknown schemes are left out."""
+    """Return the header's `t` as it was sent, and its v1 entries; entries of unknown schemes are left out."""
     entries = [entry.partition("=") for entry in (header or "").split(",")]
     timestamps = [text for scheme, _, text in entries if scheme == "t"]
     signatures = [text.encode("utf-8", "surrogatepass") for scheme, _, text in entries if scheme == "v1"]

@@ -1,15 +1,15 @@
-"""The SQL of webhooks/delivery.py: each statement takes a batch."""
+"""The SQL of delivery.py, health.py and retention.py."""
 
 # A UUIDv7 of the moment: random, the milliseconds of `now` before it, its version set.
 UUID7 = """encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
     PLACING substring(int8send((extract(epoch FROM now) * 1000)::bigint) FROM 3) FROM 1 FOR 6), 52, 1), 53, 1),
     'hex')::uuid"""
 
-# One query string: PostgreSQL runs it as one transaction of its own, so the lock that makes the count of each
-# endpoint's attempts exact waits for a client only while it takes the rows, which tcp_user_timeout puts an end
-# to. `now` is a row, read once, so that the index serves it.
+# One query string, which PostgreSQL runs as a transaction of its own. So the lock, which makes the count of each
+# endpoint's attempts exact, waits for a client only while that takes the rows; tcp_user_timeout bounds this.
+# `now` is a row, read once, so that the index can be used for it.
 # `waiting` hops from endpoint to endpoint through the index, and of each endpoint only as many rows are read as
-# it may have: a backlog costs nothing. `turns` is how many starts the endpoint's pace leaves it now.
+# it may get: a backlog costs nothing. `turns` is how many starts an endpoint's pace leaves it now.
 CLAIM = """
 SELECT pg_advisory_xact_lock(%(claiming)s);
 WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
@@ -102,8 +102,8 @@ JOIN webhooks_event e ON e.id = leased.event_id
 JOIN webhooks_subscription s ON s.id = leased.subscription_id
 """.replace("{attempt_id}", UUID7)
 
-# What a race has left behind: an event that was superseded or whose window ended before its delivery was due,
-# a delivery written while its subscription ended. Only an urgent one can have a window.
+# What a race has left behind: a delivery whose event was superseded, or whose window ended, before it was due, or
+# one that was written while its subscription ended. Only an urgent event can have a window.
 END_POINTLESS = """
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 pointless AS MATERIALIZED (
@@ -168,7 +168,7 @@ SET status = done.status, next_attempt_at = done.next_attempt_at, ended_at = don
 FROM done WHERE d.id = done.delivery_id
 """
 
-# How each endpoint has behaved in a batch; rows in one order, so that two workers never wait crosswise.
+# How each endpoint has behaved in a batch; the rows are in one order, so that two workers never deadlock.
 NOTE_BEHAVIOUR = """
 INSERT INTO webhooks_endpoint AS endpoint
     (subscription_id, last_success_at, last_failure_at, last_error, failing_since, hung_in_a_row)
@@ -191,7 +191,7 @@ ON CONFLICT (subscription_id) DO UPDATE SET
         ELSE endpoint.hung_in_a_row + EXCLUDED.hung_in_a_row END
 """
 
-# Of the endpoint's latest attempts; what we lost ourselves tells nothing about it.
+# Figures of an endpoint's latest attempts, without those that our own worker lost, which say nothing about it.
 PICTURE = """
 SELECT count(*), count(*) FILTER (WHERE is_delivered),
        percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),
@@ -215,7 +215,7 @@ WITH old AS MATERIALIZED (
 UPDATE webhooks_event e SET body = '', purged_at = clock_timestamp() FROM old WHERE e.id = old.id
 """
 
-# What is being resent at this moment stays, and its event with it.
+# A delivery that is being resent at this moment stays, and its event with it.
 DELETE_OLD = """
 WITH old AS MATERIALIZED (
     SELECT e.id FROM webhooks_event e

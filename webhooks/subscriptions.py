@@ -13,8 +13,8 @@ from webhooks.checks import CheckedUrl
 from webhooks.models import Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 GRACE = timedelta(hours=2)  # rule rotation.grace
-MAX_SIGNING = 3  # the newest and two before it: a rotation may be repeated whose answer was lost
-MAX_ENDED = 20  # secrets that sign no more, kept of a subscription
+MAX_SIGNING = 3  # the newest and two before it: a rotation whose answer was lost may be repeated
+MAX_ENDED = 20  # secrets of a subscription that are kept although they sign no more
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
 
 
@@ -23,7 +23,7 @@ class SubscriptionNotFound(Exception):
 
 
 class RotationInProgress(Exception):
-    """As many secrets sign as may; `until` says when each of the previous ones ends, the newest first.
+    """The maximum of secrets sign already; `until` says when each of the previous ones ends, the newest first.
 
     Rule rotation.full.
     """
@@ -34,7 +34,7 @@ class RotationInProgress(Exception):
 
 
 class Registered(NamedTuple):
-    """A subscription, its secret if it was just made (it is shown once), and whether anything is other than before."""
+    """A subscription, its secret if it is new (it is shown once), and whether anything has changed."""
 
     subscription: Subscription
     signing_secret: str | None
@@ -49,7 +49,7 @@ class Rotated(NamedTuple):
 
 
 def keep(merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str]) -> Registered:
-    """Keep where events go, or change it; the secret stays."""
+    """Make the merchant's subscription, with a secret, or change it and keep its secret."""
     wanted = list(dict.fromkeys(event_types))
     with transaction.atomic():
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
@@ -89,7 +89,7 @@ def end(merchant: Merchant) -> None:
 def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
     """Make a new secret; each previous one signs until its own two hours are over, unless all are revoked at once.
 
-    Raises SubscriptionNotFound, and RotationInProgress while as many sign as may.
+    Raises SubscriptionNotFound, and RotationInProgress while the maximum of secrets sign.
     Rules rotation.grace, rotation.revoke, rotation.repeat.
     """
     with transaction.atomic():
@@ -105,12 +105,12 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
         secret = _new_secret(subscription)
         ended = subscription.secrets.filter(expires_at__lte=now).order_by("-created_at")
         kept = list(ended.values_list("pk", flat=True)[:MAX_ENDED])
-        ended.exclude(pk__in=kept).delete()  # who rotates for ever leaves no more behind
+        ended.exclude(pk__in=kept).delete()  # rotating for ever leaves no more rows behind
     return Rotated(secret, None if revoke_previous else expires_at)
 
 
 def revoke_previous(merchant: Merchant) -> bool:
-    """Let no previous secret sign any more, from now on; return whether one did. Raises SubscriptionNotFound."""
+    """Stop all previous secrets from signing; return whether any did. Raises SubscriptionNotFound."""
     with transaction.atomic():
         subscription = _locked(merchant)
         now = clock.now()
@@ -118,7 +118,7 @@ def revoke_previous(merchant: Merchant) -> bool:
 
 
 def previous_sign_until(subscription: Subscription) -> list[datetime]:
-    """Return until when each previous secret signs too, the newest first; none when one secret signs alone."""
+    """Return until when each previous secret signs too, the newest first; empty if one secret signs alone."""
     return _previous(subscription, clock.now())
 
 
@@ -128,7 +128,7 @@ def _previous(subscription: Subscription, now: datetime) -> list[datetime]:
 
 
 def _locked(merchant: Merchant) -> Subscription:
-    # Not so strong a lock that events, which refer to the row, would have to wait for it.
+    # A lock for which events, which refer to the row, need not wait.
     rows = Subscription.objects.select_for_update(no_key=True).filter(merchant=merchant, ended_at=None)
     subscription = rows.first()
     if subscription is None:

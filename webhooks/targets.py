@@ -74,11 +74,11 @@ class TargetRefused(ValueError):
 
 
 class AddressRefused(OSError):
-    """An address that no connection may be made to; to the library that connects, a failure as any other."""
+    """An address that no connection may be made to; the connecting library takes it for a failure like any other."""
 
 
 def is_public(address: str) -> bool:
-    """Whether `address`, a concrete IP, is globally reachable by the special-purpose registries."""
+    """Return whether an IP address is globally reachable by the special-purpose registries."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -91,7 +91,7 @@ def is_public(address: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether `address` is 127.0.0.0/8 or ::1, spelled as an IP."""
+    """Return whether `address` is in 127.0.0.0/8 or is ::1, spelled as an IP address."""
     try:
         return ipaddress.ip_address(address).is_loopback and "%" not in address
     except ValueError:
@@ -99,13 +99,13 @@ def is_loopback(address: str) -> bool:
 
 
 def is_allowed(address: str, *, allow_loopback: bool) -> bool:
-    """Whether a connection to the concrete IP may be made; loopback only where the environment allows it."""
+    """Return whether a connection to the IP address may be made; to loopback only if the environment allows it."""
     return is_public(address) or (allow_loopback and is_loopback(address))
 
 
 @functools.lru_cache(maxsize=1024)  # asked again for every delivery
 def check_url(url: str, *, allow_loopback: bool) -> str:
-    """The URL, parsed once and written anew: only this text may be stored and used. Raises TargetRefused."""
+    """Return the URL, parsed once and written anew: only this text may be stored and used. Raises TargetRefused."""
     if len(url) > URL_LENGTH:
         raise TargetRefused(f"The URL is longer than {URL_LENGTH} characters.")
     if UNSAFE_CHARACTER.search(url):
@@ -124,13 +124,13 @@ def check_url(url: str, *, allow_loopback: bool) -> str:
 
 
 def check_resolved(addresses: Iterable[str], *, allow_loopback: bool) -> None:
-    """Raises AddressRefused unless every address may be reached: a mixed answer is an attack."""
+    """Raise AddressRefused unless every address may be reached: a mixed answer is an attack."""
     if not all(is_allowed(address, allow_loopback=allow_loopback) for address in addresses):
         raise AddressRefused("address not allowed")
 
 
 class GuardedResolver(AbstractResolver):
-    """A resolver with a budget of 3 s that refuses a name when any of its addresses is forbidden, and gives a few."""
+    """A resolver that takes 3 s at most, refuses a name if any of its addresses is forbidden, and returns a few."""
 
     def __init__(self, *, allow_loopback: bool, names: AbstractResolver | None = None) -> None:
         self._allow_loopback = allow_loopback
@@ -152,7 +152,7 @@ class GuardedResolver(AbstractResolver):
 
 
 def vet(url: str, *, allow_loopback: bool) -> str:
-    """`check_url`, and its name resolves, within 3 s, to allowed addresses only. Raises TargetRefused."""
+    """Return `check_url(url)` if its name resolves, within 3 s, to allowed addresses only. Raises TargetRefused."""
     normal = check_url(url, allow_loopback=allow_loopback)
     if asks_names(normal):
         asyncio.run(_vet_name(_host(normal), allow_loopback=allow_loopback))
@@ -160,7 +160,7 @@ def vet(url: str, *, allow_loopback: bool) -> str:
 
 
 def asks_names(url: str) -> bool:
-    """Whether name servers must be asked where a URL leads that `check_url` has returned."""
+    """Return whether name servers must be asked where this URL leads, which `check_url` has returned."""
     return not is_loopback(_host(url))
 
 

@@ -1,4 +1,4 @@
-"""What Celery knows of the webhooks: a wake-up, and the end of the worker."""
+"""Celery's tasks of webhooks: waking the sender, deleting what is old; and the sender's end with its worker."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ def deliver_due() -> None:
 
 @shared_task
 def delete_personal() -> None:
-    """Remove the personal data that has been kept for its week."""
+    """Delete the personal data of events that ended a week ago."""
     retention.delete_personal()
 
 
 @shared_task
 def delete_old_events() -> None:
-    """Remove the events, deliveries and attempts that have been kept long enough, then subscriptions without any."""
+    """Delete events, deliveries and attempts that have been kept long enough, then ended subscriptions without any."""
     retention.delete_old()
     retention.delete_ended()
 

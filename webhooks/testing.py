@@ -1,4 +1,4 @@
-"""The `webhook.test` event: a person in the portal wants to see what their endpoint answers (rule event.test)."""
+"""Sends the `webhook.test` event, for a person in the portal to see what their endpoint answers (rule event.test)."""
 
 from django.db import transaction
 
@@ -9,7 +9,7 @@ from webhooks.models import Event, EventType
 
 
 def send(merchant: Merchant) -> Event:
-    """Write a test event, whatever the subscription's filter is. Raises subscriptions.SubscriptionNotFound."""
+    """Write a test event, whatever types are subscribed to. Raises subscriptions.SubscriptionNotFound."""
     with transaction.atomic():
         subscriptions.read(merchant)
         return outbox.emit(merchant, EventType.TEST, {}, at=clock.now())

@@ -55,13 +55,13 @@ class Answer:
 
 
 def run(main: Coroutine[Any, Any, Returned]) -> Returned:
-    """Run a coroutine on the event loop that deliveries have: as asyncio's, with less work for each byte."""
+    """Run a coroutine on uvloop's event loop, which is asyncio's with less work for each byte."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main)
 
 
 def tls_context() -> ssl.SSLContext:
-    """TLS 1.2 or newer, the system's roots, the host name checked. Costly to make: share one per process."""
+    """Return a context for TLS 1.2 or newer, with the system's roots and host names checked. Costly: share one."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
@@ -78,7 +78,7 @@ class Pool(NamedTuple):
 async def open_pool(
     *, allow_loopback: bool, tls: ssl.SSLContext | None = None, names: AbstractResolver | None = None
 ) -> AsyncIterator[Pool]:
-    """Connections to allowed addresses only, kept for 60 s at most. It reads no environment and keeps no cookies."""
+    """Open a pool of connections to allowed addresses only, kept for 60 s at most, without environment and cookies."""
 
     def guarded_socket(address: tuple[Any, ...]) -> socket.socket:
         # The last gate: it sees the very address that is connected to; a resolver is not asked for literals.
@@ -121,7 +121,7 @@ async def post(
     *,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Answer:
-    """Sends one POST and never raises: what went wrong is in the Answer.
+    """Send one POST; never raises: what went wrong is in the Answer.
 
     The verdict is fixed once status and headers are complete; the body gets 2 s at most and changes nothing.
     """
@@ -152,7 +152,7 @@ def _parsed(url: str) -> yarl.URL:
 
 
 def describe(failure: BaseException, deadline_seconds: float) -> str:
-    """Why there was no answer, in words that never name an address."""
+    """Return why there was no answer, in words that never name an address."""
     if isinstance(failure, TimeoutError):
         return f"timeout after {deadline_seconds:.2g} s"
     if isinstance(failure, aiohttp.ClientConnectorCertificateError):
@@ -169,20 +169,20 @@ def describe(failure: BaseException, deadline_seconds: float) -> str:
 
 
 async def _read_excerpt(response: aiohttp.ClientResponse, seconds: float) -> str:
-    """The beginning of the body, as far as it has come in so many seconds, or until this is cut off."""
+    """Return the beginning of the body, as far as it has come within `seconds`, or until this is cancelled."""
     try:
         if not response.content.is_eof():  # no clock to start for what is here already
             async with asyncio.timeout(seconds):
                 await response.content.wait_eof()
     except (TimeoutError, asyncio.CancelledError):
-        pass  # the verdict stands, and whoever cuts this off is told all the same what the receiver has answered
+        pass  # the verdict stands: also when this is cancelled, what the receiver has answered is recorded
     answered = response.content.read_nowait()
     response.close()  # unless it is whole: its connection has been kept by then
     return _safe_text(answered[:EXCERPT_BYTES])
 
 
 def _safe_text(body: bytes) -> str:
-    """Text without NUL and other control characters, at most 1 KiB in UTF-8."""
+    """Return text without NUL and other control characters, at most 1 KiB in UTF-8."""
     text = body.decode("utf-8", "replace").replace("\r\n", "\n")
     if not text.replace("\n", "").replace("\t", "").isprintable():
         text = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)

@@ -1,4 +1,4 @@
-"""The webhook API, as its document tells it (rule api.document)."""
+"""The webhook API's part of the API's document (rule api.document)."""
 
 from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse
 from webhooks.api import serializers, views

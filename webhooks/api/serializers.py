@@ -1,4 +1,4 @@
-"""What comes in about webhooks."""
+"""The requests of the webhook API."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class EventTypes(fields.List):
 
 
 class SubscriptionIn(serializers.Serializer[Any]):
-    """Where events shall go, and which (rules subscription.one, subscription.types)."""
+    """Where events go, and which ones (rules subscription.one, subscription.types)."""
 
     url = fields.Text(maximum=2048)
     event_types = EventTypes()

@@ -1,4 +1,4 @@
-"""The merchant API of webhooks (rules subscription.*)."""
+"""The webhook API's views: the subscription, rotating its secret, the delivery log (rules subscription.*)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from webhooks.api import serializers
 from webhooks.models import Attempt, Subscription
 from webhooks.targets import TargetRefused
 
-# What an entry needs: three objects for each would cost as much as all the rest.
+# The columns of an entry: three objects for each would cost as much as all the rest.
 _COLUMNS = (
     "id",
     "number",
@@ -39,7 +39,7 @@ _COLUMNS = (
 
 
 class OneSubscription(ApiView):
-    """Where the merchant's events go."""
+    """Reads, registers, changes and ends the merchant's subscription."""
 
     scopes = {"GET": "webhooks:read", "POST": "webhooks:write", "DELETE": "webhooks:write"}
 
@@ -99,13 +99,13 @@ def _registered(request: Request, url: str, event_types: list[str]) -> subscript
 
 
 def _record(request: Request, action: str, **facts: Any) -> None:
-    """Let the floor that keeps the merchant's audit log write what a key did, in the transaction of what was done."""
+    """Have settings.KEYS_RECORDED_BY write what a key did into the audit log, in the transaction of what was done."""
     record = import_string(settings.KEYS_RECORDED_BY)
     record(request, caller_of(request), action, **facts)
 
 
 def _revoke_previous(request: Request, query: Mapping[str, Any]) -> bool:
-    """The flag from body or query; both and different is refused."""
+    """Return the flag from body or query; raise ValidationError if they differ."""
     body = serializers.RotateIn(data=request.data)
     body.is_valid(raise_exception=True)
     given = set(body.validated_data.values())
@@ -136,7 +136,7 @@ class Deliveries(ApiView):
 
 
 def _attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt, Any]:
-    """The finished attempts that the filters ask for; one under way is not in the log yet."""
+    """Return the finished attempts that match the filters; one under way is not in the log yet."""
     rows = Attempt.objects.filter(merchant=merchant, ended_at__isnull=False)
     if "event_type" in asked:
         rows = rows.filter(event_type=asked["event_type"])
@@ -155,7 +155,7 @@ def _uuid(text: str) -> UUID:
 
 
 def _entry(attempt: Any) -> dict[str, Any]:
-    """An attempt as the log tells it (rules log.*). The next attempt stands on the latest entry of its event."""
+    """Return an attempt as the log shows it (rules log.*); the latest of a delivery has the time of the next one."""
     is_latest = attempt.number == attempt.delivery__attempt_count
     checkout_uuid = attempt.delivery__event__checkout_uuid
     return {
