@@ -25,8 +25,7 @@ from payments.models import Merchant, Operation, Payment
 from payments.outside import bookings, inquiries
 from payments.providers.sandbox import client as bank_client
 from payments.providers.sandbox import fault_injection
-from payments.providers.sandbox.models import BankNotification as BankNotice
-from payments.providers.sandbox.models import BrokenKey, Call
+from payments.providers.sandbox.models import BankNotification, BrokenKey, Call
 from portal.accounts import login_limits
 from portal.mail import outbox
 from portal.models import AuditEntry, DeliveryHour, Invitation, Membership, PaymentHour, User
@@ -144,7 +143,7 @@ def _sending(acme: Merchant, told: Subscription) -> None:
         )
     Endpoint.objects.create(subscription=told, failing_since=clock.now(), last_error="HTTP 500")
     BrokenKey.objects.create(key=acme.pk)
-    BankNotice.objects.create(
+    BankNotification.objects.create(
         call=Call.objects.earliest("created_at"), verdict="succeeded", due_at=clock.now()
     )
     Delivery.objects.filter(pk=Delivery.objects.values("pk")[:1]).update(

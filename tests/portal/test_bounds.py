@@ -16,13 +16,12 @@ from config.operators import pumps
 from payments.models import Merchant
 from payments.providers.sandbox import bank
 from payments.providers.sandbox import tasks as bank_tasks
-from payments.providers.sandbox.models import BankNotification as BankNotice
-from payments.providers.sandbox.models import CardSession, CardToken
+from payments.providers.sandbox.models import BankNotification, CardSession, CardToken
 from portal import keys, team
 from portal import tasks as portal_tasks
 from portal.accounts import login
 from portal.deliveries import log
-from portal.mail import outbox as notices
+from portal.mail import outbox as mail_outbox
 from portal.models import ApiClient, Invitation, OutboundEmail, Role
 from tests import factories
 from tests.conftest import Api
@@ -113,8 +112,8 @@ class TestRowsOfMerchants:
     def test_mails_and_invitations_are_removed_after_ninety_days(self, acme: Merchant) -> None:
         owner = stage.person(acme, Role.OWNER)
         asked = [team.invite(owner, f"{name}@acme.example", Role.VIEWER) for name in ("old", "young", "open")]
-        notices.send_due()
-        notices.tell(acme, "refund_failed", key="waiting")
+        mail_outbox.send_due()
+        mail_outbox.tell(acme, "refund_failed", key="waiting")
         over = clock.now() - timedelta(days=80)
         age(asked[0], 90.1, expires_at=over)
         young = age(asked[1], 89.9, expires_at=over)
@@ -144,11 +143,13 @@ class TestRowsOfPayers:
         assert CardToken.objects.get().used_at is not None
 
     def test_what_the_bank_has_told_is_removed_after_thirty_days(self) -> None:
-        told = [BankNotice.objects.create(verdict="won", due_at=due) for due in (None, None, clock.now())]
+        told = [
+            BankNotification.objects.create(verdict="won", due_at=due) for due in (None, None, clock.now())
+        ]
         age(told[0], 30.1)
         left = {age(told[1], 29.9), age(told[2], 30.1)}
         bank_tasks.delete_old_visits()
-        assert set(BankNotice.objects.values_list("pk", flat=True)) == left
+        assert set(BankNotification.objects.values_list("pk", flat=True)) == left
 
 
 class TestEveryCleanUp:

@@ -8,7 +8,7 @@ from checkout.models import Checkout
 from hosted_page.models import OptInText
 from hosted_page.opt_in import consent
 from payments.models import Merchant
-from portal.mail import outbox as notices
+from portal.mail import outbox as mail_outbox
 from portal.models import AuditEntry, Role
 from tests import factories
 from tests.conftest import Api
@@ -38,10 +38,10 @@ class TestSettings:
         acme.refresh_from_db()
         assert acme.name == "Acme Tickets" and not AuditEntry.objects.exists()
         assert save(tired, country="FR")["Location"] == "/portal/settings", "the others want none"
-        notices.send_due()
+        mail_outbox.send_due()
         assert mail.outbox == []
         save(stage.browser(stage.person(acme, Role.ADMIN, "amy@acme.example")), name="Acme Shows")
-        notices.send_due()
+        mail_outbox.send_due()
         (told,) = mail.outbox
         assert told.to == ["lea@acme.example"] and "amy@acme.example" in told.body
         assert told.subject == "TEST · Acme Shows: changed the name that customers see"

@@ -15,7 +15,7 @@ from config.lib import clock, crypto
 from config.management.commands import rotate_field_keys
 from hosted_page.models import OptIn, SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import outbox as texts
+from hosted_page.sms import outbox as sms_outbox
 from payments.models import Merchant
 from portal import team
 from portal.accounts import second_factor
@@ -68,7 +68,7 @@ class Kept:
             path, {"email": "lea@example.com"}, content_type="application/json", headers=api.headers({})
         )
         assert answer.status_code == 200, answer.content
-        about = texts.Asked(
+        about = sms_outbox.Asked(
             SmsMessage.Kind.CODE,
             "+447700900123",
             PaymentTarget(captured),
@@ -76,7 +76,7 @@ class Kept:
             clock.now(),
             "",
         )
-        texts.put(about)
+        sms_outbox.put(about)
         team.invite(Membership.objects.get(user=self.owner), "dora@acme.example", Role.VIEWER)
 
     def read(self) -> list[object]:
