@@ -123,7 +123,8 @@ def _write(book: Book) -> None:
 def _columns(model: type[Model]) -> tuple[list[str], tuple[Any, ...]]:
     """What the rows of a table give and what has a default, and those defaults."""
     given = COLUMNS[model].split()
-    fields = {str(field.column): field for field in model._meta.concrete_fields}
+    kept = (field for field in model._meta.concrete_fields if not field.generated)  # by PostgreSQL itself
+    fields = {str(field.column): field for field in kept}
     rest = {name: field for name, field in fields.items() if name not in given and not field.null}
     return [*given, *rest], tuple(field.get_default() for field in rest.values())
 
