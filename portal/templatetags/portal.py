@@ -1,5 +1,6 @@
 """Template filters: how the portal's pages write moments, durations, amounts and their own query."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -71,11 +72,11 @@ def offset(span: timedelta | None) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def query(context: dict[str, Any], **changes: Any) -> str:
+def query(context: dict[str, Any], parts: Mapping[str, str] | None = None, **changes: Any) -> str:
     """Return this page's query with changes; an empty value leaves a part out. The cursor is always left out."""
     asked: QueryDict = context["request"].GET.copy()
     asked.pop("cursor", None)
-    for name, value in changes.items():
+    for name, value in {**(parts or {}), **changes}.items():
         if value in ("", None):
             asked.pop(name, None)
         else:

@@ -1,6 +1,6 @@
 """Whether the house is in order: `make check` refuses folders that are too full, files and views that are too long,
-packages that do not say what lives in them, names that the glossary (docs/architecture.md) does not use, and modules
-of weight that have no test file of their name.
+packages that do not say what lives in them, names that the glossary (docs/architecture.md) does not use, modules of
+weight that have no test file of their name, templates that are too long or too wide, and sizes of the portal's own.
 
 Nothing is imported to find out.
 """
@@ -16,6 +16,9 @@ APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
 MAX_MODULES = 20  # of a folder, beside its __init__.py and apps.py
 MAX_LINES = 400
 MAX_OF_VIEW = 15  # lines from `def` on, its docstring not counted
+MAX_TEMPLATE_LINES = 80
+MAX_TEMPLATE_WIDTH = 160
+PORTAL = "static/css/portal.css"  # takes its sizes from tokens.css; only a breakpoint cannot be a token
 LONGER = {"config/settings.py": 500, "payments/models.py": 480, "checkout/models.py": 480}  # one room each
 NOT_USED = {
     *(
@@ -56,6 +59,7 @@ SHOWN_BY = {
     "portal/badges.py": "portal/orders/test_search.py",
     "portal/orders/detail.py": "portal/orders/test_timeline.py",
 }
+_SIZE = re.compile(r"\drem\b")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 
 
@@ -66,6 +70,9 @@ def problems(root: Path = ROOT) -> Iterator[str]:
     for path in _modules(root):
         yield from _of_file(path.relative_to(root).as_posix(), path.read_text())
     yield from _of_tests(root)
+    for path in sorted((root / "templates").rglob("*.*")):
+        yield from _of_template(path.relative_to(root).as_posix(), path.read_text())
+    yield from _of_sizes((root / PORTAL).read_text())
 
 
 def packages(root: Path = ROOT) -> Iterator[tuple[str, str]]:
@@ -137,6 +144,21 @@ def _of_tests(root: Path) -> Iterator[str]:
             yield f"{name} has no tests/{shown_by}."
         if name in SHOWN_BY and (not is_heavy or (root / "tests" / own).exists()):
             yield f"{name} needs no place in SHOWN_BY."
+
+
+def _of_template(name: str, text: str) -> Iterator[str]:
+    lines = text.splitlines()
+    if len(lines) > MAX_TEMPLATE_LINES:
+        yield f"{name} has {len(lines)} lines: which part of it has a meaning of its own?"
+    for number, line in enumerate(lines, start=1):
+        if len(line) > MAX_TEMPLATE_WIDTH:
+            yield f"{name}:{number} has {len(line)} characters, {MAX_TEMPLATE_WIDTH} at most."
+
+
+def _of_sizes(text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if _SIZE.search(line) and not line.startswith("@media"):
+            yield f"{PORTAL}:{number} has a size of its own: {line.strip()} Take one of tokens.css."
 
 
 def _words(tree: ast.AST) -> Iterator[tuple[str, int]]:

@@ -5,6 +5,7 @@ somebody has written it, and the tests fail until then.
 """
 
 import io
+import re
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ CODE = ("hosted_page", "payments/providers/sandbox")
 PAGES = ("templates/*.html", "templates/hosted_page/*.html", "templates/bank/*.html")
 KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "gettext_noop": None, "ngettext_lazy": (1, 2)}
 WIDTH = 110
+INDENTS = re.compile(r"^ +", re.MULTILINE)  # a template's are not Python's
 NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)  # the same words are the same bytes, whenever they are compiled
 UNSAID = tuple(
     f'"{name}'.encode()
@@ -54,7 +56,7 @@ def _messages() -> Iterator[tuple[str | tuple[str, ...], str | None]]:
     for file in sorted(file for folder in CODE for file in (ROOT / folder).rglob("*.py")):
         yield from _of(file.read_text())
     for file in sorted(file for pattern in PAGES for file in ROOT.glob(pattern)):
-        yield from _of(templatize(file.read_text(), origin=str(file)))
+        yield from _of(INDENTS.sub("", templatize(file.read_text(), origin=str(file))))
 
 
 def _of(code: str) -> Iterator[tuple[str | tuple[str, ...], str | None]]:

@@ -13,6 +13,11 @@ def project(tmp_path: Path) -> Path:
     for app in house.APPS:
         (tmp_path / app).mkdir()
         (tmp_path / app / "__init__.py").write_text('"""What lives here."""\n')
+    (tmp_path / "templates" / "portal").mkdir(parents=True)
+    (tmp_path / house.PORTAL).parent.mkdir(parents=True)
+    (tmp_path / house.PORTAL).write_text(
+        "@media (min-width: 40rem) {\n  .rows {\n    gap: var(--s2);\n  }\n}\n"
+    )
     return tmp_path
 
 
@@ -117,3 +122,22 @@ def test_a_test_file_that_is_too_long(project: Path) -> None:
 
 def test_each_place_is_of_a_module_that_there_is() -> None:
     assert [name for name in house.SHOWN_BY if not (house.ROOT / name).exists()] == []
+
+
+def test_a_template_that_is_too_wide_or_too_long(project: Path) -> None:
+    page = project / "templates" / "portal" / "page.html"
+    page.write_text("\n" * 79 + "€" * 160)
+    assert list(house.problems(project)) == []
+    page.write_text("\n" * 80 + "€" * 161)
+    assert [said.partition(" has ")[::2] for said in house.problems(project)] == [
+        ("templates/portal/page.html", "81 lines: which part of it has a meaning of its own?"),
+        ("templates/portal/page.html:81", "161 characters, 160 at most."),
+    ]
+
+
+def test_a_size_of_the_portals_own(project: Path) -> None:
+    with (project / house.PORTAL).open("a") as styles:
+        styles.write(".rows {\n  gap: 0.7rem;\n}\n")
+    assert list(house.problems(project)) == [
+        "static/css/portal.css:7 has a size of its own: gap: 0.7rem; Take one of tokens.css."
+    ]
