@@ -27,15 +27,18 @@ from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
 
-# These start the whole service, most of them the same one, and measure time: one process runs them all.
+# These start the whole service, most of them the same one, and measure time: one process runs them all,
+# but for half of the thirty seeds, which take as long as all the rest.
 WITH_PROCESSES = ("tests/browser/", "tests/chaos/", "tests/journeys/", "tests/races/")
+BESIDE = "[16 to 30]"
 
 
 class Spread(LoadScopeScheduling):
     """Of a run that is spread over several processes: whoever is free takes the next test."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "with processes" if nodeid.startswith(WITH_PROCESSES) else nodeid
+        with_processes = nodeid.startswith(WITH_PROCESSES) and not nodeid.endswith(BESIDE)
+        return "with processes" if with_processes else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Spread:

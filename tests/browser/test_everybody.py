@@ -87,6 +87,7 @@ def test_colours_of_the_readers_own_leave_every_mark(order: Order, open_page: Ca
     page.click("button.button-main")
     page.fill("#code", page.inner_text(".notice code"))
     page.click("button.button-main")
+    page.wait_for_selector("label[for=split-all]")
     chosen = "getComputedStyle(document.querySelector('label[for=split-all]')).borderTopStyle"
     assert page.evaluate(chosen) == "solid"
     page.click("button.button-main")

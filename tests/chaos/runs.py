@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import NamedTuple
-from uuid import uuid4
 
 from tests.chaos import truth
 from tests.chaos.backend import Backend
@@ -57,9 +56,10 @@ class Chaos:
 
     def run_all(self, runs: Iterable[Run]) -> list[Result]:
         """Return what came of each run. Their merchants are made before anything breaks."""
-        planned = [(run, self._new_merchant()) for run in runs]
+        planned = list(runs)
+        merchants = self._new_merchants(len(planned))
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(self._run_safely, *zip(*planned, strict=True)))
+            return list(pool.map(self._run_safely, planned, merchants))
 
     def _run_safely(self, run: Run, merchant: NewMerchant) -> Result:
         try:
@@ -88,10 +88,12 @@ class Chaos:
         found = truth.violations(self._world, merchant.uuid, stories, self._receiver)
         return Result(run, found + [f"never at rest: {row}" for row in left], seconds)
 
-    def _new_merchant(self) -> NewMerchant:
-        email = f"owner-{uuid4().hex}@acme.example"
-        made = json.loads(self._service.command("create_merchant", "Chaos", "--email", email, "--json"))
-        return NewMerchant(made["merchant_uuid"], Credentials(made["client_id"], made["client_secret"]))
+    def _new_merchants(self, count: int) -> list[NewMerchant]:
+        made = json.loads(self._service.command("make_merchants", str(count)))
+        return [
+            NewMerchant(one["merchant_uuid"], Credentials(one["client_id"], one["client_secret"]))
+            for one in made
+        ]
 
     def _subscribed(self, merchant: NewMerchant) -> Backend:
         backend = Backend(self._service.base_url, merchant.credentials)

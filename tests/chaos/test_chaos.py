@@ -39,5 +39,6 @@ class TestEachFault:
         break_everything(whole, range(FIRST, FIRST + SEEDS), FAULTS if ALL else SOME)
 
     @pytest.mark.long
-    def test_is_survived_with_thirty_seeds(self, whole: tuple[World, Service]) -> None:
-        break_everything(whole, range(1, 31), FAULTS)
+    @pytest.mark.parametrize("seeds", [range(1, 16), range(16, 31)], ids=["1 to 15", "16 to 30"])
+    def test_is_survived_with_thirty_seeds(self, whole: tuple[World, Service], seeds: range) -> None:
+        break_everything(whole, seeds, FAULTS)

@@ -1,7 +1,8 @@
 """manage.py's commands in one process of their own: a JSON array of arguments a line in, its result a line out.
 
 `python -m tests.journeys.clerk`, in the environment of a running service. Starting Django for each command
-would take longer than the journeys themselves.
+would take longer than the journeys themselves. `["make_merchants", "100"]` prints a JSON list of merchants whose
+people never log in: hashing their passwords as for people would take most of a second each.
 """
 
 import io
@@ -9,16 +10,23 @@ import json
 import os
 import sys
 from typing import Any
+from uuid import uuid4
 
 import django
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import close_old_connections
+from django.test import override_settings
+
+CHEAP = "django.contrib.auth.hashers.MD5PasswordHasher"
 
 
 def _run(arguments: list[str]) -> dict[str, Any]:
     """Return the command's exit code and what it printed."""
     printed = io.StringIO()
     try:
+        if arguments[0] == "make_merchants":
+            return {"exit_code": 0, "printed": json.dumps(_make_merchants(int(arguments[1])))}
         call_command(*arguments, stdout=printed, stderr=printed)
     except CommandError as error:
         return {"exit_code": 1, "printed": str(error)}
@@ -27,6 +35,17 @@ def _run(arguments: list[str]) -> dict[str, Any]:
     finally:
         close_old_connections()
     return {"exit_code": 0, "printed": printed.getvalue()}
+
+
+def _make_merchants(count: int) -> list[dict[str, str]]:
+    made = []
+    with override_settings(PASSWORD_HASHERS=[CHEAP, *settings.PASSWORD_HASHERS]):
+        for _ in range(count):
+            email = f"owner-{uuid4().hex}@acme.example"
+            printed = io.StringIO()
+            call_command("create_merchant", "Chaos", "--email", email, "--json", stdout=printed)
+            made.append(json.loads(printed.getvalue()))
+    return made
 
 
 if __name__ == "__main__":
