@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import shares
+from checkout import share_outcomes
 from checkout.models import Checkout
 from config.lib import clock
 from payments import due, open_operations, operations
@@ -59,7 +59,7 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
         return False
     open_operations.abandon(operation.payment, now)
     if operation.payment.kind == Payment.Kind.SHARE:
-        shares.free_of(checkout, operation.payment, now)
+        share_outcomes.free_of(checkout, operation.payment, now)
     return True
 
 
@@ -108,6 +108,6 @@ def _end_challenge(checkout: Checkout, operation: Operation, reason: str, now: d
     Must be called with the checkout locked, and both rows read under the lock. Rule pay.challenge.
     """
     if operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):
-        shares.release(operation.payment, now)
+        share_outcomes.release(operation.payment, now)
         if operation.payment.kind == Payment.Kind.SHARE:
-            shares.free_of(checkout, operation.payment, now)
+            share_outcomes.free_of(checkout, operation.payment, now)

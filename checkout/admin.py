@@ -7,7 +7,7 @@ from django.db import OperationalError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from checkout import states, transitions
+from checkout import cancellations, states
 from checkout.models import (
     ApiCall,
     Change,
@@ -99,10 +99,10 @@ class CheckoutAdmin(MoneyAdmin):
 def _cancel(checkout: Checkout, cause: Cause) -> str:
     """Cancel a checkout; return why it was not, "" when it was."""
     try:
-        ended = transitions.cancel(checkout.merchant, checkout.pk, cause=cause)
-    except transitions.NotCancellable as refusal:
+        ended = cancellations.cancel(checkout.merchant, checkout.pk, cause=cause)
+    except cancellations.NotCancellable as refusal:
         return REFUSALS[Status(refusal.status)]
-    except transitions.OperationInProgress:
+    except states.OperationInProgress:
         return BUSY
     except OperationalError as error:
         if locks.is_locked(error):

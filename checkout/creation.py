@@ -1,20 +1,37 @@
 """Creating a checkout with its items and its first line of history."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from django.conf import settings
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from checkout import pricing
 from checkout.models import Change, Checkout, Item
 from checkout.states import Status
 from config.lib import clock
 from payments import switches
 from payments.cause import Cause
 from payments.models import Merchant
+
+SUBTRACTING = "discount"
+
+
+class Line(TypedDict):
+    """The part of an item that pricing needs; the price in minor units."""
+
+    quantity: int
+    unit_price: int
+
+
+class InvalidAmountArithmetic(Exception):
+    """The lines do not add up to the total."""
+
+    def __init__(self, expected: int, actual: int) -> None:
+        super().__init__(f"The items add up to {expected}, but total_amount is {actual}.")
+        self.expected, self.actual = expected, actual
 
 
 @dataclass(frozen=True)
@@ -33,12 +50,12 @@ class Order:
 def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     """Write a new checkout with its items and first line of history.
 
-    Raises switches.MerchantSuspended, switches.AllStopped, pricing.InvalidAmountArithmetic.
+    Raises switches.MerchantSuspended, switches.AllStopped, InvalidAmountArithmetic.
     Rules create.answer, create.arithmetic, create.order_repeats, expiry.hour.
     """
     switches.check(merchant)
     lines: Any = order.items
-    pricing.check_total(lines, order.total_amount)
+    check_total(lines, order.total_amount)
     now = clock.now()
     checkout = Checkout(
         id=uuid7(),
@@ -72,3 +89,19 @@ def _lifetime(merchant: Merchant) -> timedelta:
     if merchant.unpaid_minutes is None:
         return settings.UNPAID_CHECKOUT_LIFETIME
     return timedelta(minutes=merchant.unpaid_minutes)
+
+
+def wrong_sign(unit_price: int, category: str) -> str | None:
+    """Return in a sentence what is wrong with a price's sign, or None: only discounts subtract (rule create.signs)."""
+    if category == SUBTRACTING and unit_price >= 0:
+        return "Must be negative on a discount."
+    if category != SUBTRACTING and unit_price < 0:
+        return "Only a discount may be negative: use category discount."
+    return None
+
+
+def check_total(lines: Sequence[Line], total_amount: int) -> None:
+    """Raise InvalidAmountArithmetic unless quantity × unit price of all lines is the total. Rule create.arithmetic."""
+    expected = sum(line["quantity"] * line["unit_price"] for line in lines)
+    if expected != total_amount:
+        raise InvalidAmountArithmetic(expected, total_amount)

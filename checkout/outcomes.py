@@ -7,7 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from checkout import events, shares, states
+from checkout import events, share_outcomes, states
 from checkout.models import Checkout
 from checkout.outside import returned_refunds
 from checkout.states import Status, VoidReason
@@ -93,14 +93,14 @@ def is_fence(checkout: Checkout, operation: Operation) -> bool:
     if operation.kind != Kind.VOID:
         return False
     if operation.payment.kind == Payment.Kind.SHARE:
-        return shares.is_fenced(operation.payment)
+        return share_outcomes.is_fenced(operation.payment)
     return checkout.payment_id == operation.payment_id and checkout.status == Status.AUTHORIZED
 
 
 def _record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
     if operation.reason == operations.HELD_FOR_LESS:
-        shares.release(operation.payment, now)
-    follow = {Payment.Kind.ORDER: _hold, Payment.Kind.SHARE: shares.record_authorization}
+        share_outcomes.release(operation.payment, now)
+    follow = {Payment.Kind.ORDER: _hold, Payment.Kind.SHARE: share_outcomes.record_authorization}
     follow[Payment.Kind(operation.payment.kind)](checkout, operation, now)
 
 
@@ -110,7 +110,7 @@ def _hold(checkout: Checkout, operation: Operation, now: datetime) -> None:
         return
     # the payer may have gone on with another card while the bank was asked
     if checkout.status != Status.CREATED or operation.payment.abandoned_at is not None:
-        shares.release(operation.payment, now)
+        share_outcomes.release(operation.payment, now)
         return
     checkout.move(
         Status.AUTHORIZED,
@@ -124,7 +124,7 @@ def _hold(checkout: Checkout, operation: Operation, now: datetime) -> None:
 
 
 def _record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    follow = {Payment.Kind.ORDER: _capture, Payment.Kind.SHARE: shares.record_capture}
+    follow = {Payment.Kind.ORDER: _capture, Payment.Kind.SHARE: share_outcomes.record_capture}
     follow[Payment.Kind(operation.payment.kind)](checkout, operation, now)
 
 
@@ -144,7 +144,7 @@ def _take(checkout: Checkout, cause: Cause, now: datetime) -> None:
     """Move the order to `captured`, supersede the event of its hold, and open the mates' links."""
     checkout.move(Status.CAPTURED, cause, now, captured_at=now)
     outbox.supersede(checkout.pk, now)
-    shares.open_links(checkout, now)
+    share_outcomes.open_links(checkout, now)
 
 
 def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
@@ -159,7 +159,7 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
     elif is_refused:
         _release_again(operation, now)
     elif operation.payment.kind == Payment.Kind.SHARE:
-        shares.record_void(checkout, operation, now)
+        share_outcomes.record_void(checkout, operation, now)
     elif operation.state == State.SUCCEEDED and is_fence(checkout, operation):
         _lapse(checkout, now)
 
@@ -168,7 +168,7 @@ def _recover(checkout: Checkout, payment: Payment, now: datetime) -> None:
     """Record that a capture which counted as failed has happened."""
     capture = operations.recover_capture(payment, now=now)
     if payment.kind == Payment.Kind.SHARE:
-        shares.record_capture(checkout, capture, now)
+        share_outcomes.record_capture(checkout, capture, now)
     else:
         _take(checkout, PUMP, now)
 
@@ -177,7 +177,7 @@ def _lapse(checkout: Checkout, now: datetime) -> None:
     """Void a held order as of its deadline, since its hold was not captured in time."""
     at = checkout.capture_before or now
     checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=VoidReason.AUTH_EXPIRED)
-    shares.end_drafts([checkout], now)
+    share_outcomes.end_drafts([checkout], now)
     events.voided([checkout])
 
 
@@ -222,7 +222,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
 def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
     """Give up a hold that was not and will not be captured, without waiting for its release."""
     if payment.kind == Payment.Kind.SHARE:
-        shares.let_go(checkout, payment, now)
+        share_outcomes.let_go(checkout, payment, now)
     else:
         _lapse(checkout, now)
 
@@ -232,9 +232,9 @@ def _record_refund(checkout: Checkout, operation: Operation, now: datetime) -> N
         if operation.state == State.SUCCEEDED:
             returned_refunds.make_good(checkout, operation, note="It was sent again.", now=now)
     elif operation.purpose == Operation.Purpose.REIMBURSEMENT:
-        shares.record_reimbursement(checkout, operation, now)
+        share_outcomes.record_reimbursement(checkout, operation, now)
     else:
-        shares.record_refund_part(checkout, operation, now)
+        share_outcomes.record_refund_part(checkout, operation, now)
 
 
 def _cause(operation: Operation) -> Cause:

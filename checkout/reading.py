@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from checkout import ending
+from checkout import expiry
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
@@ -30,7 +30,7 @@ def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
     """
     checkout: Any = rows.get(checkout_uuid, *more)
     if checkout.has_lapsed(checkout.read_at) or checkout.has_expired(checkout.read_at):
-        ending.expire_one_if_due(checkout_uuid)
+        expiry.expire_one_if_due(checkout_uuid)
         return rows.get(checkout_uuid, *more)
     return cast("Checkout", checkout)
 
@@ -47,7 +47,7 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
     if not late:
         return list(found)
     for checkout_uuid in late:
-        ending.expire_one_if_due(checkout_uuid)
+        expiry.expire_one_if_due(checkout_uuid)
     again = {row.pk: row for row in rows.filter(pk__in=late)}
     return [
         again[row.pk] if row.pk in late else row for row in found if row.pk not in late or row.pk in again

@@ -7,9 +7,8 @@ from django.db import IntegrityError, transaction
 
 from checkout import refund_parts
 from checkout.models import Checkout, Refund
-from checkout.shares import FINISH_OPERATIONS
-from checkout.states import Status
-from checkout.transitions import OperationInProgress, StateConflict
+from checkout.share_outcomes import FINISH_OPERATIONS
+from checkout.states import OperationInProgress, StateConflict, Status
 from config.lib import clock, wakeup
 from config.lib.prepared import Prepared
 from payments import disputes, open_operations

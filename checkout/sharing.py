@@ -8,10 +8,10 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import abandonment, splitting, transitions
+from checkout import abandonment, authorizations, splitting
+from checkout.authorizations import NotPayable, Paid
 from checkout.models import Checkout, Customer, PaymentRequest
-from checkout.states import ShareStatus, Status
-from checkout.transitions import NotPayable, OperationInProgress, Paid
+from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock, crypto
 from config.lib.bulkhead import Slot
 from payments import disputes, open_operations, operations, provider, switches
@@ -125,7 +125,7 @@ def _changeable(checkout_uuid: UUID) -> Checkout:
 def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Paid:
     """Hold the share's amount on a mate's card; the pump captures it if it is still wanted (rule share.taken).
 
-    An earlier card that this one replaces is given up, as in `transitions.authorize`. Raises
+    An earlier card that this one replaces is given up, as in `authorizations.authorize`. Raises
     PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
     switches.AllStopped, bulkhead.Busy.
     """
@@ -144,7 +144,7 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
             raise ShareNotOpen(status)
         return operation
 
-    return transitions.hold(begin)
+    return authorizations.hold(begin)
 
 
 def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Customer, now: datetime) -> str:

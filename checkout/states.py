@@ -100,3 +100,16 @@ def check_share(origin: str, to: str) -> None:
 def actions(status: str) -> list[str]:
     """Return what a merchant may do with a checkout of this status."""
     return ACTIONS.get(Status(status), [])
+
+
+class StateConflict(Exception):
+    """The checkout's state does not allow the verb."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(f"The checkout is {status}.")
+        self.status = status
+        self.actions = actions(status)
+
+
+class OperationInProgress(Exception):
+    """A card operation is open on the checkout (rules cancel.open_operation, doubt.nothing_over_it)."""

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from checkout import ending, finishing, shares, sharing, states
+from checkout import expiry, finishing, share_outcomes, sharing, states
 from checkout.api.idempotency import KEPT
 from checkout.models import ApiCall, Checkout, PaymentRequest
 from checkout.outside import disputing
@@ -40,13 +40,13 @@ def expire_due() -> None:
     for status in states.DEADLINES:
         is_done = _try_on(_expire_all, status)
         for checkout in _one_by_one(status, is_done).all():
-            _try_on(ending.expire_one_if_due, checkout.pk)
+            _try_on(expiry.expire_one_if_due, checkout.pk)
 
 
 def _expire_all(status: Status) -> None:
     """Expire late checkouts in batches; while more come due, go on for most of a tick."""
     end = time.monotonic() + TICK_SECONDS
-    while (moved := ending.expire_due(status, BATCH)) and time.monotonic() < end:
+    while (moved := expiry.expire_due(status, BATCH)) and time.monotonic() < end:
         if moved < BATCH:
             time.sleep(LOOK_AGAIN_SECONDS)
 
@@ -90,7 +90,7 @@ def _finish_one(kinds: Sequence[Operation.Kind], bulkhead: Bulkhead) -> bool:
         deadline = Deadline.after(operations.PATIENCE)
         claimed = due.claim(limit=1, kinds=kinds) if slot.is_taken() else []
         if claimed:
-            wakeup.after_commit(shares.FINISH_OPERATIONS)
+            wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
             _try_on(finishing.finish, claimed[0], deadline)
     return bool(claimed)
 

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
-from checkout import pricing, refunds, sharing, transitions
+from checkout import authorizations, cancellations, captures, creation, refunds, sharing, states
 from checkout.api import idempotency, presentation
 from checkout.models import Checkout
 from config import merchant_api
@@ -81,22 +81,22 @@ ERRORS: dict[str, Error] = {
 # The row of each exception. The first class that fits counts.
 CODES: list[tuple[type[Exception], str]] = [
     (Checkout.DoesNotExist, "checkout_not_found"),
-    (transitions.NotCapturable, "not_capturable"),
-    (transitions.NotCancellable, "not_cancellable"),
-    (transitions.NotPayable, "not_payable"),
-    (transitions.NotTheLead, "not_payable"),
+    (captures.NotCapturable, "not_capturable"),
+    (cancellations.NotCancellable, "not_cancellable"),
+    (authorizations.NotPayable, "not_payable"),
+    (authorizations.NotTheLead, "not_payable"),
     (refunds.NotRefundable, "not_refundable"),
     (refunds.RefundRefConflict, "refund_ref_conflict"),
     (refunds.PartialRefundNotSupported, "partial_refund_not_supported"),
-    (transitions.PartialCaptureNotSupported, "partial_capture_not_supported"),
-    (transitions.OperationInProgress, "operation_in_progress"),
+    (captures.PartialCaptureNotSupported, "partial_capture_not_supported"),
+    (states.OperationInProgress, "operation_in_progress"),
     (switches.MerchantSuspended, "merchant_suspended"),
     (switches.AllStopped, "service_unavailable"),
     (Busy, "service_unavailable"),
     (ProviderUnreachable, "service_unavailable"),
-    (transitions.ProviderRefused, "provider_error"),
-    (transitions.OutcomeUnknown, "outcome_unknown"),
-    (pricing.InvalidAmountArithmetic, "invalid_amount_arithmetic"),
+    (captures.ProviderRefused, "provider_error"),
+    (captures.OutcomeUnknown, "outcome_unknown"),
+    (creation.InvalidAmountArithmetic, "invalid_amount_arithmetic"),
     (idempotency.InvalidIdempotencyKey, "invalid_header"),
     (idempotency.IdempotencyKeyReused, "idempotency_key_reused"),
     (idempotency.IdempotencyInProgress, "idempotency_in_progress"),
@@ -191,17 +191,17 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
         case refunds.NotRefundable() if exc.dispute is not None:
             dispute = presentation.dispute(exc.dispute)
             return [{"status": exc.status, "available_actions": exc.actions, "dispute": dispute}]
-        case transitions.StateConflict():
+        case states.StateConflict():
             return [{"status": exc.status, "available_actions": exc.actions}]
-        case pricing.InvalidAmountArithmetic():
+        case creation.InvalidAmountArithmetic():
             difference = exc.actual - exc.expected
             facts = {"expected": exc.expected, "actual": exc.actual, "difference": difference}
             return [{"param": "total_amount", **facts}]
-        case transitions.PartialCaptureNotSupported() | refunds.PartialRefundNotSupported():
+        case captures.PartialCaptureNotSupported() | refunds.PartialRefundNotSupported():
             return [{"param": "amount", "expected": exc.amount}]
         case subscriptions.RotationInProgress():
             return [{"previous_secret_expires_at": clock.iso(at)} for at in exc.until]
-        case CardDeclined() | transitions.ProviderRefused() if exc.reason:
+        case CardDeclined() | captures.ProviderRefused() if exc.reason:
             return [{"reason": exc.reason}]
         case drf.ValidationError():
             return flatten(exc.detail)

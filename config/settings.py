@@ -142,7 +142,7 @@ WSGI_APPLICATION = "config.wsgi.application"
 APPEND_SLASH = False
 MIDDLEWARE = [
     "config.lib.web.request_id.RequestIdMiddleware",
-    "config.bodies.BodyMiddleware",
+    "config.body_limits.BodyMiddleware",
     "config.lib.web.cookies.CookieMiddleware",
     "config.headers.HeadersMiddleware",
     "config.health.HealthMiddleware",

@@ -10,7 +10,7 @@ from django.urls import include, path, re_path, register_converter
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
-from checkout import notifications
+from checkout.outside import notifications
 from config import errors
 from config.openapi import page, schema
 from config.operators import views as operators

@@ -12,7 +12,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from checkout import ending, refunds, tasks, transitions
+from checkout import authorizations, cancellations, captures, expiry, refunds, tasks
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
 from config.lib import clock
@@ -188,7 +188,7 @@ def pay() -> Callable[..., Checkout]:
     def paid(checkout: Checkout, card: str = "4242424242424242") -> Checkout:
         token = bank.tokenise(subject=checkout.pk, number=card)
         lead = Checkout.objects.select_related("lead").get(pk=checkout.pk).lead or CustomerFactory.create()
-        transitions.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=CAUSE)
+        authorizations.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=CAUSE)
         return Checkout.objects.select_related("merchant", "payment", "lead").get(pk=checkout.pk)
 
     return paid
@@ -201,7 +201,7 @@ def held(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
 
 @pytest.fixture
 def captured(held: Checkout) -> Checkout:
-    return transitions.capture(held.merchant, held.pk, cause=CAUSE)
+    return captures.capture(held.merchant, held.pk, cause=CAUSE)
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checko
         if status not in ("created", "expired"):
             pay(unpaid)
         if status in ("captured", "shared", "refunding", "refunded"):
-            transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+            captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         if status == "shared":
             mates.pay(asked[0])
             mates.pump(unpaid.pk)
@@ -227,11 +227,11 @@ def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checko
             Operation.objects.filter(state="pending").update(next_attempt_at="2020-01-01T00:00Z")
             tasks.finish_operations()
         if status == "voided":
-            transitions.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+            cancellations.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
         unpaid.refresh_from_db()
         if status in ("expired", "lapsed"):
             make_late(unpaid)
-            ending.expire_one_if_due(unpaid.pk)
+            expiry.expire_one_if_due(unpaid.pk)
         unpaid.refresh_from_db()
         return unpaid
 
@@ -251,7 +251,7 @@ def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
 
     def brought(kind: str, mode: str = "down", times: int = 1) -> Operation:
         if kind == "refund":
-            transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+            captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         elif kind != "authorize":
             pay(unpaid)
         break_down(kind, mode, times)
@@ -259,10 +259,10 @@ def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
             pay(unpaid)
         elif kind == "capture":
             break_down("look_up", "down")
-            with pytest.raises(transitions.OutcomeUnknown):
-                transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+            with pytest.raises(captures.OutcomeUnknown):
+                captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         elif kind == "void":
-            transitions.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+            cancellations.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
             tasks.finish_operations()
         else:
             refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
@@ -275,7 +275,7 @@ def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
 @pytest.fixture
 def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
     """An order of a card whose refunds come back two seconds after they are settled; they have not yet."""
-    transitions.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
+    captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
     settle(unpaid)
     assert unpaid.status == "refunded"
@@ -298,7 +298,7 @@ def shares(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentReques
     """£90.00, captured: Finn is asked for £20.00, Amy for £30.00; £40.00 stay with Lea."""
     asked = mates.split(unpaid, 2000, 3000)
     pay(unpaid)
-    transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
     return [PaymentRequest.objects.get(pk=share.pk) for share in asked]
 
 

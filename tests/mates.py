@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from checkout import finishing, refunds, sharing, transitions
+from checkout import authorizations, finishing, refunds, sharing
 from checkout.models import Checkout, Customer, PaymentRequest, Refund
 from payments import due
 from payments.models import Operation, Payment
@@ -24,7 +24,7 @@ def split(checkout: Checkout, *amounts: int) -> list[PaymentRequest]:
     return list(checkout.payment_requests.order_by("position"))
 
 
-def pay(share: PaymentRequest, card: str = FINNS, mate: Customer | None = None) -> transitions.Paid:
+def pay(share: PaymentRequest, card: str = FINNS, mate: Customer | None = None) -> authorizations.Paid:
     """Let a mate's card be held, for a share; the pump has not run."""
     token = bank.tokenise(subject=share.pk, number=card)
     return sharing.pay(share.pk, card=CardUse(token), mate=mate or CustomerFactory.create(), cause=CAUSE)

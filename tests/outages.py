@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.db.models import F
 
-from checkout import tasks, transitions
+from checkout import captures, tasks
 from checkout.models import Checkout
 from payments.models import Operation, Payment
 from payments.provider import Outcome
@@ -66,6 +66,6 @@ def leave_in_doubt(checkout: Checkout) -> Operation:
     """Let a capture of a held checkout stay without any answer."""
     for verb in ("capture", "look_up"):
         fault_injection.set_fault(verb=verb, mode="down", times=1)
-    with pytest.raises(transitions.OutcomeUnknown):
-        transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+    with pytest.raises(captures.OutcomeUnknown):
+        captures.capture(checkout.merchant, checkout.pk, cause=CAUSE)
     return Operation.objects.select_related("payment").get(payment__subject=checkout.pk, kind="capture")

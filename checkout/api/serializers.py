@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from rest_framework import serializers
 
-from checkout import pricing
+from checkout import creation
 from checkout.states import Status
 from config.lib import clock, fields
 from config.lib.web import origins
@@ -71,7 +71,7 @@ class ItemIn(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
     def validate_unit_price(self, unit_price: int) -> int:
-        if wrong := pricing.wrong_sign(unit_price, self._line.get("category", "other")):
+        if wrong := creation.wrong_sign(unit_price, self._line.get("category", "other")):
             raise serializers.ValidationError(wrong)
         return unit_price
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkout import creation, reading, refunds, transitions
+from checkout import cancellations, captures, creation, reading, refunds
 from checkout.api import presentation, serializers
 from checkout.api.idempotency import RecordedView
 from checkout.creation import Order
@@ -86,7 +86,7 @@ class Capture(RecordedView):
         fields = serializers.CaptureIn(data=request.data)
         fields.is_valid(raise_exception=True)
         merchant = caller_of(request).merchant
-        checkout = transitions.capture(
+        checkout = captures.capture(
             merchant,
             _given(checkout_uuid),
             amount=fields.validated_data.get("amount"),
@@ -106,7 +106,7 @@ class Cancel(RecordedView):
         fields.is_valid(raise_exception=True)
         merchant = caller_of(request).merchant
         note = fields.validated_data.get("reason") or ""
-        checkout = transitions.cancel(merchant, _given(checkout_uuid), note=note, cause=cause_of(request))
+        checkout = cancellations.cancel(merchant, _given(checkout_uuid), note=note, cause=cause_of(request))
         return Response({"data": presentation.read(merchant, checkout.pk)})
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from checkout import reimbursement, shares
+from checkout import reimbursement, share_outcomes
 from checkout.models import Checkout
 from checkout.outside import returned_refunds
 from checkout.states import ShareStatus, Status
@@ -75,4 +75,4 @@ def _decide(checkout: Checkout, dispute: Dispute, status: DisputeStatus, now: da
         )
     if checkout.status == Status.CAPTURED and not disputes.is_open(checkout.pk):
         reimbursement.go_on(checkout, now, paused_for=now - dispute.created_at)
-        wakeup.after_commit(shares.FINISH_OPERATIONS)
+        wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)

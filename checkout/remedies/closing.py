@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import shares
+from checkout import share_outcomes
 from checkout.models import Checkout, PaymentRequest
 from checkout.outside import returned_refunds
 from checkout.remedies import asking, parts
@@ -56,7 +56,7 @@ def follow(checkout: Checkout, part: Operation, *, note: str, now: datetime) -> 
         discrepancies.settle("share_not_reimbursed", part.reimbursed_share, note=note, now=now)
     else:
         Payment.objects.filter(pk=part.payment_id).update(status=Payment.Status.REFUNDED)
-        shares.close_refund_part(checkout, part, now)
+        share_outcomes.close_refund_part(checkout, part, now)
         discrepancies.settle("refund_part_failed", part.payment_id, note=note, now=now)
     checkout.touch()
 

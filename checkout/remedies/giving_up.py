@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import abandonment, ending, finishing, outcomes
+from checkout import abandonment, expiry, finishing, outcomes
 from checkout.models import Checkout
 from checkout.remedies import asking, parts
 from checkout.remedies.asking import NotAllowed
@@ -37,7 +37,7 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
         outcomes.conclude(checkout, operation, Outcome(Verdict.FAILED, reason=GIVEN_UP), now=now)
         if void is not None:
             outcomes.conclude(checkout, operations.current(void.pk), Outcome(Verdict.SUCCEEDED), now=now)
-        ending.expire_if_due(checkout, now)
+        expiry.expire_if_due(checkout, now)
         checkout.touch()
         for kind in REPORTED_AS:
             discrepancies.settle(kind, operation.pk, note=note, now=now)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import finishing, outcomes, shares
+from checkout import finishing, outcomes, share_outcomes
 from checkout.models import Checkout
 from checkout.remedies import asking, parts
 from checkout.remedies.asking import NotAllowed
@@ -44,7 +44,7 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
             _advance(operation, asked, now)
         else:
             _send_anew(operation, outcome, cause, now)
-        wakeup.after_commit(shares.FINISH_OPERATIONS)
+        wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
     return checkout_uuid
 
 

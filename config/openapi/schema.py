@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 import checkout.api.schema.endpoints
 import hosted_page.opt_in.api
 import hosted_page.sandbox.schema
-import webhooks.api.endpoints
+import webhooks.api.schema
 from checkout.api.idempotency import RecordedView
 from checkout.api.schema import shapes
 from checkout.api.schema.shapes import ALWAYS, SOMETIMES
@@ -27,7 +27,7 @@ from config.openapi import errors, examples, fields, guide, parts, table
 Schema = dict[str, Any]
 TABLES = {
     "Checkouts": checkout.api.schema.endpoints.ENDPOINTS,
-    "Webhooks": webhooks.api.endpoints.ENDPOINTS,
+    "Webhooks": webhooks.api.schema.ENDPOINTS,
     "Marketing": hosted_page.opt_in.api.ENDPOINTS,
     "Sandbox": hosted_page.sandbox.schema.ENDPOINTS,
 }
@@ -36,7 +36,7 @@ NAMES = [endpoint.name for endpoint in ENDPOINTS.values()]
 TAGS = {key: tag for tag, named in TABLES.items() for key in named}
 SHAPES = {
     **shapes.SHAPES,
-    **webhooks.api.endpoints.SHAPES,
+    **webhooks.api.schema.SHAPES,
     **hosted_page.opt_in.api.SHAPES,
     **hosted_page.sandbox.schema.SHAPES,
     **parts.SHAPES,

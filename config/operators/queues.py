@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Model
 
-from checkout import ending
+from checkout import expiry
 from checkout.states import Status
 from config.celery import DELIVER_DUE
 from config.operators import ages, pumps
@@ -79,8 +79,8 @@ def _oldest_refund(now: datetime) -> datetime | None:
 # What waits, its pump, how long is still fine, and how the oldest row is found.
 TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Operations to finish", FINISH, SOON, due.oldest),
-    ("Holds to release", EXPIRE_DUE, SOON, lambda now: ending.oldest(Status.AUTHORIZED)),
-    ("Unpaid checkouts to end", EXPIRE_DUE, SOON, lambda now: ending.oldest(Status.CREATED)),
+    ("Holds to release", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.AUTHORIZED)),
+    ("Unpaid checkouts to end", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.CREATED)),
     ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),
     ("Other webhooks to send", DELIVER_DUE, PACED, lambda now: health.oldest_due(now, is_urgent=False)),
     ("SMS messages to send", SMS_MESSAGES, SOON, _oldest_of(SmsMessage, "due_at")),

@@ -6,10 +6,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F
 
-from checkout import ending, finishing, sharing
+from checkout import expiry, finishing, sharing
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import ShareStatus, Status
-from checkout.transitions import OperationInProgress
+from checkout.states import OperationInProgress, ShareStatus, Status
 from payments import open_operations
 from payments.models import Merchant, Operation, Payment
 from payments.providers.sandbox import client
@@ -21,7 +20,7 @@ def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
     finishing.finish_all_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
     _bring_nearer(merchant, checkout_uuid, seconds)
-    ending.expire_one_if_due(checkout_uuid)
+    expiry.expire_one_if_due(checkout_uuid)
     for share in PaymentRequest.objects.filter(checkout=checkout_uuid, status=ShareStatus.OPEN):
         sharing.expire(share.pk)
     finishing.finish_all_of(checkout_uuid)

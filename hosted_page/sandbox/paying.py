@@ -7,10 +7,10 @@ from uuid import UUID
 
 from rest_framework import serializers as drf
 
-from checkout import finishing, sharing, splitting, transitions
+from checkout import authorizations, finishing, sharing, splitting
+from checkout.authorizations import NotPayable, Paid
 from checkout.models import Checkout, Customer, PaymentRequest
-from checkout.states import SHARE_PAID, ShareStatus
-from checkout.transitions import NotPayable, OperationInProgress, Paid
+from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
 from config.lib.deadline import Deadline
 from hosted_page.steps import codes
 from payments import open_operations
@@ -39,7 +39,7 @@ def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
         _sign_in(checkout, lead)
     if "shares" in wanted:
         _split(checkout, wanted["shares"])
-    paid = transitions.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause)
+    paid = authorizations.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause)
     if paid.verdict == Verdict.NEEDS_ACTION:
         paid = _answer_challenge(checkout.pk, is_confirmed=wanted["challenge"] == "pass")
     if paid.verdict == Verdict.DECLINED:

@@ -10,10 +10,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from checkout import abandonment, finishing, sharing, transitions
+from checkout import abandonment, authorizations, finishing, sharing
+from checkout.authorizations import NotPayable, NotTheLead, Paid
 from checkout.models import Customer
 from checkout.sharing import OwnShare, ShareNotOpen
-from checkout.transitions import NotPayable, NotTheLead, OperationInProgress, Paid
+from checkout.states import OperationInProgress
 from config.lib import idle
 from config.lib.bulkhead import Busy
 from config.lib.web import address, request_id
@@ -144,7 +145,7 @@ def _try(target: PaymentTarget, use: CardUse, person: Customer, address: str) ->
 def _pay(target: PaymentTarget, use: CardUse, person: Customer) -> Paid:
     cause = Cause(f"customer:{person.pk}", request_id.current())
     if target.share is None:
-        return transitions.authorize(target.checkout.pk, card=use, lead=person, cause=cause)
+        return authorizations.authorize(target.checkout.pk, card=use, lead=person, cause=cause)
     return sharing.pay(target.share.pk, card=use, mate=person, cause=cause)
 
 

@@ -11,7 +11,7 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from checkout import ending, sharing
+from checkout import expiry, sharing
 from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import clock, crypto
 from config.lib.prepared import Prepared
@@ -117,7 +117,7 @@ def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
     checkout = Checkout.objects.locked(target.checkout.pk)
     share = PaymentRequest.objects.get(pk=target.share.pk) if target.share else None
     now = clock.now()
-    ending.expire_if_due(checkout, now)
+    expiry.expire_if_due(checkout, now)
     if share is not None:
         share.checkout = checkout
         sharing.end_late(share, now)

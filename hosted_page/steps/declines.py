@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from checkout.authorizations import Paid
 from checkout.models import Customer
-from checkout.transitions import Paid
 from config.lib import batches, clock, crypto, quota
 from config.lib.quota import Limit
 from config.lib.web import address as network

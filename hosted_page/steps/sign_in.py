@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from checkout import sharing
+from checkout.authorizations import NotPayable
 from checkout.models import Customer, PaymentRequest
-from checkout.transitions import NotPayable, OperationInProgress
+from checkout.states import OperationInProgress
 from config.lib import clock
 from config.lib.web import address
 from hosted_page import payer, rendering, summary

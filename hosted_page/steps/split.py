@@ -7,8 +7,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from checkout import sharing, splitting
+from checkout.authorizations import NotPayable
 from checkout.models import Checkout
-from checkout.transitions import NotPayable, OperationInProgress
+from checkout.states import OperationInProgress
 from hosted_page import rendering
 from hosted_page.payment_target import PaymentTarget, for_target
 from hosted_page.steps.forms import SplitForm

@@ -11,8 +11,7 @@ from django.shortcuts import redirect
 from checkout import refunds
 from checkout.models import Checkout, Refund
 from checkout.refunds import NotRefundable, RefundRefConflict
-from checkout.states import SHARE_PAID, ShareStatus
-from checkout.transitions import OperationInProgress
+from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
 from config.lib import locks
 from payments import money
 from payments.models import Merchant, Operation

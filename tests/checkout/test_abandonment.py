@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from checkout import abandonment, tasks, transitions
+from checkout import abandonment, captures, tasks
 from checkout.models import Checkout
 from payments.models import Operation
 from payments.providers.sandbox import fault_injection
@@ -27,7 +27,7 @@ class TestACardThatWasGivenUp:
         self, given_up: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         assert pay(given_up).status == "authorized"
-        captured = transitions.capture(given_up.merchant, given_up.pk, cause=CAUSE)
+        captured = captures.capture(given_up.merchant, given_up.pk, cause=CAUSE)
         assert captured.status == "captured"
 
     def test_keeps_no_hold_beyond_its_two_minutes(

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import refunds, tasks, transitions
+from checkout import cancellations, captures, refunds, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
 from config.lib import clock
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call itself does not wait for the confirmation."""
-    monkeypatch.setattr(transitions, "ASK_AGAIN_SECONDS", 99.0)
-    monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.0)
+    monkeypatch.setattr(captures, "ASK_AGAIN_SECONDS", 99.0)
+    monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)
 
 
 def confirm(kind: str) -> None:
@@ -59,8 +59,8 @@ class TestACapture:
         self, held: Checkout, unasked: None, monkeypatch: pytest.MonkeyPatch, mode: str, end: str
     ) -> None:
         break_down("capture", mode)
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         Call.objects.filter(kind="capture").update(settles_at=clock.now() + timedelta(hours=1))
         calls = overhear(monkeypatch)
         make_late(held)
@@ -82,8 +82,8 @@ class TestACapture:
         self, held: Checkout, unasked: None
     ) -> None:
         break_down("capture", "pending_for_ever")
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         operation = Operation.objects.get(kind="capture")
         pass_time(operation, minutes=9)
         pump()
@@ -96,8 +96,8 @@ class TestACapture:
 
     def test_that_silence_follows_is_pending_all_the_same(self, held: Checkout, unasked: None) -> None:
         break_down("capture", "pending_for_ever")
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         break_down("look_up", "down")
         pump()
         assert Operation.objects.get(kind="capture").state == "pending"
@@ -136,7 +136,7 @@ class TestARelease:
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         break_down("void", "pending")
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         tasks.finish_operations()
         assert Operation.objects.get(kind="void").state == "pending"
         calls = overhear(monkeypatch)
@@ -147,7 +147,7 @@ class TestARelease:
     @pytest.mark.rule("lapse.release")
     def test_that_is_refused_for_a_passing_reason_is_tried_again(self, held: Checkout) -> None:
         break_down("void", "void_refused_once")
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         tasks.finish_operations()
         again = Operation.objects.get(kind="void", ended_at=None)
         assert again.state == "planned" and Charge.objects.get().state == "held"
@@ -158,7 +158,7 @@ class TestARelease:
     @pytest.mark.rule("money.settled")
     def test_that_is_refused_again_and_again_is_told_once_until_it_succeeds(self, held: Checkout) -> None:
         break_down("void", "void_refused", times=9)
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         for _ in range(6):
             pump()
         found = Discrepancy.objects.get()
@@ -175,8 +175,8 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
     def test_is_looked_up_and_the_capture_succeeds_in_time(self, held: Checkout, mode: str) -> None:
         break_down("capture", mode)
         break_down("look_up", "down")
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         for _ in range(4):
             pump()
         held.refresh_from_db()
@@ -195,8 +195,8 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
 
     def test_is_not_looked_up_for_a_new_key_past_the_deadline(self, held: Checkout) -> None:
         break_down("capture", "replayed_500")
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         pump()
         make_late(held)
         pump()

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Operation, Payment
@@ -32,7 +32,7 @@ def ends_soon(checkout: Checkout) -> None:
 
 def captured_by_another_connection(checkout: Checkout) -> Checkout:
     try:
-        return transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+        return captures.capture(checkout.merchant, checkout.pk, cause=CAUSE)
     finally:
         connection.close()
 
@@ -69,7 +69,7 @@ class TestCaptureThatWaitsForTheRow:
     def test_across_the_deadline_is_refused(self, held: Checkout) -> None:
         ends_soon(held)
         capture = capture_behind_a_lock(held, until=lambda: held.has_lapsed(clock.now()))
-        with pytest.raises(transitions.NotCapturable):
+        with pytest.raises(captures.NotCapturable):
             capture.result()
         held.refresh_from_db()
         assert (held.status, held.void_reason, held.voided_at) == (

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from checkout import abandonment, tasks, transitions
+from checkout import abandonment, captures, states, tasks
 from checkout.models import Checkout
 from config.lib import clock
 from payments import open_operations, operations
@@ -69,7 +69,7 @@ class TestAuthorize:
         self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
     ) -> None:
         pass_time(in_doubt(), seconds=58)
-        with nothing_moves(), pytest.raises(transitions.OperationInProgress):
+        with nothing_moves(), pytest.raises(states.OperationInProgress):
             pay(unpaid)
 
     @pytest.mark.rule("pay.another_card")
@@ -83,7 +83,7 @@ class TestAuthorize:
         assert (paid.status, events()) == ("authorized", ["checkout.authorized"])
         first.payment.refresh_from_db()
         assert first.payment.abandoned_at is not None and paid.payment != first.payment
-        transitions.capture(paid.merchant, paid.pk, cause=CAUSE)
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
         pump()
         pass_time(first, hours=24)
         pump()

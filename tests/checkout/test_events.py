@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from checkout import ending, transitions
+from checkout import authorizations, cancellations, expiry
 from checkout.api.schema import shapes
 from checkout.models import Checkout, Customer
 from config.lib import clock
@@ -32,7 +32,7 @@ def paid_by(merchant: Merchant, lead: Customer) -> Checkout:
     """A new checkout that this customer has paid."""
     checkout = factories.checkout(merchant)
     token = bank.tokenise(subject=checkout.pk, number=CARD)
-    transitions.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=CAUSE)
+    authorizations.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=CAUSE)
     return checkout
 
 
@@ -43,11 +43,11 @@ def user_uuid(checkout: Checkout) -> str:
 
 def lapse(checkout: Checkout) -> None:
     make_late(checkout)
-    ending.expire_one_if_due(checkout.pk)
+    expiry.expire_one_if_due(checkout.pk)
 
 
 def cancel(checkout: Checkout) -> None:
-    transitions.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
+    cancellations.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
 
 
 class TestAuthorized:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from checkout import tasks, transitions
+from checkout import authorizations, cancellations, captures, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
 from payments import due, operations
@@ -53,7 +53,7 @@ class TestACrash:
         token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
         lead = CustomerFactory.create()
         dying(
-            lambda: transitions.authorize(unpaid.pk, card=CardUse(token), lead=lead, cause=CAUSE),
+            lambda: authorizations.authorize(unpaid.pk, card=CardUse(token), lead=lead, cause=CAUSE),
             after_call=after_call,
         )
         unpaid.refresh_from_db()
@@ -67,7 +67,7 @@ class TestACrash:
     def test_of_a_capture_is_finished(
         self, held: Checkout, dying: Callable[..., None], after_call: bool
     ) -> None:
-        dying(lambda: transitions.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
+        dying(lambda: captures.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
         tasks.finish_operations()
         held.refresh_from_db()
         assert held.status == "captured" and Charge.objects.get().state == "captured"
@@ -76,7 +76,7 @@ class TestACrash:
     def test_of_a_capture_found_after_the_deadline_ends_in_the_one_right_state(
         self, held: Checkout, dying: Callable[..., None], after_call: bool
     ) -> None:
-        dying(lambda: transitions.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
+        dying(lambda: captures.capture(held.merchant, held.pk, cause=CAUSE), after_call=after_call)
         make_late(held)
         tasks.expire_due()
         held.refresh_from_db()
@@ -91,7 +91,7 @@ class TestACrash:
     def test_of_a_void_is_finished(
         self, held: Checkout, dying: Callable[..., None], after_call: bool
     ) -> None:
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
 
         def pump() -> None:
             for operation in due.claim():
@@ -108,7 +108,7 @@ class TestTheFence:
     def test_proves_a_capture_that_the_look_up_did_not_find(
         self, held: Checkout, dying: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        dying(lambda: transitions.capture(held.merchant, held.pk, cause=CAUSE), after_call=True)
+        dying(lambda: captures.capture(held.merchant, held.pk, cause=CAUSE), after_call=True)
         make_late(held)
         monkeypatch.setattr(bank, "look_up", lambda **_: Outcome(Verdict.NOT_FOUND))
         tasks.finish_operations()

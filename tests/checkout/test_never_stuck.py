@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
-from checkout import refunds, reimbursement, transitions
+from checkout import cancellations, captures, refunds, reimbursement
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
 from config.lib import clock
@@ -41,14 +41,14 @@ class TestAHold:
 
     @pytest.mark.parametrize("no", [Verdict.DECLINED, Verdict.FAILED])
     def test_whose_release_is_refused_is_released_later(self, held: Checkout, no: Verdict) -> None:
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         void = Operation.objects.select_related("payment").get(kind="void")
         factories.settle(void, Outcome(no, reason="try_later"))
         pump()
         assert (Payment.objects.get().status, Charge.objects.get().state) == ("voided", "voided")
 
     def test_that_somebody_has_released_in_the_dashboard_is_released(self, held: Checkout) -> None:
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         bank.act_in_dashboard(kind="void", payment=held.payment_id or held.pk)
         break_down("void", "void_refused")
         discrepancies.report("void_refused", held.payment_id)
@@ -76,7 +76,7 @@ class TestAShare:
     @pytest.fixture
     def share(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
         (share,) = mates.split(unpaid, 2000)
-        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         return share
 
     def test_whose_hold_cannot_be_released_is_free_for_another_card_and_for_a_refund(

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from checkout import refunds, tasks, transitions
+from checkout import captures, refunds, states, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
 from config.lib import clock
@@ -63,13 +63,13 @@ class TestACapture:
     def test_that_the_provider_calls_pending_is_in_doubt_and_begun_once(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.0)
-        monkeypatch.setattr(transitions, "ASK_AGAIN_SECONDS", 99.0)
+        monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)
+        monkeypatch.setattr(captures, "ASK_AGAIN_SECONDS", 99.0)
         fault_injection.set_fault(verb="capture", mode="pending_for_ever", times=1)
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
-        with pytest.raises(transitions.OperationInProgress):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(states.OperationInProgress):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         assert Operation.objects.get(kind="capture").state == "pending"
         make_late(held)
         tasks.expire_due()

@@ -7,7 +7,7 @@ import pytest
 from django.db.models import F
 from pytest_django.fixtures import Settings
 
-from checkout import sharing, transitions
+from checkout import captures, sharing
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.proof import proving
 from config.lib import clock
@@ -57,7 +57,7 @@ class TestRefund:
     ) -> None:
         (share,) = mates.split(unpaid, 2000)
         pay(unpaid, "4242424242424242" if comes_back else ACCOUNT_CLOSED)
-        order = transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        order = captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         settings.SANDBOX_REFUND_SECONDS = 3600
         mates.pay(share)
         mates.pump(order.pk, rounds=2)
@@ -80,7 +80,7 @@ class TestRefund:
     ) -> None:
         share, _ = mates.split(unpaid, 2000, 3000)
         pay(unpaid, ACCOUNT_CLOSED)
-        order = transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        order = captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         refund = give_back(order)
         paused = timedelta(hours=5)
         Refund.objects.filter(pk=refund.pk).update(created_at=refund.created_at - paused)
@@ -111,7 +111,7 @@ class TestRefund:
     ) -> None:
         (share,) = mates.split(unpaid, 2000)
         pay(unpaid, ACCOUNT_CLOSED)
-        order = transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        order = captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         mates.pay(share, ACCOUNT_CLOSED, CustomerFactory.create())
         mates.pump(order.pk)
         assert Payment.objects.filter(subject=share.pk, decline_reason="same_card").exists()

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from checkout import refunds, tasks, transitions
+from checkout import captures, refunds, tasks
 from checkout.models import Checkout, Refund
 from checkout.proof import proving
 from payments.models import Merchant, Operation, Payment
@@ -50,7 +50,7 @@ class TestAccept:
     ) -> None:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         other = pay(factories.checkout(captured.merchant))
-        transitions.capture(other.merchant, other.pk, cause=CAUSE)
+        captures.capture(other.merchant, other.pk, cause=CAUSE)
         with pytest.raises(refunds.RefundRefConflict):
             refunds.accept(other.merchant, other.pk, ref="r-1", cause=CAUSE)
         other.refresh_from_db()
@@ -74,7 +74,7 @@ class TestFailure:
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         checkout = pay(unpaid, "4000000000005126")
-        transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+        captures.capture(checkout.merchant, checkout.pk, cause=CAUSE)
         refunds.accept(checkout.merchant, checkout.pk, ref="r-1", cause=CAUSE)
         settle(checkout)
         refund = Refund.objects.get()

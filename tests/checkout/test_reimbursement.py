@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from payments.models import Discrepancy, Operation
@@ -25,7 +25,7 @@ class TestTheLeadsShare:
     ) -> None:
         (share,) = mates.split(unpaid, 2000)
         pay(unpaid, ACCOUNT_CLOSED)
-        transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         mates.pay(share)
         mates.pump(unpaid.pk, rounds=3)
         assert PaymentRequest.objects.get(pk=share.pk).status == "paid"

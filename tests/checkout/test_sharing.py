@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from checkout import ending, sharing, splitting, tasks, transitions
+from checkout import authorizations, cancellations, expiry, sharing, splitting, tasks
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import Status
 from config.lib import clock
@@ -75,10 +75,10 @@ class TestLinks:
         if end in ("cancelled held", "lapsed"):
             unpaid = pay(unpaid)
         if end.startswith("cancelled"):
-            transitions.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+            cancellations.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
         else:
             make_late(unpaid)
-            ending.expire_due(Status(unpaid.status), limit=10)
+            expiry.expire_due(Status(unpaid.status), limit=10)
         assert mates.settled(share) == "cancelled"
 
     @pytest.mark.rule("share.ends")
@@ -120,9 +120,9 @@ class TestTheLead:
         sharing.join(unpaid.pk, first)
         token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
         sharing.join(unpaid.pk, second)
-        with nothing_moves(), pytest.raises(transitions.NotTheLead):
-            transitions.authorize(unpaid.pk, card=CardUse(token), lead=first, cause=CAUSE)
-        paid = transitions.authorize(unpaid.pk, card=CardUse(token), lead=second, cause=CAUSE)
+        with nothing_moves(), pytest.raises(authorizations.NotTheLead):
+            authorizations.authorize(unpaid.pk, card=CardUse(token), lead=first, cause=CAUSE)
+        paid = authorizations.authorize(unpaid.pk, card=CardUse(token), lead=second, cause=CAUSE)
         assert paid.verdict == "succeeded"
 
     def test_of_the_helper_is_whoever_pays_last(self, api: Api, unpaid: Checkout) -> None:

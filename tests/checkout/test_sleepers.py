@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from checkout import finishing, refunds, sharing, transitions
+from checkout import captures, finishing, refunds, sharing, states
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
 from config.lib.deadline import Deadline
@@ -63,7 +63,7 @@ class TestAnOrder:
     ) -> None:
         def others() -> None:
             pump()
-            transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+            captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
 
         asleep = claimed(silent)
         meanwhile(others)
@@ -109,7 +109,7 @@ class TestAShare:
     @pytest.fixture
     def share(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
         (share,) = mates.split(unpaid, 2000)
-        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         return share
 
     def test_that_was_taken_meanwhile_is_not_charged_to_a_second_card(
@@ -125,7 +125,7 @@ class TestAShare:
         share.refresh_from_db()
         assert share.status in ("paying", "paid")
         token = bank.tokenise(subject=share.pk, number="378282246310005")
-        with pytest.raises((sharing.ShareNotOpen, transitions.OperationInProgress)):
+        with pytest.raises((sharing.ShareNotOpen, states.OperationInProgress)):
             sharing.pay(share.pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
         pump()
         pump()

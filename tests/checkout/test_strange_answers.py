@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from checkout import refunds, transitions
+from checkout import cancellations, captures, refunds, states
 from checkout.models import Checkout
 from config.lib import clock
 from hosted_page.steps import card_page
@@ -81,12 +81,12 @@ def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Ope
         if kind == "look_up":
             fault_injection.set_fault(verb="capture", mode="done_then_reset", times=1)
         if kind in ("capture", "refund", "look_up"):
-            with suppress(transitions.OutcomeUnknown):
-                transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+            with suppress(captures.OutcomeUnknown):
+                captures.capture(checkout.merchant, checkout.pk, cause=CAUSE)
         if kind == "refund":
             refunds.accept(checkout.merchant, checkout.pk, ref="r-1", cause=CAUSE)
         if kind == "void":
-            transitions.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
+            cancellations.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
         for _ in range(3):
             pump()
         of_kind = Operation.objects.filter(kind="capture" if kind == "look_up" else kind)
@@ -134,10 +134,10 @@ class TestEveryVerdict:
         self, says: SaidOf, ended: Callable[[str], Operation], kind: str, verdict: Verdict, value: Any
     ) -> None:
         says(kind, lambda outcome: decorated(value)(replace(outcome, verdict=verdict)))
-        with suppress(transitions.OutcomeUnknown, transitions.ProviderRefused, transitions.StateConflict):
+        with suppress(captures.OutcomeUnknown, captures.ProviderRefused, states.StateConflict):
             ended(kind)
-        states = set(Operation.objects.values_list("state", flat=True))
-        assert states <= {*Operation.ENDED, State.NEEDS_ACTION, State.PENDING, State.UNKNOWN}
+        reached = set(Operation.objects.values_list("state", flat=True))
+        assert reached <= {*Operation.ENDED, State.NEEDS_ACTION, State.PENDING, State.UNKNOWN}
 
 
 class TestADecline:

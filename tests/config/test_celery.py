@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from celery import signals
 
-from checkout import refunds, transitions
+from checkout import cancellations, refunds
 from checkout.models import Checkout
 from config import celery
 from config.celery import app
@@ -68,6 +68,6 @@ class TestTheTickers:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         wait_for(Operation.objects.filter(kind="refund", state="in_flight").exists)
         held = pay(factories.checkout(captured.merchant))
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         wait_for(Operation.objects.filter(kind="void", state="succeeded").exists)
         assert Operation.objects.get(kind="refund").state == "in_flight", "the bank is silent yet"

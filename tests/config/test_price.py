@@ -11,7 +11,7 @@ from django.db import transaction
 from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
-from config import bodies
+from config import body_limits
 from config.lib import clock, crypto
 from hosted_page.opt_in import link
 from payments.models import Merchant, Operation
@@ -126,7 +126,7 @@ class TestAddresses:
         stranger, dear = Stranger(), {}
         for path in (*open_ones.values(), *first, *ELSEWHERE):
             for content_type, made in shapes.BODIES:
-                body = made(bodies._largest(path.partition("?")[0]))  # a larger one is refused unread
+                body = made(body_limits._largest(path.partition("?")[0]))  # a larger one is refused unread
                 headers = {"Content-Type": content_type}
                 dear[path, content_type[:60], body[:60]] = stranger.times("POST", path, body, **headers)
         assert {asked: times for asked, times in dear.items() if times > MAXIMUM} == {}

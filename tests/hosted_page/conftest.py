@@ -1,6 +1,6 @@
 import pytest
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Mate, Payer
@@ -21,7 +21,7 @@ def lead(unpaid: Checkout) -> Payer:
 
 @pytest.fixture
 def order(lead: Payer) -> Checkout:
-    return transitions.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
+    return captures.capture(lead.checkout.merchant, lead.checkout.pk, cause=CAUSE)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from checkout import sharing, transitions
+from checkout import authorizations, sharing
 from checkout.models import Checkout
 from hosted_page import payer
 from hosted_page.models import SignInCode, SmsMessage
@@ -122,7 +122,7 @@ class TestThePagesGuards:
 
     @pytest.mark.rule("split.until_card")
     def test_who_pays_is_settled_once_it_is_held(self, held: Checkout) -> None:
-        with pytest.raises(transitions.NotPayable):
+        with pytest.raises(authorizations.NotPayable):
             sharing.split_equally(held.pk, 2)
 
     @pytest.mark.parametrize("query", ["", "?id=", "?id=abc", "?id=019f8b6e-0000-7000-8000-000000000000"])
@@ -133,6 +133,6 @@ class TestThePagesGuards:
     @pytest.mark.rule("pay.one_hold")
     def test_a_double_tap_on_pay_holds_once(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         pay(unpaid)
-        with pytest.raises(transitions.NotPayable):
+        with pytest.raises(authorizations.NotPayable):
             pay(unpaid)
         assert Payment.objects.count() == 1

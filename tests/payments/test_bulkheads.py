@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from checkout import finishing, sharing, tasks, transitions
+from checkout import authorizations, cancellations, captures, finishing, sharing, tasks
 from checkout.models import Checkout
 from config.lib import bulkhead
 from config.lib.bulkhead import Bulkhead, Busy
@@ -101,7 +101,7 @@ class TestPayersAndCaptures:
     ) -> None:
         fill(bulkheads.CAPTURES, *bulkheads.PUMPS.values())
         card = CardUse(bank.tokenise(subject=unpaid.pk, number="4242424242424242"))
-        paid = transitions.authorize(unpaid.pk, card=card, lead=CustomerFactory.create(), cause=CAUSE)
+        paid = authorizations.authorize(unpaid.pk, card=card, lead=CustomerFactory.create(), cause=CAUSE)
         assert (paid.verdict, waits) == (Verdict.SUCCEEDED, [])
 
 
@@ -145,10 +145,10 @@ class TestWithoutASlot:
         card = CardUse(bank.tokenise(subject=unpaid.pk, number="4242424242424242"))
         lead = CustomerFactory.create()
         with nothing_moves(), pytest.raises(Busy):
-            transitions.authorize(unpaid.pk, card=card, lead=lead, cause=CAUSE)
+            authorizations.authorize(unpaid.pk, card=card, lead=lead, cause=CAUSE)
         assert waits == [pytest.approx(bulkhead.WAIT_SECONDS, abs=0.5)]
         others.close()
-        transitions.authorize(unpaid.pk, card=card, lead=lead, cause=CAUSE)
+        authorizations.authorize(unpaid.pk, card=card, lead=lead, cause=CAUSE)
         unpaid.refresh_from_db()
         assert unpaid.status == "authorized"
 
@@ -160,7 +160,7 @@ class TestWithoutASlot:
         waits: list[float],
     ) -> None:
         (share,) = mates.split(unpaid, 2000)
-        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         others = fill(bulkheads.PAYERS)
         card = CardUse(bank.tokenise(subject=share.pk, number="5555555555554444"))
         mate = CustomerFactory.create()
@@ -195,7 +195,7 @@ class TestWithoutASlot:
     def test_the_pump_leaves_everything_due(
         self, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]
     ) -> None:
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         others = fill(*EVERY)
         with nothing_moves():
             tasks.finish_operations()
@@ -210,7 +210,7 @@ class TestThePump:
     def test_of_voids_does_not_stand_behind_slow_authorizations(
         self, held: Checkout, pay: Callable[..., Checkout], fill: Callable[..., ExitStack]
     ) -> None:
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         fault_injection.set_fault(verb="authorize", mode="down", times=1)
         rows = Operation.objects.filter(payment__checkout_uuid=pay(checkout(held.merchant)).pk)
         rows.update(next_attempt_at="2020-01-01T00:00Z")
@@ -246,7 +246,7 @@ class TestTheConnection:
             return Outcome(Verdict.SUCCEEDED)
 
         monkeypatch.setattr("payments.providers.sandbox.adapter.SandboxProvider.capture", capture)
-        transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
         assert seen == [None]
 
     @pytest.mark.django_db(transaction=True)
@@ -266,8 +266,8 @@ class TestJoining:
     def doubtful(self, held: Checkout) -> Checkout:
         """A capture that got no answer is open."""
         fault_injection.set_fault(verb="capture", mode="down", times=1)
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         return held
 
     @pytest.fixture
@@ -291,9 +291,9 @@ class TestJoining:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         free: list[int] = []
-        monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.15)
+        monkeypatch.setattr(captures, "JOIN_SECONDS", 0.15)
         sleep = SimpleNamespace(sleep=lambda _: free.append(free_slots(bulkheads.CAPTURES)))
-        monkeypatch.setattr(transitions, "time", sleep)
+        monkeypatch.setattr(captures, "time", sleep)
         with nothing_moves():
             answer = api.post(f"checkouts/{doubtful.pk}/capture")
         refused(answer, 409, "operation_in_progress")
@@ -315,7 +315,7 @@ class TestJoining:
             Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
             tasks.finish_operations()
 
-        monkeypatch.setattr(transitions, "time", SimpleNamespace(sleep=pump))
+        monkeypatch.setattr(captures, "time", SimpleNamespace(sleep=pump))
         answer = api.post(f"checkouts/{doubtful.pk}/capture")
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
         assert asked == ["capture"] and Operation.objects.filter(kind="capture").count() == 1
@@ -325,7 +325,7 @@ class TestJoining:
         self, api: Api, doubtful: Checkout, asked: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         slept: list[float] = []
-        monkeypatch.setattr(transitions, "time", SimpleNamespace(sleep=slept.append))
+        monkeypatch.setattr(captures, "time", SimpleNamespace(sleep=slept.append))
         (operation,) = Operation.objects.filter(kind="capture")
         with bulkheads.JOINING.place(operation.pk) as is_first, nothing_moves():
             assert is_first

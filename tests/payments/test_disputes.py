@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from checkout import refunds, tasks, transitions
+from checkout import captures, refunds, tasks
 from checkout.models import Checkout
 from config.lib import clock
 from payments import reconciliation
@@ -31,7 +31,7 @@ class TestADispute:
     def test_of_card_0259_is_told_two_seconds_after_the_capture(
         self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api
     ) -> None:
-        transitions.capture(unpaid.merchant, pay(unpaid, DISPUTED).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid, DISPUTED).pk, cause=CAUSE)
         hear()
         assert not Dispute.objects.exists()
         before = api.get(f"checkouts/{unpaid.pk}").json()["data"]

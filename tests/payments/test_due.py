@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from checkout import finishing, transitions
+from checkout import cancellations, captures, finishing
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from payments import due
@@ -28,7 +28,7 @@ class TestClaimDue:
             # one row: a nested loop looks cheap
             cursor.execute("ANALYZE payments_operation, payments_payment")
         for _ in range(3):
-            transitions.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+            cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
         assert len(due.claim(limit=1)) == 1
 
 
@@ -36,7 +36,7 @@ class TestClaimDue:
 class TestTheGap:
     def test_grows_but_not_without_end(self, held: Checkout) -> None:
         break_down("void", "down", times=3)
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         Operation.objects.filter(kind="void").update(attempts=5000)
         pump()
         operation = Operation.objects.get(kind="void")
@@ -61,8 +61,8 @@ class TestTheGap:
         soon = clock.now() + timedelta(milliseconds=700)
         Checkout.objects.filter(pk=held.pk).update(capture_before=soon, authorized_at=soon - settings.HOLD)
         fault_injection.set_fault(verb="capture", mode="down", times=1)
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         assert Operation.objects.get(kind="capture").next_attempt_at == soon
 
     def test_of_a_capture_is_10_s_at_most_after_its_deadline(self, in_doubt: InDoubt) -> None:

@@ -12,8 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from checkout import abandonment, notifications, refunds, tasks, transitions
+from checkout import abandonment, authorizations, captures, refunds, tasks
 from checkout.models import Checkout
+from checkout.outside import notifications
 from checkout.proof import proving
 from payments import provider, reconciliation
 from payments import tasks as payment_tasks
@@ -92,7 +93,7 @@ class TestAgreeingBooks:
 
     def test_do_not_differ_by_a_token_that_the_bank_refused_to_know(self, unpaid: Checkout) -> None:
         lead = CustomerFactory.create()
-        paid = transitions.authorize(unpaid.pk, card=CardUse("tok_used"), lead=lead, cause=CAUSE)
+        paid = authorizations.authorize(unpaid.pk, card=CardUse("tok_used"), lead=lead, cause=CAUSE)
         assert paid.verdict == "declined"
         assert compare() == reconciliation.Comparison(0, 0, [])
 
@@ -324,7 +325,7 @@ class TestWhatHappensLate:
     def test_a_refund_that_comes_back(
         self, unpaid: Checkout, pay: Callable[..., Checkout], learns: Callable[..., None]
     ) -> None:
-        transitions.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         mates.pump(unpaid.pk, rounds=2)
         settling.advance(payments=[Payment.objects.get().pk], seconds=3)

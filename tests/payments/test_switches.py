@@ -10,7 +10,7 @@ from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from checkout import tasks, transitions
+from checkout import captures, tasks
 from checkout.models import Checkout
 from payments import switches
 from payments.models import Merchant, Operation, Switch
@@ -90,7 +90,7 @@ class TestAStop:
         fault_injection.set_fault(verb="capture", mode="down", times=1)
         refused(api.post(f"checkouts/{held.pk}/capture"), 504, "outcome_unknown")
         stopped[0]()
-        monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.15)
+        monkeypatch.setattr(captures, "JOIN_SECONDS", 0.15)
         refused(api.post(f"checkouts/{held.pk}/capture"), 409, "operation_in_progress")
         Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
         tasks.finish_operations()

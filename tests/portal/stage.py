@@ -5,7 +5,7 @@ from typing import Any
 from django.test import Client
 from django.utils import timezone
 
-from checkout import transitions
+from checkout import authorizations, captures
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
@@ -54,12 +54,12 @@ def captured(merchant: Merchant, **order: Any) -> Checkout:
     """A captured checkout."""
     unpaid = factories.checkout(merchant, **order)
     held = hold(unpaid)
-    return transitions.capture(merchant, held.pk, cause=CAUSE)
+    return captures.capture(merchant, held.pk, cause=CAUSE)
 
 
 def hold(unpaid: Checkout, card: str = "4242424242424242") -> Checkout:
     token = bank.tokenise(subject=unpaid.pk, number=card)
-    transitions.authorize(unpaid.pk, card=CardUse(token), lead=CustomerFactory.create(), cause=CAUSE)
+    authorizations.authorize(unpaid.pk, card=CardUse(token), lead=CustomerFactory.create(), cause=CAUSE)
     return Checkout.objects.select_related("merchant", "payment", "lead").get(pk=unpaid.pk)
 
 

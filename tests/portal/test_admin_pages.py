@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
-from checkout import refunds, tasks, transitions
+from checkout import cancellations, captures, refunds, tasks
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from config.lib.admin import columns, lists
@@ -65,9 +65,9 @@ def world(
     acme: Merchant, told: Subscription, shared: Checkout, pay: Callable[..., Checkout], api: Api
 ) -> Merchant:
     """A row of everything, beside the split order and its events."""
-    refunded = transitions.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+    refunded = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
     refunds.accept(acme, refunded.pk, ref="r-1", cause=CAUSE)
-    transitions.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+    cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
     api.post(f"checkouts/{pay(factories.checkout(acme)).pk}/capture")
     discrepancies.report_operation(Operation.objects.earliest("pk"), "another_amount", told=1)
     bank_client.ask("dispute", payment=refunded.payment_id)
@@ -78,8 +78,8 @@ def world(
     doubtful = pay(factories.checkout(acme))
     fault_injection.set_fault(verb="capture", mode="down", times=1)
     BrokenKey.objects.create(key=uuid7())
-    with pytest.raises(transitions.OutcomeUnknown):
-        transitions.capture(acme, doubtful.pk, cause=CAUSE)
+    with pytest.raises(captures.OutcomeUnknown):
+        captures.capture(acme, doubtful.pk, cause=CAUSE)
     ticked = {"email": "lea@mail.example"}
     path = f"/api/sandbox/v1/checkouts/{shared.pk}/opt-in"
     Merchant.objects.filter(pk=acme.pk).update(opt_in_enabled=True)

@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from checkout import finishing, refunds, transitions
+from checkout import cancellations, captures, finishing, refunds
 from checkout.models import Checkout
 from config.lib import clock
 from payments import due, models
@@ -41,8 +41,8 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         checkout = pay(factories.checkout(acme))
         fault_injection.set_fault(verb="capture", mode=mode, times=1)
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(acme, checkout.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(acme, checkout.pk, cause=CAUSE)
         return checkout
 
     def payment_in_doubt() -> Checkout:
@@ -54,7 +54,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         return checkout
 
     def captured() -> Checkout:
-        return transitions.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+        return captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
 
     def refunding(*, is_accepted: bool) -> Checkout:
         checkout = captured()
@@ -64,7 +64,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         return checkout
 
     def cancelled() -> Checkout:
-        return transitions.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+        return cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
 
     makers: dict[str, Callable[[], Checkout]] = {
         "created": lambda: factories.checkout(acme),

@@ -9,8 +9,19 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from checkout import abandonment, ending, finishing, notifications, refunds, states, tasks, transitions
+from checkout import (
+    abandonment,
+    authorizations,
+    cancellations,
+    captures,
+    expiry,
+    finishing,
+    refunds,
+    states,
+    tasks,
+)
 from checkout.models import Change, Checkout, Refund
+from checkout.outside import notifications
 from checkout.states import PAID, Status
 from config import errors
 from config.lib import clock
@@ -28,11 +39,11 @@ ENDING = ("capture", "cancel", "lapse", "watch", "fence")  # one of them at leas
 
 
 def capture(checkout: Checkout) -> Checkout:
-    return transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+    return captures.capture(checkout.merchant, checkout.pk, cause=CAUSE)
 
 
 def cancel(checkout: Checkout) -> Checkout:
-    return transitions.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
+    return cancellations.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
 
 
 def refund(checkout: Checkout) -> refunds.Accepted:
@@ -60,8 +71,8 @@ def watch(checkout: Checkout) -> None:
     """The pump looks again and again until the hold must have ended."""
     over = Checkout.objects.get(pk=checkout.pk).capture_before
     while over is not None and clock.now() < over:
-        ending.expire_due(Status.AUTHORIZED, limit=1)
-    ending.expire_one_if_due(checkout.pk)
+        expiry.expire_due(Status.AUTHORIZED, limit=1)
+    expiry.expire_one_if_due(checkout.pk)
 
 
 def notify(checkout: Checkout) -> None:
@@ -92,11 +103,11 @@ def fence(checkout: Checkout) -> None:
     take_over(checkout)
 
 
-def pay(checkout: Checkout) -> transitions.Paid:
+def pay(checkout: Checkout) -> authorizations.Paid:
     """Pay with a card of one's own, from a tab of one's own."""
     card = CardUse(bank.tokenise(subject=checkout.pk, number="4242424242424242"))
     lead = Checkout.objects.select_related("lead").get(pk=checkout.pk).lead or CustomerFactory.create()
-    return transitions.authorize(checkout.pk, card=card, lead=lead, cause=CAUSE)
+    return authorizations.authorize(checkout.pk, card=card, lead=lead, cause=CAUSE)
 
 
 def use_another_card(checkout: Checkout) -> None:
@@ -140,7 +151,7 @@ def attempt(rival: str, checkout: Checkout) -> Answer:
     try:
         return Answer(rival, DONE, RIVALS[rival].act(checkout))
     except Exception as error:
-        status = error.status if isinstance(error, transitions.StateConflict) else ""
+        status = error.status if isinstance(error, states.StateConflict) else ""
         return Answer(rival, errors.code_of(error) or repr(error), status)
 
 

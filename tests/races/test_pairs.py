@@ -16,7 +16,7 @@ from django.db import connection, connections, transaction
 from django.db.backends.postgresql.base import DatabaseWrapper
 from pytest_django.plugin import DjangoDbBlocker
 
-from checkout import outcomes, transitions
+from checkout import captures, outcomes
 from checkout.models import Checkout
 from checkout.proof import proving
 from config.lib import clock
@@ -74,7 +74,7 @@ ROUNDS_OF_ALL = 3
 @pytest.fixture(autouse=True)
 def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whatever happened, the ledger is proven and nothing is left for a person. Who joins waits but briefly."""
-    monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.05)
+    monkeypatch.setattr(captures, "JOIN_SECONDS", 0.05)
     yield
     assert proving.breaches() == []
     assert not Discrepancy.objects.exists()

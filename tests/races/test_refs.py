@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connections
 
-from checkout import refunds, transitions
+from checkout import captures, refunds
 from checkout.models import Checkout, Refund
 from payments.models import Merchant
 from tests import factories
@@ -19,7 +19,7 @@ from tests.factories import CAUSE
 def test_a_ref_used_twice_at_once_is_one_refund_and_a_conflict(
     acme: Merchant, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both = [transitions.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE) for _ in range(2)]
+    both = [captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE) for _ in range(2)]
     barrier, check = threading.Barrier(2), refunds._check_refundable
 
     def meet(checkout: Checkout) -> None:

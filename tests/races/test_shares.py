@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from checkout import finishing, refunds, sharing, transitions
+from checkout import captures, finishing, refunds, sharing
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.proof import proving
 from config import errors
@@ -38,7 +38,7 @@ def share(acme: Merchant, pay: Callable[..., Checkout]) -> Callable[[], PaymentR
     def made() -> PaymentRequest:
         checkout = factories.checkout(acme)
         (asked,) = mates.split(checkout, SHARE)
-        transitions.capture(acme, pay(checkout).pk, cause=CAUSE)
+        captures.capture(acme, pay(checkout).pk, cause=CAUSE)
         return PaymentRequest.objects.select_related("checkout__merchant").get(pk=asked.pk)
 
     return made

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from checkout import ending, transitions
+from checkout import cancellations, captures, expiry
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
@@ -115,15 +115,15 @@ class TestFilter:
 
 def lapse(checkout: Checkout) -> None:
     make_late(checkout)
-    ending.expire_one_if_due(checkout.pk)
+    expiry.expire_one_if_due(checkout.pk)
 
 
 def cancel(checkout: Checkout) -> None:
-    transitions.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
+    cancellations.cancel(checkout.merchant, checkout.pk, cause=CAUSE)
 
 
 def capture(checkout: Checkout) -> None:
-    transitions.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+    captures.capture(checkout.merchant, checkout.pk, cause=CAUSE)
 
 
 @pytest.fixture

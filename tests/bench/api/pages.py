@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.http import HttpResponse
 
-from checkout import creation, sharing, transitions
+from checkout import authorizations, captures, creation, sharing
 from checkout.creation import Order
 from checkout.models import Checkout, Customer
 from hosted_page import payer
@@ -52,9 +52,9 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
     if step != "split":
         sharing.split(made.pk, [sharing.Share(2000, "Finn"), sharing.Share(3000), sharing.Share(1000)])
         token = bank.tokenise(subject=made.pk, number="4242424242424242")
-        transitions.authorize(made.pk, card=CardUse(token), lead=lead, cause=CAUSE)
+        authorizations.authorize(made.pk, card=CardUse(token), lead=lead, cause=CAUSE)
     if step == "captured":
-        transitions.capture(backend.merchant, made.pk, cause=CAUSE)
+        captures.capture(backend.merchant, made.pk, cause=CAUSE)
     return Checkout.objects.get(pk=made.pk)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from checkout import creation, transitions
+from checkout import authorizations, creation
 from checkout.creation import Order
 from config.lib import clock
 from payments.cause import Cause
@@ -58,7 +58,7 @@ class Merchant:
         cause = Cause("bench")
         made = creation.create(self._backend.merchant, Order(**app.order()), cause=cause)
         token = bank.tokenise(subject=made.pk, number="4242424242424242")
-        transitions.authorize(made.pk, card=CardUse(token), lead=None, cause=cause)
+        authorizations.authorize(made.pk, card=CardUse(token), lead=None, cause=cause)
         return str(made.pk)
 
     def _take(self, checkout_uuid: str) -> Call:

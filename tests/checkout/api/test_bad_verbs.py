@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout, Refund
 from payments import operations
 from payments.models import Operation, Payment
@@ -158,7 +158,7 @@ class TestConflict:
     def test_with_an_open_card_operation_asks_to_try_again(
         self, api: Api, at: Bring, monkeypatch: pytest.MonkeyPatch, status: str, kind: str
     ) -> None:
-        monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.0)
+        monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)
         checkout = at(status)
         payment = Payment.objects.first() or _payment_of(checkout)
         operations.begin(payment, Operation.Kind(kind), now=timezone.now(), cause=CAUSE)
@@ -328,7 +328,7 @@ class TestRefundReference:
         if status != "created":
             pay(other)
         if status == "captured":
-            transitions.capture(other.merchant, other.pk, cause=CAUSE)
+            captures.capture(other.merchant, other.pk, cause=CAUSE)
         with nothing_moves():
             answer = call(api, other, "refund", merchant_refund_ref="r-1")
             assert refused(answer, 409, "refund_ref_conflict")["details"] == []
@@ -338,5 +338,5 @@ class TestRefundReference:
     ) -> None:
         at("refunding")
         own = pay(factories.checkout(rival_api.merchant))
-        transitions.capture(own.merchant, own.pk, cause=CAUSE)
+        captures.capture(own.merchant, own.pk, cause=CAUSE)
         assert call(rival_api, own, "refund", merchant_refund_ref="r-1").status_code == 204

@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from checkout import refunds, tasks, transitions
+from checkout import cancellations, captures, refunds, tasks
 from checkout.models import ApiCall, Checkout, Refund
 from config.errors import ERRORS
 from config.lib import clock
@@ -274,12 +274,12 @@ class TestIdempotencyKey:
     ) -> None:
         path = f"checkouts/{held.pk}/cancel"
         for error, status, code in (
-            (transitions.ProviderRefused("card_declined"), 502, "provider_error"),
+            (captures.ProviderRefused("card_declined"), 502, "provider_error"),
             (Busy(), 503, "service_unavailable"),
-            (transitions.OutcomeUnknown(), 504, "outcome_unknown"),
+            (captures.OutcomeUnknown(), 504, "outcome_unknown"),
         ):
             with monkeypatch.context() as patch:
-                patch.setattr(transitions, "cancel", Mock(side_effect=error))
+                patch.setattr(cancellations, "cancel", Mock(side_effect=error))
                 refused(api.post(path, idempotency_key="k"), status, code)
         assert api.post(path, idempotency_key="k").status_code == 200
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from checkout import refunds, tasks, transitions
+from checkout import captures, refunds, tasks
 from checkout.models import Checkout, Refund
 from payments import operations
 from payments.models import Operation, Payment
@@ -50,8 +50,8 @@ class TestWhatMayBeDone:
     def test_is_nothing_past_the_deadline_while_a_capture_is_in_doubt(self, api: Api, held: Checkout) -> None:
         break_down("capture", "down")
         break_down("look_up", "down", times=9)
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         assert api.get(f"checkouts/{held.pk}").json()["data"]["available_actions"] == ["capture", "cancel"]
         make_late(held)
         (listed,) = api.get("checkouts").json()["data"]["checkouts"]
@@ -130,7 +130,7 @@ class TestFields:
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         checkout = pay(unpaid, "4000000000005126")
-        transitions.capture(api.merchant, checkout.pk, cause=CAUSE)
+        captures.capture(api.merchant, checkout.pk, cause=CAUSE)
         refunds.accept(api.merchant, checkout.pk, ref="r-1", cause=CAUSE)
         tasks.finish_operations()
         Operation.objects.filter(state="pending").update(next_attempt_at="2020-01-01T00:00Z")
@@ -156,7 +156,7 @@ class TestFields:
     ) -> None:
         first, second, _ = mates.split(unpaid, 2000, 1500, 1000)
         assert set(read(api, unpaid)) == ALWAYS | {"shares"}
-        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         mates.pay(first)
         assert mates.settled(first) == "reimbursed"
         mates.pay(second, mates.AMYS)

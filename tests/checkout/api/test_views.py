@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from checkout import transitions
+from checkout import cancellations, captures
 from checkout.models import Checkout
 from config.lib import clock
 from tests import factories, mates
@@ -171,7 +171,7 @@ class TestTheListOfChanges:
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         (share,) = mates.split(unpaid, 2000)
-        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         at = str(clock.iso(clock.now()))
         assert self.seen_since(api, at) == []
         mates.pay(share)
@@ -179,7 +179,7 @@ class TestTheListOfChanges:
         assert self.seen_since(api, at) == [str(unpaid.pk)]
 
     def test_has_an_order_whose_release_is_confirmed(self, api: Api, held: Checkout) -> None:
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         at = str(clock.iso(clock.now()))
         pump()
         assert self.seen_since(api, at) == [str(held.pk)]

@@ -11,9 +11,20 @@ from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
 
-from checkout import abandonment, finishing, notifications, refunds, sharing, tasks, transitions
+from checkout import (
+    abandonment,
+    authorizations,
+    cancellations,
+    captures,
+    finishing,
+    refunds,
+    sharing,
+    states,
+    tasks,
+)
 from checkout.api import presentation
 from checkout.models import Change, PaymentRequest
+from checkout.outside import notifications
 from config.lib import clock
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
@@ -26,12 +37,12 @@ from tests.refusals import nothing_moves
 
 Moves = list[tuple[UUID, str, str]]
 REFUSALS = (
-    transitions.StateConflict,
-    transitions.OperationInProgress,
+    states.StateConflict,
+    states.OperationInProgress,
     refunds.RefundRefConflict,
     sharing.ShareNotOpen,
 )
-UNCLEAR = (transitions.OutcomeUnknown, transitions.ProviderRefused, CallerDied)
+UNCLEAR = (captures.OutcomeUnknown, captures.ProviderRefused, CallerDied)
 TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)  # seconds; an abandoned payment rests last
 scripts = st.lists(st.sampled_from(Happens), max_size=2)
 
@@ -93,7 +104,7 @@ class Lifecycle(RuleBasedStateMachine):
         self._do(
             "authorize",
             checkout,
-            lambda: transitions.authorize(checkout, card=card, lead=self.lead, cause=CAUSE),
+            lambda: authorizations.authorize(checkout, card=card, lead=self.lead, cause=CAUSE),
             script,
         )
 
@@ -146,13 +157,11 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule(checkout=checkouts, script=scripts)
     def capture(self, checkout: UUID, script: list[Happens]) -> None:
-        self._do(
-            "capture", checkout, lambda: transitions.capture(self.merchant, checkout, cause=CAUSE), script
-        )
+        self._do("capture", checkout, lambda: captures.capture(self.merchant, checkout, cause=CAUSE), script)
 
     @rule(checkout=checkouts)
     def cancel(self, checkout: UUID) -> None:
-        self._do("cancel", checkout, lambda: transitions.cancel(self.merchant, checkout, cause=CAUSE))
+        self._do("cancel", checkout, lambda: cancellations.cancel(self.merchant, checkout, cause=CAUSE))
 
     @rule(checkout=checkouts, ref=st.sampled_from(["r-1", "r-2", "r-3", "r-4"]))
     def refund(self, checkout: UUID, ref: str) -> None:

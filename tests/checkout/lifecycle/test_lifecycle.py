@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from checkout import ending, events, outcomes, refunds, states, tasks, transitions
+from checkout import captures, events, expiry, outcomes, refunds, states, tasks
 from checkout.models import Checkout
 from payments import ledger, open_operations, operations, provider
 from payments.models import Merchant, Operation
@@ -54,7 +54,7 @@ def live(
     bank = ScriptedProvider(meanwhile)
     monkeypatch.setattr(provider, "current", lambda: bank)
     monkeypatch.setattr(tasks, "log", LoudLog())
-    monkeypatch.setattr(transitions, "JOIN_SECONDS", 0.0)  # who joins a capture need not wait here
+    monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)  # who joins a capture need not wait here
     Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
 
     class Life(Lifecycle):
@@ -82,7 +82,7 @@ class TestTheLifecycle:
 
 def no_deadline(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Checkout, "has_lapsed", lambda *_: False)
-    patch.setattr(ending, "expire_due", lambda *_: 0)
+    patch.setattr(expiry, "expire_due", lambda *_: 0)
 
 
 def events_told_twice(patch: pytest.MonkeyPatch) -> None:

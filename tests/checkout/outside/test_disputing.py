@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
-from checkout import refunds, sharing, tasks, transitions
+from checkout import captures, refunds, sharing, tasks
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from payments import discrepancies
@@ -60,7 +60,7 @@ class TestARefundWhileItStands:
 def links(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
     """Two mates are asked for £30 and £20 of £90, and the order is captured."""
     asked = mates.split(unpaid, 3000, 2000)
-    transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
     return asked
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from checkout import refunds, transitions
+from checkout import captures, refunds
 from checkout.models import Checkout, Refund
 from checkout.proof import proving
 from checkout.remedies import closing, sending
@@ -61,7 +61,7 @@ class TestOfASplit:
     def test_a_mates_part(self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api) -> None:
         """The mate's card does not keep it; the lead's has got its own."""
         (share,) = mates.split(unpaid, 3000)
-        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         mates.pay(share, RETURNS)
         assert mates.settled(share) == "reimbursed"
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
@@ -75,7 +75,7 @@ class TestOfASplit:
     def test_a_part_while_others_are_under_way(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         """The others are waited for; the refund reads failed only then."""
         (share,) = mates.split(unpaid, 3000)
-        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         mates.pay(share, RETURNS)
         assert mates.settled(share) == "reimbursed"
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
@@ -97,7 +97,7 @@ class TestOfASplit:
         self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api
     ) -> None:
         (share,) = mates.split(unpaid, 3000)
-        transitions.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
         mates.pay(share)
         mates.pump(unpaid.pk, rounds=3)
         settle(unpaid)
@@ -150,7 +150,7 @@ class TestWhatAnOperatorDoes:
 
     def test_of_a_reimbursement_too(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         (share,) = mates.split(unpaid, 3000)
-        transitions.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
         mates.pay(share)
         mates.pump(unpaid.pk, rounds=3)
         settle(unpaid)

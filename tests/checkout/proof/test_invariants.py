@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout
 from checkout.proof import invariants, proving
 from payments.models import Discrepancy, Merchant
@@ -217,7 +217,7 @@ TAMPERINGS = [
 def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
     """A captured checkout whose books nobody touches."""
     paid = pay(factories.checkout(rival))
-    return transitions.capture(rival, paid.pk, cause=CAUSE)
+    return captures.capture(rival, paid.pk, cause=CAUSE)
 
 
 def tamper(checkout: Checkout, sql: str) -> None:

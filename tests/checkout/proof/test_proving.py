@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout
 from checkout.proof import invariants, proving
 from payments.models import Merchant
@@ -26,7 +26,7 @@ LONG_AGO = "2020-01-01T00:00Z"
 def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
     """A captured checkout whose books nobody touches."""
     paid = pay(factories.checkout(rival))
-    return transitions.capture(rival, paid.pk, cause=CAUSE)
+    return captures.capture(rival, paid.pk, cause=CAUSE)
 
 
 class TestSince:
@@ -34,7 +34,7 @@ class TestSince:
         self, captured: Checkout, acme: Merchant, pay: Callable[..., Checkout]
     ) -> None:
         between = timezone.now()
-        later = transitions.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+        later = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
         for checkout in (captured, later):
             tamper(checkout, "UPDATE payments_posting SET amount = -1 WHERE account = 'merchant'")
         assert captured.pk in {breach.checkout_uuid for breach in proving.breaches()}

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from checkout import refunds, transitions
+from checkout import cancellations, captures, refunds
 from checkout.models import Checkout, PaymentRequest
 from payments import operations
 from payments.models import Operation
@@ -24,7 +24,7 @@ def share(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
     """Finn has paid £20.00 of £90.00 by a card whose account is closed since, and Lea has got it back."""
     (share,) = mates.split(unpaid, 2000)
     pay(unpaid)
-    transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
     mates.pay(share, ACCOUNT_CLOSED)
     assert mates.settled(share) == "reimbursed"
     return share
@@ -45,7 +45,7 @@ def owed(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
     """What Lea's card, whose account is closed, can't take of Finn's £20.00."""
     (share,) = mates.split(unpaid, 2000)
     pay(unpaid, ACCOUNT_CLOSED)
-    transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
     mates.pay(share)
     mates.pump(unpaid.pk, rounds=3)
     return Operation.objects.select_related("payment").get(share_uuid=share.pk, reason="card_account_closed")
@@ -55,7 +55,7 @@ def owed(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
 def void(held: Checkout) -> Operation:
     """A release that the provider has refused."""
     fault_injection.set_fault(verb="void", mode="void_refused", times=1)
-    transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+    cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
     mates.pump(held.pk)
     return Operation.objects.select_related("payment").get(kind="void", state="failed")
 

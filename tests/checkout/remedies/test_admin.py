@@ -6,7 +6,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from checkout import refunds, transitions
+from checkout import captures, refunds
 from checkout.models import Checkout
 from checkout.proof import proving
 from payments import discrepancies
@@ -40,7 +40,7 @@ def stuck(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
     """The part of a refund that Finn's card can't take; Lea's has been given back."""
     (share,) = mates.split(unpaid, 2000)
     pay(unpaid)
-    transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
     mates.pay(share, "4000000000005126")
     mates.settled(share)
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)

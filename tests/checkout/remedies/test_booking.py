@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from checkout import refunds, transitions
+from checkout import captures, refunds
 from checkout.models import Checkout
 from checkout.remedies import booking
 from payments import discrepancies, reconciliation
@@ -59,7 +59,7 @@ class TestBookingARefund:
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         (share,) = mates.split(unpaid, 3000)
-        transitions.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         mates.pay(share)
         assert mates.settled(share) == "reimbursed"
         unpaid.refresh_from_db()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from checkout import refunds, transitions
+from checkout import captures, refunds
 from checkout.models import Checkout
 from checkout.proof import proving
 from checkout.remedies import asking
@@ -56,7 +56,7 @@ class TestClosingAPart:
     def test_lets_the_others_follow(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         (share,) = mates.split(unpaid, 2000)
         pay(unpaid)
-        transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         mates.pay(share)
         assert mates.settled(share) == "reimbursed"
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
@@ -124,7 +124,7 @@ class TestClosingAPart:
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         paid = pay(unpaid, ACCOUNT_CLOSED)
-        transitions.capture(paid.merchant, paid.pk, cause=CAUSE)
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
         refunds.accept(paid.merchant, paid.pk, ref="r-1", cause=CAUSE)
         mates.pump(paid.pk, rounds=2)
         refuses(close, Operation.objects.get(kind="refund"), "has ended")

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout
 from checkout.remedies.asking import NotAllowed
 from payments import discrepancies
@@ -72,7 +72,7 @@ class TestGivingUp:
     ) -> None:
         (share,) = mates.split(unpaid, 2000)
         pay(unpaid)
-        transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         fault_injection.set_fault(verb="authorize", mode="down", times=1)
         mates.pay(share)
         operation = Operation.objects.get(kind="authorize", payment__subject=share.pk)
@@ -110,7 +110,7 @@ class TestGivingUp:
     def _doubtful_capture(self, held: Checkout) -> Operation:
         fault_injection.set_fault(verb="capture", mode="down", times=1)
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         fault_injection.set_fault(verb="look_up", mode="down", times=0)
         return Operation.objects.select_related("payment").get(kind="capture")

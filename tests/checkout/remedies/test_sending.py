@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from checkout import finishing, refunds, transitions
+from checkout import authorizations, captures, finishing, refunds
 from checkout.models import Checkout
 from payments import planning
 from payments.models import Discrepancy, Operation
@@ -121,8 +121,8 @@ class TestSendingAgain:
     def _doubtful_refund(self, unpaid: Checkout) -> Operation:
         token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
         lead = CustomerFactory.create()
-        transitions.authorize(unpaid.pk, card=CardUse(token), lead=lead, cause=CAUSE)
-        transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        authorizations.authorize(unpaid.pk, card=CardUse(token), lead=lead, cause=CAUSE)
+        captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         fault_injection.set_fault(verb="refund", mode="down", times=1)
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         mates.pump(unpaid.pk)

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout
 from config import celery
 from config.lib import clock
@@ -47,8 +47,8 @@ def operator(client: Client) -> Client:
 def doubtful(held: Checkout) -> Operation:
     """A capture of which nobody knows what became of it."""
     fault_injection.set_fault(verb="capture", mode="down", times=1)
-    with pytest.raises(transitions.OutcomeUnknown):
-        transitions.capture(held.merchant, held.pk, cause=CAUSE)
+    with pytest.raises(captures.OutcomeUnknown):
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
     return Operation.objects.get(kind="capture")
 
 

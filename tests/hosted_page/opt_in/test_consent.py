@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout, Customer, MerchantCustomer
 from hosted_page.models import OptIn, OptInText
 from hosted_page.opt_in import consent
@@ -41,7 +41,7 @@ def lea(shop: Merchant, unpaid: Checkout) -> Payer:
     bank = payer.get("/card")["Location"]
     back = payer.client.post(bank, {"number": "4242424242424242", "expiry": "08/49", "code": "123"})
     payer.client.get(back["Location"])
-    transitions.capture(shop, unpaid.pk, cause=CAUSE)
+    captures.capture(shop, unpaid.pk, cause=CAUSE)
     return payer
 
 

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout
 from config.lib.quota import Limit
 from hosted_page import tasks
@@ -40,7 +40,7 @@ def ask(merchant: Merchant, phone: str, address: str = "192.0.2.1") -> Checkout:
 
 
 def paid(checkout: Checkout, pay: Callable[[Checkout], Checkout]) -> None:
-    transitions.capture(checkout.merchant, pay(checkout).pk, cause=CAUSE)
+    captures.capture(checkout.merchant, pay(checkout).pk, cause=CAUSE)
 
 
 def _of_merchant(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

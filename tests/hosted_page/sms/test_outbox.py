@@ -5,7 +5,7 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from checkout import refunds, sharing, transitions
+from checkout import captures, refunds, sharing
 from checkout.models import Checkout, PaymentRequest
 from config.lib.quota import Limit
 from hosted_page import tasks
@@ -51,7 +51,7 @@ def lea(unpaid: Checkout) -> Payer:
     """She shares £90.00 with Finn and Amy, and the shop has captured."""
     payer = Payer(unpaid)
     payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea 4 u.to/x")
-    transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
     return payer
 
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from checkout import transitions
+from checkout import cancellations, captures
 from checkout.models import Checkout
 from config.lib import quota
 from config.lib.bulkhead import Bulkhead
@@ -111,7 +111,7 @@ class TestACode:
     ) -> None:
         lea = Payer(unpaid)
         stale = PaymentTarget(unpaid)
-        transitions.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        cancellations.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
         with pytest.raises(sign_in.NothingToSignInFor):
             sign_in.send_code(stale, LEA, "a browser", "192.0.2.1")
         assert lea.post("/phone", phone=PHONE).status_code == 303
@@ -152,7 +152,7 @@ class TestAStrangersNumber:
     @pytest.fixture
     def order(self, unpaid: Checkout) -> Checkout:
         Payer(unpaid).pay(split="own", name=["Finn"], amount=["20"], your_name="Lea")
-        captured = transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        captured = captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         send_all()
         SmsMessage.objects.update(created_at=timezone.now() - timedelta(days=1))
         return captured

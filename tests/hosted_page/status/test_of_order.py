@@ -7,7 +7,7 @@ import pytest
 from django.db.models import F
 from django.test import Client
 
-from checkout import ending, refunds, tasks, transitions
+from checkout import cancellations, captures, expiry, refunds, tasks
 from checkout.models import Checkout
 from config.lib import clock
 from hosted_page.status import of_order
@@ -34,7 +34,7 @@ def test_an_expired_order_whose_card_may_be_held_yet_says_that_it_is_released(
     pay(unpaid)
     Operation.objects.update(created_at=F("created_at") - timedelta(seconds=70))
     make_late(unpaid)
-    ending.expire_one_if_due(unpaid.pk)
+    expiry.expire_one_if_due(unpaid.pk)
     assert Charge.objects.get().state == "held"
     assert told(unpaid).paragraphs == ["You paid nothing. Whatever your bank may still hold is released."]
 
@@ -42,8 +42,8 @@ def test_an_expired_order_whose_card_may_be_held_yet_says_that_it_is_released(
 def test_a_capture_in_doubt_shows_no_countdown_and_promises_nothing(held: Checkout) -> None:
     fault_injection.set_fault(verb="capture", mode="done_then_reset", times=1)
     fault_injection.set_fault(verb="look_up", mode="down", times=1)
-    with pytest.raises(transitions.OutcomeUnknown):
-        transitions.capture(held.merchant, held.pk, cause=CAUSE)
+    with pytest.raises(captures.OutcomeUnknown):
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
     make_late(held)
     shown = told(held)
     assert (shown.heading, shown.countdown, shown.live) == ("Waiting for the bank", None, True)
@@ -70,7 +70,7 @@ class TestEveryStateHasAnHonestPage:
 
     def test_confirmed(self, lea: Payer) -> None:
         lea.pay()
-        transitions.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
         page = words(lea.get())
         assert "Confirmed and paid." in page and lea.checkout.return_url in page
 
@@ -87,11 +87,11 @@ class TestEveryStateHasAnHonestPage:
 
     def test_released_by_the_shop(self, lea: Payer) -> None:
         lea.pay()
-        transitions.cancel(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        cancellations.cancel(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
         assert "has cancelled this order" in words(lea.get())
 
     def test_cancelled_before_payment(self, lea: Payer) -> None:
-        transitions.cancel(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        cancellations.cancel(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
         assert "You paid nothing, and nothing is held" in words(lea.get())
 
     def test_expired(self, lea: Payer) -> None:
@@ -100,7 +100,7 @@ class TestEveryStateHasAnHonestPage:
 
     def test_going_back(self, lea: Payer) -> None:
         lea.pay()
-        transitions.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
         refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="r", cause=CAUSE)
         assert "Your money is going back" in words(lea.get())
 

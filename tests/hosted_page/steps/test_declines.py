@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from checkout import transitions
+from checkout import authorizations
 from checkout.models import Checkout, Customer
 from config.lib.quota import Limit
 from hosted_page import tasks
@@ -205,7 +205,7 @@ def test_of_good_cards_the_tries_count_no_more() -> None:
         (Verdict.UNKNOWN, "", True),
     ):
         made = declines.begin(PaymentTarget(Checkout(pk=uuid4())), lea, "tok", "192.0.2.1")
-        declines.end(made, transitions.Paid(verdict, reason))
+        declines.end(made, authorizations.Paid(verdict, reason))
         made.refresh_from_db()
         assert made.is_counted == is_counted, reason
     declines.check(PaymentTarget(Checkout(pk=uuid4())), lea, "192.0.2.1")
@@ -213,6 +213,6 @@ def test_of_good_cards_the_tries_count_no_more() -> None:
 
 def test_a_card_of_somebody_who_leads_no_more_is_not_counted(new: Callable[..., Payer]) -> None:
     lea, other = new(), Customer.objects.create(phone="+447700900456")
-    with pytest.raises(transitions.NotTheLead):
+    with pytest.raises(authorizations.NotTheLead):
         card._try(PaymentTarget(lea.checkout), CardUse("tok"), other, "192.0.2.1")
     assert not CardTry.objects.exists()

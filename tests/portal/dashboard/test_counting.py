@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import transitions
+from checkout import cancellations
 from checkout.models import Change
 from config.lib import clock
 from payments.models import Merchant
@@ -23,8 +23,8 @@ class TestCounting:
         stage.captured(acme)
         stage.captured(acme)
         cancelled = stage.hold(factories.checkout(acme))
-        transitions.cancel(acme, cancelled.pk, cause=CAUSE)
-        transitions.cancel(acme, factories.checkout(acme).pk, cause=CAUSE)  # never held: not counted
+        cancellations.cancel(acme, cancelled.pk, cause=CAUSE)
+        cancellations.cancel(acme, factories.checkout(acme).pk, cause=CAUSE)  # never held: not counted
         counting.catch_up(clock.now())
         hours = list(PaymentHour.objects.all())
         assert sum(hour.captured_count for hour in hours) == 2

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from checkout import refunds, transitions
+from checkout import captures, refunds
 from checkout.models import Checkout
 from payments.models import Merchant
 from portal.models import Role
@@ -64,7 +64,7 @@ class TestTimeline:
     def test_of_a_split_names_nobody(self, acme: Merchant, unpaid: Checkout) -> None:
         asked = mates.split(unpaid, 2000, 3000)
         stage.hold(unpaid)
-        transitions.capture(acme, unpaid.pk, cause=CAUSE)
+        captures.capture(acme, unpaid.pk, cause=CAUSE)
         unpaid.payment_requests.update(name="Finn", phone="+447700900777")
         mates.pay(asked[0])
         mates.pump(unpaid.pk, rounds=3)

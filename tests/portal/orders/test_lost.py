@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import ending, transitions
+from checkout import cancellations, expiry
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
@@ -35,7 +35,7 @@ def lapse(checkout: Checkout) -> None:
     rows.update(capture_before=clock.now(), authorized_at=clock.now() - timedelta(seconds=120))
     for attempt in Attempt.objects.all():
         Attempt.objects.filter(pk=attempt.pk).update(started_at=attempt.started_at - earlier)
-    ending.expire_one_if_due(checkout.pk)
+    expiry.expire_one_if_due(checkout.pk)
 
 
 @pytest.mark.rule("portal.timeline")
@@ -73,5 +73,5 @@ class TestWhyVoided:
         assert "we answered once with 422 partial_capture_not_supported" in why(held)
 
     def test_says_nothing_of_any_other_end(self, acme: Merchant, held: Checkout) -> None:
-        transitions.cancel(acme, held.pk, cause=CAUSE)
+        cancellations.cancel(acme, held.pk, cause=CAUSE)
         assert why(held) == ""

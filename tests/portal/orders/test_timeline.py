@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from checkout import ending
+from checkout import expiry
 from checkout.models import ApiCall, Checkout
 from config.lib import clock
 from payments.models import Merchant
@@ -40,7 +40,7 @@ def lapse(checkout: Checkout) -> None:
     rows.update(capture_before=clock.now(), authorized_at=clock.now() - timedelta(seconds=120))
     for attempt in Attempt.objects.all():
         Attempt.objects.filter(pk=attempt.pk).update(started_at=attempt.started_at - earlier)
-    ending.expire_one_if_due(checkout.pk)
+    expiry.expire_one_if_due(checkout.pk)
 
 
 def refuse(checkout: Checkout, count: int, *, path: str = "capture") -> None:

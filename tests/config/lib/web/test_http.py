@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from checkout import transitions
+from checkout import captures
 from checkout.models import Checkout
 from config.lib import deadline
 from config.lib.deadline import Deadline
@@ -167,7 +167,7 @@ class TestDeadline:
         self, held: Checkout, moment: list[float], monkeypatch: pytest.MonkeyPatch, lock_seconds: float
     ) -> None:
         asked: list[str] = []
-        begin = transitions._begin_capture
+        begin = captures._begin_capture
 
         def wait_for_the_lock(*given: Any) -> Any:
             moment[0] += lock_seconds
@@ -178,11 +178,11 @@ class TestDeadline:
             moment[0] += patience
             raise http.NoAnswer
 
-        monkeypatch.setattr(transitions, "_begin_capture", wait_for_the_lock)
+        monkeypatch.setattr(captures, "_begin_capture", wait_for_the_lock)
         monkeypatch.setattr(client, "money", hang)
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         spent = moment[0] - 100
-        kept = transitions.CAPTURE_SECONDS - transitions.SETTLE_SECONDS
+        kept = captures.CAPTURE_SECONDS - captures.SETTLE_SECONDS
         assert spent == pytest.approx(max(kept, lock_seconds)), "all the time there is, and no more"
         assert asked == ["capture", "look_up"][: 2 if lock_seconds < 1.8 else lock_seconds < kept]

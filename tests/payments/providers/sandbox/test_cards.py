@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from pytest_django.fixtures import Settings
 
-from checkout import refunds, tasks, transitions
+from checkout import authorizations, cancellations, captures, refunds, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
 from config.lib import clock
@@ -46,15 +46,15 @@ class TestTheCards:
         self, unpaid: Checkout, pay: Callable[..., Checkout], no_sleep: list[float]
     ) -> None:
         held = pay(unpaid, "4000000000000341")
-        assert transitions.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
+        assert captures.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
         assert no_sleep == [2, 2]
 
     def test_6975_is_captured_though_the_answer_is_lost(
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         held = pay(unpaid, "4000000000006975")
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         assert Charge.objects.get().state == "captured"
         make_late(held)
         tasks.expire_due()
@@ -69,8 +69,8 @@ class TestTheCards:
 
     def test_6983_ends_voided_at_the_deadline(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         held = pay(unpaid, "4000000000006983")
-        with pytest.raises(transitions.OutcomeUnknown):
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
         pump()
         assert Operation.objects.get(kind="capture").state == "unknown"
         make_late(held)
@@ -87,7 +87,7 @@ class TestTheCards:
         self, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         held = pay(unpaid, "4000000000008013")
-        transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         asked = 0
         while Charge.objects.get().state == "held":
             assert Payment.objects.get().status == "authorized"
@@ -117,7 +117,7 @@ class TestTheCards:
         fault_injection.set_fault(verb="authorize", mode="down", times=1)
         token = client.ask("tokenise", subject=unpaid.pk, number=ASKING)
         card = CardUse(token, "https://pay.example/back")
-        transitions.authorize(unpaid.pk, card=card, lead=None, cause=CAUSE)
+        authorizations.authorize(unpaid.pk, card=card, lead=None, cause=CAUSE)
         assert not Charge.objects.exists()
         pump()
         assert Operation.objects.get().state == "needs_action"
@@ -140,9 +140,9 @@ class TestAnActInDoubt:
         monkeypatch.setattr(fault_injection, "call", counted)
         fault_injection.set_fault(verb=kind, mode=mode, times=3)
         if kind == "void":
-            transitions.cancel(held.merchant, held.pk, cause=CAUSE)
+            cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         else:
-            transitions.capture(held.merchant, held.pk, cause=CAUSE)
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
             refunds.accept(held.merchant, held.pk, ref="r-1", cause=CAUSE)
         for _ in range(6):
             pump()

@@ -14,14 +14,14 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from checkout.outside.disputing import ANSWER_INQUIRIES
-from checkout.shares import FINISH_OPERATIONS
+from checkout.share_outcomes import FINISH_OPERATIONS
 from config.lib import wakeup
 from payments import answers, discrepancies, due, provider
 from payments.models import Operation, Payment
 from payments.outside import acts, inquiries, returns
 from payments.provider import ForgedNotification, Notification, Record, Verdict
 
-log = structlog.get_logger("checkout.notifications")
+log = structlog.get_logger("checkout.outside.notifications")
 State = Operation.State
 ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Verdict.FAILED: State.FAILED}
 

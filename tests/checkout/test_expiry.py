@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from checkout import ending, events, tasks
+from checkout import events, expiry, tasks
 from checkout.models import Change, Checkout
 from checkout.proof import proving
 from checkout.states import Status
@@ -38,7 +38,7 @@ class TestHolds:
     @pytest.mark.rule("lapse.together", "lapse.void")
     def test_end_together_each_as_of_its_own_deadline(self, acme: Merchant, holds: list[Checkout]) -> None:
         Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
-        assert ending.expire_due(Status.AUTHORIZED, limit=10) == 3
+        assert expiry.expire_due(Status.AUTHORIZED, limit=10) == 3
         assert statuses(holds) == ["voided"] * 3
         assert proving.breaches() == []
         for hold in holds:
@@ -53,14 +53,14 @@ class TestHolds:
         assert set(Payment.objects.values_list("status", flat=True)) == {"voided"}
 
     def test_the_longest_overdue_go_first(self, holds: list[Checkout]) -> None:
-        assert ending.expire_due(Status.AUTHORIZED, limit=1) == 1
+        assert expiry.expire_due(Status.AUTHORIZED, limit=1) == 1
         assert statuses(holds) == ["voided", "authorized", "authorized"]
 
     def test_take_as_many_statements_as_one(self, holds: list[Checkout]) -> None:
         with CaptureQueriesContext(connection) as one:
-            ending.expire_due(Status.AUTHORIZED, limit=1)
+            expiry.expire_due(Status.AUTHORIZED, limit=1)
         with CaptureQueriesContext(connection) as two:
-            assert ending.expire_due(Status.AUTHORIZED, limit=2) == 2
+            assert expiry.expire_due(Status.AUTHORIZED, limit=2) == 2
         assert len(two) == len(one)
 
     def test_with_an_operation_that_the_locking_statement_did_not_see_stay(
@@ -69,8 +69,8 @@ class TestHolds:
         payment = Payment.objects.get(subject=holds[1].pk)
         operations.begin(payment, Operation.Kind.CAPTURE, now=clock.now(), cause=CAUSE)
         monkeypatch.setattr(open_operations, "open_on", lambda _: Operation.objects.none())
-        monkeypatch.setattr(ending, "_late", ending._late.__wrapped__)
-        assert ending.expire_due(Status.AUTHORIZED, limit=10) == 2
+        monkeypatch.setattr(expiry, "_late", expiry._late.__wrapped__)
+        assert expiry.expire_due(Status.AUTHORIZED, limit=10) == 2
         assert statuses(holds) == ["voided", "authorized", "voided"]
 
     @pytest.mark.rule("lapse.together")
@@ -96,7 +96,7 @@ class TestHolds:
         with other.cursor() as cursor:
             cursor.execute("BEGIN")
             cursor.execute("SELECT 1 FROM checkout_checkout WHERE id = %s FOR UPDATE", [holds[1].pk])
-            assert ending.expire_due(Status.AUTHORIZED, limit=10) == 2
+            assert expiry.expire_due(Status.AUTHORIZED, limit=10) == 2
         other.close()
         assert statuses(holds) == ["voided", "authorized", "voided"]
 
@@ -110,3 +110,22 @@ class TestUnpaid:
         assert statuses(unpaid) == ["expired", "expired"]
         assert all(checkout.expired_at == checkout.payable_until for checkout in unpaid)
         assert not Event.objects.exists()
+
+
+class TestLapse:
+    @pytest.mark.rule("lapse.void")
+    def test_the_pump_voids_what_nobody_captured(self, held: Checkout) -> None:
+        make_late(held)
+        tasks.expire_due()
+        tasks.finish_operations()
+        held.refresh_from_db()
+        assert (held.status, held.void_reason) == ("voided", "auth_expired")
+        assert Payment.objects.get().status == "voided"
+        assert Event.objects.get(type="checkout.voided").created_at == held.capture_before
+
+    @pytest.mark.rule("expiry.end")
+    def test_an_unpaid_one_expires(self, unpaid: Checkout) -> None:
+        make_late(unpaid)
+        tasks.expire_due()
+        unpaid.refresh_from_db()
+        assert (unpaid.status, unpaid.expired_at) == ("expired", unpaid.payable_until)

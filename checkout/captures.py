@@ -1,28 +1,24 @@
-"""The verbs that move a checkout: authorize, capture, cancel.
+"""Capturing: the merchant takes the money that is held.
 
-Each locks, checks, changes and emits in one transaction; one that needs the provider has three phases: commit the
-intent, call with no transaction open, lock again and record the outcome.
+Three phases: commit the intent, call with no transaction open, lock again and record the outcome.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 from typing import TypeAlias
 from uuid import UUID
 
 from django.db import transaction
 
-from checkout import abandonment, ending, outcomes, shares, states
-from checkout.models import Checkout, Customer
-from checkout.states import Status, VoidReason
+from checkout import expiry, outcomes
+from checkout.models import Checkout
+from checkout.states import OperationInProgress, StateConflict, Status
 from config.lib import clock, idle
 from config.lib.bulkhead import Slot
 from config.lib.deadline import Deadline
 from payments import bulkheads, open_operations, operations, switches
 from payments.cause import Cause
-from payments.models import Merchant, Operation, Payment
-from payments.provider import CardUse, Outcome, Verdict
+from payments.models import Merchant, Operation
+from payments.provider import Outcome, Verdict
 
 CAPTURE_SECONDS = 8.0  # for the whole call: a merchant makes it while answering a webhook, within 15 s
 LOCK_SECONDS = 3.0  # how long a statement waits for a row at most (lock_timeout)
@@ -33,33 +29,8 @@ Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
 
-class StateConflict(Exception):
-    """The checkout's state does not allow the verb."""
-
-    def __init__(self, status: str) -> None:
-        super().__init__(f"The checkout is {status}.")
-        self.status = status
-        self.actions = states.actions(status)
-
-
 class NotCapturable(StateConflict):
     """Only a held checkout can be captured, until its deadline (rule capture.refused)."""
-
-
-class NotCancellable(StateConflict):
-    """A paid checkout is refunded instead; an expired one has ended (rule cancel.refused)."""
-
-
-class NotPayable(StateConflict):
-    """The checkout is paid, expired or cancelled already."""
-
-
-class NotTheLead(Exception):
-    """Somebody else has signed in since, and is the lead now."""
-
-
-class OperationInProgress(Exception):
-    """A card operation is open on the checkout (rules cancel.open_operation, doubt.nothing_over_it)."""
 
 
 class PartialCaptureNotSupported(Exception):
@@ -83,89 +54,6 @@ class ProviderRefused(Exception):
 
 class OutcomeUnknown(Exception):
     """The provider gave no clear answer in time. The pump finds out; asking again is safe."""
-
-
-@dataclass(frozen=True)
-class Paid:
-    """What became of an attempt to pay; NEEDS_ACTION names the page on which the payer confirms."""
-
-    verdict: Verdict
-    reason: str = ""
-    action_url: str = ""
-
-
-def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, cause: Cause) -> Paid:
-    """Hold the checkout's amount on the card: `created` becomes `authorized`.
-
-    An earlier card whose challenge is open, or whose bank has been silent for a minute, is given up for this
-    one. Raises NotPayable, NotTheLead, OperationInProgress, switches.MerchantSuspended,
-    switches.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
-    """
-
-    def begin(slot: Slot) -> Operation:
-        with transaction.atomic(durable=True):
-            checkout = Checkout.objects.locked(checkout_uuid)
-            now = clock.now()
-            payable = _check_payable(checkout, card.token, lead, now)
-            if payable:
-                slot.take()
-                payment = _new_payment(checkout, card)
-                operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
-                checkout.touch(lead=lead)
-        if not payable:
-            raise NotPayable(checkout.status)
-        return operation
-
-    return hold(begin)
-
-
-def hold(begin: Callable[[Slot], Operation]) -> Paid:
-    """Hold money on a card: commit the intent, which is `begin` and takes the slot; call; lock again and record.
-
-    Raises bulkhead.Busy, and what `begin` raises.
-    """
-    deadline = Deadline.after(operations.PATIENCE)
-    with bulkheads.PAYERS.slot() as slot:
-        operation = slot.begin(begin)
-        outcome = operations.perform(operation, deadline=deadline)
-        checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
-        settled = outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease).operation
-    if settled.state == State.SUCCEEDED:
-        return Paid(Verdict.SUCCEEDED)
-    if settled.state in (State.DECLINED, State.FAILED):
-        return Paid(Verdict.DECLINED, settled.reason)
-    return Paid(outcome.verdict, settled.reason, settled.action_url)
-
-
-def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
-    """Whether the checkout is unpaid, after letting it expire if it is late.
-
-    Raises NotTheLead, OperationInProgress, switches.MerchantSuspended, switches.AllStopped.
-    """
-    ending.expire_if_due(checkout, now)
-    if checkout.status != Status.CREATED:
-        return False
-    if checkout.lead_id is not None and (lead is None or checkout.lead_id != lead.pk):
-        raise NotTheLead
-    switches.check(checkout.merchant)
-    found = open_operations.open_operation(checkout.pk)
-    if found is not None and (
-        found.payment.card_token == card_token or not abandonment.make_way(checkout, found, now)
-    ):
-        raise OperationInProgress
-    return True
-
-
-def _new_payment(checkout: Checkout, card: CardUse) -> Payment:
-    return Payment.objects.create(
-        merchant_id=checkout.merchant_id,
-        subject=checkout.pk,
-        checkout_uuid=checkout.pk,
-        amount=checkout.amount,
-        currency=checkout.currency,
-        card_token=card.token,
-        return_url=card.return_url,
-    )
 
 
 def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = None, cause: Cause) -> Checkout:
@@ -248,7 +136,7 @@ def _begin_capture(
             raise _CaptureOpen(live.open_uuid)
         if live is not None and live.open_kind and checkout.status in (Status.CREATED, Status.AUTHORIZED):
             raise OperationInProgress
-        ending.expire_if_due(checkout, now)
+        expiry.expire_if_due(checkout, now)
         if checkout.status == Status.AUTHORIZED and live is not None:
             switches.check(merchant)
             slot.take()
@@ -268,32 +156,3 @@ def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
             if not Operation.objects.filter(pk=operation_uuid, ended_at=None).exists():
                 return
     raise OperationInProgress
-
-
-def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Cause) -> Checkout:
-    """Release the hold, or end an unpaid checkout: it becomes `voided`; a voided one is returned as it is.
-
-    Raises Checkout.DoesNotExist, NotCancellable, OperationInProgress. Rules cancel.held, cancel.unpaid, cancel.refused.
-    """
-    with transaction.atomic(durable=True):
-        checkout = Checkout.objects.locked(checkout_uuid, merchant)
-        now = clock.now()
-        can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)  # else no waiting helps
-        if can_end and open_operations.open_operation(checkout.pk) is not None:
-            raise OperationInProgress
-        ending.expire_if_due(checkout, now)
-        if checkout.status in (Status.CREATED, Status.AUTHORIZED):
-            _void(checkout, note, now, cause)
-    if checkout.status != Status.VOIDED:
-        raise NotCancellable(checkout.status)
-    return checkout
-
-
-def _void(checkout: Checkout, note: str, now: datetime, cause: Cause) -> None:
-    """Void a locked checkout, held or unpaid, for its merchant."""
-    was_held = checkout.status == Status.AUTHORIZED
-    reason = VoidReason.MERCHANT_CANCEL
-    checkout.move(Status.VOIDED, cause, now, voided_at=now, void_reason=reason, cancel_note=note)
-    shares.end_drafts([checkout], now)
-    if was_held:
-        ending.release([checkout], now, cause)

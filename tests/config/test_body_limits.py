@@ -7,7 +7,7 @@ from django.conf import settings
 from django.http.multipartparser import MultiPartParser
 from django.test import Client
 
-from config import bodies
+from config import body_limits
 from tests.config import addresses
 from tests.refusals import refused
 
@@ -44,17 +44,17 @@ def test_is_refused_unread(path: str, content_type: str, method: str) -> None:
     elif path.startswith("/oauth/"):
         assert answer.json()["error"] == "invalid_request" and answer.json()["error_description"]
     else:
-        assert answer.content.decode() == bodies.TOO_LARGE
+        assert answer.content.decode() == body_limits.TOO_LARGE
 
 
 @pytest.mark.rule("api.body_size")
 @pytest.mark.parametrize("path", ["/pay/phone", "/oauth/token", "/accounts/login/", "/livez", "/api/docs"])
 def test_of_a_form_may_be_shorter(path: str) -> None:
-    headers: dict[str, Any] = {"CONTENT_LENGTH": str(bodies.LARGEST_FORM + 1), "wsgi.input": Unread()}
+    headers: dict[str, Any] = {"CONTENT_LENGTH": str(body_limits.LARGEST_FORM + 1), "wsgi.input": Unread()}
     assert Client().post(path, **headers).status_code == 413
 
 
-@pytest.mark.parametrize("length", ["", "x", "-1", "0", str(bodies.LARGEST_FORM)])
+@pytest.mark.parametrize("length", ["", "x", "-1", "0", str(body_limits.LARGEST_FORM)])
 def test_any_other_length_goes_on(length: str) -> None:
     headers: dict[str, Any] = {"CONTENT_LENGTH": length}
     assert Client().get("/livez", **headers).status_code == 200
@@ -77,7 +77,7 @@ def test_with_files_is_refused_before_it_is_taken_apart(
 
     monkeypatch.setattr(MultiPartParser, "parse", taken_apart)
     answer: Any = Client().post(path, body, content_type="multipart/form-data; boundary=x")
-    assert (answer.status_code, answer.content.decode()) == (415, bodies.NO_FILES)
+    assert (answer.status_code, answer.content.decode()) == (415, body_limits.NO_FILES)
 
 
 @pytest.mark.django_db

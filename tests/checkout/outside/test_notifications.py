@@ -10,7 +10,7 @@ import orjson
 import pytest
 from django.test import Client
 
-from checkout import refunds, tasks, transitions
+from checkout import captures, refunds, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
 from payments.models import Discrepancy, Merchant, Operation
@@ -95,7 +95,7 @@ class TestASettledRefund:
         self, unpaid: Checkout, pay: Callable[..., Checkout], posted: list[int]
     ) -> None:
         merchant = unpaid.merchant
-        transitions.capture(merchant, pay(unpaid, "4000000000005126").pk, cause=CAUSE)
+        captures.capture(merchant, pay(unpaid, "4000000000005126").pk, cause=CAUSE)
         for ref in ("r-1", "r-2"):
             assert refunds.accept(merchant, unpaid.pk, ref=ref, cause=CAUSE).is_new
             tasks.finish_operations()
@@ -122,7 +122,7 @@ class TestAMessage:
         self, held: Checkout, posted: list[int]
     ) -> None:
         fault_injection.set_fault(verb="capture", mode="notify_first", times=1)
-        checkout = transitions.capture(held.merchant, held.pk, cause=CAUSE)
+        checkout = captures.capture(held.merchant, held.pk, cause=CAUSE)
         assert (checkout.status, posted) == ("captured", [204])
         assert Operation.objects.filter(kind="capture").count() == 1
         assert not Discrepancy.objects.exists() and proving.breaches() == []

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from checkout import abandonment, events, shares, states
+from checkout import abandonment, events, share_outcomes, states
 from checkout.models import Checkout, Own
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
@@ -87,12 +87,12 @@ def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
         release(checkouts, now, PUMP)
     else:
         Checkout.objects.move(checkouts, Status.EXPIRED, PUMP, deadline, expired_at=deadline)
-    shares.end_drafts(checkouts, now)
+    share_outcomes.end_drafts(checkouts, now)
 
 
 def release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
     """Plan a void of each checkout's hold, which the pump repeats until it is confirmed, and tell the merchants."""
     payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
     planning.plan(payments, Kind.VOID, now=now, cause=cause)
-    wakeup.after_commit(shares.FINISH_OPERATIONS)
+    wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
     events.voided(checkouts)

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
-from checkout import finishing, sharing, transitions
+from checkout import captures, finishing, sharing, states
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
 from payments.models import Discrepancy, Operation, Payment
@@ -74,7 +74,7 @@ class TestPaying:
     ) -> None:
         (share,) = mates.split(unpaid, 9000)
         pay(unpaid)
-        order = transitions.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        order = captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         mates.pay(share)
         assert mates.settled(share) == "reimbursed"
         assert borne(order) == {"4242": 0, "4444": 9000}
@@ -107,7 +107,7 @@ class TestPaying:
     @pytest.mark.rule("share.one_card")
     def test_twice_at_once_takes_one_card(self, shares: list[PaymentRequest]) -> None:
         mates.pay(shares[0])
-        with pytest.raises(transitions.OperationInProgress):
+        with pytest.raises(states.OperationInProgress):
             mates.pay(shares[0], mates.AMYS)
         assert mates.settled(shares[0]) == "reimbursed"
         with pytest.raises(sharing.ShareNotOpen):

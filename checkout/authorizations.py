@@ -1,0 +1,117 @@
+"""Authorizing: hold the checkout's amount on the lead's card.
+
+Three phases: commit the intent, call with no transaction open, lock again and record the outcome.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import abandonment, expiry, outcomes
+from checkout.models import Checkout, Customer
+from checkout.states import OperationInProgress, StateConflict, Status
+from config.lib import clock
+from config.lib.bulkhead import Slot
+from config.lib.deadline import Deadline
+from payments import bulkheads, open_operations, operations, switches
+from payments.cause import Cause
+from payments.models import Operation, Payment
+from payments.provider import CardUse, Verdict
+
+Kind: TypeAlias = Operation.Kind
+State: TypeAlias = Operation.State
+
+
+class NotPayable(StateConflict):
+    """The checkout is paid, expired or cancelled already."""
+
+
+class NotTheLead(Exception):
+    """Somebody else has signed in since, and is the lead now."""
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What became of an attempt to pay; NEEDS_ACTION names the page on which the payer confirms."""
+
+    verdict: Verdict
+    reason: str = ""
+    action_url: str = ""
+
+
+def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, cause: Cause) -> Paid:
+    """Hold the checkout's amount on the card: `created` becomes `authorized`.
+
+    An earlier card whose challenge is open, or whose bank has been silent for a minute, is given up for this
+    one. Raises NotPayable, NotTheLead, OperationInProgress, switches.MerchantSuspended,
+    switches.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
+    """
+
+    def begin(slot: Slot) -> Operation:
+        with transaction.atomic(durable=True):
+            checkout = Checkout.objects.locked(checkout_uuid)
+            now = clock.now()
+            payable = _check_payable(checkout, card.token, lead, now)
+            if payable:
+                slot.take()
+                payment = _new_payment(checkout, card)
+                operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
+                checkout.touch(lead=lead)
+        if not payable:
+            raise NotPayable(checkout.status)
+        return operation
+
+    return hold(begin)
+
+
+def hold(begin: Callable[[Slot], Operation]) -> Paid:
+    """Hold money on a card: commit the intent, which is `begin` and takes the slot; call; lock again and record.
+
+    Raises bulkhead.Busy, and what `begin` raises.
+    """
+    deadline = Deadline.after(operations.PATIENCE)
+    with bulkheads.PAYERS.slot() as slot:
+        operation = slot.begin(begin)
+        outcome = operations.perform(operation, deadline=deadline)
+        checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
+        settled = outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease).operation
+    if settled.state == State.SUCCEEDED:
+        return Paid(Verdict.SUCCEEDED)
+    if settled.state in (State.DECLINED, State.FAILED):
+        return Paid(Verdict.DECLINED, settled.reason)
+    return Paid(outcome.verdict, settled.reason, settled.action_url)
+
+
+def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
+    """Whether the checkout is unpaid, after letting it expire if it is late.
+
+    Raises NotTheLead, OperationInProgress, switches.MerchantSuspended, switches.AllStopped.
+    """
+    expiry.expire_if_due(checkout, now)
+    if checkout.status != Status.CREATED:
+        return False
+    if checkout.lead_id is not None and (lead is None or checkout.lead_id != lead.pk):
+        raise NotTheLead
+    switches.check(checkout.merchant)
+    found = open_operations.open_operation(checkout.pk)
+    if found is not None and (
+        found.payment.card_token == card_token or not abandonment.make_way(checkout, found, now)
+    ):
+        raise OperationInProgress
+    return True
+
+
+def _new_payment(checkout: Checkout, card: CardUse) -> Payment:
+    return Payment.objects.create(
+        merchant_id=checkout.merchant_id,
+        subject=checkout.pk,
+        checkout_uuid=checkout.pk,
+        amount=checkout.amount,
+        currency=checkout.currency,
+        card_token=card.token,
+        return_url=card.return_url,
+    )
