@@ -21,7 +21,7 @@ from hosted_page import brand, payer, rendering
 from hosted_page.group import invitations, links
 from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_target
-from hosted_page.sms import outbox
+from hosted_page.sms import limits
 from hosted_page.status import of_order
 from hosted_page.steps import codes, sign_in
 from payments import money
@@ -187,7 +187,7 @@ def _text(request: HttpRequest, target: PaymentTarget, share: PaymentRequest) ->
         invitations.send(share.pk, phone=number, address=address.of(request))
     except codes.InvalidPhone:
         error = sign_in.wrong_number(target.checkout.merchant)
-    except outbox.TooManySmsMessages as refused:
+    except limits.TooManySmsMessages as refused:
         error = str(refused)
     except (MerchantSuspended, AllStopped):
         error = _("This shop takes no payments now. Text the link later, or send it yourself.")

@@ -15,7 +15,7 @@ import uvloop
 import yarl
 from aiohttp.abc import AbstractResolver
 
-from webhooks import bounds, retries, targets
+from webhooks import connections, retries, targets
 
 DEADLINE_SECONDS = 15.0
 BODY_SECONDS = 2.0
@@ -35,7 +35,7 @@ FAILURES: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientConnectorSSLError, "TLS: the handshake failed"),
     (aiohttp.ClientConnectorError, "could not connect"),
     (aiohttp.ClientConnectionError, "the connection was closed before an answer"),
-    (bounds.HeadTooLong, "the answer's headers are too long"),
+    (connections.HeadTooLong, "the answer's headers are too long"),
     (aiohttp.InvalidURL, "the URL is not valid"),
     (aiohttp.ClientError, "the answer was not valid HTTP"),
 )
@@ -88,9 +88,9 @@ async def open_pool(
 
     resolver = targets.GuardedResolver(allow_loopback=allow_loopback, names=names)
     connector = functools.partial(
-        bounds.Connector, ssl=tls or tls_context(), resolver=resolver, socket_factory=guarded_socket
+        connections.Connector, ssl=tls or tls_context(), resolver=resolver, socket_factory=guarded_socket
     )
-    kept = _session(connector(keepalive_timeout=bounds.IDLE_SECONDS))
+    kept = _session(connector(keepalive_timeout=connections.IDLE_SECONDS))
     async with kept, _session(connector(force_close=True)) as new:
         try:
             yield Pool(kept, new)
@@ -98,7 +98,7 @@ async def open_pool(
             await resolver.close()
 
 
-def _session(connector: bounds.Connector) -> aiohttp.ClientSession:
+def _session(connector: connections.Connector) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -107,9 +107,9 @@ def _session(connector: bounds.Connector) -> aiohttp.ClientSession:
         timeout=aiohttp.ClientTimeout(total=None),  # post() holds the one deadline
         auto_decompress=False,
         trust_env=False,
-        max_line_size=bounds.HEAD_BYTES,
-        max_field_size=bounds.HEAD_BYTES,
-        max_headers=bounds.HEAD_BYTES,
+        max_line_size=connections.HEAD_BYTES,
+        max_field_size=connections.HEAD_BYTES,
+        max_headers=connections.HEAD_BYTES,
     )
 
 
@@ -140,7 +140,7 @@ async def post(
 async def _ask(pool: Pool, url: yarl.URL, headers: Mapping[str, str], body: bytes) -> aiohttp.ClientResponse:
     try:
         return await pool.kept.post(url, headers=headers, data=body, allow_redirects=False)
-    except bounds.KeptConnectionLost:
+    except connections.KeptConnectionLost:
         # A receiver may close a kept connection at the very moment we use it, which is not its answer. It
         # gets the request once more, over a new connection: it may have died of it, and none is kept then.
         return await pool.new.post(url, headers=headers, data=body, allow_redirects=False)

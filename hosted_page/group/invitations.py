@@ -11,8 +11,9 @@ from checkout.states import ShareStatus, Status
 from config.lib import clock
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import naming, outbox
-from hosted_page.sms.outbox import Asked, TooManySmsMessages
+from hosted_page.sms import limits, naming, outbox
+from hosted_page.sms.limits import TooManySmsMessages
+from hosted_page.sms.outbox import Asked
 from payments import money, switches
 
 BETWEEN = timedelta(days=1)
@@ -41,7 +42,7 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
             checkout_uuid=share.checkout_id, kind=SmsMessage.Kind.INVITATION
         )
         kind = SmsMessage.Kind.REMINDER if to == share.phone else SmsMessage.Kind.INVITATION
-        if kind == SmsMessage.Kind.INVITATION and of_checkout.count() >= outbox.INVITATIONS:
+        if kind == SmsMessage.Kind.INVITATION and of_checkout.count() >= limits.INVITATIONS:
             raise TooManySmsMessages(_("We have texted all we can for this order. Send the link yourself."))
         switches.check(share.checkout.merchant)
         target, ends_at = PaymentTarget(share.checkout, share), min(now + LIFE, share.expires_at or now)

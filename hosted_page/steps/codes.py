@@ -17,8 +17,9 @@ from config.lib import clock, crypto
 from config.lib.prepared import Prepared
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import naming, outbox, senders
-from hosted_page.sms.outbox import Asked, TooManySmsMessages
+from hosted_page.sms import limits, naming, outbox, senders
+from hosted_page.sms.limits import TooManySmsMessages
+from hosted_page.sms.outbox import Asked
 from payments import switches
 from payments.models import Merchant
 
@@ -155,8 +156,8 @@ def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
     recent = SignInCode.objects.filter(subject=target.subject, created_at__gt=now - CODES_WITHIN)
     if target.is_of_lead_alone:  # others use up nothing of the lead's
         recent = recent.filter(phone=phone, created_at__gt=target.checkout.captured_at)
-        if recent.filter(created_at__gt=now - outbox.GAP).exists():
-            raise TooManySmsMessages(outbox.just_sent())
+        if recent.filter(created_at__gt=now - limits.GAP).exists():
+            raise TooManySmsMessages(limits.just_sent())
     if recent.count() < CODES_PER_SUBJECT:
         return
     if target.share is None and target.is_payable:

@@ -20,7 +20,7 @@ from hosted_page import payer, rendering, summary
 from hosted_page.models import SignInCode
 from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_target, lead_name
-from hosted_page.sms import outbox
+from hosted_page.sms import limits
 from hosted_page.steps import codes
 from payments.models import Merchant
 from payments.switches import AllStopped, MerchantSuspended
@@ -89,7 +89,7 @@ def _show_code(
         "error": error,
         "masked_phone": f"•••• {waiting.phone[-4:]}",
         "resend_action": target.address("resend"),
-        "resend_in": max(0, round(outbox.GAP.total_seconds() - since)),
+        "resend_in": max(0, round(limits.GAP.total_seconds() - since)),
         "change_url": _change_url(target),
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
@@ -135,7 +135,7 @@ def _send_code(request: HttpRequest, target: PaymentTarget, number: str, typed: 
         return target.go()  # the page tells what is true
     except (MerchantSuspended, AllStopped):
         return _stopped(request, target)
-    except outbox.TooManySmsMessages as refused:
+    except limits.TooManySmsMessages as refused:
         return _not_sent(request, target, number, typed, str(refused))
     response = target.go() if target.is_payable else target.go_with(SIGN_IN)
     payer.await_code(response, browser, sent.shown_code)

@@ -39,7 +39,7 @@ from portal.orders import search, timeline
 from portal.views import deliveries
 from tests.config.shapes import ADDRESSES, ANSWERS, DOCUMENTS, PARTS, QUOTED, TEXTS, Filled
 from tests.webhooks.test_kept_connections import read
-from webhooks import bounds, signing, targets, transport
+from webhooks import connections, signing, targets, transport
 from webhooks.models import Delivery, Event
 
 # Characters that are read at most: of a header, the first line, an address, a form, an answer, a call's body.
@@ -240,7 +240,7 @@ READERS = {
     "our signature": Reader(_signature),
     "our envelope": Reader(_envelope),
     "a receiver's answer": Reader(_answer, ANSWER, ANSWERS),
-    "a receiver's words": Reader(lambda text: transport._safe_text(text.encode()), bounds.BODY_BYTES),
+    "a receiver's words": Reader(lambda text: transport._safe_text(text.encode()), connections.BODY_BYTES),
     "a provider's words": Reader(_said),
     "a cell of a file": Reader(lambda text: b"".join(files.answer("x.csv", ["a"], [[text]]))),
     "an event in the portal's log": Reader(_in_the_log),
@@ -269,7 +269,7 @@ PARSED = {
     "portal/oauth.py": "Basic",
     "portal/orders/timeline.py": "a timeline's cursor",
     "portal/views/deliveries.py": "a typed moment",
-    "webhooks/bounds.py": "a receiver's answer",
+    "webhooks/connections.py": "a receiver's answer",
     "webhooks/signing.py": "our envelope",
     "webhooks/targets.py": "a webhook's address",
 }

@@ -9,7 +9,7 @@ from checkout import authorizations, sharing
 from checkout.models import Checkout
 from hosted_page import payer
 from hosted_page.models import SignInCode, SmsMessage
-from hosted_page.sms import outbox
+from hosted_page.sms import limits
 from payments.models import Operation, Payment
 from tests.hosted_page.browsers import PHONE, Payer, words
 
@@ -74,7 +74,7 @@ class TestTheJourney:
     @pytest.mark.rule("pay.lead")
     def test_the_one_who_signs_in_last_leads(self, lea: Payer) -> None:
         lea.sign_in()
-        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         finn = Payer(lea.checkout)
         finn.sign_in("07700 900456")
         assert "Somebody else is paying now" in words(lea.get())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.webhooks.hostile import CHUNKED, RESET
 from tests.webhooks.receiving import OK, TLS, Behaviour, Names, answering, receiving
-from webhooks import bounds, transport
+from webhooks import connections, transport
 
 NEXT = b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
 SMUGGLED = b"HTTP/1.1 201 Smuggled\r\nContent-Length: 0\r\n\r\n"
@@ -138,7 +138,7 @@ class TestKeeping:
     ) -> None:
         closed = "the connection was closed before an answer"
         assert posts(hanging_up_on_second(b"HTTP/1.1 ")) == (["200", closed], 1, 2)
-        monkeypatch.setattr(bounds, "STALE_SECONDS", 0.05)
+        monkeypatch.setattr(connections, "STALE_SECONDS", 0.05)
         assert posts(hanging_up_on_second(after=0.1)) == (["200", closed], 1, 2)
 
     def test_a_new_connection_that_is_closed_is_not_tried_again(self) -> None:
@@ -247,8 +247,8 @@ class Exchange(NamedTuple):
 
 async def read(packets: Sequence[bytes], *, loses: bool = False) -> Exchange:
     """Feeds the packets to a connection, which may be lost in the end, and only then reads it."""
-    opened: set[bounds.Connection] = set()
-    connection, wire = bounds.Connection(asyncio.get_running_loop(), opened, 1), Wire()
+    opened: set[connections.Connection] = set()
+    connection, wire = connections.Connection(asyncio.get_running_loop(), opened, 1), Wire()
     connection.connection_made(wire)
     assert opened == {connection}
     connection.set_response_params(read_until_eof=True, auto_decompress=False)
@@ -275,7 +275,7 @@ class TestConnection:
 
     def test_takes_no_other_request_while_a_part_of_one_is_in_the_way(self) -> None:
         async def scenario() -> list[bool]:
-            connection, wire = bounds.Connection(asyncio.get_running_loop(), set(), 1), Wire()
+            connection, wire = connections.Connection(asyncio.get_running_loop(), set(), 1), Wire()
             connection.connection_made(wire)
             closes = [connection.should_close]
             wire.unsent = 1
@@ -301,14 +301,14 @@ class TestConnection:
 class TestAge:
     def test_an_old_connection_takes_no_other_request(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert posts(answering(OK), count=3)[1] == 1
-        monkeypatch.setattr(bounds, "KEPT_SECONDS", 0.0)
+        monkeypatch.setattr(connections, "KEPT_SECONDS", 0.0)
         assert posts(answering(OK), count=3)[1] == 3
 
     def test_ends_however_often_it_is_used_and_the_address_is_judged_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As with one delivery a second, forty times as fast: the name leads elsewhere by then."""
-        monkeypatch.setattr(bounds, "KEPT_SECONDS", bounds.KEPT_SECONDS / 40)
+        monkeypatch.setattr(connections, "KEPT_SECONDS", connections.KEPT_SECONDS / 40)
         names = Names(["127.0.0.1"], ["10.9.8.7"])
 
         async def scenario() -> tuple[list[str], int, float]:
@@ -325,7 +325,7 @@ class TestAge:
 
         answers, used, seconds = transport.run(asyncio.wait_for(scenario(), 10))
         assert (answers[-1], used, names.asked) == ("address not allowed", 1, 2)
-        assert len(answers) > 10 and bounds.KEPT_SECONDS <= seconds < bounds.KEPT_SECONDS + 1
+        assert len(answers) > 10 and connections.KEPT_SECONDS <= seconds < connections.KEPT_SECONDS + 1
 
     def test_is_less_than_sixty_seconds(self) -> None:
-        assert bounds.KEPT_SECONDS < 60
+        assert connections.KEPT_SECONDS < 60

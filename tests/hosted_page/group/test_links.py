@@ -6,7 +6,7 @@ from django.utils import timezone
 from checkout import refunds
 from checkout.models import Checkout
 from hosted_page.models import SignInCode, SmsMessage
-from hosted_page.sms import outbox
+from hosted_page.sms import limits
 from hosted_page.steps import codes
 from tests import mates
 from tests.factories import CAUSE
@@ -35,7 +35,7 @@ class TestTheLead:
     def test_signs_in_again_on_another_phone(self, order: Checkout) -> None:
         later = Payer(order)
         assert "Did you pay this?" in words(later.get())
-        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         code_page = later.client.get(later.post("/phone", phone="07700 900123")["Location"])
         assert "6-digit" in words(code_page)
         later.post("/code", code=code_page.context["shown_code"])
@@ -56,7 +56,7 @@ class TestTheLead:
             SignInCode.objects.filter(phone__startswith="+4477009002").count() == codes.CODES_PER_SUBJECT + 1
         )
         later = Payer(order)
-        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         assert later.post("/phone", phone="07700 900123").status_code == 303
 
     def test_reads_that_each_card_gets_back_what_it_has_paid(

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from checkout.models import Checkout
 from hosted_page.models import SmsMessage
-from hosted_page.sms import outbox
+from hosted_page.sms import limits
 from payments.models import Operation, Payment
 from payments.providers.sandbox import fault_injection
 from tests import mates
@@ -30,7 +30,7 @@ class TestPaying:
         assert "This card has paid the whole order already." in words(page)
 
     def test_as_the_lead_leads_to_the_order(self, finn: Mate, order: Checkout) -> None:
-        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         finn.sign_in("07700 900123")
         page = finn.get()
         assert "This is your own order" in words(page) and f"/pay?id={order.pk}" in words(page)

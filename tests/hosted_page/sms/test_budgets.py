@@ -20,8 +20,9 @@ from config.lib.quota import Limit
 from hosted_page import tasks
 from hosted_page.models import SmsDay, SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import outbox
-from hosted_page.sms.outbox import Asked, TooManySmsMessages
+from hosted_page.sms import limits, outbox
+from hosted_page.sms.limits import TooManySmsMessages
+from hosted_page.sms.outbox import Asked
 from hosted_page.steps import codes
 from payments.models import Discrepancy, Merchant
 from payments.tasks import mail_discrepancies
@@ -56,7 +57,7 @@ def _of_range(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _of_address(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
+    monkeypatch.setattr(limits, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
 
 
 @pytest.mark.parametrize("limit", [_of_merchant, _of_all, _of_range, _of_address])
@@ -231,7 +232,7 @@ def test_of_ten_at_once_no_more_than_a_limit_are_sent(
         return True
 
     monkeypatch.setattr(SmsMessage, "save", dawdle)
-    monkeypatch.setattr(outbox, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
+    monkeypatch.setattr(limits, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
     settings.SMS_RANGE_BUDGET, settings.SMS_MERCHANT_BUDGET = 4, 12
     ten = range(10)
     with ThreadPoolExecutor(10) as pool:

@@ -7,12 +7,10 @@ from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds, sharing
 from checkout.models import Checkout, PaymentRequest
-from config.lib.quota import Limit
-from hosted_page import tasks
 from hosted_page.group import invitations
-from hosted_page.models import SignInCode, SmsMessage
+from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import outbox, senders, sending
+from hosted_page.sms import limits, outbox, senders, sending
 from hosted_page.sms.outbox import Asked
 from hosted_page.steps import codes
 from payments.models import Merchant
@@ -155,7 +153,7 @@ class TestAnInvitation:
 
     @pytest.mark.rule("sms.invitation")
     def test_ends_at_twenty_of_an_order(self, lea: Payer, finns: PaymentRequest) -> None:
-        for number in range(outbox.INVITATIONS):
+        for number in range(limits.INVITATIONS):
             PaymentRequest.objects.update(next_reminder_at=None)
             assert ask(lea, finns, f"07700 900{number:03}").status_code == 303
         PaymentRequest.objects.update(next_reminder_at=None)
@@ -163,7 +161,7 @@ class TestAnInvitation:
         assert refused.status_code == 422 and "Send the link yourself" in words(refused)
 
     def test_counts_with_the_codes_of_its_number(self, lea: Payer, finns: PaymentRequest) -> None:
-        for _ in range(outbox.PER_NUMBER[0].maximum):
+        for _ in range(limits.PER_NUMBER[0].maximum):
             put("+447700900456", PaymentTarget(lea.checkout, finns), kind=SmsMessage.Kind.REMINDER)
         refused = ask(lea, finns)
         assert refused.status_code == 422 and "too many texts" in words(refused)
@@ -230,78 +228,6 @@ class TestAnInvitationThatFails:
         send_all()
         page = words(lea.get())
         assert "Texted to" in page and "Remind</button>" in page
-
-
-class TestLimits:
-    @pytest.fixture(autouse=True)
-    def _of_a_checkout(self, unpaid: Checkout) -> None:
-        self.target = PaymentTarget(unpaid)
-
-    def count(self, phone: str = FINN_SENT, address: str = "192.0.2.1") -> None:
-        put(phone, self.target, address=address)
-
-    @pytest.mark.rule("sms.address")
-    def test_of_an_address(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(outbox, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
-        for number in range(3):
-            self.count(f"+44770090045{number}")
-        with pytest.raises(outbox.TooManySmsMessages, match="network"):
-            self.count("+447700900459")
-        self.count("+447700900459", address="192.0.2.2")
-        SmsMessage.objects.update(created_at=timezone.now() - timedelta(hours=1))
-        self.count("+447700900458")
-
-    def test_of_a_network_of_ipv6(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(outbox, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
-        for number in range(3):
-            self.count(f"+44770090045{number}", address=f"2001:db8::{number}:1")
-        with pytest.raises(outbox.TooManySmsMessages, match="network"):
-            self.count("+447700900459", address="2001:db8::ffff:9")
-        self.count("+447700900459", address="2001:db8:0:1::9")
-
-    @pytest.mark.rule("sms.budgets")
-    def test_of_a_range_of_numbers(self, settings: Settings) -> None:
-        settings.SMS_RANGE_BUDGET = 3
-        for number in range(3):
-            self.count(f"+44770090{number:04}")
-        with pytest.raises(outbox.TooManySmsMessages, match="Use another number"):
-            self.count("+447700909999")
-        self.count("+447700910000")
-
-    def test_say_when_to_try_again(self, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
-        monkeypatch.setattr(outbox, "PER_ADDRESS", Limit(1, timedelta(hours=1)))
-        self.count("+447700900451")
-        SmsMessage.objects.update(created_at=timezone.now() - timedelta(minutes=39, seconds=30))
-        with pytest.raises(outbox.TooManySmsMessages, match="Try again in 21 minutes"):
-            self.count("+447700900452")
-        settings.SMS_RANGE_BUDGET = 1
-        with pytest.raises(outbox.TooManySmsMessages, match="try again in 24 hours"):
-            self.count("+447700900453", address="192.0.2.9")
-
-    @pytest.mark.rule("sms.address")
-    def test_of_countries(self, settings: Settings) -> None:
-        settings.SMS_COUNTRIES = ["FR", "GB"]
-        self.count()
-        self.count("+33612345678")
-        with pytest.raises(outbox.TooManySmsMessages, match="no texts to this country"):
-            self.count("+12025550143")
-
-    def test_leave_no_number_longer_than_a_pay_link_lives(self, settings: Settings) -> None:
-        self.count("+447700900457")
-        old = SmsMessage.objects.get()
-        self.count()
-        kept_for = settings.PAY_LINK_LIFETIME + timedelta(days=1, minutes=1)
-        SmsMessage.objects.filter(pk=old.pk).update(created_at=timezone.now() - kept_for)
-        tasks.delete_old_sms_messages()
-        assert [text.phone for text in SmsMessage.objects.all()] == [FINN_SENT]
-
-    def test_leave_no_code_longer_either(self, unpaid: Checkout, settings: Settings) -> None:
-        codes.send_code(PaymentTarget(unpaid), "+447700900456", "a browser", "192.0.2.1")
-        tasks.delete_old_sms_messages()
-        assert SignInCode.objects.count() == SmsMessage.objects.count() == 1
-        settings.PAY_LINK_LIFETIME = -timedelta(days=2)  # all has been sent long ago then
-        tasks.delete_old_sms_messages()
-        assert SignInCode.objects.count() == SmsMessage.objects.count() == 0
 
 
 def test_a_name_without_letters_is_nobodys(lea: Payer, finns: PaymentRequest) -> None:

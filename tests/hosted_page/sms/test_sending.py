@@ -17,7 +17,7 @@ from config.lib.bulkhead import Bulkhead
 from hosted_page import tasks
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import outbox, senders, sending
+from hosted_page.sms import limits, outbox, senders, sending
 from hosted_page.steps import codes as sign_in
 from payments import switches
 from payments.models import Merchant, Switch
@@ -94,7 +94,7 @@ class TestACode:
     def test_is_not_sent_when_the_next_one_is_there(self, unpaid: Checkout, network: Network) -> None:
         lea = Payer(unpaid)
         lea.post("/phone", phone=PHONE)
-        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         lea.post("/resend")
         send_all()
         newest = SignInCode.objects.latest("created_at")
@@ -160,7 +160,7 @@ class TestAStrangersNumber:
     def test_gets_nothing_and_loses_nothing(self, order: Checkout, network: Network, acme: Merchant) -> None:
         for _ in range(sign_in.CODES_PER_SUBJECT):
             assert Payer(order).post("/phone", phone="07700 900456").status_code == 303
-            SignInCode.objects.update(created_at=timezone.now() - outbox.GAP)
+            SignInCode.objects.update(created_at=timezone.now() - limits.GAP)
         send_all()
         assert network.sent == {} and all(emptied())
         assert Payer(factories.checkout(acme)).post("/phone", phone="07700 900456").status_code == 303
@@ -177,7 +177,7 @@ class TestAStrangersNumber:
                     answer = payer.post("/phone", phone=phone)
                     seen.append((answer.status_code, words(answer).partition("field-error")[2][:200]))
                 codes = SignInCode.objects.filter(phone=sign_in.parse_phone(phone, order.merchant))
-                codes.filter(subject=order.pk).update(created_at=timezone.now() - outbox.GAP)
+                codes.filter(subject=order.pk).update(created_at=timezone.now() - limits.GAP)
             return seen
 
         assert answers(PHONE) == answers("07700 900456")
@@ -202,10 +202,10 @@ class TestAStrangersNumber:
     def test_that_is_the_leads_is_texted_no_more_than_any_number(
         self, order: Checkout, network: Network, acme: Merchant
     ) -> None:
-        for _ in range(outbox.PER_NUMBER[0].maximum):
+        for _ in range(limits.PER_NUMBER[0].maximum):
             Payer(factories.checkout(acme)).post("/phone", phone=PHONE)
-            SmsMessage.objects.filter(created_at__gt=timezone.now() - outbox.GAP).update(
-                created_at=timezone.now() - outbox.GAP
+            SmsMessage.objects.filter(created_at__gt=timezone.now() - limits.GAP).update(
+                created_at=timezone.now() - limits.GAP
             )
         send_all()
         network.sent.clear()

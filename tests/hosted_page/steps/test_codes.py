@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from checkout.models import Checkout
 from hosted_page.models import SignInCode, SmsMessage
-from hosted_page.sms import outbox
+from hosted_page.sms import limits
 from hosted_page.steps import codes
 from tests import factories
 from tests.hosted_page.browsers import FINN, PHONE, Mate, Payer, words
@@ -57,7 +57,7 @@ class TestCode:
         assert "Your mobile number" in words(lea.get())
 
     def test_of_an_earlier_text_no_longer_works(self, lea: Payer, right: str) -> None:
-        SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         lea.post("/resend")
         if lea.code() != right:
             assert "is not right" in words(lea.post("/code", code=right))
@@ -83,7 +83,7 @@ class TestSigningIn:
     def test_sends_five_codes_at_most(self, finn: Mate) -> None:
         for _ in range(codes.CODES_PER_SUBJECT):
             finn.post("/phone", phone=FINN)
-            SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+            SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         refused = finn.post("/resend")
         assert refused.status_code == 422 and "all the codes we can for today" in words(refused)
         SignInCode.objects.update(created_at=timezone.now() - codes.CODES_WITHIN)

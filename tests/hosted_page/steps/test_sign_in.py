@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from hosted_page.models import SignInCode, SmsMessage
-from hosted_page.sms import outbox
+from hosted_page.sms import limits
 from tests import factories
 from tests.hosted_page.browsers import PHONE, Payer, words
 from tests.refusals import nothing_moves
@@ -49,7 +49,7 @@ class TestSignIn:
     def test_a_number_gets_five_codes_an_hour(self, lea: Payer) -> None:
         for _ in range(6):
             Payer(factories.checkout(lea.checkout.merchant)).post("/phone", phone=PHONE)
-            SmsMessage.objects.update(created_at=timezone.now() - outbox.GAP)
+            SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         assert SignInCode.objects.count() == 5
 
     @pytest.mark.rule("sign_in.code")

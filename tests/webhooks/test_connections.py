@@ -22,7 +22,7 @@ from tests.webhooks.receiving import (
     free_port,
     receiving,
 )
-from webhooks import bounds, targets, transport
+from webhooks import connections, targets, transport
 
 CLOSED = "the connection was closed before an answer"
 Returned = TypeVar("Returned")
@@ -221,7 +221,7 @@ class TestKeeping:
 
     @pytest.mark.parametrize("limit", ["IDLE_SECONDS", "KEPT_SECONDS"])
     def test_ends_by_itself(self, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bounds, limit, 0.1)
+        monkeypatch.setattr(connections, limit, 0.1)
 
         async def scenario() -> bool:
             async with receiving(answering(OK)) as receiver:
@@ -233,7 +233,7 @@ class TestKeeping:
         assert run(scenario())
 
     def test_ends_in_time_even_when_we_are_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bounds, "IDLE_SECONDS", 0.1)
+        monkeypatch.setattr(connections, "IDLE_SECONDS", 0.1)
 
         async def scenario() -> tuple[list[str], int]:
             async with receiving(answering(OK)) as receiver:
@@ -247,7 +247,7 @@ class TestKeeping:
         assert run(scenario()) == (["200", "200"], 2)
 
     def test_leaves_nothing_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bounds, "IDLE_SECONDS", 0.1)
+        monkeypatch.setattr(connections, "IDLE_SECONDS", 0.1)
 
         async def scenario() -> list[str]:
             async with receiving(in_turn(answering(OK), closing(OK))) as receiver:
@@ -257,7 +257,7 @@ class TestKeeping:
                     gc.collect()
                     return [
                         *answers,
-                        *(str(each) for each in gc.get_objects() if isinstance(each, bounds.Connection)),
+                        *(str(each) for each in gc.get_objects() if isinstance(each, connections.Connection)),
                     ]
 
         assert run(scenario()) == ["200", "200"]
@@ -325,7 +325,7 @@ class TestLettingGo:
         assert run(scenario()) == (came, True)
 
     def test_closes_one_too_many_after_its_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bounds, "MAX_OPEN", 3)
+        monkeypatch.setattr(connections, "MAX_OPEN", 3)
 
         async def scenario() -> tuple[list[str], bool, int, int]:
             async with receiving(late(0.05)) as receiver, receiving(answering(OK)) as other:
@@ -346,7 +346,7 @@ class TestLettingGo:
         self, monkeypatch: pytest.MonkeyPatch, files: int, maximum: int
     ) -> None:
         monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
-        assert bounds.max_open() == maximum
+        assert connections.max_open() == maximum
 
     @pytest.mark.parametrize("is_secret", [False, True], ids=["plain", "TLS"])
     def test_closes_what_is_kept_and_what_is_used(self, is_secret: bool, tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ class TestLettingGo:
                 async with transport.open_pool(allow_loopback=True, tls=client, names=names) as pool:
                     answers = await asyncio.gather(*(verdict(pool, url) for _ in range(2)))
                     hanging = asyncio.create_task(verdict(pool, url))
-                    await asyncio.sleep(bounds.STALE_SECONDS + 0.1)
+                    await asyncio.sleep(connections.STALE_SECONDS + 0.1)
                 return [*answers, await hanging], await is_left(receiver, 2), names.asked
 
         assert run(scenario()) == (["200", "200", CLOSED], True, 2)
