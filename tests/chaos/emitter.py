@@ -16,8 +16,6 @@ from typing import Any
 import django
 from django.db import Error, close_old_connections, transaction
 
-from tests import factories
-
 VALID = timedelta(seconds=120)  # a hold's
 PAUSE = 0.1
 
@@ -25,6 +23,7 @@ PAUSE = 0.1
 def subscribe(url: str) -> dict[str, str]:
     """Make a merchant whose events all go to the URL."""
     from payments.models import Merchant
+    from tests import factories
 
     merchant = Merchant.objects.create(name="Acme Tickets")
     registered = factories.subscribe(merchant, url=url, event_types=["*"])

@@ -257,7 +257,11 @@ class TestKeeping:
                     gc.collect()
                     return [
                         *answers,
-                        *(str(each) for each in gc.get_objects() if isinstance(each, connections.Connection)),
+                        *(
+                            str(each)
+                            for each in gc.get_objects()
+                            if issubclass(type(each), connections.Connection)
+                        ),
                     ]
 
         assert run(scenario()) == ["200", "200"]

@@ -13,7 +13,7 @@ from datetime import timedelta
 import pytest
 import standardwebhooks
 import stripe
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 
 from config.lib import clock
 from payments.models import Merchant
@@ -200,8 +200,9 @@ class TestSending:
         self, receiving: Callable[..., Receiver], sender: loop.Sender
     ) -> None:
         receiver = receiving()
-        due = emit(subscribe(receiver.url), EventType.OPTED_IN)
-        Event.objects.update(body=b"", purged_at=clock.now())
+        with transaction.atomic():  # emitting wakes the sender
+            due = emit(subscribe(receiver.url), EventType.OPTED_IN)
+            Event.objects.update(body=b"", purged_at=clock.now())
         sender.wake()
         assert within(3, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
         assert due.attempts.get().error_message == "its personal data has been removed"

@@ -4,6 +4,7 @@ from io import StringIO
 from typing import Any, NamedTuple
 
 import pytest
+from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
@@ -29,10 +30,19 @@ def without_guards(sql: str, **facts: Any) -> None:
 
 def copy(table: str, where: str, **changes: str) -> str:
     """Return the SQL that inserts copies of rows, with these changes; `n` counts in them where there are many."""
-    fields = ", ".join(f"'{name}', {value}" for name, value in changes.items())
+    changed = ", ".join(f"'{name}', {value}" for name, value in changes.items())
+    columns = ", ".join(_written(table))
     return f"""
-        INSERT INTO {table} SELECT (jsonb_populate_record(original, jsonb_build_object({fields}))).*
-        FROM {table} original, numbers WHERE {where}"""
+        INSERT INTO {table} ({columns})
+        SELECT {", ".join(f"(copied.filled).{name}" for name in _written(table))}
+        FROM (SELECT jsonb_populate_record(original, jsonb_build_object({changed})) AS filled
+              FROM {table} original, numbers WHERE {where}) copied"""
+
+
+def _written(table: str) -> list[str]:
+    """Return the columns of a table that PostgreSQL does not keep by itself."""
+    model = next(model for model in apps.get_models() if model._meta.db_table == table)
+    return [str(field.column) for field in model._meta.concrete_fields if not field.generated]
 
 
 ONE = "WITH numbers AS (SELECT 1 AS n) "
