@@ -23,9 +23,8 @@ from checkout.states import Status, VoidReason
 from config.lib import locks
 from config.lib.admin import confirming, lists
 from config.lib.admin.readonly import ReadOnlyAdmin
-from config.lib.web import request_id
 from payments import money
-from payments.cause import Cause
+from payments.cause import Cause, cause_of_operator
 from payments.columns import MoneyAdmin
 from payments.models import Discrepancy, Operation
 
@@ -84,7 +83,7 @@ class CheckoutAdmin(MoneyAdmin):
     @confirming.confirmed(CANCEL)
     def cancel(self, request: HttpRequest, rows: QuerySet[Checkout], reason: str) -> None:
         for checkout in rows:
-            refusal = _cancel(checkout, Cause(f"user:{request.user.pk}", request_id.current()))
+            refusal = _cancel(checkout, cause_of_operator(request))
             if refusal:
                 text = f"{checkout.merchant_order_id} is not cancelled: {refusal}"
                 self.message_user(request, text, messages.WARNING)

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout import abandonment, expiry, outcomes
-from checkout.models import Checkout, Customer
+from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import OperationInProgress, StateConflict, Status
 from config.lib import clock
 from config.lib.bulkhead import Slot
@@ -58,7 +58,7 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
             payable = _check_payable(checkout, card.token, lead, now)
             if payable:
                 slot.take()
-                payment = _new_payment(checkout, card)
+                payment = new_payment(checkout, card, Payment.Kind.ORDER, of=checkout)
                 operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
                 checkout.touch(lead=lead)
         if not payable:
@@ -105,13 +105,18 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
     return True
 
 
-def _new_payment(checkout: Checkout, card: CardUse) -> Payment:
+def new_payment(
+    checkout: Checkout, card: CardUse, kind: Payment.Kind, *, of: Checkout | PaymentRequest
+) -> Payment:
+    """Write the payment by this card of the checkout itself, or of a mate's share."""
     return Payment.objects.create(
         merchant_id=checkout.merchant_id,
-        subject=checkout.pk,
+        kind=kind,
+        subject=of.pk,
         checkout_uuid=checkout.pk,
-        amount=checkout.amount,
+        amount=of.amount,
         currency=checkout.currency,
+        provider_account=checkout.merchant.provider_account,
         card_token=card.token,
         return_url=card.return_url,
     )

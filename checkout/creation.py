@@ -1,9 +1,8 @@
 """Creating a checkout with its items and its first line of history."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypedDict
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -17,13 +16,6 @@ from payments.cause import Cause
 from payments.models import Merchant
 
 SUBTRACTING = "discount"
-
-
-class Line(TypedDict):
-    """The part of an item that pricing needs; the price in minor units."""
-
-    quantity: int
-    unit_price: int
 
 
 class InvalidAmountArithmetic(Exception):
@@ -54,8 +46,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     Rules create.answer, create.arithmetic, create.order_repeats, expiry.hour.
     """
     switches.check(merchant)
-    lines: Any = order.items
-    check_total(lines, order.total_amount)
+    check_total(order.items, order.total_amount)
     now = clock.now()
     checkout = Checkout(
         id=uuid7(),
@@ -100,7 +91,7 @@ def wrong_sign(unit_price: int, category: str) -> str | None:
     return None
 
 
-def check_total(lines: Sequence[Line], total_amount: int) -> None:
+def check_total(lines: list[dict[str, Any]], total_amount: int) -> None:
     """Raise InvalidAmountArithmetic unless quantity × unit price of all lines is the total. Rule create.arithmetic."""
     expected = sum(line["quantity"] * line["unit_price"] for line in lines)
     if expected != total_amount:

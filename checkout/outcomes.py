@@ -143,7 +143,7 @@ def _capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
 def _take(checkout: Checkout, cause: Cause, now: datetime) -> None:
     """Move the order to `captured`, supersede the event of its hold, and open the mates' links."""
     checkout.move(Status.CAPTURED, cause, now, captured_at=now)
-    outbox.supersede(checkout.pk, now)
+    outbox.supersede_all({checkout.pk: now})
     share_outcomes.open_links(checkout, now)
 
 

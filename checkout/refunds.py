@@ -66,7 +66,9 @@ def accept(
                 raise PartialRefundNotSupported(checkout.amount)
             existing = _OF_REF.first(merchant.pk, ref)
             if existing is not None:
-                return Accepted(_of_same_checkout(existing, checkout), is_new=False)
+                if existing.checkout_id != checkout.pk:
+                    raise RefundRefConflict
+                return Accepted(existing, is_new=False)
             return Accepted(_begin(checkout, ref, reason, cause), is_new=True)
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" not in str(error):
@@ -78,12 +80,6 @@ def accept(
 _OF_REF = Prepared(
     lambda merchant, ref: Refund.objects.filter(merchant=merchant, merchant_refund_ref=ref), UUID, str
 )
-
-
-def _of_same_checkout(refund: Refund, checkout: Checkout) -> Refund:
-    if refund.checkout_id != checkout.pk:
-        raise RefundRefConflict
-    return refund
 
 
 def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Refund:

@@ -14,10 +14,10 @@ from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock, crypto
 from config.lib.bulkhead import Slot
-from payments import disputes, open_operations, operations, provider, switches
+from payments import answers, disputes, open_operations, operations, switches
 from payments.cause import Cause
 from payments.models import Operation, Payment
-from payments.provider import CardUse
+from payments.provider import AmountRule, CardUse
 
 TOKEN_BYTES = 16
 
@@ -63,7 +63,7 @@ def split_equally(checkout_uuid: UUID, people: int) -> None:
         checkout = _changeable(checkout_uuid)
         if people > max_people(checkout):
             raise ValueError("A share would be less than a card can be charged.")
-        _, each = splitting.equally(checkout.amount, people)
+        each = splitting.equally(checkout.amount, people, step=amount_rule(checkout).step)[1]
         _write(checkout, [Share(each)] * (people - 1))
 
 
@@ -74,23 +74,20 @@ def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
     """
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
-        splitting.left_for_lead(
-            checkout.amount, [share.amount for share in shares], minimum=minimum(checkout)
-        )
+        rule = amount_rule(checkout)
+        asked = [share.amount for share in shares]
+        splitting.left_for_lead(checkout.amount, asked, minimum=rule.minimum, step=rule.step)
         _write(checkout, shares)
 
 
-def minimum(checkout: Checkout) -> int:
-    """Return the smallest amount that a mate can be asked for, in minor units: the least that a card can be charged.
-
-    Rule split.minimum.
-    """
-    return max(1, provider.current().minimum_charge(checkout.currency))
+def amount_rule(checkout: Checkout) -> AmountRule:
+    """Return which amounts a mate can be asked for: those that a card can be charged. Rule split.minimum."""
+    return answers.amount_rule(checkout.currency)
 
 
 def max_people(checkout: Checkout) -> int:
     """Return how many can share a checkout equally."""
-    return splitting.max_people(checkout.amount, minimum=minimum(checkout))
+    return splitting.max_people(checkout.amount, minimum=amount_rule(checkout).minimum)
 
 
 def _write(checkout: Checkout, shares: Sequence[Share]) -> None:
@@ -137,7 +134,7 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
             status = _payable(share, checkout, card, mate, now)
             if status == ShareStatus.OPEN:
                 slot.take()
-                payment = _payment(share, checkout, card)
+                payment = authorizations.new_payment(checkout, card, Payment.Kind.SHARE, of=share)
                 operation = operations.begin(payment, Operation.Kind.AUTHORIZE, now=now, cause=cause)
                 share.move(ShareStatus.PAYING, mate=mate)
         if status != ShareStatus.OPEN:
@@ -169,19 +166,6 @@ def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Cus
     if share.status != ShareStatus.OPEN or open_operations.live_payment(share.pk) is not None:
         raise OperationInProgress
     return share.status
-
-
-def _payment(share: PaymentRequest, checkout: Checkout, card: CardUse) -> Payment:
-    return Payment.objects.create(
-        merchant_id=checkout.merchant_id,
-        kind=Payment.Kind.SHARE,
-        subject=share.pk,
-        checkout_uuid=checkout.pk,
-        amount=share.amount,
-        currency=checkout.currency,
-        card_token=card.token,
-        return_url=card.return_url,
-    )
 
 
 def decline(share_uuid: UUID) -> PaymentRequest:

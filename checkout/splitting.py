@@ -13,29 +13,30 @@ class DoesNotAddUp(ValueError):
         self.excess = excess
 
 
-def equally(amount: int, people: int) -> tuple[int, int]:
-    """Return (the lead's share, each mate's share) of `amount` minor units between `people`.
+def equally(amount: int, people: int, *, step: int = 1) -> tuple[int, int]:
+    """Return (the lead's share, each mate's share) of `amount` minor units between `people`, in multiples of `step`.
 
     The remainder goes to the lead, so that the shares always sum to the amount. Raises ValueError.
     """
     if not 1 <= people <= MAX_PEOPLE:
         raise ValueError(f"Between 1 and {MAX_PEOPLE} people can share.")
-    each = amount // people
+    each = amount // people // step * step
     return amount - each * (people - 1), each
 
 
-def left_for_lead(amount: int, shares: Sequence[int], *, minimum: int = 1) -> int:
-    """Return what the mates' own amounts, each at least `minimum`, leave for the lead: 0 or more.
+def left_for_lead(amount: int, shares: Sequence[int], *, minimum: int = 1, step: int = 1) -> int:
+    """Return what the mates' own amounts, `minimum` or more in multiples of `step`, leave for the lead: 0 or more.
 
     Raises DoesNotAddUp, ValueError.
     """
-    if len(shares) >= MAX_PEOPLE or any(share < minimum for share in shares):
-        raise ValueError(f"At most {MAX_PEOPLE - 1} mates, each with at least {minimum} minor units.")
+    if len(shares) >= MAX_PEOPLE or any(share < minimum or share % step for share in shares):
+        words = f"{minimum} minor units or more, in steps of {step}"
+        raise ValueError(f"At most {MAX_PEOPLE - 1} mates, each with {words}.")
     if sum(shares) > amount:
         raise DoesNotAddUp(sum(shares) - amount)
     return amount - sum(shares)
 
 
 def max_people(amount: int, *, minimum: int = 1) -> int:
-    """Return how many can share equally so that everybody pays at least `minimum` minor units."""
+    """Return how many can share equally so that everybody pays `minimum` or more: a multiple of the step, as well."""
     return min(MAX_PEOPLE, max(1, amount // minimum))

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from checkout import expiry, finishing, share_outcomes, sharing, states
+from checkout import doubt, expiry, share_outcomes, sharing, states
 from checkout.api.idempotency import KEPT
 from checkout.models import ApiCall, Checkout, PaymentRequest
 from checkout.outside import disputing
@@ -91,7 +91,7 @@ def _finish_one(kinds: Sequence[Operation.Kind], bulkhead: Bulkhead) -> bool:
         claimed = due.claim(limit=1, kinds=kinds) if slot.is_taken() else []
         if claimed:
             wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
-            _try_on(finishing.finish, claimed[0], deadline)
+            _try_on(doubt.finish, claimed[0], deadline)
     return bool(claimed)
 
 

@@ -1,11 +1,11 @@
 """Refuses bodies that are too large, and uploads of files, before anything parses them."""
 
-from collections.abc import Callable
-
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 
 from config import errors
+from config.lib.web import bodies
 from portal import oauth
 
 TOO_LARGE = "This is more than we take here. Go back and send less."
@@ -15,23 +15,20 @@ MAX_PARTS = 100
 WITH_LARGE_BODIES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications")
 
 
-class BodyMiddleware:
+class BodyMiddleware(MiddlewareMixin):
     """Answers 413 to a body that is too large, and closes the connection; answers 415 to files sent to a page.
 
     Rule api.body_size.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        if _length(request) > _largest(request.path_info):
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if bodies.length(request.META) > _largest(request.path_info):
             response = _refusal(request.path_info)
             response["Connection"] = "close"
             return response
         if _is_upload(request):
             return HttpResponse(NO_FILES, status=415, content_type="text/plain; charset=utf-8")
-        return self._get_response(request)
+        return None
 
 
 def _is_upload(request: HttpRequest) -> bool:
@@ -40,14 +37,6 @@ def _is_upload(request: HttpRequest) -> bool:
     if request.content_type != "multipart/form-data" or not is_page:
         return False
     return b"filename" in request.body or request.body.count(b"--") > 2 * MAX_PARTS
-
-
-def _length(request: HttpRequest) -> int:
-    """Return the Content-Length as Django reads it: 0 if it is no number."""
-    try:
-        return int(request.META.get("CONTENT_LENGTH") or 0)
-    except ValueError:
-        return 0
 
 
 def _largest(path: str) -> int:

@@ -18,6 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections
 
 from config import fitness, version
+from hosted_page.sms import senders
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 log = structlog.get_logger("config.celery")
@@ -28,44 +29,45 @@ app.autodiscover_tasks()
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
-# The pumps: all of them short, all of them harmless when started twice or by two beats.
-PUMPS = (
-    "checkout.tasks.expire_due",
-    FINISH_OPERATIONS,
-    "checkout.tasks.answer_inquiries",
-    DELIVER_DUE,
-    "payments.providers.sandbox.tasks.send_notifications",
-    "hosted_page.tasks.send_sms_messages",
-)
-HOURLY = (
-    "checkout.tasks.delete_idempotency_keys",
-    "checkout.tasks.delete_old_calls",
-    "hosted_page.tasks.delete_old_card_tries",
-    "hosted_page.tasks.delete_old_sms_messages",
-    "portal.tasks.delete_ended_sessions",
-    "portal.tasks.delete_expired_tokens",
-    "portal.tasks.delete_login_attempts",
-    "portal.tasks.delete_old_emails",
-    "payments.providers.sandbox.tasks.delete_old_visits",
-    "webhooks.tasks.delete_personal",
-    "webhooks.tasks.delete_old_events",
-)
-CALENDAR = {
-    "payments.tasks.mail_discrepancies": crontab(),
-    "checkout.tasks.end_links": crontab(),
-    "portal.tasks.count_hours": crontab(),
-    "portal.tasks.write_emails": crontab(),
-    "hosted_page.tasks.watch_sms_budgets": 10.0,
-    "portal.tasks.send_emails": 5.0,
-    "payments.tasks.reconcile": crontab(hour=3, minute=20),
-    "checkout.tasks.prove_changed": crontab(minute=10),
-    "checkout.tasks.prove_all": crontab(day_of_week="sunday", hour=4, minute=20),
+# The pumps by the titles that operators see: all of them short, all harmless when started twice or by two beats.
+PUMPS = {
+    "checkout.tasks.expire_due": "End orders past their deadline",
+    FINISH_OPERATIONS: "Finish operations",
+    "checkout.tasks.answer_inquiries": "Ask about disputes",
+    DELIVER_DUE: "Send webhooks",
+    "payments.providers.sandbox.tasks.send_notifications": "Send the bank's notifications",
+    "hosted_page.tasks.send_sms_messages": "Send SMS messages",
+}
+HOURLY = {
+    "checkout.tasks.delete_idempotency_keys": "Delete idempotency keys",
+    "checkout.tasks.delete_old_calls": "Delete old calls",
+    "hosted_page.tasks.delete_old_card_tries": "Delete old tries of cards",
+    "hosted_page.tasks.delete_old_sms_messages": "Delete old SMS messages",
+    "portal.tasks.delete_ended_sessions": "Delete ended sessions",
+    "portal.tasks.delete_expired_tokens": "Delete expired tokens",
+    "portal.tasks.delete_login_attempts": "Delete old tries to log in",
+    "portal.tasks.delete_old_emails": "Delete old mails and invitations",
+    "payments.providers.sandbox.tasks.delete_old_visits": "Delete old visits to the bank",
+    "webhooks.tasks.delete_personal": "Delete personal data",
+    "webhooks.tasks.delete_old_events": "Delete old events",
+}
+CALENDAR = {  # without a title: too long for an operator's request, commands do it
+    "payments.tasks.mail_discrepancies": ("Mail discrepancies", crontab()),
+    "checkout.tasks.end_links": ("End pay links", crontab()),
+    "portal.tasks.count_hours": ("Count hours for the portal", crontab()),
+    "portal.tasks.write_emails": ("Look for news to mail", crontab()),
+    "hosted_page.tasks.watch_sms_budgets": ("Count SMS messages", 10.0),
+    "portal.tasks.send_emails": ("Send mails to merchants", 5.0),
+    "payments.tasks.reconcile": ("", crontab(hour=3, minute=20)),
+    "checkout.tasks.prove_changed": ("Prove what has changed", crontab(minute=10)),
+    "checkout.tasks.prove_all": ("", crontab(day_of_week="sunday", hour=4, minute=20)),
 }
 app.conf.beat_schedule = {
     **{name: {"task": name, "schedule": 1.0, "options": {"expires": 1}} for name in PUMPS},
     **{name: {"task": name, "schedule": 3600.0, "options": {"expires": 600}} for name in HOURLY},
     **{
-        name: {"task": name, "schedule": when, "options": {"expires": 600}} for name, when in CALENDAR.items()
+        name: {"task": name, "schedule": when, "options": {"expires": 600}}
+        for name, (_, when) in CALENDAR.items()
     },
 }
 
@@ -98,6 +100,15 @@ def _look_at_the_database(signal: Any = None, **_: Any) -> None:
     version.announce("worker" if signal is signals.worker_init else "beat")
     try:
         fitness.require()
+    except ImproperlyConfigured as refused:
+        raise SystemExit(str(refused)) from None
+
+
+@signals.worker_init.connect
+def _make_the_sender(**_: Any) -> None:
+    """Exit if SMS messages cannot be sent as the settings say. Raises SystemExit."""
+    try:
+        senders.require()
     except ImproperlyConfigured as refused:
         raise SystemExit(str(refused)) from None
 

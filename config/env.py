@@ -15,8 +15,8 @@ def text(name: str, default: str | None = None) -> str:
     return value
 
 
-def optional(name: str, default: str = "") -> str:
-    return os.environ.get(name) or default
+def optional(name: str) -> str:
+    return os.environ.get(name) or ""
 
 
 def integer(name: str, default: int) -> int:
@@ -39,6 +39,14 @@ def words(name: str, default: str = "") -> list[str]:
     return [part.strip() for part in (os.environ.get(name) or default).split(",") if part.strip()]
 
 
+def pairs(name: str) -> dict[str, str]:
+    """Return the comma-separated parts of a variable, `name:value` each, by their names."""
+    split = [part.partition(":") for part in words(name)]
+    if not all(key and value for key, _, value in split) or len({key for key, _, _ in split}) < len(split):
+        raise ImproperlyConfigured(f"{name} holds pairs such as name:value, comma-separated, each name once.")
+    return {key: value for key, _, value in split}
+
+
 def is_fernet_key(key: str) -> bool:
     try:
         Fernet(key)
@@ -47,8 +55,8 @@ def is_fernet_key(key: str) -> bool:
     return True
 
 
-def choice(name: str, choices: set[str], default: str | None = None) -> str:
-    value = text(name, default)
+def choice(name: str, choices: set[str]) -> str:
+    value = text(name)
     if value not in choices:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(sorted(choices))}, not {value!r}.")
     return value

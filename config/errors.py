@@ -1,6 +1,5 @@
 """The error table, and how everything that can go wrong becomes one of its rows (rules api.error, api.error_codes)."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import orjson
@@ -8,6 +7,7 @@ from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.utils.deprecation import MiddlewareMixin
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
@@ -78,56 +78,48 @@ ERRORS: dict[str, Error] = {
     "outcome_unknown": Error(504, "The card provider gave no answer in time. Ask again: it is safe.", 2),
 }
 
-# The row of each exception. The first class that fits counts.
-CODES: list[tuple[type[Exception], str]] = [
-    (Checkout.DoesNotExist, "checkout_not_found"),
-    (captures.NotCapturable, "not_capturable"),
-    (cancellations.NotCancellable, "not_cancellable"),
-    (authorizations.NotPayable, "not_payable"),
-    (authorizations.NotTheLead, "not_payable"),
-    (refunds.NotRefundable, "not_refundable"),
-    (refunds.RefundRefConflict, "refund_ref_conflict"),
-    (refunds.PartialRefundNotSupported, "partial_refund_not_supported"),
-    (captures.PartialCaptureNotSupported, "partial_capture_not_supported"),
-    (states.OperationInProgress, "operation_in_progress"),
-    (switches.MerchantSuspended, "merchant_suspended"),
-    (switches.AllStopped, "service_unavailable"),
-    (Busy, "service_unavailable"),
-    (ProviderUnreachable, "service_unavailable"),
-    (captures.ProviderRefused, "provider_error"),
-    (captures.OutcomeUnknown, "outcome_unknown"),
-    (creation.InvalidAmountArithmetic, "invalid_amount_arithmetic"),
-    (idempotency.InvalidIdempotencyKey, "invalid_header"),
-    (idempotency.IdempotencyKeyReused, "idempotency_key_reused"),
-    (idempotency.IdempotencyInProgress, "idempotency_in_progress"),
-    (subscriptions.SubscriptionNotFound, "subscription_not_found"),
-    (subscriptions.RotationInProgress, "rotation_in_progress"),
-    (CardDeclined, "card_declined"),
-    (sharing.ShareNotOpen, "share_not_open"),
-    (consent.TooManyTicks, "rate_limited"),
-    (TooManyChecks, "rate_limited"),
-    (cursor.InvalidCursor, "invalid_cursor"),
-    (merchant_api.MissingToken, "missing_token"),
-    (merchant_api.InvalidToken, "invalid_token"),
-    (merchant_api.InsufficientScope, "insufficient_scope"),
-    (RequestDataTooBig, "payload_too_large"),
-    (UnreadablePostError, "invalid_json"),
-    (drf.ValidationError, "validation_failed"),
-    (strict_json.InvalidJson, "invalid_json"),
-    (drf.UnsupportedMediaType, "unsupported_media_type"),
-    (drf.MethodNotAllowed, "method_not_allowed"),
-    (drf.Throttled, "rate_limited"),
-    (Http404, "not_found"),
-    (drf.NotFound, "not_found"),
-    (InterfaceError, "service_unavailable"),
-]
+# The exceptions of each row. The first class that fits counts.
+CODES: dict[str, tuple[type[Exception], ...]] = {
+    "checkout_not_found": (Checkout.DoesNotExist,),
+    "not_capturable": (captures.NotCapturable,),
+    "not_cancellable": (cancellations.NotCancellable,),
+    "not_payable": (authorizations.NotPayable, authorizations.NotTheLead),
+    "not_refundable": (refunds.NotRefundable,),
+    "refund_ref_conflict": (refunds.RefundRefConflict,),
+    "partial_refund_not_supported": (refunds.PartialRefundNotSupported,),
+    "partial_capture_not_supported": (captures.PartialCaptureNotSupported,),
+    "operation_in_progress": (states.OperationInProgress,),
+    "merchant_suspended": (switches.MerchantSuspended,),
+    "service_unavailable": (switches.AllStopped, Busy, ProviderUnreachable, InterfaceError),
+    "provider_error": (captures.ProviderRefused,),
+    "outcome_unknown": (captures.OutcomeUnknown,),
+    "invalid_amount_arithmetic": (creation.InvalidAmountArithmetic,),
+    "invalid_header": (idempotency.InvalidIdempotencyKey,),
+    "idempotency_key_reused": (idempotency.IdempotencyKeyReused,),
+    "idempotency_in_progress": (idempotency.IdempotencyInProgress,),
+    "subscription_not_found": (subscriptions.SubscriptionNotFound,),
+    "rotation_in_progress": (subscriptions.RotationInProgress,),
+    "card_declined": (CardDeclined,),
+    "share_not_open": (sharing.ShareNotOpen,),
+    "rate_limited": (consent.TooManyTicks, TooManyChecks, drf.Throttled),
+    "invalid_cursor": (cursor.InvalidCursor,),
+    "missing_token": (merchant_api.MissingToken,),
+    "invalid_token": (merchant_api.InvalidToken,),
+    "insufficient_scope": (merchant_api.InsufficientScope,),
+    "payload_too_large": (RequestDataTooBig,),
+    "invalid_json": (UnreadablePostError, strict_json.InvalidJson),
+    "validation_failed": (drf.ValidationError,),
+    "unsupported_media_type": (drf.UnsupportedMediaType,),
+    "method_not_allowed": (drf.MethodNotAllowed,),
+    "not_found": (Http404, drf.NotFound),
+}
 
 
 def code_of(exc: Exception) -> str | None:
     """Return the table's code for an exception, None for an unforeseen one."""
     if isinstance(exc, OperationalError):
         return "operation_in_progress" if locks.is_locked(exc) else "service_unavailable"
-    return next((code for kind, code in CODES if isinstance(exc, kind)), None)
+    return next((code for code, kinds in CODES.items() if isinstance(exc, kinds)), None)
 
 
 def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
@@ -226,7 +218,7 @@ def _join(param: str, name: Any) -> str:
     return f"{param}.{name}" if param and name else param or str(name)
 
 
-class ApiErrorMiddleware:
+class ApiErrorMiddleware(MiddlewareMixin):
     """Replaces HTML errors at API addresses, which Django itself makes, by the error envelope.
 
     Rule api.json_alone.
@@ -240,11 +232,7 @@ class ApiErrorMiddleware:
         413: "payload_too_large",
     }
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         html = response.get("Content-Type", "").startswith("text/html")
         if not (html and response.status_code >= 400 and is_api(request.path_info)):
             return response

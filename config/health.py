@@ -3,28 +3,24 @@
 Rule environment.probes.
 """
 
-from collections.abc import Callable
-
 from django.conf import settings
 from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 
 from config import fitness
 
 
-class HealthMiddleware:
+class HealthMiddleware(MiddlewareMixin):
     """Answers /livez and /readyz before the host and https are checked: probes come by IP address."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         match request.path_info:
             case "/livez":
                 return HttpResponse("alive\n", content_type="text/plain")
             case "/readyz":
                 return _readiness()
-        return self.get_response(request)
+        return None
 
 
 def _readiness() -> HttpResponse:

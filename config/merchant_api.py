@@ -115,9 +115,6 @@ class ClientLimits(BaseThrottle):
         is_urgent = getattr(view, "is_urgent", None)
         return is_urgent is not None and is_urgent(request, **view.kwargs)
 
-    def wait(self) -> float:
-        return 1.0
-
 
 class StrictJSONParser(BaseParser):
     """Takes one JSON value, without what parsers disagree on: duplicate keys, NaN, BOM, lone surrogates.

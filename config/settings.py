@@ -32,7 +32,9 @@ ENVIRONMENTS = {
     "production": Environment(sandbox=False, loopback=False),
 }
 SANDBOX_PROVIDER = "payments.providers.sandbox.adapter.SandboxProvider"
-PAGE_SMS_SENDER = "hosted_page.sms.senders.PageSender"
+PAGE_SMS_SENDER = "hosted_page.sms.senders.page.PageSender"
+STRIPE_PROVIDER = "payments.providers.stripe.adapter.StripeProvider"
+TWILIO_SMS_SENDER = "hosted_page.sms.senders.twilio.TwilioSender"
 
 ENVIRONMENT = env.choice("ENVIRONMENT", set(ENVIRONMENTS))
 SANDBOX, LOCAL = ENVIRONMENTS[ENVIRONMENT]
@@ -87,6 +89,50 @@ PAY_LINK_LIFETIME = timedelta(days=14)
 SMS_COUNTRIES = [country.upper() for country in env.words("SMS_COUNTRIES")]  # none: all
 if set(SMS_COUNTRIES) - phonenumbers.SUPPORTED_REGIONS:
     _refuse("SMS_COUNTRIES holds countries' two letters, such as GB, comma-separated.")
+SMS_SENDER_IDS = env.pairs("SMS_SENDER_IDS")  # what is shown as the sender, by the number's country
+if set(SMS_SENDER_IDS) - phonenumbers.SUPPORTED_REGIONS:
+    _refuse(
+        "SMS_SENDER_IDS holds countries' two letters with a sender each, such as GB:Checkout,US:+15550100."
+    )
+_SENDER_ID = re.compile(r"\+[1-9][0-9]{6,14}|[0-9]{3,8}|(?=.*[A-Za-z])[A-Za-z0-9-]{1,11}")
+if not all(_SENDER_ID.fullmatch(sender) for sender in SMS_SENDER_IDS.values()):
+    _refuse(
+        "a sender in SMS_SENDER_IDS is a number such as +15550100, or 1 to 11 letters, digits and dashes."
+    )
+TWILIO_ACCOUNT_SID = TWILIO_AUTH_TOKEN = TWILIO_FROM = TWILIO_MESSAGING_SERVICE_SID = ""
+if SMS_SENDER == TWILIO_SMS_SENDER:
+    TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN = env.text("TWILIO_ACCOUNT_SID"), env.text("TWILIO_AUTH_TOKEN")
+    TWILIO_FROM = env.optional("TWILIO_FROM")
+    TWILIO_MESSAGING_SERVICE_SID = env.optional("TWILIO_MESSAGING_SERVICE_SID")
+    if not re.fullmatch(r"AC[0-9a-f]{32}", TWILIO_ACCOUNT_SID):
+        _refuse("TWILIO_ACCOUNT_SID is AC and 32 hexadecimal digits.")
+    if bool(TWILIO_FROM) == bool(TWILIO_MESSAGING_SERVICE_SID):
+        _refuse("set one of TWILIO_FROM and TWILIO_MESSAGING_SERVICE_SID.")
+    if TWILIO_FROM and not _SENDER_ID.fullmatch(TWILIO_FROM):
+        _refuse("TWILIO_FROM is a number such as +15550100, or 1 to 11 letters, digits and dashes.")
+    if TWILIO_MESSAGING_SERVICE_SID and not re.fullmatch(r"MG[0-9a-f]{32}", TWILIO_MESSAGING_SERVICE_SID):
+        _refuse("TWILIO_MESSAGING_SERVICE_SID is MG and 32 hexadecimal digits.")
+STRIPE_SECRET_KEY = STRIPE_PUBLISHABLE_KEY = ""  # rule provider.live_keys
+STRIPE_WEBHOOK_SECRETS: list[str] = []
+if PROVIDER == STRIPE_PROVIDER:
+    STRIPE_SECRET_KEY, STRIPE_PUBLISHABLE_KEY = (
+        env.text("STRIPE_SECRET_KEY"),
+        env.text("STRIPE_PUBLISHABLE_KEY"),
+    )
+    STRIPE_WEBHOOK_SECRETS = env.words("STRIPE_WEBHOOK_SECRET")  # during a change of secrets the old one too
+    if not re.fullmatch(r"[sr]k_live_\w+", STRIPE_SECRET_KEY, re.ASCII):
+        _refuse(
+            "STRIPE_SECRET_KEY is a live key, which begins with sk_live_ or rk_live_: a test key takes no money."
+        )
+    if not re.fullmatch(r"pk_live_\w+", STRIPE_PUBLISHABLE_KEY, re.ASCII):
+        _refuse("STRIPE_PUBLISHABLE_KEY is a live key, which begins with pk_live_.")
+    if not STRIPE_WEBHOOK_SECRETS or not all(key.startswith("whsec_") for key in STRIPE_WEBHOOK_SECRETS):
+        _refuse(
+            "STRIPE_WEBHOOK_SECRET is the signing secret of your webhook endpoint, which begins with whsec_."
+        )
+STRIPE_IS_LIVE = "_live_" in STRIPE_SECRET_KEY
+STRIPE_API = env.text("STRIPE_API", "https://api.stripe.com")
+STRIPE_SCRIPT = env.text("STRIPE_SCRIPT", "https://js.stripe.com/endive/stripe.js")
 SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # SMS messages that a worker gives to the carrier at a time
 SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages a day that led to no payment
 SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
@@ -183,16 +229,9 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 250  # the longest list with boxes to tick has a
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # rule api.body_size
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
-        "default-src": [NONE],
-        "script-src": [SELF],
-        "style-src": [SELF],
-        "img-src": [SELF],
-        "font-src": [SELF],
-        "connect-src": [SELF],
+        **{name: [NONE] for name in ("default-src", "base-uri", "object-src", "frame-ancestors")},
+        **{f"{kind}-src": [SELF] for kind in ("script", "style", "img", "font", "connect")},
         "form-action": [SELF],
-        "base-uri": [NONE],
-        "object-src": [NONE],
-        "frame-ancestors": [NONE],
     }
 }
 SECURE_SSL_REDIRECT = not LOCAL
@@ -203,9 +242,8 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 CSRF_COOKIE_HTTPONLY = True
-COOKIE_PREFIX = (
-    "" if LOCAL else "__Host-"
-)  # browsers take such a cookie from this host alone, over https alone
+# Browsers take a cookie with this prefix from this host alone, over https alone.
+COOKIE_PREFIX = "" if LOCAL else "__Host-"
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid", f"{COOKIE_PREFIX}csrftoken"
 X_FRAME_OPTIONS = "DENY"
 STATIC_URL = "static/"
@@ -242,18 +280,12 @@ USE_I18N = True
 AUTH_USER_MODEL = "portal.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
-    {
-        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
-        "OPTIONS": {"min_length": 12},
-    },
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "portal.accounts.passwords.MaximumLengthValidator", "OPTIONS": {"max_length": 128}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
-PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
-    "portal.keys.ClientSecretHasher",
-]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher", "portal.keys.ClientSecretHasher"]
 PASSWORD_RESET_TIMEOUT = 3600  # seconds for which a mailed link to a new password works
 ACCOUNT_ADAPTER = "portal.accounts.login.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
@@ -262,9 +294,8 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Sandbox] " if SANDBOX else ""
-ACCOUNT_RATE_LIMITS = (
-    False  # portal.accounts.login_limits counts instead: no flushed or full cache forgets a guess
-)
+# portal.accounts.login_limits counts instead: no flushed or full cache forgets a guess.
+ACCOUNT_RATE_LIMITS = False
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"
 ACCOUNT_LOGIN_BY_CODE_ENABLED = True
 ACCOUNT_LOGIN_BY_CODE_FORMAT = {"numeric": True, "length": 8, "dashed": False}
@@ -370,6 +401,12 @@ REDIS_URL = env.text("REDIS_URL")
 if not LOCAL and REDIS_URL.startswith("rediss://") and "ssl_cert_reqs=required" not in REDIS_URL:
     _refuse("REDIS_URL must say ?ssl_cert_reqs=required: else rediss:// would trust whoever answers.")
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+CELERY_TASK_PUBLISH_RETRY_POLICY = {
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0.1,
+    "interval_max": 0.2,
+}
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 120,
     "unacked_restore_interval": 5,
@@ -377,16 +414,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 3,
     "socket_connect_timeout": 1,
     "health_check_interval": 10,
-    "max_retries": 1,
-    "interval_start": 0,
-    "interval_step": 0.1,
-    "interval_max": 0.2,
-}
-CELERY_TASK_PUBLISH_RETRY_POLICY = {
-    "max_retries": 1,
-    "interval_start": 0,
-    "interval_step": 0.1,
-    "interval_max": 0.2,
+    **CELERY_TASK_PUBLISH_RETRY_POLICY,
 }
 CELERY_TASK_IGNORE_RESULT = True
 # Tasks are wake-ups: the rows that they see to are found again anyhow. Acknowledged late, one that runs while
@@ -450,9 +478,7 @@ LOGGING: dict[str, Any] = {
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {
         **{name: {"handlers": [], "propagate": True} for name in OTHERS_LOGGERS},
-        "celery.app.trace": {"level": "WARNING"},
-        "celery.worker.strategy": {"level": "WARNING"},
-        "celery.beat": {"level": "WARNING"},
+        **{f"celery.{part}": {"level": "WARNING"} for part in ("app.trace", "worker.strategy", "beat")},
         "django.request": {"level": "ERROR"},
     },
 }

@@ -14,6 +14,7 @@ from checkout.outside import notifications
 from config import errors
 from config.openapi import page, schema
 from config.operators import views as operators
+from payments import provider
 from portal import oauth
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -59,11 +60,10 @@ urlpatterns = [
     path("admin/operations/run", admin.site.admin_view(operators.run_pump), name="admin_run_pump"),
     path("admin/", admin.site.urls),
 ]
+if provider.current().urls:
+    urlpatterns += [path("", include(provider.current().urls))]
 if settings.SANDBOX:
-    urlpatterns += [
-        path("api/sandbox/v1/", include("hosted_page.sandbox.urls")),
-        path("", include("payments.providers.sandbox.urls")),
-    ]
+    urlpatterns += [path("api/sandbox/v1/", include("hosted_page.sandbox.urls"))]
 if settings.LOCAL:
     urlpatterns += [path("mail", include("config.local.mailbox"))]
 urlpatterns += [re_path(r"^(?:api|oauth)/", api_not_found)]

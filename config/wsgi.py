@@ -8,10 +8,12 @@ from django.core.wsgi import get_wsgi_application
 
 from config import fitness, version
 from config.lib.web.bodies import CountedBodies
+from hosted_page.sms import senders
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 application = CountedBodies(get_wsgi_application(), largest=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 version.announce("web")
 fitness.require()
+senders.require()
 gc.collect()
 gc.freeze()  # what is loaded lives as long as the process: the collector need not walk it again

@@ -27,8 +27,19 @@ class SignInCodeAdmin(PhoneAdmin):
 
 @admin.register(SmsMessage)
 class SmsMessageAdmin(PhoneAdmin):
-    list_display = ("id", "kind", "merchant", "number", "checkout_uuid", "created_at", "sent_at", "ended_at")
-    list_filter = ("kind",)
+    list_display = (
+        "id",
+        "kind",
+        "merchant",
+        "number",
+        "checkout_uuid",
+        "created_at",
+        "sent_at",
+        "ended_at",
+        "receipt",
+        "refusal",
+    )
+    list_filter = ("kind", "receipt")
     search_fields = ("id", "checkout_uuid")
     references = {"checkout_uuid": "checkout.checkout"}
     secret = ("phone", "body", "phone_digest", "range_digest", "address_digest")

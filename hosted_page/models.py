@@ -42,6 +42,10 @@ class SmsMessage(models.Model):
         INVITATION = "invitation"
         REMINDER = "reminder"
 
+    class Receipt(models.TextChoices):
+        DELIVERED = "delivered"
+        UNDELIVERED = "undelivered"
+
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=10, choices=Kind)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -64,6 +68,15 @@ class SmsMessage(models.Model):
     )
     sent_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    receipt = models.CharField(
+        max_length=11,
+        choices=Receipt,
+        blank=True,
+        help_text="What the carrier says became of it; empty: nothing, or nothing yet.",
+    )
+    refusal = models.CharField(
+        max_length=32, blank=True, help_text="Why the carrier did not take it, or did not deliver it."
+    )
 
     class Meta:
         indexes: ClassVar = [
@@ -110,7 +123,7 @@ class CardTry(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
-    card_token = models.CharField(max_length=64, blank=True)
+    card_token = models.CharField(max_length=255, blank=True)
     phone_digest = models.CharField(max_length=64)
     address_digest = models.CharField(max_length=64)
     is_counted = models.BooleanField(default=True)

@@ -92,13 +92,11 @@ def for_target(view: Callable[[HttpRequest, PaymentTarget], HttpResponse]) -> Ca
 
 def _order_of(request: HttpRequest) -> PaymentTarget:
     """Return the order that the address names, lapsed or expired first if it is late; 404 without one."""
-    given = request.GET.getlist("id")
     try:
-        checkout_uuid = UUID(given[0]) if len(given) == 1 else None
+        (given,) = request.GET.getlist("id")
+        checkout_uuid = UUID(given)
     except ValueError:
-        checkout_uuid = None
-    if checkout_uuid is None:
-        raise Http404
+        raise Http404 from None
     try:
         return PaymentTarget(reading.one(_SHOWN, checkout_uuid))
     except Checkout.DoesNotExist:

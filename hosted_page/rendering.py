@@ -9,42 +9,60 @@ from django.shortcuts import render
 from config.lib.web import csp
 from hosted_page import language, summary
 from hosted_page.payment_target import PaymentTarget
+from hosted_page.status.of_order import PageStatus
+from payments import money, provider
+from payments.provider import CardPage
 
 
 def show(
     request: HttpRequest, target: PaymentTarget, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
     """Return a page of the hosted page about a target; `context` goes before what every page has."""
-    whole = _around(target) | context
-    response = render(request, f"hosted_page/{name}.html", whole, status=status)
-    csp.allow_forms_to(response, target.checkout.cancel_url, target.checkout.return_url, settings.BASE_URL)
-    response["Cache-Control"] = "no-store"
-    return response
-
-
-def show_status(
-    request: HttpRequest, target: PaymentTarget, context: dict[str, Any], *, is_refused: bool
-) -> HttpResponse:
-    """Return the status page: for htmx the part that changes, else the whole page."""
-    name = "_status" if wants_part(request) else "status"
-    return show(request, target, name, context, status=422 if is_refused else 200)
-
-
-def wants_part(request: HttpRequest) -> bool:
-    """Return whether the status page asks for its part that changes."""
-    return request.headers.get("HX-Request") == "true"
-
-
-def reload() -> HttpResponse:
-    """Have the status page load its address anew, because there is no status to show any more."""
-    return HttpResponse(headers={"HX-Refresh": "true"})
-
-
-def _around(target: PaymentTarget) -> dict[str, Any]:
-    return {
+    every_page = {
         "order": summary.of(target),
         "is_share": target.share is not None,
         "languages": language.others(),
         "here": target.address(),
         "cancel_url_path": target.address("cancel") if target.share is None else "",
     }
+    whole = every_page | context
+    response = render(request, f"hosted_page/{name}.html", whole, status=status)
+    csp.allow_forms_to(response, *_ends_of_forms(target))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _ends_of_forms(target: PaymentTarget) -> tuple[str, ...]:
+    """Return where forms may lead in the end: the shop, our own pages, and the provider's that ask for a card."""
+    shop = (target.checkout.cancel_url, target.checkout.return_url)
+    return (*shop, settings.BASE_URL, *provider.current().page_origins)
+
+
+def show_card_page(
+    request: HttpRequest, target: PaymentTarget, page: CardPage, around: dict[str, Any]
+) -> HttpResponse:
+    """Return the provider's card page under our host, with what its CSP allows (rule provider.card_page)."""
+    response = render(request, page.template, around | page.context)
+    csp.allow_forms_to(response, *_ends_of_forms(target))
+    csp.allow(response, page.allows)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def show_status(
+    request: HttpRequest, target: PaymentTarget, found: PageStatus, own: dict[str, Any], *, is_refused: bool
+) -> HttpResponse:
+    """Return the status page, with what is its `own`: for htmx the part that changes, else the whole page."""
+    context = {
+        **vars(found),
+        "amount": money.display(target.amount, target.checkout.currency),
+        "poll_url": target.address(),
+        "change_card_action": target.address("another_card") if found.may_change_card else "",
+    }
+    name = "_status" if wants_part(request) else "status"
+    return show(request, target, name, context | own, status=422 if is_refused else 200)
+
+
+def wants_part(request: HttpRequest) -> bool:
+    """Return whether the status page asks for its part that changes."""
+    return request.headers.get("HX-Request") == "true"

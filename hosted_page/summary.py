@@ -1,8 +1,7 @@
 """The summary of an order that every page shows, and how pages write cards, days and times."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from babel.dates import format_datetime, get_timezone_location
@@ -62,7 +61,7 @@ def of(target: PaymentTarget) -> Summary:
         due=money.display(target.amount, checkout.currency),
         title=items[0].name,
         subtitle=_when(items[0]),
-        lines=[_line(item, checkout.currency) for item in items],
+        lines=[line(item, checkout.currency) for item in items],
         total_label=_("Total, paid by {name}").format(name=name) if target.share else _("Total"),
         total=money.display(checkout.amount, checkout.currency),
         support_url=merchant.support_url,
@@ -71,12 +70,8 @@ def of(target: PaymentTarget) -> Summary:
     )
 
 
-def as_json(summary: Summary) -> dict[str, Any]:
-    """Return the summary as JSON, as the provider's card page keeps it."""
-    return asdict(summary)
-
-
-def _line(item: Item, currency: str) -> Line:
+def line(item: Item, currency: str) -> Line:
+    """Return the line of an item, with its unit price if there are several."""
     unit = money.display(item.unit_price, currency)
     detail = f"{item.quantity} × {unit}" if item.quantity > 1 else ""
     return Line(item.name, detail, money.display(item.quantity * item.unit_price, currency))

@@ -3,6 +3,7 @@ from django.urls import path
 from hosted_page import language, views
 from hosted_page.group import mate
 from hosted_page.opt_in import link
+from hosted_page.sms import receipts
 from hosted_page.steps import card, sign_in, split
 
 urlpatterns = [
@@ -33,5 +34,6 @@ urlpatterns = [
     path("pay/share/<str:token>/another-card", card.another, name="share_another_card"),
     path("pay/share/<str:token>/opt-in", mate.opt_in, name="share_opt_in"),
     path("pay/share/<str:token>/decline", mate.decline, name="share_decline"),
+    path("sms/twilio/<uuid:message_uuid>", receipts.take_from_twilio, name="twilio_receipt"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
 ]

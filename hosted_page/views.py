@@ -11,6 +11,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
+from django_htmx.http import HttpResponseClientRefresh
 
 from checkout import reading, sharing
 from checkout.models import Checkout, PaymentRequest
@@ -24,7 +25,6 @@ from hosted_page.payment_target import PaymentTarget, for_target
 from hosted_page.sms import limits
 from hosted_page.status import of_order
 from hosted_page.steps import codes, sign_in
-from payments import money
 from payments.models import Merchant
 from payments.switches import AllStopped, MerchantSuspended
 
@@ -52,12 +52,12 @@ def _page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHIN
     is_lead = _is_lead(request, target)
     found = of_order.tell(target.checkout, now=reading.read_at(target.checkout), is_lead=is_lead)
     if found is None:
-        return rendering.reload() if rendering.wants_part(request) else _step(request, target)
+        return HttpResponseClientRefresh() if rendering.wants_part(request) else _step(request, target)
     if sign_in.SIGN_IN in request.GET and target.may_sign_in and not is_lead:
         return sign_in.show(request, target)
     own = _of_lead(request, target, found, refused) if is_lead else _of_others(target)
-    context = _status(target, found) | own
-    response = rendering.show_status(request, target, context, is_refused=refused != NOTHING)
+    own |= {"return_url_path": _way_out(target.checkout, found), "cancel_url_path": ""}
+    response = rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
     if is_lead and target.checkout.lead_id is not None:
         payer.remember(response, target.subject, target.checkout.lead_id)
     return response
@@ -71,18 +71,6 @@ def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if customer_uuid != target.checkout.lead_id:
         return _elsewhere(request, target)
     return target.go("split" if target.checkout.people is None else "card")
-
-
-def _status(target: PaymentTarget, found: of_order.PageStatus) -> dict[str, Any]:
-    """Return what everybody at the link is shown."""
-    return {
-        **vars(found),
-        "amount": money.display(target.amount, target.checkout.currency),
-        "poll_url": target.address(),
-        "change_card_action": target.address("another_card") if found.may_change_card else "",
-        "return_url_path": _way_out(target.checkout, found),
-        "cancel_url_path": "",
-    }
 
 
 def _of_lead(

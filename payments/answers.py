@@ -17,7 +17,9 @@ import structlog
 from payments import discrepancies, provider, readable
 from payments.models import Operation
 from payments.provider import (
+    AmountRule,
     CardForm,
+    CardPage,
     DisputeRecord,
     Notification,
     Outcome,
@@ -59,6 +61,7 @@ DISPUTE: Readers = {
     "respond_by": readable.moment,
 }
 MAX_DISPUTES = 100  # of one payment
+MAX_NOTIFICATIONS = 1000  # in one message
 
 
 def outcome(operation: Operation, said: object) -> Outcome:
@@ -81,8 +84,12 @@ def records(said: Iterable[object]) -> Iterator[Record]:
     return map(record, said)
 
 
-def notification(said: object) -> Notification:
-    """Return a notification with every field safe to use; an invalid field gets a placeholder."""
+def notifications(said: Iterable[object]) -> Iterator[Notification]:
+    """Yield up to MAX_NOTIFICATIONS of a message, with every field safe to use; an invalid one gets a placeholder."""
+    return map(_notification, islice(said, MAX_NOTIFICATIONS))
+
+
+def _notification(said: object) -> Notification:
     if not isinstance(said, Notification):
         return Notification("", record(said))
     if said.disputed is not None:
@@ -102,8 +109,15 @@ def payments(said: Iterable[object]) -> Iterator[UUID]:
     return map(readable.uuid, said)
 
 
-def card_page(form: CardForm) -> str:
-    """Return the address of the provider's card page. Raises ProviderUnreachable, also if it names no valid one."""
+def amount_rule(currency: str) -> AmountRule:
+    """Return which amounts a card can be charged: the minimum is a multiple of the step, both 1 or more."""
+    said = provider.current().amount_rule(currency)
+    step = max(1, said.step)
+    return AmountRule(minimum=-(-max(1, said.minimum) // step) * step, step=step)
+
+
+def card_page(form: CardForm) -> str | CardPage:
+    """Return the provider's card page, or its address. Raises ProviderUnreachable, also if it names no valid one."""
     try:
         said = provider.current().open_card_form(form)
     except ProviderUnreachable:
@@ -111,6 +125,8 @@ def card_page(form: CardForm) -> str:
     except Exception as error:
         log.warning("provider gave no card page", error=type(error).__name__)
         raise ProviderUnreachable from error
+    if isinstance(said, CardPage):
+        return said
     address = readable.address(said)
     if not address:
         _log_strange("card_page", said)

@@ -37,3 +37,8 @@ def caller_of(request: Any) -> Caller:
 def cause_of(request: Any) -> Cause:
     """Return the cause of what the API client does in this request."""
     return Cause(f"client:{caller_of(request).client_uuid}", request_id.current())
+
+
+def cause_of_operator(request: Any) -> Cause:
+    """Return the cause of what an operator does in this request of the admin."""
+    return Cause(f"user:{request.user.pk}", request_id.current())

@@ -26,6 +26,11 @@ class Merchant(models.Model):
     time_zone = models.CharField(
         max_length=64, default="Europe/London", help_text="Of the times in the portal. An IANA name."
     )
+    provider_account = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="Their account at the provider. Empty: ours. Of payments to come.",
+    )
     return_hosts = ArrayField(
         models.CharField(max_length=253),
         default=list,
@@ -102,7 +107,11 @@ class Payment(models.Model):
     currency = models.CharField(max_length=3)
     status = models.CharField(max_length=12, choices=Status, default=Status.AUTHORIZING)
     decline_reason = models.CharField(max_length=40, blank=True)
-    card_token = models.CharField(max_length=64)
+    provider_reference = models.CharField(
+        max_length=255, blank=True, help_text="The provider's id of it, if it was registered there first."
+    )
+    provider_account = models.CharField(max_length=64, blank=True, help_text="Where it was made.")
+    card_token = models.CharField(max_length=255)
     return_url = models.CharField(
         max_length=1000, blank=True, help_text="Where the bank's question leads back to."
     )
@@ -127,6 +136,11 @@ class Payment(models.Model):
             ),
             models.UniqueConstraint(
                 "subject", condition=Q(is_live=True), name="one_live_payment_per_subject"
+            ),
+            models.UniqueConstraint(
+                "provider_reference",
+                condition=~Q(provider_reference=""),
+                name="a_payment_has_its_own_provider_reference",
             ),
         ]
         indexes: ClassVar = [

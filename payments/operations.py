@@ -83,19 +83,41 @@ _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("p
 
 def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
     """Call the provider under the operation's id, with no transaction open; any failure of the call is UNKNOWN."""
-    bank = provider.current()
-    wait = (deadline or Deadline.after(PATIENCE)).left(CALL_SECONDS[operation.kind])
+    bank, deadline = provider.current(), deadline or Deadline.after(PATIENCE)
+    wait = deadline.left(CALL_SECONDS[operation.kind])
     match operation.kind:
         case Kind.AUTHORIZE:
-            payment = operation.payment
-            card = CardUse(payment.card_token, payment.return_url)
-            return _call(operation, wait, lambda: bank.authorize(operation, card, wait))
+            return _call(operation, wait, lambda: _authorize(operation, deadline))
         case Kind.CAPTURE:
             return _call(operation, wait, lambda: bank.capture(operation, wait))
         case Kind.VOID:
             return _call(operation, wait, lambda: bank.void(operation, wait))
         case _:
             return _call(operation, wait, lambda: bank.refund(operation, wait))
+
+
+def _authorize(operation: Operation, deadline: Deadline) -> Outcome:
+    """Register the payment if the provider does not know it yet, commit its id there, and hold the money.
+
+    Rule provider.registered.
+    """
+    bank, payment = provider.current(), operation.payment
+    if not payment.provider_reference:
+        made = bank.register(payment, deadline.left(CALL_SECONDS[Kind.AUTHORIZE]))
+        if made.verdict != Verdict.SUCCEEDED:
+            return made
+        if made.reference:
+            _keep_reference(payment, answers.outcome(operation, made).reference)
+    card = CardUse(payment.card_token, payment.return_url)
+    wait = deadline.left(CALL_SECONDS[Kind.AUTHORIZE])
+    return bank.authorize(operation, card, wait) if wait > 0 else Outcome(Verdict.UNKNOWN)
+
+
+def _keep_reference(payment: Payment, reference: str) -> None:
+    """Commit the provider's id of a payment; if another process has registered it too, its id stays."""
+    rows = Payment.objects.filter(pk=payment.pk)
+    rows.filter(provider_reference="").update(provider_reference=reference)
+    payment.provider_reference = rows.values_list("provider_reference", flat=True).get()
 
 
 def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:

@@ -1,6 +1,6 @@
 """The provider port: what an adapter implements, and the types of its arguments and answers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -70,15 +70,40 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class AmountRule:
+    """Which amounts a card can be charged, in minor units: `minimum` or more, and a multiple of `step`."""
+
+    minimum: int = 1
+    step: int = 1
+
+
+@dataclass(frozen=True)
 class CardForm:
     """What the provider's card page needs: the order or share to pay, where to return, what to show around the fields.
 
-    The page is in the language that is active when it is opened.
+    `amount` is in minor units; `account` is the merchant's at the provider, "" for ours. The page is in the language
+    that is active when it is opened.
     """
 
     subject: UUID
     return_url: str
+    amount: int
+    currency: str
+    account: str = ""
     page: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CardPage:
+    """A card page under our own host: the adapter's template with its context, and what its CSP allows besides us.
+
+    `allows` has origins by directive, such as `script-src`. The page is shown with what CardForm.page holds, and its
+    script leads the browser to `return_url`, with `card_token` added to the query.
+    """
+
+    template: str
+    context: dict[str, Any]
+    allows: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -144,22 +169,38 @@ class Provider(Protocol):
     """Each call is idempotent under the operation's id, and returns or raises within `patience` seconds.
 
     Any of them may be accepted now and confirmed later: PENDING, until a look-up says what became of it.
+
+    Rule provider.alike.
     """
 
     @property
     def key_life(self) -> timedelta:
         """How long the provider recognizes a repeated call by its id; a later one would be carried out again."""
 
-    payment_origins: tuple[str, ...]
-    """The origins, besides our own, that may use the browser's Payment Request API on our pages."""
+    urls: str
+    """The module of the adapter's own URLs, "" if it has none."""
 
-    def minimum_charge(self, currency: str) -> int:
-        """Return the smallest amount that a card can be charged, in minor units, without a call."""
+    page_origins: tuple[str, ...]
+    """The origins, besides our own, of pages that ask the payer for a card: forms of ours may lead there."""
 
-    def open_card_form(self, form: CardForm) -> str:
-        """Return the address of the page that asks for the card, and sends the payer back with `card_token`.
+    @property
+    def payment_origins(self) -> tuple[str, ...]:
+        """The origins, besides our own, that may use the browser's Payment Request API on our pages."""
+
+    def amount_rule(self, currency: str) -> AmountRule:
+        """Return which amounts a card can be charged in this currency, without a call."""
+
+    def open_card_form(self, form: CardForm) -> str | CardPage:
+        """Return the page that asks for the card and sends the payer back with `card_token`: its address, or itself.
 
         Raises ProviderUnreachable.
+        """
+
+    def register(self, payment: Payment, patience: float) -> Outcome:
+        """Make a payment known before any money is asked for: SUCCEEDED with the provider's id of it as `reference`.
+
+        The id is committed before `authorize` is called, so that every doubt about money is a question by id. Repeated
+        with the payment's own id as the key. A provider that needs no such step answers without a reference.
         """
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
@@ -180,8 +221,11 @@ class Provider(Protocol):
         A capture that was refused because the money had been taken before is SUCCEEDED, with the amount taken.
         """
 
-    def parse_notification(self, request: HttpRequest) -> Notification:
-        """Verify and read a notification. Raises ForgedNotification."""
+    def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
+        """Verify and read a message; return what it says of our payments, nothing if it is about something else.
+
+        Raises ForgedNotification.
+        """
 
     def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
         """Return every dispute about a payment. Raises ProviderUnreachable."""

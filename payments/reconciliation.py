@@ -140,16 +140,12 @@ def _differences_of(
             _money(record.amount, record.currency),
         ),
     }
-    if _is_status_comparable(operation, asked_at, is_released) and not _has_come_back(operation, record):
+    came_back = returns.has_come_back(operation, record.verdict)  # no difference: an inquiry has it booked
+    if _is_status_comparable(operation, asked_at, is_released) and not came_back:
         compared["status_differs"] = (operation.state, operations.STATE_AFTER[record.verdict])
     for kind, (ours, theirs) in compared.items():
         if ours != theirs:
             yield Difference(kind, operation.pk, str(ours), str(theirs), operation, payment.merchant)
-
-
-def _has_come_back(operation: Operation, record: Record) -> bool:
-    """Whether a settled refund has failed since, which is no difference: an inquiry has it booked."""
-    return returns.is_told(operation, record.verdict) or returns.is_booked(operation, record.verdict)
 
 
 def _is_status_comparable(operation: Operation, asked_at: datetime, is_released: bool) -> bool:
@@ -161,9 +157,7 @@ def _is_status_comparable(operation: Operation, asked_at: datetime, is_released:
 
 def _missing_there(missing: Iterable[UUID]) -> Iterator[Difference]:
     for operation in Operation.objects.select_related("payment__merchant").filter(pk__in=missing):
-        yield Difference(
-            "missing_there", operation.pk, _ours(operation), "", operation, operation.payment.merchant
-        )
+        yield Difference("missing_there", operation.pk, _ours(operation), "", operation)
 
 
 def _report(difference: Difference) -> None:

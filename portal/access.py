@@ -1,7 +1,8 @@
 """Access to the portal: who may enter, for which merchant they act, and what their role allows (rule portal.roles)."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -10,8 +11,8 @@ from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponseBase
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import NoReverseMatch, reverse
 from django.utils.http import urlencode
@@ -135,6 +136,15 @@ def current(request: HttpRequest) -> Membership | None:
     )
     chosen = request.session.get(CHOSEN)
     return (mine.filter(merchant=chosen).first() if chosen else None) or mine.first()
+
+
+@contextmanager
+def or_404() -> Iterator[None]:
+    """Raise Http404 where the block finds no such row of the merchant's."""
+    try:
+        yield
+    except ObjectDoesNotExist:
+        raise Http404 from None
 
 
 def wants_second_factor(membership: Membership) -> bool:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from payments.models import Merchant
 from portal.models import ApiClient, User
+from portal.orders.search import parse_uuid
 
 
 class Names:
@@ -25,12 +26,11 @@ class Names:
         ids: dict[str, list[UUID]] = defaultdict(list)
         for actor in self._asked:
             kind, _, text = actor.partition(":")
-            uuid = _uuid(text)
+            uuid = parse_uuid(text)
             if uuid:
                 ids[kind].append(uuid)
-        clients = ApiClient.objects.filter(merchant=self._merchant, pk__in=ids["client"])
         if ids["client"]:
-            for client in clients:
+            for client in ApiClient.objects.filter(merchant=self._merchant, pk__in=ids["client"]):
                 self._known[f"client:{client.pk}"] = f"By key “{client.name}”"
         if ids["user"]:
             for user in User.objects.filter(pk__in=ids["user"]):
@@ -43,10 +43,3 @@ class Names:
             other = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
             text = text.replace(f"{{{actor}}}", self._known.get(actor, other.get(kind, "By itself")))
         return text
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

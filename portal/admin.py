@@ -56,14 +56,10 @@ class GroupAdmin(PermissionsAdmin):
     search_fields = ("name",)
     filter_horizontal = ("permissions",)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return _may_do_everything(request)
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return _may_do_everything(request)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return _may_do_everything(request)
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 @admin.register(User)

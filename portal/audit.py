@@ -12,16 +12,12 @@ from payments.cause import Caller
 from portal.mail import outbox
 from portal.models import AuditEntry, Membership, User
 
-# Each action, and how it reads. Those of SENSITIVE are mailed to the owners too.
-ACTIONS: dict[str, str] = {
-    "refund": "Refunded a checkout",
+# The actions that are mailed to the owners too, and how each reads.
+SENSITIVE = {
     "subscription_saved": "Changed the webhook endpoint",
     "subscription_ended": "Removed the webhook endpoint",
     "secret_rotated": "Rotated the signing secret",
     "secret_revoked": "Stopped the old signing secret",
-    "test_event_sent": "Sent a test event",
-    "deliveries_resent": "Sent deliveries again",
-    "personal_data_revealed": "Looked at personal data",
     "key_created": "Made an API key",
     "key_rotated": "Rotated an API key's secret",
     "key_secret_stopped": "Stopped an API key's old secret",
@@ -31,6 +27,14 @@ ACTIONS: dict[str, str] = {
     "invitation_accepted": "Joined the team",
     "role_changed": "Changed somebody's role",
     "person_removed": "Removed somebody from the team",
+}
+# Each action, and how it reads.
+ACTIONS: dict[str, str] = {
+    **SENSITIVE,
+    "refund": "Refunded a checkout",
+    "test_event_sent": "Sent a test event",
+    "deliveries_resent": "Sent deliveries again",
+    "personal_data_revealed": "Looked at personal data",
     "settings_changed": "Changed the settings",
     "opt_in_wording_written": "Wrote a new opt-in wording",
     "exported": "Exported a file",
@@ -43,25 +47,6 @@ ACTIONS: dict[str, str] = {
     "recovery_codes_made": "Made new recovery codes",
     "sessions_ended": "Ended other sessions",
 }
-SENSITIVE = frozenset(
-    {
-        "subscription_saved",
-        "subscription_ended",
-        "secret_rotated",
-        "secret_revoked",
-        "key_created",
-        "key_rotated",
-        "key_secret_stopped",
-        "key_revoked",
-        "person_invited",
-        "invitation_taken_back",
-        "invitation_accepted",
-        "role_changed",
-        "person_removed",
-    }
-)
-
-
 # Settings whose change is mailed to the owners too, and how it reads.
 SENSITIVE_SETTINGS = {"name": "Changed the name that customers see"}
 
@@ -94,7 +79,7 @@ def _sensitive(action: str, facts: dict[str, Any]) -> str:
     """Return what the owners are told of an action, "" if nothing."""
     if action == "settings_changed":
         return next((SENSITIVE_SETTINGS[name] for name in facts["fields"] if name in SENSITIVE_SETTINGS), "")
-    return ACTIONS[action] if action in SENSITIVE else ""
+    return SENSITIVE.get(action, "")
 
 
 def record_of_person(request: HttpRequest, user: User, action: str, **facts: Any) -> None:

@@ -9,7 +9,7 @@ from django.utils.formats import date_format
 from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason
 from payments.models import Dispute
-from webhooks.models import Delivery
+from webhooks.models import Attempt, Delivery
 
 
 class Badge(NamedTuple):
@@ -30,7 +30,10 @@ CHECKOUT: dict[str, Badge] = {
     Status.REFUNDING: Badge("move", "ring", "Refunding"),
     Status.REFUNDED: Badge("still", "back", "Refunded"),
 }
-VOIDED_BECAUSE = {VoidReason.AUTH_EXPIRED: "hold lapsed", VoidReason.MERCHANT_CANCEL: "you cancelled"}
+VOIDED_BECAUSE: dict[str, str] = {
+    VoidReason.AUTH_EXPIRED: "hold lapsed",
+    VoidReason.MERCHANT_CANCEL: "you cancelled",
+}
 REFUND: dict[str, Badge] = {
     Refund.Status.PENDING: Badge("move", "ring", "Pending"),
     Refund.Status.SETTLED: Badge("done", "check", "Settled"),
@@ -44,37 +47,23 @@ DISPUTE: dict[str, Badge] = {
 WAITING = Badge("still", "clock", "Waiting")
 DELIVERED = Badge("done", "check", "Delivered")
 FAILED = Badge("stop", "alert", "Failed")
-PARKED = Badge("stop", "pause", "Parked")
-SUPERSEDED = Badge("void", "skip", "Superseded")
 UNDER_WAY = Badge("move", "ring", "Being sent")
+ENDED: dict[str, Badge] = {
+    Delivery.Status.DELIVERED: DELIVERED,
+    Delivery.Status.PARKED: Badge("stop", "pause", "Parked"),
+    Delivery.Status.SUPERSEDED: Badge("void", "skip", "Superseded"),
+}
 
 
 def of_checkout(checkout: Checkout) -> Badge:
     """Return a checkout's badge; a voided one's note says why."""
-    badge = CHECKOUT[checkout.status]
-    return (
-        badge._replace(note=VOIDED_BECAUSE.get(VoidReason(checkout.void_reason), ""))
-        if checkout.void_reason
-        else badge
-    )
-
-
-def of_refund(refund: Refund) -> Badge:
-    return REFUND[refund.status]
-
-
-def of_dispute(dispute: Dispute) -> Badge:
-    return DISPUTE[dispute.status]
+    return CHECKOUT[checkout.status]._replace(note=VOIDED_BECAUSE.get(checkout.void_reason or "", ""))
 
 
 def of_delivery(delivery: Delivery) -> Badge:
     """Return a delivery's badge."""
-    if delivery.status == Delivery.Status.DELIVERED:
-        return DELIVERED
-    if delivery.status == Delivery.Status.PARKED:
-        return PARKED
-    if delivery.status == Delivery.Status.SUPERSEDED:
-        return SUPERSEDED
+    if delivery.status in ENDED:
+        return ENDED[delivery.status]
     if delivery.lease_token is not None:
         return UNDER_WAY
     if delivery.attempt_count and delivery.next_attempt_at:
@@ -82,13 +71,13 @@ def of_delivery(delivery: Delivery) -> Badge:
     return WAITING
 
 
-def of_attempt(delivery: Delivery, number: int, is_delivered: bool | None) -> Badge:
+def of_attempt(delivery: Delivery, attempt: Attempt) -> Badge:
     """Return an attempt's badge; the latest attempt of a parked or superseded delivery has the delivery's."""
-    if is_delivered is None:
+    if attempt.is_delivered is None:
         return UNDER_WAY
-    if is_delivered:
+    if attempt.is_delivered:
         return DELIVERED
-    is_latest = number == delivery.attempt_count
+    is_latest = attempt.number == delivery.attempt_count
     if is_latest and delivery.status in (Delivery.Status.PARKED, Delivery.Status.SUPERSEDED):
         return of_delivery(delivery)
     return FAILED

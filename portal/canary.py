@@ -11,9 +11,8 @@ WORD = "canary"
 def reason() -> str:
     """Return a sentence that names the wrong key, "" if all are right."""
     try:
-        planted = apps.get_model(
-            "portal", "Canary"
-        )._default_manager.first()  # Celery imports this module before the models
+        # Celery imports this module before the models.
+        planted = apps.get_model("portal", "Canary")._default_manager.first()
     except InvalidToken:
         return "FIELD_KEYS are not those that the database was written with."
     if planted is None:

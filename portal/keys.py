@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -29,15 +29,6 @@ class ClientSecretHasher(BasePasswordHasher):
     def verify(self, password: str, encoded: str) -> bool:
         return constant_time_compare(encoded, self.encode(password))
 
-    def decode(self, encoded: str) -> dict[str, Any]:
-        return {"algorithm": self.algorithm, "hash": encoded.split("$", 1)[1]}
-
-    def safe_summary(self, encoded: str) -> Any:
-        return {"algorithm": self.algorithm}
-
-    def must_update(self, encoded: str) -> bool:
-        return False
-
     def harden_runtime(self, password: str, encoded: str) -> None:
         """Do nothing: each check costs the same one hash."""
 
@@ -47,10 +38,6 @@ class NewClient(NamedTuple):
 
     client: ApiClient
     client_secret: str
-
-
-class KeyNotFound(Exception):
-    """The merchant has no such key that is not revoked."""
 
 
 class StillRotating(Exception):
@@ -73,7 +60,7 @@ def create_client(merchant: Merchant, name: str, scopes: Collection[str] = ()) -
 
 
 def rotate(merchant: Merchant, client_uuid: UUID) -> NewClient:
-    """Give a key a new secret; the old one stays valid until it is stopped. Raises KeyNotFound, StillRotating."""
+    """Give a key a new secret; the old one stays valid until it is stopped. Raises DoesNotExist, StillRotating."""
     with transaction.atomic():
         client = _locked(merchant, client_uuid)
         if client.previous_secret:
@@ -87,7 +74,7 @@ def rotate(merchant: Merchant, client_uuid: UUID) -> NewClient:
 
 
 def stop_previous(merchant: Merchant, client_uuid: UUID) -> ApiClient:
-    """End a key's old secret; tokens got with it live out their hour. Raises KeyNotFound."""
+    """End a key's old secret; tokens got with it live out their hour. Raises ApiClient.DoesNotExist."""
     with transaction.atomic():
         client = _locked(merchant, client_uuid)
         client.previous_secret = ""
@@ -96,7 +83,7 @@ def stop_previous(merchant: Merchant, client_uuid: UUID) -> ApiClient:
 
 
 def revoke(merchant: Merchant, client_uuid: UUID) -> ApiClient:
-    """End a key and all its tokens at once. Raises KeyNotFound."""
+    """End a key and all its tokens at once. Raises ApiClient.DoesNotExist."""
     with transaction.atomic():
         client = _locked(merchant, client_uuid)
         client.revoked_at = clock.now()
@@ -107,10 +94,8 @@ def revoke(merchant: Merchant, client_uuid: UUID) -> ApiClient:
 
 
 def _locked(merchant: Merchant, client_uuid: UUID) -> ApiClient:
-    rows = ApiClient.objects.select_for_update().filter(merchant=merchant, revoked_at=None)
-    client: ApiClient | None = rows.filter(pk=client_uuid).first()
-    if client is None:
-        raise KeyNotFound
+    rows = ApiClient.objects.select_for_update()
+    client: ApiClient = rows.get(pk=client_uuid, merchant=merchant, revoked_at=None)
     return client
 
 

@@ -15,39 +15,11 @@ from portal.models import Invitation, Membership, Role, User
 
 LIFETIME = timedelta(days=7)
 MAX_OPEN = 50
+INVITED = "This person is invited already. Take the invitation back to send a new one."
 
 
 class TeamRefused(Exception):
     """The team cannot be changed this way; the message is a sentence for people."""
-
-
-class AlreadyInTeam(TeamRefused):
-    def __init__(self) -> None:
-        super().__init__("This person is in the team already.")
-
-
-class AlreadyInvited(TeamRefused):
-    def __init__(self) -> None:
-        super().__init__("This person is invited already. Take the invitation back to send a new one.")
-
-
-class TooManyInvitations(TeamRefused):
-    def __init__(self) -> None:
-        super().__init__("Too many invitations are open. Take some back first.")
-
-
-class OwnersAlone(TeamRefused):
-    def __init__(self) -> None:
-        super().__init__("Only an owner may do that to an owner, or make somebody one.")
-
-
-class LastOwner(TeamRefused):
-    def __init__(self) -> None:
-        super().__init__("This is the last owner. Make somebody else an owner first.")
-
-
-class NotInTeam(Exception):
-    """The merchant has no such person or invitation."""
 
 
 def invite(by: Membership, email: str, role: Role) -> Invitation:
@@ -59,11 +31,11 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
         open_ones = Invitation.objects.filter(merchant=merchant, ended_at=None)
         open_ones.filter(expires_at__lte=clock.now()).update(ended_at=clock.now())
         if Membership.objects.filter(merchant=merchant, user__email__iexact=email).exists():
-            raise AlreadyInTeam
+            raise TeamRefused("This person is in the team already.")
         if open_ones.filter(email__iexact=email).exists():
-            raise AlreadyInvited
+            raise TeamRefused(INVITED)
         if open_ones.count() >= MAX_OPEN:
-            raise TooManyInvitations
+            raise TeamRefused("Too many invitations are open. Take some back first.")
         invitation = Invitation.objects.create(
             merchant=merchant,
             email=email,
@@ -78,23 +50,18 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
 
 
 def open_invitation(token: str) -> Invitation:
-    """Return the open invitation with this token. Raises NotInTeam."""
-    rows = Invitation.objects.filter(
-        token_digest=crypto.digest(token), ended_at=None, expires_at__gt=clock.now()
-    )
-    invitation = rows.select_related("merchant", "invited_by").first()
-    if invitation is None:
-        raise NotInTeam
-    return invitation
+    """Return the open invitation with this token. Raises Invitation.DoesNotExist."""
+    rows = Invitation.objects.select_related("merchant", "invited_by")
+    return rows.get(token_digest=crypto.digest(token), ended_at=None, expires_at__gt=clock.now())
 
 
 def accept(token: str, user: User) -> Membership:
-    """Let a person who has proven their address join in the offered role. Raises NotInTeam."""
+    """Let a person who has proven their address join in the offered role. Raises Invitation.DoesNotExist."""
     with transaction.atomic():
         invitation = open_invitation(token)
         _locked(invitation.merchant)
         if not Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=clock.now()):
-            raise NotInTeam
+            raise Invitation.DoesNotExist
         membership, _ = Membership.objects.get_or_create(
             merchant=invitation.merchant, user=user, defaults={"role": invitation.role}
         )
@@ -102,19 +69,20 @@ def accept(token: str, user: User) -> Membership:
 
 
 def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
-    """End an invitation that nobody has accepted. Raises NotInTeam."""
+    """End an invitation that nobody has accepted. Raises Invitation.DoesNotExist."""
     with transaction.atomic():
-        invitations = Invitation.objects.select_for_update().filter(merchant=merchant, ended_at=None)
-        invitation = invitations.filter(pk=invitation_uuid).first()
-        if invitation is None:
-            raise NotInTeam
+        rows = Invitation.objects.select_for_update()
+        invitation = rows.get(pk=invitation_uuid, merchant=merchant, ended_at=None)
         invitation.ended_at = clock.now()
         invitation.save(update_fields=["ended_at"])
     return invitation
 
 
 def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
-    """Change a person's role, ending invitations that it may not send. Raises NotInTeam, TeamRefused, NotAllowed."""
+    """Change a person's role, ending invitations that it may not send.
+
+    Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
+    """
     with transaction.atomic():
         member = _member(by, membership_uuid)
         _check_owner(by, Role(member.role), role)
@@ -127,7 +95,10 @@ def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
 
 
 def remove(by: Membership, membership_uuid: UUID) -> Membership:
-    """Remove a person, maybe oneself, and end their open invitations. Raises NotInTeam, TeamRefused, NotAllowed."""
+    """Remove a person, maybe oneself, and end their open invitations.
+
+    Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
+    """
     with transaction.atomic():
         member = _member(by, membership_uuid)
         _check_owner(by, Role(member.role))
@@ -156,13 +127,8 @@ def _still(by: Membership) -> Membership:
 def _member(by: Membership, membership_uuid: UUID) -> Membership:
     _locked(by.merchant)
     _still(by)
-    rows = Membership.objects.filter(merchant=by.merchant, pk=membership_uuid).select_related(
-        "user", "merchant"
-    )
-    member = rows.first()
-    if member is None:
-        raise NotInTeam
-    return member
+    rows = Membership.objects.select_related("user", "merchant")
+    return rows.get(pk=membership_uuid, merchant=by.merchant)
 
 
 def _end_invitations(member: Membership) -> None:
@@ -177,10 +143,10 @@ def _end_invitations(member: Membership) -> None:
 
 def _check_owner(by: Membership, *roles: Role) -> None:
     if Role.OWNER in roles and by.role != Role.OWNER:
-        raise OwnersAlone
+        raise TeamRefused("Only an owner may do that to an owner, or make somebody one.")
 
 
 def _check_another_owner(member: Membership) -> None:
     others = Membership.objects.filter(merchant=member.merchant, role=Role.OWNER, user__is_active=True)
     if not others.exclude(pk=member.pk).exists():
-        raise LastOwner
+        raise TeamRefused("This is the last owner. Make somebody else an owner first.")

@@ -68,10 +68,7 @@ portal = [
 
 # The pages of allauth that are used, under the names it looks for: nobody signs up or manages an e-mail here.
 # Browsers and proxies keep none that shows a secret.
-_UID_AND_KEY = r"(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$"
-_set_password = RedirectView.as_view(
-    pattern_name="account_reset_password"
-)  # a first password comes by a reset
+_set_password = RedirectView.as_view(pattern_name="account_reset_password")  # a first one comes by a reset
 accounts = [
     path("login/", never_cache(account.login), name="account_login"),
     path("login/", account.login, name="account_signup"),  # only reversed, for a mail whose words are ours
@@ -90,7 +87,7 @@ accounts = [
         name="account_reset_password_from_key_done",
     ),
     re_path(
-        f"^password/reset/key/{_UID_AND_KEY}",
+        r"^password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$",
         never_cache(account.password_reset_from_key),
         name="account_reset_password_from_key",
     ),

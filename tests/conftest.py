@@ -1,4 +1,7 @@
 import json
+import os
+import re
+import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -28,17 +31,31 @@ from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
 
 # These start the whole service, most of them the same one, and measure time: one process runs them all,
-# but for half of the thirty seeds, which take as long as all the rest.
+# but for every other one of the thirty seeds, which take longer than all the rest.
 WITH_PROCESSES = ("tests/browser/", "tests/chaos/", "tests/journeys/", "tests/races/")
-BESIDE = "[16 to 30]"
+BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
 
 
 class Spread(LoadScopeScheduling):
     """Of a run that is spread over several processes: whoever is free takes the next test."""
 
     def _split_scope(self, nodeid: str) -> str:
-        with_processes = nodeid.startswith(WITH_PROCESSES) and not nodeid.endswith(BESIDE)
-        return "with processes" if with_processes else nodeid
+        if BESIDE.search(nodeid):
+            return "seeds beside"
+        return "with processes" if nodeid.startswith(WITH_PROCESSES) else nodeid
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The thirty seeds take longer than anything else: they start first."""
+    items.sort(key=lambda item: "thirty_seeds" not in item.name)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Say at once what has failed: a run that is ended early has told it."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        print(f"\n{report.nodeid}: {crash.message if crash else report.longrepr}", file=sys.__stderr__)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Spread:
@@ -170,7 +187,7 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         path, kind = urlsplit(url).path, headers["Content-Type"]
         answer = Client().post(path, body, content_type=kind, headers=signed)
         statuses.append(answer.status_code)
-        return http.Response(answer.status_code, answer.content)
+        return http.Response(answer.status_code, answer.content, {})
 
     monkeypatch.setattr(http, "post", post)
     return statuses

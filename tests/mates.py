@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from checkout import authorizations, finishing, refunds, sharing
+from checkout import authorizations, doubt, refunds, sharing
 from checkout.models import Checkout, Customer, PaymentRequest, Refund
 from payments import due
 from payments.models import Operation, Payment
@@ -35,13 +35,13 @@ def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
     for _ in range(rounds):
         of_checkout = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, ended_at=None)
         of_checkout.update(next_attempt_at=LONG_AGO)
-        finishing.finish_all_of(checkout_uuid)
+        doubt.finish_all_of(checkout_uuid)
 
 
 def finish(operation: Operation) -> None:
     """Let the pump take this one alone, if it is due."""
     for claimed in due.claim(operation_uuid=operation.pk):
-        finishing.finish(claimed)
+        doubt.finish(claimed)
 
 
 def settled(share: PaymentRequest) -> str:

@@ -12,8 +12,7 @@ from django.utils.html import format_html
 from config.lib import clock
 from config.lib.admin import columns
 from config.lib.admin.readonly import ReadOnlyAdmin
-from config.lib.web import request_id
-from payments.cause import Cause
+from payments.cause import cause_of_operator
 from payments.models import Merchant
 from webhooks import health, resending, subscriptions
 from webhooks.models import PERSONAL, Attempt, Delivery, Endpoint, Event, SigningSecret, Subscription
@@ -58,7 +57,9 @@ class SubscriptionAdmin(ResendingAdmin):
         for subscription in rows.select_related("merchant"):
             merchant = subscription.merchant
             try:
-                resent = resending.resend_parked(merchant, clock.now() - LATELY, cause=_cause(request))
+                resent = resending.resend_parked(
+                    merchant, clock.now() - LATELY, cause=cause_of_operator(request)
+                )
             except subscriptions.SubscriptionNotFound:
                 self.tell(request, merchant, None)
                 continue
@@ -84,7 +85,15 @@ class SigningSecretAdmin(ReadOnlyAdmin):
 class EventAdmin(ReadOnlyAdmin):
     """Shows the bytes that are sent, except for personal events."""
 
-    list_display = ("type", "merchant", "checkout_uuid", "created_at", "superseded_at", "purged_at", "id")
+    list_display = (
+        "type",
+        "merchant",
+        "checkout_uuid",
+        "created_at",
+        "superseded_at",
+        "body_deleted_at",
+        "id",
+    )
     list_filter = ("type",)
     search_fields = ("id", "checkout_uuid")
     merchants_order = ("-created_at", "-pk")
@@ -134,7 +143,7 @@ class DeliveryAdmin(ResendingAdmin):
         for merchant, uuids in chosen.items():
             try:
                 resent = resending.resend_selected(
-                    merchant, uuids, cause=_cause(request), although_over=although_over
+                    merchant, uuids, cause=cause_of_operator(request), although_over=although_over
                 )
             except subscriptions.SubscriptionNotFound:
                 self.tell(request, merchant, None)
@@ -142,10 +151,6 @@ class DeliveryAdmin(ResendingAdmin):
             for delivery in Delivery.objects.filter(pk__in=uuids):
                 self.log_change(request, delivery, "Asked to be sent again.")
             self.tell(request, merchant, resent)
-
-
-def _cause(request: HttpRequest) -> Cause:
-    return Cause(f"user:{request.user.pk}", request_id.current())
 
 
 @admin.register(Attempt)

@@ -35,8 +35,7 @@ DATABASE_FAILS = (OperationalError, InterfaceError)
 CLAIMING = 0x636C61696D  # the advisory lock of claims: "claim" in ASCII
 
 
-@dataclass(frozen=True)
-class Claimed:
+class Claimed(NamedTuple):
     """A delivery leased to this worker, with all that its POST needs.
 
     `body` is as it is kept (models.plain), the secrets are encrypted, newest first.
@@ -51,7 +50,7 @@ class Claimed:
     body: bytes
     url: str
     is_urgent: bool
-    sealed_secrets: tuple[str, ...]
+    sealed_secrets: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,6 @@ class Result:
     error_message: str | None
     duration_ms: int | None
     excerpt: str = ""
-
-    def without_excerpt(self) -> "Result":
-        return replace(self, excerpt="")
 
 
 class _Leased(NamedTuple):
@@ -123,8 +119,7 @@ def claim(*, slots: int, general_slots: int) -> list[Claimed]:
     with _cursor() as cursor:
         cursor.execute(statements.CLAIM, parameters)
         cursor.nextset()
-        rows = cursor.fetchall()
-    return [_claimed(row) for row in rows]
+        return list(map(Claimed._make, cursor.fetchall()))
 
 
 def record(results: Sequence[Result]) -> None:
@@ -140,7 +135,9 @@ def record(results: Sequence[Result]) -> None:
         cursor.execute(statements.LOCK_LEASED, {"ids": [result.delivery_id for result in results]})
         pairs = ((row, by_lease.get(row.lease_token)) for row in map(_Leased._make, cursor.fetchall()))
         finished = [_finish(row, result) for row, result in pairs if result is not None]
-        _write(cursor, finished)
+        if finished:
+            rows = orjson.dumps([_row(one) for one in finished]).decode()
+            cursor.execute(statements.FINISH, {"rows": rows})
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
     # After that transaction, so that no claim waits for an endpoint's row until a whole batch is written.
@@ -152,7 +149,7 @@ def record_apart(results: Sequence[Result]) -> int:
 
     One that cannot be recorded costs no other. Raises OperationalError or InterfaceError if the database fails.
     """
-    return sum(_is_recorded(result) or _is_recorded(result.without_excerpt()) for result in results)
+    return sum(_is_recorded(result) or _is_recorded(replace(result, excerpt="")) for result in results)
 
 
 def _is_recorded(result: Result) -> bool:
@@ -205,22 +202,6 @@ def end_pointless() -> int:
         return int(cursor.rowcount)
 
 
-def _claimed(row: Sequence[Any]) -> Claimed:
-    delivery_id, lease_token, number, now, event_id, event_type, body, url, is_urgent, sealed = row
-    return Claimed(
-        delivery_id,
-        lease_token,
-        number,
-        now,
-        event_id,
-        event_type,
-        bytes(body),
-        url,
-        is_urgent,
-        tuple(sealed),
-    )
-
-
 def _finish(leased: _Leased, result: Result) -> _Finished:
     ended_at = leased.now
     if result.duration_ms is not None:
@@ -248,12 +229,6 @@ def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> dat
         return retries.next_attempt_at(attempted)
     # An attempt that a person asked for schedules nothing of its own.
     return retries.resumes_at(leased.returns_at, attempted) if leased.returns_at else None
-
-
-def _write(cursor: Any, rows: Sequence[_Finished]) -> None:
-    if not rows:
-        return
-    cursor.execute(statements.FINISH, {"rows": orjson.dumps([_row(one) for one in rows]).decode()})
 
 
 def _row(one: _Finished) -> dict[str, Any]:

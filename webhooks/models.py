@@ -85,7 +85,7 @@ class SigningSecret(models.Model):
 class Event(models.Model):
     """An event with the exact bytes that are sent: a row of the outbox.
 
-    `body` is encrypted if it is personal, and empty once that data is deleted (`purged_at`): read `plain_body`.
+    `body` is encrypted if it is personal, and empty once that data is deleted (`body_deleted_at`): read `plain_body`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -96,7 +96,9 @@ class Event(models.Model):
     created_at = models.DateTimeField(help_text="When it happened.")
     valid_until = models.DateTimeField(null=True, blank=True, help_text="No attempt starts at or after this.")
     superseded_at = models.DateTimeField(null=True, blank=True)
-    purged_at = models.DateTimeField(null=True, blank=True, help_text="When its personal data was removed.")
+    body_deleted_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its personal data was deleted."
+    )
     request_id = models.CharField(max_length=64, blank=True)
 
     class Meta:
@@ -106,7 +108,7 @@ class Event(models.Model):
             models.Index(
                 "created_at",
                 name="event_personal",
-                condition=Q(type=EventType.OPTED_IN, purged_at=None),
+                condition=Q(type=EventType.OPTED_IN, body_deleted_at=None),
             ),
         ]
 
@@ -116,7 +118,7 @@ class Event(models.Model):
     @property
     def plain_body(self) -> bytes:
         """The bytes that are sent; none once its personal data is deleted."""
-        return b"" if self.purged_at else plain(self.type, bytes(self.body))
+        return b"" if self.body_deleted_at else plain(self.type, bytes(self.body))
 
 
 def sealed(event_type: str, body: bytes) -> bytes:

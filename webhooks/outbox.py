@@ -101,11 +101,6 @@ def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
         wakeup.after_commit(DELIVER_DUE)
 
 
-def supersede(checkout_uuid: UUID, now: datetime) -> None:
-    """End one checkout's `checkout.authorized` deliveries, as `supersede_all` does."""
-    supersede_all({checkout_uuid: now})
-
-
 def supersede_all(ended: Mapping[UUID, datetime]) -> None:
     """End the `checkout.authorized` deliveries of checkouts that are no longer held, each as of its moment.
 

@@ -23,7 +23,7 @@ from webhooks.outbox import DELIVER_DUE
 MAXIMUM = 10_000  # deliveries at one time
 
 UNDER_WAY = Q(status=Delivery.Status.PENDING) & (Q(lease_token__isnull=False) | ~Q(resent_by=""))
-PURGED = Q(event__purged_at__isnull=False)
+BODY_DELETED = Q(event__body_deleted_at__isnull=False)
 HOLD_IS_OVER = Q(event__type=EventType.AUTHORIZED) & (
     Q(event__superseded_at__isnull=False) | Q(event__valid_until__lte=Now())
 )
@@ -47,7 +47,7 @@ class UnderWay(CannotResend):
         super().__init__("It is being sent right now. Look again in a moment.")
 
 
-class Purged(CannotResend):
+class BodyDeleted(CannotResend):
     def __init__(self) -> None:
         super().__init__("Its personal data has been removed, so there is nothing left to send.")
 
@@ -112,7 +112,7 @@ def resend_parked(
 _REFUSALS: dict[Q, type[CannotResend]] = {
     Q(status=Delivery.Status.DELIVERED): AlreadyDelivered,
     UNDER_WAY: UnderWay,
-    PURGED: Purged,
+    BODY_DELETED: BodyDeleted,
     HOLD_IS_OVER: HoldIsOver,
 }
 

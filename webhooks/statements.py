@@ -207,12 +207,12 @@ FROM (
 DELETE_PERSONAL = """
 WITH old AS MATERIALIZED (
     SELECT e.id FROM webhooks_event e
-    WHERE e.type = 'marketing.opted_in' AND e.purged_at IS NULL AND e.created_at < %(before)s
+    WHERE e.type = 'marketing.opted_in' AND e.body_deleted_at IS NULL AND e.created_at < %(before)s
       AND NOT EXISTS (SELECT 1 FROM webhooks_delivery d
                       WHERE d.event_id = e.id AND (d.status = 'pending' OR d.ended_at >= %(before)s))
     ORDER BY e.created_at LIMIT %(rows)s FOR UPDATE SKIP LOCKED
 )
-UPDATE webhooks_event e SET body = '', purged_at = clock_timestamp() FROM old WHERE e.id = old.id
+UPDATE webhooks_event e SET body = '', body_deleted_at = clock_timestamp() FROM old WHERE e.id = old.id
 """
 
 # A delivery that is being resent at this moment stays, and its event with it.

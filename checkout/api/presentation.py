@@ -115,7 +115,9 @@ def whole(checkout: Any) -> dict[str, Any]:
     if checkout.share_parts:
         shown["shares"] = _shares(checkout.share_parts)
     if checkout.dispute_parts:
-        shown["disputes"] = [_dispute_part(part) for part in checkout.dispute_parts]
+        shown["disputes"] = [
+            _part(part, "dispute_uuid", "opened_at", "respond_by") for part in checkout.dispute_parts
+        ]
     return shown
 
 
@@ -139,24 +141,20 @@ def _money(checkout: Any) -> dict[str, Any]:
         "merchant_service_fee": 0,
     }
     if checkout.refund_parts:
-        shown["refunds"] = [_refund_part(part) for part in checkout.refund_parts]
+        shown["refunds"] = [
+            _part(part, "refund_uuid", "created_at", "settled_at") for part in checkout.refund_parts
+        ]
     return shown
 
 
-def _refund_part(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a refund from PostgreSQL's JSON, which formats timestamps differently."""
-    times = {name: _reread(part[name]) for name in ("created_at", "settled_at")}
-    refund_uuid = {"refund_uuid": part["id"]}
-    return refund_uuid | {name: part[name] for name in _REFUND if name != "id"} | times
+def _part(part: dict[str, Any], key: str, *times: str) -> dict[str, Any]:
+    """Return a row from PostgreSQL's JSON, its id as `key`; PostgreSQL formats timestamps differently."""
+    facts = {name: _reread(value) if name in times else value for name, value in part.items()}
+    return {key: facts.pop("id")} | facts
 
 
 def _reread(text: str | None) -> str | None:
     return clock.iso(datetime.fromisoformat(text)) if text else None
-
-
-def _dispute_part(part: dict[str, Any]) -> dict[str, Any]:
-    times = {name: _reread(part[name]) for name in ("opened_at", "respond_by")}
-    return {"dispute_uuid": part["id"]} | {name: part[name] for name in _DISPUTE if name != "id"} | times
 
 
 def dispute(row: Dispute) -> dict[str, Any]:

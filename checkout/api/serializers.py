@@ -11,7 +11,7 @@ from checkout import creation
 from checkout.states import Status
 from config.lib import clock, fields
 from config.lib.web import origins
-from payments import money
+from payments import answers, money
 
 MAXIMUM = 99_999_999
 SOONEST_EXPIRY, LATEST_EXPIRY = timedelta(minutes=1), timedelta(hours=24)
@@ -120,12 +120,6 @@ class CheckoutIn(serializers.Serializer[Any]):
         return currency
 
     def validate_return_url(self, url: str) -> str:
-        return self._to_a_listed_host(url)
-
-    def validate_cancel_url(self, url: str) -> str:
-        return self._to_a_listed_host(url)
-
-    def _to_a_listed_host(self, url: str) -> str:
         """Return the address. Raises ValidationError if its host is not on the merchant's list, where there is one."""
         listed, origin = self.context["merchant"].return_hosts, origins.of(url)
         if listed and not {origins.host_of(url), origin.partition("://")[2]} & set(listed):
@@ -133,6 +127,19 @@ class CheckoutIn(serializers.Serializer[Any]):
                 "Its host is not on the merchant's list. Add it in the portal's settings."
             )
         return url
+
+    validate_cancel_url = validate_return_url
+
+    def validate(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Return the order. Raises ValidationError if a card cannot be charged its total."""
+        rule, total = answers.amount_rule(order["currency"]), order["total_amount"]
+        if total < rule.minimum or total % rule.step:
+            words = f"Must be {rule.minimum} or more" + (
+                f", a multiple of {rule.step}" if rule.step > 1 else ""
+            )
+            reason = f"{words}: cards cannot be charged other amounts in {order['currency']}."
+            raise serializers.ValidationError({"total_amount": [reason]})
+        return order
 
     def validate_merchant_expires_at(self, at: datetime | None) -> datetime | None:
         now = clock.now()

@@ -53,6 +53,24 @@ class Migration(migrations.Migration):
                 ('payment', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.payment')),
                 ('lead', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='checkout.customer')),
             ],
+            options={
+                'indexes': [
+                    models.Index(fields=['merchant', '-created_at', '-id'], name='checkout_ch_merchan_3dd1ea_idx'),
+                    models.Index(fields=['merchant', 'merchant_order_id'], name='checkout_ch_merchan_c9f22b_idx'),
+                    models.Index(fields=['merchant', 'status', '-created_at', '-id'], name='checkout_ch_merchan_8e4d40_idx'),
+                    models.Index(fields=['merchant', '-updated_at'], name='checkout_ch_merchan_837a45_idx'),
+                    models.Index(models.F('capture_before'), condition=models.Q(('status', 'authorized')), name='checkout_holds'),
+                    models.Index(models.F('payable_until'), condition=models.Q(('status', 'created')), name='checkout_unpaid'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_checkout_costs_something'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('authorized_at', None), ('status__in', ['created', 'expired'])), ('status', 'voided'), models.Q(('authorized_at__isnull', False), ('capture_before__isnull', False), ('payment__isnull', False), ('status__in', ['authorized', 'captured', 'refunding', 'refunded'])), _connector='OR'), name='a_held_checkout_has_a_payment_and_a_deadline'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('captured_at__isnull', False), ('status__in', ['captured', 'refunding', 'refunded'])), models.Q(models.Q(('status__in', ['captured', 'refunding', 'refunded']), _negated=True), ('captured_at', None)), _connector='OR'), name='captured_at_tells_that_money_moved'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('status', 'voided'), ('voided_at__isnull', False), models.Q(('void_reason', ''), _negated=True)), models.Q(models.Q(('status', 'voided'), _negated=True), ('void_reason', ''), ('voided_at', None)), _connector='OR'), name='a_voided_checkout_says_when_and_why'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('expired_at__isnull', False), ('status', 'expired')), models.Q(models.Q(('status', 'expired'), _negated=True), ('expired_at', None)), _connector='OR'), name='an_expired_checkout_says_when'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('last_refund_at__isnull', False), ('refunded_amount', models.F('amount')), ('status', 'refunded')), models.Q(models.Q(('status', 'refunded'), _negated=True), ('last_refund_at', None), ('refunded_amount', 0)), _connector='OR'), name='a_refund_returns_everything'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Change',
@@ -80,6 +98,9 @@ class Migration(migrations.Migration):
                 ('custom_data', models.JSONField(blank=True, null=True)),
                 ('checkout', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='checkout.checkout')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(models.F('checkout'), models.F('position'), name='items_of_a_checkout_are_ordered')],
+            },
         ),
         migrations.CreateModel(
             name='MerchantCustomer',
@@ -88,6 +109,9 @@ class Migration(migrations.Migration):
                 ('customer', models.ForeignKey(blank=True, help_text='Empty: somebody whose number is not verified.', null=True, on_delete=django.db.models.deletion.PROTECT, to='checkout.customer')),
                 ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(models.F('merchant'), models.F('customer'), name='one_id_per_person_and_merchant')],
+            },
         ),
         migrations.CreateModel(
             name='PaymentRequest',
@@ -109,6 +133,15 @@ class Migration(migrations.Migration):
                 ('mate', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='checkout.customer')),
                 ('payment', models.ForeignKey(blank=True, help_text='That paid it.', null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.payment')),
             ],
+            options={
+                'indexes': [models.Index(models.F('expires_at'), condition=models.Q(('status', 'open')), name='pay_link_open')],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_share_is_of_something'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('paid_at__isnull', False), ('payment__isnull', False), ('status__in', ['paid', 'reimbursed', 'refunded'])), models.Q(models.Q(('status__in', ['paid', 'reimbursed', 'refunded']), _negated=True), ('paid_at', None), ('payment', None)), _connector='OR'), name='a_paid_share_has_a_payment'),
+                    models.CheckConstraint(condition=models.Q(('status__in', ['draft', 'cancelled']), ('expires_at__isnull', False), _connector='OR'), name='a_pay_link_ends'),
+                    models.UniqueConstraint(models.F('checkout'), models.F('position'), name='the_people_on_a_bill_are_ordered'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Refund',
@@ -124,6 +157,13 @@ class Migration(migrations.Migration):
                 ('checkout', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='refunds', to='checkout.checkout')),
                 ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
             ],
+            options={
+                'indexes': [models.Index(models.F('merchant'), models.F('created_at'), condition=models.Q(('status', 'failed')), name='refund_failed')],
+                'constraints': [
+                    models.UniqueConstraint(models.F('merchant'), models.F('merchant_refund_ref'), name='a_refund_ref_is_used_once_per_merchant'),
+                    models.UniqueConstraint(models.F('checkout'), condition=models.Q(('status__in', ['pending', 'settled'])), name='one_refund_that_stands_per_checkout'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='ApiCall',
@@ -143,96 +183,12 @@ class Migration(migrations.Migration):
                 ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
             ],
             options={
-                'indexes': [models.Index(fields=['merchant', 'checkout_uuid', 'created_at'], name='apicall_of_checkout'), models.Index(fields=['merchant', 'request_id'], name='checkout_ap_merchan_e65df4_idx'), models.Index(models.F('created_at'), condition=models.Q(('idempotency_key__isnull', False)), name='apicall_keys')],
+                'indexes': [
+                    models.Index(fields=['merchant', 'checkout_uuid', 'created_at'], name='apicall_of_checkout'),
+                    models.Index(fields=['merchant', 'request_id'], name='checkout_ap_merchan_e65df4_idx'),
+                    models.Index(models.F('created_at'), condition=models.Q(('idempotency_key__isnull', False)), name='apicall_keys'),
+                ],
                 'constraints': [models.UniqueConstraint(models.F('merchant'), models.F('idempotency_key'), condition=models.Q(('idempotency_key__isnull', False)), name='an_idempotency_key_is_used_once_per_merchant')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='checkout',
-            index=models.Index(fields=['merchant', '-created_at', '-id'], name='checkout_ch_merchan_3dd1ea_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='checkout',
-            index=models.Index(fields=['merchant', 'merchant_order_id'], name='checkout_ch_merchan_c9f22b_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='checkout',
-            index=models.Index(fields=['merchant', 'status', '-created_at', '-id'], name='checkout_ch_merchan_8e4d40_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='checkout',
-            index=models.Index(fields=['merchant', '-updated_at'], name='checkout_ch_merchan_837a45_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='checkout',
-            index=models.Index(models.F('capture_before'), condition=models.Q(('status', 'authorized')), name='checkout_holds'),
-        ),
-        migrations.AddIndex(
-            model_name='checkout',
-            index=models.Index(models.F('payable_until'), condition=models.Q(('status', 'created')), name='checkout_unpaid'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkout',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_checkout_costs_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkout',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('authorized_at', None), ('status__in', ['created', 'expired'])), ('status', 'voided'), models.Q(('authorized_at__isnull', False), ('capture_before__isnull', False), ('payment__isnull', False), ('status__in', ['authorized', 'captured', 'refunding', 'refunded'])), _connector='OR'), name='a_held_checkout_has_a_payment_and_a_deadline'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkout',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('captured_at__isnull', False), ('status__in', ['captured', 'refunding', 'refunded'])), models.Q(models.Q(('status__in', ['captured', 'refunding', 'refunded']), _negated=True), ('captured_at', None)), _connector='OR'), name='captured_at_tells_that_money_moved'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkout',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'voided'), ('voided_at__isnull', False), models.Q(('void_reason', ''), _negated=True)), models.Q(models.Q(('status', 'voided'), _negated=True), ('void_reason', ''), ('voided_at', None)), _connector='OR'), name='a_voided_checkout_says_when_and_why'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkout',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('expired_at__isnull', False), ('status', 'expired')), models.Q(models.Q(('status', 'expired'), _negated=True), ('expired_at', None)), _connector='OR'), name='an_expired_checkout_says_when'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkout',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('last_refund_at__isnull', False), ('refunded_amount', models.F('amount')), ('status', 'refunded')), models.Q(models.Q(('status', 'refunded'), _negated=True), ('last_refund_at', None), ('refunded_amount', 0)), _connector='OR'), name='a_refund_returns_everything'),
-        ),
-        migrations.AddConstraint(
-            model_name='item',
-            constraint=models.UniqueConstraint(models.F('checkout'), models.F('position'), name='items_of_a_checkout_are_ordered'),
-        ),
-        migrations.AddConstraint(
-            model_name='merchantcustomer',
-            constraint=models.UniqueConstraint(models.F('merchant'), models.F('customer'), name='one_id_per_person_and_merchant'),
-        ),
-        migrations.AddIndex(
-            model_name='paymentrequest',
-            index=models.Index(models.F('expires_at'), condition=models.Q(('status', 'open')), name='pay_link_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='paymentrequest',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_share_is_of_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='paymentrequest',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('paid_at__isnull', False), ('payment__isnull', False), ('status__in', ['paid', 'reimbursed', 'refunded'])), models.Q(models.Q(('status__in', ['paid', 'reimbursed', 'refunded']), _negated=True), ('paid_at', None), ('payment', None)), _connector='OR'), name='a_paid_share_has_a_payment'),
-        ),
-        migrations.AddConstraint(
-            model_name='paymentrequest',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['draft', 'cancelled']), ('expires_at__isnull', False), _connector='OR'), name='a_pay_link_ends'),
-        ),
-        migrations.AddConstraint(
-            model_name='paymentrequest',
-            constraint=models.UniqueConstraint(models.F('checkout'), models.F('position'), name='the_people_on_a_bill_are_ordered'),
-        ),
-        migrations.AddIndex(
-            model_name='refund',
-            index=models.Index(models.F('merchant'), models.F('created_at'), condition=models.Q(('status', 'failed')), name='refund_failed'),
-        ),
-        migrations.AddConstraint(
-            model_name='refund',
-            constraint=models.UniqueConstraint(models.F('merchant'), models.F('merchant_refund_ref'), name='a_refund_ref_is_used_once_per_merchant'),
-        ),
-        migrations.AddConstraint(
-            model_name='refund',
-            constraint=models.UniqueConstraint(models.F('checkout'), condition=models.Q(('status__in', ['pending', 'settled'])), name='one_refund_that_stands_per_checkout'),
         ),
     ]

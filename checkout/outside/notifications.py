@@ -29,9 +29,12 @@ ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Ve
 @csrf_exempt
 @require_POST
 def take(request: HttpRequest) -> HttpResponse:
-    """Take a notification: 204, also for a repeated one; 400 for one that is not signed or not readable."""
+    """Take a message of the provider: 204, also for a repeated one and for one that is about nothing of ours.
+
+    400 for one that is not signed or not readable.
+    """
     try:
-        told = answers.notification(provider.current().parse_notification(request))
+        told = list(answers.notifications(provider.current().parse_notifications(request)))
     except ForgedNotification:
         return _refused("forged_notification", "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):
@@ -39,7 +42,8 @@ def take(request: HttpRequest) -> HttpResponse:
     except Exception as error:  # never a 500, whatever came: a person looks into it
         log.warning("unreadable notification", error=type(error).__name__)
         return _refused("unreadable_notification", "This cannot be read.")
-    _hear(told)
+    for notification in told:
+        _hear(notification)
     return HttpResponse(status=204)
 
 
@@ -114,7 +118,7 @@ def _contradiction(operation: Operation, record: Record) -> str:
         return "notification_of_another_amount"
     if operation.state == State.PLANNED and operation.attempts == 0:
         return "notification_before_the_call"
-    if returns.is_told(operation, record.verdict) or returns.is_booked(operation, record.verdict):
+    if returns.has_come_back(operation, record.verdict):
         return ""
     said = ENDS.get(record.verdict, operation.state)
     if operation.ended_at is not None and said != operation.state and not operation.was_given_up:

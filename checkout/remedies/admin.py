@@ -18,10 +18,9 @@ from checkout.remedies import asking, booking, closing, giving_up, sending
 from checkout.remedies.asking import NotAllowed
 from config.lib import locks
 from config.lib.admin import confirming
-from config.lib.web import request_id
 from payments import due
 from payments.admin import DiscrepancyAdmin, OperationAdmin
-from payments.cause import Cause
+from payments.cause import cause_of_operator
 from payments.models import Discrepancy, Operation
 
 Kind, State = Operation.Kind, Operation.State
@@ -76,7 +75,7 @@ class Remedies:
     def remedy(self: Any, request: HttpRequest, row: Any, act: Remedy, *, done: str) -> None:
         """Run a remedy on a row, log what was done, prove the checkout's ledger, and show both results."""
         try:
-            checkout_uuid = act(cause=Cause(f"user:{request.user.pk}", request_id.current()))
+            checkout_uuid = act(cause=cause_of_operator(request))
         except NotAllowed as refusal:
             self.message_user(request, f"Nothing is done. {refusal}", messages.WARNING)
             return

@@ -16,7 +16,7 @@ from payments import discrepancies, operations, planning
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.outside import bookings, returns
-from payments.provider import CARD_CANNOT_TAKE_IT, Outcome
+from payments.provider import CARD_CANNOT_TAKE_IT
 
 Kind, State = Operation.Kind, Operation.State
 
@@ -30,7 +30,10 @@ def close_as_settled_otherwise(operation_uuid: UUID, *, note: str, cause: Cause)
     part = operations.current(operation_uuid)
     _check(part)
     outcome = asking.look_up(part)
-    _check_answer(outcome)
+    if outcome.verdict not in asking.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
+        raise NotAllowed(
+            f"{asking.words(outcome)} It is closed only when the provider says that the card can't take it."
+        )
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(part.payment.checkout_uuid)
         part, now = operations.current(operation_uuid), clock.now()
@@ -67,10 +70,3 @@ def _check(part: Operation) -> None:
         raise NotAllowed("Only a refund that has failed, or came back, can be closed.")
     if parts.newest(part) != part:
         raise NotAllowed("It was tried again since: close the newest attempt.")
-
-
-def _check_answer(outcome: Outcome) -> None:
-    if outcome.verdict not in asking.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
-        raise NotAllowed(
-            f"{asking.words(outcome)} It is closed only when the provider says that the card can't take it."
-        )

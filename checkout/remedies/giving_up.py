@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import abandonment, expiry, finishing, outcomes
+from checkout import abandonment, doubt, expiry, outcomes
 from checkout.models import Checkout
 from checkout.remedies import asking, parts
 from checkout.remedies.asking import NotAllowed
@@ -17,7 +17,7 @@ from payments.provider import Outcome, Verdict
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP = "given_up_by_operator"
 REPORTED_AS = ("in_doubt_for_a_day", "capture_pending_too_long")
-CALLS_END_AFTER = due.PATIENT_FOR + finishing.ON_ITS_WAY  # no call of an authorization is on its way then
+CALLS_END_AFTER = due.PATIENT_FOR + doubt.ON_ITS_WAY  # no call of an authorization is on its way then
 
 
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
@@ -54,7 +54,7 @@ def _check(operation: Operation) -> None:
     if operation.kind == Kind.AUTHORIZE and clock.now() - operation.created_at < CALLS_END_AFTER:
         raise NotAllowed("The payer still waits for their bank. Look again in two minutes.")
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
-    if operation.kind == Kind.CAPTURE and finishing.is_wanted(checkout, operation):
+    if operation.kind == Kind.CAPTURE and doubt.is_wanted(checkout, operation):
         raise NotAllowed("The money is still to be taken, and is asked for by itself.")
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import finishing, outcomes, share_outcomes
+from checkout import doubt, outcomes, share_outcomes
 from checkout.models import Checkout
 from checkout.remedies import asking, parts
 from checkout.remedies.asking import NotAllowed
@@ -70,7 +70,7 @@ def _advance(operation: Operation, asked: Operation, now: datetime) -> None:
     """Make an operation that never arrived due now, under its own key if that may still be sent, else a new one."""
     if operation.lease_token != asked.lease_token or operation.attempts != asked.attempts:
         raise NotAllowed(parts.UNDER_WAY)
-    if finishing.may_be_sent(operation):
+    if doubt.may_be_sent(operation):
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at=now)
     else:
         planning.renew(operation, now=now)

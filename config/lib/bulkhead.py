@@ -7,7 +7,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TypeVar
 
 from config.lib import idle
@@ -30,9 +29,14 @@ class Bulkhead:
         self._lock = threading.Lock()
         self._waiting: deque[threading.Event] = deque()
 
-    def slot(self) -> "Slot":
-        """Return a slot that is not taken yet."""
-        return Slot(self)
+    @contextmanager
+    def slot(self) -> Iterator["Slot"]:
+        """Yield a slot that is not taken yet, and give it back at the end of the block."""
+        slot = Slot(self)
+        try:
+            yield slot
+        finally:
+            slot.give_back()
 
     def enter(self) -> bool:
         """Take a slot if one is free, without waiting; return whether one was."""
@@ -71,7 +75,7 @@ class Bulkhead:
 
 
 class Slot:
-    """A caller's slot of a bulkhead, given back at the end of the `with` block."""
+    """A caller's slot of a bulkhead."""
 
     def __init__(self, bulkhead: Bulkhead) -> None:
         self._bulkhead = bulkhead
@@ -111,14 +115,6 @@ class Slot:
         if self._is_ours:
             self._is_ours = False
             self._bulkhead.leave()
-
-    def __enter__(self) -> "Slot":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.give_back()
 
 
 class OneEach:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
-from rest_framework import serializers
+from rest_framework.serializers import Field, ListField, Serializer, ValidationError
 
 from config.lib.web import hosts, origins
 
@@ -18,7 +18,7 @@ _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-class Text(serializers.Field[str, Any, str, Any]):
+class Text(Field[str, Any, str, Any]):
     """A string of `minimum` to `maximum` characters, not blank, without control characters (rule create.texts)."""
 
     def __init__(self, *, maximum: int = 255, minimum: int = 1, **kwargs: Any) -> None:
@@ -27,20 +27,20 @@ class Text(serializers.Field[str, Any, str, Any]):
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
-            raise serializers.ValidationError("Must be a string.")
+            raise ValidationError("Must be a string.")
         if _CONTROL.search(data):
-            raise serializers.ValidationError("Must not contain control characters.")
+            raise ValidationError("Must not contain control characters.")
         if len(data.strip()) < self.minimum:
-            raise serializers.ValidationError("Must not be empty.")
+            raise ValidationError("Must not be empty.")
         if len(data) > self.maximum:
-            raise serializers.ValidationError(f"Must have at most {self.maximum} characters.")
+            raise ValidationError(f"Must have at most {self.maximum} characters.")
         return data
 
     def to_representation(self, value: Any) -> str:
         return str(value)
 
 
-class Integer(serializers.Field[int, Any, int, Any]):
+class Integer(Field[int, Any, int, Any]):
     """A JSON integer from `minimum` to `maximum`: `10.0`, `"10"` and `true` are refused (rule api.integers)."""
 
     def __init__(self, *, minimum: int, maximum: int, **kwargs: Any) -> None:
@@ -49,41 +49,41 @@ class Integer(serializers.Field[int, Any, int, Any]):
 
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):
-            raise serializers.ValidationError("Must be an integer, written without quotes or decimals.")
+            raise ValidationError("Must be an integer, written without quotes or decimals.")
         if not self.minimum <= data <= self.maximum:
-            raise serializers.ValidationError(f"Must be between {self.minimum} and {self.maximum}.")
+            raise ValidationError(f"Must be between {self.minimum} and {self.maximum}.")
         return data
 
     def to_representation(self, value: Any) -> int:
         return int(value)
 
 
-class Boolean(serializers.Field[bool, Any, bool, Any]):
+class Boolean(Field[bool, Any, bool, Any]):
     """JSON's true or false, nothing else."""
 
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
-            raise serializers.ValidationError("Must be true or false.")
+            raise ValidationError("Must be true or false.")
         return data
 
 
-class Timestamp(serializers.Field[datetime, Any, str, Any]):
+class Timestamp(Field[datetime, Any, str, Any]):
     """An ISO 8601 timestamp with an offset; becomes an aware datetime in UTC."""
 
     def to_internal_value(self, data: Any) -> datetime:
         example = "Must be a timestamp with an offset, such as 2026-06-01T18:30:00.000Z."
         if not isinstance(data, str) or not _MOMENT.match(data):
-            raise serializers.ValidationError(example)
+            raise ValidationError(example)
         try:
             at = datetime.fromisoformat(data)
             if at.tzinfo is None:
-                raise serializers.ValidationError(example)
+                raise ValidationError(example)
             return at.astimezone(UTC)
         except (ValueError, OverflowError):
-            raise serializers.ValidationError(example) from None
+            raise ValidationError(example) from None
 
 
-class List(serializers.ListField):
+class List(ListField):
     """A list whose length is checked before any of its members."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
@@ -107,15 +107,13 @@ class ReturnUrl(Text):
             parts = origins.split(url)
             port = parts.port
         except ValueError:
-            raise serializers.ValidationError("Must be a valid https address.") from None
+            raise ValidationError("Must be a valid https address.") from None
         if _MISREAD.search(url) or "@" in parts.netloc or port == 0 or not parts.hostname:
-            raise serializers.ValidationError(
-                "Must be an https address without user name, space or backslash."
-            )
+            raise ValidationError("Must be an https address without user name, space or backslash.")
         if settings.LOCAL and parts.hostname in _LOOPBACK and parts.scheme in {"http", "https"}:
             return url
         if parts.scheme != "https" or not _is_public(origins.host_of(url)):
-            raise serializers.ValidationError("Must be an absolute https address that customers can reach.")
+            raise ValidationError("Must be an absolute https address that customers can reach.")
         return url
 
 
@@ -130,7 +128,7 @@ def _is_public(host: str) -> bool:
     )
 
 
-class Query(serializers.Serializer[Any]):
+class Query(Serializer[Any]):
     """The base of query serializers, by itself one without parameters: refuses unknown and repeated ones.
 
     A misspelt filter would filter nothing, and of two values nobody knows which one counts. Rule api.query.
@@ -141,7 +139,7 @@ class Query(serializers.Serializer[Any]):
         wrong = {name: [f"Not a parameter of this call. {known}"] for name in data if name not in self.fields}
         wrong |= {name: ["Give it once."] for name in data if len(data.getlist(name)) > 1}
         if wrong:
-            raise serializers.ValidationError(wrong)
+            raise ValidationError(wrong)
         return super().to_internal_value(data.dict())
 
 
@@ -150,9 +148,7 @@ class QueryInteger(Integer):
 
     def to_internal_value(self, data: Any) -> int:
         if not _WHOLE.fullmatch(str(data)):
-            raise serializers.ValidationError(
-                f"Must be a whole number from {self.minimum} to {self.maximum}."
-            )
+            raise ValidationError(f"Must be a whole number from {self.minimum} to {self.maximum}.")
         return super().to_internal_value(int(data))
 
 
@@ -173,5 +169,5 @@ class OneOf(Text):
     def to_internal_value(self, data: Any) -> str:
         word = super().to_internal_value(data)
         if word not in self.choices:
-            raise serializers.ValidationError(f"Must be one of {', '.join(self.choices)}.")
+            raise ValidationError(f"Must be one of {', '.join(self.choices)}.")
         return word

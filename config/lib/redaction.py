@@ -30,7 +30,9 @@ _NAMED = re.compile(
     r"[^\s'\",;&}]+",
     re.IGNORECASE,
 )
-_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+|(?i:bearer)\s\S+")
+_SECRET = re.compile(
+    r"whsec_[A-Za-z0-9+/=]+|\b[sr]k_(?:live|test)_\w+|\bpi_[A-Za-z0-9]{1,64}_secret_\w+|(?i:bearer)\s\S+"
+)
 _CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _PHONE = re.compile(r"\+\d{8,15}\b")
 

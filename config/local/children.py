@@ -24,14 +24,7 @@ def tied(command: Sequence[str], *, by: signal.Signals) -> list[str]:
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     if setpriv is None:
         return list(command)
-    return [
-        setpriv,
-        "--pdeathsig",
-        by.name.removeprefix("SIG"),
-        *ONLY_UNDER,
-        str(os.getpid()),
-        *command,
-    ]
+    return [setpriv, "--pdeathsig", by.name.removeprefix("SIG"), *ONLY_UNDER, str(os.getpid()), *command]
 
 
 class Log:
@@ -62,13 +55,7 @@ def write(line: bytes) -> None:
 class Child:
     """A process in a session of its own, so that the terminal's Ctrl-C reaches the parent alone."""
 
-    def __init__(
-        self,
-        name: str,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        log: Log,
-    ) -> None:
+    def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str], log: Log) -> None:
         self.name = name
         self._process = subprocess.Popen(
             tied(command, by=signal.SIGTERM),

@@ -72,10 +72,7 @@ def _only_run_in(folder: Path) -> Iterator[int]:
     The first lock ends with this process. The second is held by each engine too, so that a start right after
     a crash waits for what is still shutting down.
     """
-    with (
-        (folder / "run.lock").open("w") as run,
-        (folder / "engines.lock").open("w") as engines,
-    ):
+    with (folder / "run.lock").open("w") as run, (folder / "engines.lock").open("w") as engines:
         if not _locked(run.fileno()):
             raise CannotStart(f"{folder} is in use by another run: stop that one first.")
         deadline = time.monotonic() + 10

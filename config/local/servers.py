@@ -30,7 +30,12 @@ POSTGRES_SETTINGS = {
     "log_timezone": "UTC",
     "port": "5432",
 }
+INITDB = (
+    "--username=checkout --auth=trust --no-sync"
+    " --encoding=UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8"
+)
 FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+VALKEY_SETTINGS = {"port": "0", "unixsocketperm": "700", "save": "", "appendfsync": "everysec"}
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 
@@ -44,41 +49,34 @@ class Place:
     durable: bool
 
 
+@dataclass
 class Server:
     """One engine's process in a session of its own; it ends with the thread that starts it."""
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        log: Path,
-        held: int,
-        answers: Callable[[int], bool],
-    ) -> None:
-        self._command = command
-        self._log = log
-        self._held = held
-        self._answers = answers
-        self._process: subprocess.Popen[bytes] | None = None
+    command: Sequence[str]
+    log: Path
+    held: int
+    answers: Callable[[int], bool]  # whether it takes connections, by its process id
+    _process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Return when the server takes connections; raise CannotStart with the log's end if it never does."""
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command,
+                self.command,
                 env=ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                pass_fds=(self._held,),
+                pass_fds=(self.held,),
             )
         deadline = time.monotonic() + START_SECONDS
-        while not self._answers(self._process.pid):
+        while not self.answers(self._process.pid):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
                 raise CannotStart(
-                    f"{self._log.stem} did not start; the end of {self._log}:\n{_end_of(self._log)}"
+                    f"{self.log.stem} did not start; the end of {self.log}:\n{_end_of(self.log)}"
                 )
             time.sleep(0.005)
 
@@ -120,26 +118,10 @@ def _create_cluster(cluster: Path, binaries: Path, unprivileged: Sequence[str]) 
     """Create cluster and database under another name first, so that half a cluster is never taken for a whole one."""
     fresh = cluster.with_suffix(".tmp")
     shutil.rmtree(fresh, ignore_errors=True)
-    initdb = [
-        str(binaries / "initdb"),
-        "--pgdata",
-        str(fresh),
-        "--username=checkout",
-        "--auth=trust",
-    ]
-    initdb += [
-        "--encoding=UTF8",
-        "--locale=C",
-        "--locale-provider=builtin",
-        "--builtin-locale=C.UTF-8",
-        "--no-sync",
-    ]
+    initdb = [str(binaries / "initdb"), "--pgdata", str(fresh), *INITDB.split()]
     _run([*unprivileged, *children.tied(initdb, by=signal.SIGINT)])
     single = [str(binaries / "postgres"), "--single", "-D", str(fresh), "postgres"]
-    _run(
-        [*unprivileged, *children.tied(single, by=signal.SIGINT)],
-        typed="CREATE DATABASE checkout\n",
-    )
+    _run([*unprivileged, *children.tied(single, by=signal.SIGINT)], typed="CREATE DATABASE checkout\n")
     fresh.rename(cluster)
 
 
@@ -191,27 +173,11 @@ def valkey(place: Place) -> Server:
     files = place.folder / "valkey"
     files.mkdir(mode=0o700, exist_ok=True)
     address = place.sockets / VALKEY_SOCKET
-    command = [
-        str(binary),
-        "--port",
-        "0",
-        "--unixsocket",
-        str(address),
-        "--unixsocketperm",
-        "700",
-        "--save",
-        "",
-    ]
-    command += [
-        "--dir",
-        str(files),
-        "--appendonly",
-        "yes" if place.durable else "no",
-        "--appendfsync",
-        "everysec",
-    ]
+    settings = VALKEY_SETTINGS | {"unixsocket": str(address), "dir": str(files)}
+    settings |= {"appendonly": "yes" if place.durable else "no"}
+    options = [part for name, value in settings.items() for part in (f"--{name}", value)]
     return Server(
-        children.tied(command, by=signal.SIGINT),
+        children.tied([str(binary), *options], by=signal.SIGINT),
         log=place.folder / "valkey.log",
         held=place.held,
         answers=lambda pid: _valkey_is_ready(address),

@@ -114,8 +114,7 @@ def _group(document: Schema, tag: Schema) -> Group:
         for method, operation in methods.items()
         if tag["name"] in operation["tags"]
     ]
-    order = list(schema.NAMES)
-    calls.sort(key=lambda call: order.index(call.anchor) if call.anchor in order else -1)
+    calls.sort(key=lambda call: schema.NAMES.index(call.anchor) if call.anchor in schema.NAMES else -1)
     name = tag["name"]
     return Group(page_text.slug(name), name, page_text.block(tag["description"], name), calls)
 

@@ -245,7 +245,5 @@ def _written() -> bytes:
 def api_schema(request: HttpRequest) -> HttpResponse:
     """GET /api/schema."""
     return HttpResponse(
-        _written(),
-        content_type="application/json",
-        headers={"Cache-Control": "public, max-age=300"},
+        _written(), content_type="application/json", headers={"Cache-Control": "public, max-age=300"}
     )

@@ -28,30 +28,14 @@ class UnresolvedOperation:
 
 
 @dataclass(frozen=True)
-class Left:
-    """A discrepancy that waits for a person."""
-
-    discrepancy: Discrepancy
-    age: str
-
-
-@dataclass(frozen=True)
-class Failing:
-    """An endpoint that is failing, and since when."""
-
-    endpoint: Endpoint
-    age: str
-
-
-@dataclass(frozen=True)
 class Board:
-    """The overview at one moment. Lists have the oldest rows; `parked` is counted up to `maximum`."""
+    """The overview at one moment. Lists have the oldest rows and their ages; `parked` is counted up to `maximum`."""
 
     stops: Sequence[Switch]
     queues: Sequence[queues.Queue]
     unresolved: Sequence[UnresolvedOperation]
-    discrepancies: Sequence[Left]
-    failing: Sequence[Failing]
+    discrepancies: Sequence[tuple[Discrepancy, str]]
+    failing: Sequence[tuple[Endpoint, str]]
     parked: int
     maximum: int = MAXIMUM
 
@@ -80,17 +64,15 @@ def _as_unresolved(operation: Operation, now: datetime) -> UnresolvedOperation:
     return UnresolvedOperation(operation, amount, ages.in_words(age), queues.verdict(age, due.PATIENT_FOR))
 
 
-def _discrepancies(now: datetime) -> list[Left]:
+def _discrepancies(now: datetime) -> list[tuple[Discrepancy, str]]:
     rows = Discrepancy.objects.filter(closed_at=None).select_related("merchant").order_by("created_at")
-    return [Left(row, ages.in_words(now - row.created_at)) for row in rows[:LISTED]]
+    return [(row, ages.in_words(now - row.created_at)) for row in rows[:LISTED]]
 
 
-def _failing(now: datetime) -> list[Failing]:
+def _failing(now: datetime) -> list[tuple[Endpoint, str]]:
     rows = Endpoint.objects.filter(failing_since__isnull=False, subscription__ended_at=None)
     rows = rows.select_related("subscription__merchant").order_by("failing_since")
-    return [
-        Failing(row, ages.in_words(now - row.failing_since)) for row in rows[:LISTED] if row.failing_since
-    ]
+    return [(row, ages.in_words(now - row.failing_since)) for row in rows[:LISTED] if row.failing_since]
 
 
 def _parked_today(now: datetime) -> int:

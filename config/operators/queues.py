@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from checkout import expiry
 from checkout.states import Status
-from config.celery import DELIVER_DUE
+from config.celery import DELIVER_DUE, FINISH_OPERATIONS
 from config.operators import ages, pumps
 from hosted_page.models import SmsMessage
 from payments import due
@@ -19,7 +19,6 @@ from portal.models import OutboundEmail
 from webhooks import health
 
 EXPIRE_DUE = "checkout.tasks.expire_due"
-FINISH = "checkout.tasks.finish_operations"
 SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 MAILS = "portal.tasks.send_emails"
 BANK = "payments.providers.sandbox.tasks.send_notifications"
@@ -57,7 +56,7 @@ def _queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: d
     since = oldest(now)
     age = timedelta() if since is None else now - since
     words = "nothing waits" if since is None else ages.in_words(age)
-    return Queue(title, pumps.title_of(pump), since, words, verdict(age, patience))
+    return Queue(title, pumps.TITLES[pump], since, words, verdict(age, patience))
 
 
 def _oldest_of(model: type[Model], column: str) -> Oldest:
@@ -78,13 +77,13 @@ def _oldest_refund(now: datetime) -> datetime | None:
 
 # What waits, its pump, how long is still fine, and how the oldest row is found.
 TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
-    ("Operations to finish", FINISH, SOON, due.oldest),
+    ("Operations to finish", FINISH_OPERATIONS, SOON, due.oldest),
     ("Holds to release", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.AUTHORIZED)),
     ("Unpaid checkouts to end", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.CREATED)),
     ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),
     ("Other webhooks to send", DELIVER_DUE, PACED, lambda now: health.oldest_due(now, is_urgent=False)),
     ("SMS messages to send", SMS_MESSAGES, SOON, _oldest_of(SmsMessage, "due_at")),
     ("Mails to merchants", MAILS, PACED, _oldest_of(OutboundEmail, "next_try_at")),
-    ("Refunds to settle", FINISH, A_DAY, _oldest_refund),
+    ("Refunds to settle", FINISH_OPERATIONS, A_DAY, _oldest_refund),
     ("The bank's notifications", BANK, SOON, _oldest_of(BankNotification, "due_at")),
 )

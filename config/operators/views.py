@@ -5,7 +5,7 @@ from typing import cast
 import structlog
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.core.exceptions import PermissionDenied
+from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -19,31 +19,29 @@ MAY_LOOK, MAY_RUN = "payments.view_operation", "payments.change_operation"
 
 
 @require_safe
+@permission_required(MAY_LOOK, raise_exception=True)
 def operations(request: HttpRequest) -> HttpResponse:
     """Show what is in doubt, what is late, what was stopped, and the pumps."""
-    if not request.user.has_perm(MAY_LOOK):
-        raise PermissionDenied
     context = {
         **admin.site.each_context(request),
         "title": "Operations",
         "board": board.read(),
-        "pumps": pumps.every(),
+        "pumps": pumps.TITLES,
         "may_run": request.user.has_perm(MAY_RUN),
     }
     return TemplateResponse(request, "admin/operations.html", context)
 
 
 @require_POST
+@permission_required(MAY_RUN, raise_exception=True)
 def run_pump(request: HttpRequest) -> HttpResponse:
     """Run a pump in this request, and say how long it took."""
-    if not request.user.has_perm(MAY_RUN):
-        raise PermissionDenied
     name = request.POST.get("pump", "")
-    title = pumps.title_of(name)
+    if name not in pumps.TITLES:
+        raise Http404
+    title = pumps.TITLES[name]
     try:
         seconds = pumps.run(name)
-    except pumps.PumpNotFound as unknown:
-        raise Http404 from unknown
     except Exception as error:
         _tell_failure(request, name, title, error)
     else:

@@ -30,6 +30,15 @@ TOLD: dict[str, tuple[str, str, str | Promise]] = {
 
 
 @dataclass(frozen=True)
+class Wrong:
+    """Why a share's link was not sent, and the number that was typed."""
+
+    share_id: str
+    phone: str
+    error: str
+
+
+@dataclass(frozen=True)
 class Row:
     """A mate's line. `url` and `qr_url` are empty if there is nothing to pay any more.
 
@@ -47,17 +56,7 @@ class Row:
     qr_url: str
     texted_to: str
     remind_from: str
-    typed_phone: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class Wrong:
-    """Why a share's link was not sent, and the number that was typed."""
-
-    share_id: str
-    phone: str
-    error: str
+    wrong: Wrong | None
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,6 @@ def _row(checkout: Checkout, share: PaymentRequest, wrong: Wrong | None) -> Row:
     url = PaymentTarget(checkout, share).absolute() if share.status == ShareStatus.OPEN else ""
     name = share.name or _("Mate {number}").format(number=share.position - 1)
     again_at = share.next_reminder_at
-    is_wrong = wrong is not None and wrong.share_id == str(share.pk)
     return Row(
         id=str(share.pk),
         name=name,
@@ -106,8 +104,7 @@ def _row(checkout: Checkout, share: PaymentRequest, wrong: Wrong | None) -> Row:
         qr_url=PaymentTarget(checkout, share).address("qr") if url else "",
         texted_to=f"•••• {share.phone[-4:]}" if share.phone else "",
         remind_from=summary.day(again_at, checkout) if again_at and again_at > clock.now() else "",
-        typed_phone=wrong.phone if wrong and is_wrong else "",
-        error=wrong.error if wrong and is_wrong else "",
+        wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,
     )
 
 

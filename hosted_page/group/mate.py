@@ -2,12 +2,12 @@
 
 import contextlib
 from datetime import datetime
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import HttpResponseClientRefresh
 
 from checkout import sharing
 from checkout.sharing import ShareNotOpen
@@ -19,7 +19,6 @@ from hosted_page.payment_target import PaymentTarget, at_link, for_target, lead_
 from hosted_page.status import of_share
 from hosted_page.status.of_order import PageStatus
 from hosted_page.steps import sign_in
-from payments import money
 
 
 @never_cache
@@ -36,10 +35,9 @@ def _page(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | N
     customer_uuid = payer.customer_of(request, target.subject)
     found = of_share.tell(target, customer_uuid, now)
     if found is not None:
-        context = _status(request, target, found, wrong)
-        return rendering.show_status(request, target, context, is_refused=bool(wrong))
+        return _status(request, target, found, wrong)
     if rendering.wants_part(request):
-        return rendering.reload()
+        return HttpResponseClientRefresh()
     if customer_uuid is None:
         return sign_in.show(request, target, wrong)
     return _own_link(request, target) if target.payer_of(request) is None else target.go("card")
@@ -56,15 +54,12 @@ def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
 
 def _status(
     request: HttpRequest, target: PaymentTarget, found: PageStatus, wrong: dict[str, str] | None
-) -> dict[str, Any]:
-    return {
-        **vars(found),
-        "amount": money.display(target.amount, target.checkout.currency),
-        "poll_url": target.address(),
-        "change_card_action": target.address("another_card") if found.may_change_card else "",
+) -> HttpResponse:
+    own = {
         "place_to": lead_name(target.checkout),
         "box": (box.on(request, target) or {}) | (wrong or {}) if found.state == "share_paid" else None,
     }
+    return rendering.show_status(request, target, found, own, is_refused=bool(wrong))
 
 
 def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:

@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('subject', models.UUIDField(help_text="The checkout's or payment request's uuid.")),
-                ('card_token', models.CharField(blank=True, max_length=64)),
+                ('card_token', models.CharField(blank=True, max_length=255)),
                 ('phone_digest', models.CharField(max_length=64)),
                 ('address_digest', models.CharField(max_length=64)),
                 ('is_counted', models.BooleanField(default=True)),
@@ -104,6 +104,8 @@ class Migration(migrations.Migration):
                 ('claimed_at', models.DateTimeField(blank=True, help_text='From when on it may have been sent; nobody sends it again.', null=True)),
                 ('sent_at', models.DateTimeField(blank=True, null=True)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('receipt', models.CharField(blank=True, choices=[('delivered', 'Delivered'), ('undelivered', 'Undelivered')], help_text='What the carrier says became of it; empty: nothing, or nothing yet.', max_length=11)),
+                ('refusal', models.CharField(blank=True, help_text='Why the carrier did not take it, or did not deliver it.', max_length=32)),
                 ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
             ],
         ),

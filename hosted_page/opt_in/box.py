@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from checkout.models import Customer
@@ -28,11 +28,6 @@ def on(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
         "is_saved": SAVED in request.GET,
         "asks_name": not (target.share is None and _person_is_named(request, target)),
     }
-
-
-def saved(path: str) -> HttpResponseRedirect:
-    """Redirect to a page of nothing but the box, which then says that the tick was saved."""
-    return HttpResponseRedirect(f"{path}?{SAVED}=1", status=303)
 
 
 def take(request: HttpRequest, target: PaymentTarget, placement: str = "") -> dict[str, str]:

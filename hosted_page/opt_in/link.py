@@ -5,7 +5,8 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core import signing
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -37,7 +38,7 @@ def page(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST":
         wrong = box.take(request, target, placement)
         if not wrong:
-            return box.saved(request.path)
+            return HttpResponseRedirect(f"{request.path}?{box.SAVED}=1", status=303)
     shown = box.on(request, target)
     if shown is None:
         words = _("{shop} sends no offers now.").format(shop=target.checkout.merchant.name)
@@ -54,7 +55,5 @@ def _read(token: str) -> tuple[PaymentTarget, str]:
         checkout_hex, placement = signing.loads(token, salt=_SALT, max_age=LIFE)
     except signing.BadSignature:
         raise Http404 from None
-    checkout = Checkout.objects.select_related("merchant", "lead").filter(pk=UUID(checkout_hex)).first()
-    if checkout is None:
-        raise Http404
-    return PaymentTarget(checkout), placement
+    rows = Checkout.objects.select_related("merchant", "lead")
+    return PaymentTarget(get_object_or_404(rows, pk=UUID(checkout_hex))), placement

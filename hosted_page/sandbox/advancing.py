@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F
 
-from checkout import expiry, finishing, sharing
+from checkout import doubt, expiry, sharing
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from payments import open_operations
@@ -18,12 +18,12 @@ from webhooks import outbox
 def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Let `seconds` pass for a checkout. Raises Checkout.DoesNotExist, OperationInProgress."""
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
-    finishing.finish_all_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
+    doubt.finish_all_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
     _bring_nearer(merchant, checkout_uuid, seconds)
     expiry.expire_one_if_due(checkout_uuid)
     for share in PaymentRequest.objects.filter(checkout=checkout_uuid, status=ShareStatus.OPEN):
         sharing.expire(share.pk)
-    finishing.finish_all_of(checkout_uuid)
+    doubt.finish_all_of(checkout_uuid)
 
 
 def _bring_nearer(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:

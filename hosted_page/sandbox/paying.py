@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rest_framework import serializers as drf
 
-from checkout import authorizations, finishing, sharing, splitting
+from checkout import authorizations, doubt, sharing, splitting
 from checkout.authorizations import NotPayable, Paid
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
@@ -116,7 +116,7 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
     client.ask("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
     patience = Deadline.after(PATIENCE)
     while patience.left():
-        finishing.finish_now(subject)  # unless the pump is at it
+        doubt.finish_now(subject)  # unless the pump is at it
         found.refresh_from_db()
         if found.ended_at is not None:
             is_confirmed = found.state == Operation.State.SUCCEEDED
@@ -128,7 +128,7 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
 def _await_end(share: PaymentRequest) -> None:
     patience = Deadline.after(PATIENCE)
     while patience.left():
-        finishing.finish_all_of(share.checkout_id)  # unless the pump is at it
+        doubt.finish_all_of(share.checkout_id)  # unless the pump is at it
         share.refresh_from_db()
         if share.status != ShareStatus.PAYING:
             return

@@ -10,47 +10,41 @@ SHAPES = {
     "Share": "payment_request_uuid status",
     "Ticked": "event_id?",
 }
-
-PAY = DescribedOperation(
-    "sandbox_pay",
-    "Pay as the customer",
-    "Does what the customer does on the page: signs in with `phone`, asks mates for `shares` if there are "
-    "any, and pays with `card`, a test card. The event `checkout.authorized` goes out as it does for a real "
-    "customer.",
-    {200: DescribedResponse("The card is held; `status` is `authorized`.", "SplitCheckout")},
-    takes=views.PayIn,
-    codes=("card_declined", "merchant_suspended", "not_payable", "operation_in_progress"),
-)
-PAY_SHARE = DescribedOperation(
-    "sandbox_pay_share",
-    "Pay a share as a mate",
-    "Does what a mate does at the pay link: signs in and pays one open share. Shares open with the capture; "
-    "what a mate has paid goes back to the lead's card, and changes nothing in this API but `shares`.",
-    {200: DescribedResponse("The share is paid.", "Share")},
-    takes=views.PayShareIn,
-    codes=("card_declined", "merchant_suspended", "operation_in_progress", "share_not_open"),
-)
-OPT_IN = DescribedOperation(
-    "sandbox_opt_in",
-    "Tick the opt-in box",
-    "Does what a customer does who ticks your marketing box: the event `marketing.opted_in` goes out, for every "
-    "tick. `event_id` is null while you have opt-in off.",
-    {200: DescribedResponse("Ticked.", "Ticked")},
-    takes=views.OptInIn,
-)
-ADVANCE = DescribedOperation(
-    "sandbox_advance",
-    "Let time pass",
-    "Brings whatever is still due of this checkout nearer by `seconds`: `capture_before`, the unpaid "
-    "deadline, pay links, pending refunds, retries of its deliveries. What has happened never moves.",
-    {200: DescribedResponse("The checkout as it is then.", "Checkout")},
-    takes=views.AdvanceIn,
-    codes=("operation_in_progress",),
-)
-
 ENDPOINTS: DescribedOperations = {
-    (views.Pay, "POST"): PAY,
-    (views.PayShare, "POST"): PAY_SHARE,
-    (views.TickOptIn, "POST"): OPT_IN,
-    (views.Advance, "POST"): ADVANCE,
+    (views.Pay, "POST"): DescribedOperation(
+        "sandbox_pay",
+        "Pay as the customer",
+        "Does what the customer does on the page: signs in with `phone`, asks mates for `shares` if there are "
+        "any, and pays with `card`, a test card. The event `checkout.authorized` goes out as it does for a real "
+        "customer.",
+        {200: DescribedResponse("The card is held; `status` is `authorized`.", "SplitCheckout")},
+        takes=views.PayIn,
+        codes=("card_declined", "merchant_suspended", "not_payable", "operation_in_progress"),
+    ),
+    (views.PayShare, "POST"): DescribedOperation(
+        "sandbox_pay_share",
+        "Pay a share as a mate",
+        "Does what a mate does at the pay link: signs in and pays one open share. Shares open with the capture; "
+        "what a mate has paid goes back to the lead's card, and changes nothing in this API but `shares`.",
+        {200: DescribedResponse("The share is paid.", "Share")},
+        takes=views.PayShareIn,
+        codes=("card_declined", "merchant_suspended", "operation_in_progress", "share_not_open"),
+    ),
+    (views.TickOptIn, "POST"): DescribedOperation(
+        "sandbox_opt_in",
+        "Tick the opt-in box",
+        "Does what a customer does who ticks your marketing box: the event `marketing.opted_in` goes out, for every "
+        "tick. `event_id` is null while you have opt-in off.",
+        {200: DescribedResponse("Ticked.", "Ticked")},
+        takes=views.OptInIn,
+    ),
+    (views.Advance, "POST"): DescribedOperation(
+        "sandbox_advance",
+        "Let time pass",
+        "Brings whatever is still due of this checkout nearer by `seconds`: `capture_before`, the unpaid "
+        "deadline, pay links, pending refunds, retries of its deliveries. What has happened never moves.",
+        {200: DescribedResponse("The checkout as it is then.", "Checkout")},
+        takes=views.AdvanceIn,
+        codes=("operation_in_progress",),
+    ),
 }

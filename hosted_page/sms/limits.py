@@ -5,7 +5,6 @@ Call each in the transaction that writes the message, with what is counted locke
 
 from datetime import datetime, timedelta
 
-import phonenumbers
 import structlog
 from django.conf import settings
 from django.db.models import QuerySet
@@ -15,7 +14,7 @@ from config.lib import quota
 from config.lib.quota import Limit
 from hosted_page import moments
 from hosted_page.models import SmsMessage
-from hosted_page.sms import budgets
+from hosted_page.sms import budgets, countries
 
 log = structlog.get_logger("hosted_page.sms.limits")
 
@@ -34,11 +33,7 @@ class TooManySmsMessages(Exception):
 
 def check_country(phone: str) -> None:
     """Raise TooManySmsMessages for a number of a country to which we send nothing."""
-    number = phonenumbers.parse(phone)
-    country = phonenumbers.region_code_for_number(number) or phonenumbers.region_code_for_country_code(
-        number.country_code or 0
-    )
-    if settings.SMS_COUNTRIES and country not in settings.SMS_COUNTRIES:
+    if settings.SMS_COUNTRIES and countries.country_of(phone) not in settings.SMS_COUNTRIES:
         raise TooManySmsMessages(_("We send no texts to this country. Use a number of another one."))
 
 

@@ -1,11 +1,13 @@
 """Sends the SMS messages that wait, at most once each, in threads of its own: a silent carrier delays nothing else.
 
-A message is taken, in a transaction of its own, before the carrier is called, and is never taken again: if the
-process dies in between, it may have been sent, and the payer asks for another code. Rules sms.outbox, sms.once.
+A message is taken, in a transaction of its own, before the carrier is called, and is taken again only if the carrier
+says that it did not take it: if the process dies in between, it may have been sent, and the payer asks for another
+code. Rules sms.outbox, sms.once, sms.doubt.
 """
 
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -17,11 +19,13 @@ from config.lib.deadline import Deadline
 from hosted_page.group import invitations
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import senders
+from hosted_page.sms.senders import NotSent, NotTaken, Refused
 from payments import switches
 from payments.switches import AllStopped, MerchantSuspended
 
 log = structlog.get_logger("hosted_page.sms.sending")
 LATE_AT_ONCE = 100
+AGAIN_AFTER = timedelta(seconds=5)  # when the carrier has too much to do, or is out of reach
 _carrier = Bulkhead(settings.SMS_SLOTS, queue=1)  # only `stop` waits for a slot
 _is_stopped = threading.Event()
 
@@ -46,7 +50,7 @@ def _look() -> None:
         while not _is_stopped.is_set() and (message := claim()) is not None:
             wake()  # there may be more, and the carrier may be slow about this one
             close_old_connections()  # none is held while the carrier is waited for
-            end(message, is_sent=give_to_carrier(message))
+            send(message)
     except Exception as error:  # of the database: the next second looks again
         log.error("SMS messages not sent", error=type(error).__name__, exc_info=True)
     finally:
@@ -63,31 +67,49 @@ def claim() -> SmsMessage | None:
 
 
 def _taken(_: SmsMessage, now: datetime) -> dict[str, datetime | None]:
-    """Return the fields of a taken message, which is never due again: a code must not arrive twice."""
+    """Return the fields of a taken message, which is not due any more: a code must not arrive twice."""
     return {"due_at": None, "claimed_at": now}
 
 
-def give_to_carrier(message: SmsMessage) -> bool:
-    """Have the carrier send a taken message; return whether it says that it did."""
+def send(message: SmsMessage) -> None:
+    """Have the carrier send a taken message, once; let it wait only if the carrier surely has not taken it."""
     failpoint.reach("sms_claimed", message.pk)
     try:
         senders.current().send(message.phone or "", message.body or "", key=str(message.pk))
     except Exception as error:  # whatever the network does: nobody knows whether it went out
-        log.warning("SMS not sent", sms=str(message.pk), kind=message.kind, error=type(error).__name__)
-        return False
-    return True
+        _record_failure(message, error)
+    else:
+        end(message, is_sent=True)
 
 
-def end(message: SmsMessage, *, is_sent: bool) -> None:
+def _record_failure(message: SmsMessage, error: Exception) -> None:
+    reason = error.reason if isinstance(error, NotSent) else ""
+    facts = {"kind": message.kind, "error": type(error).__name__, "reason": reason}
+    log.warning("SMS not sent", sms=str(message.pk), **facts)
+    if isinstance(error, NotTaken):
+        _put_back(message)
+    else:
+        end(message, is_sent=False, refusal=reason if isinstance(error, Refused) else "")
+
+
+def _put_back(message: SmsMessage) -> None:
+    """Make a message due again, a little later; it is still not sent after its end."""
+    open_one = SmsMessage.objects.filter(pk=message.pk, ended_at=None)
+    open_one.update(due_at=clock.now() + AGAIN_AFTER, claimed_at=None)
+
+
+def end(message: SmsMessage, *, is_sent: bool, refusal: str = "") -> None:
     """End a message that nobody sends any more, and delete its number and words."""
     now = clock.now()
-    ended = {
+    ended: dict[str, Any] = {
         "due_at": None,
         "phone": None,
         "body": None,
         "ended_at": now,
         "sent_at": now if is_sent else None,
     }
+    if refusal:
+        ended["refusal"] = refusal
     if SmsMessage.objects.filter(pk=message.pk, ended_at=None).update(**ended) and not is_sent:
         invitations.take_back(message)
 

@@ -61,12 +61,7 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | No
         case Status.VOIDED:
             return _voided(checkout, is_lead)
         case Status.EXPIRED:
-            return PageStatus(
-                "expired",
-                _("This order has expired"),
-                [_nothing_paid(checkout)],
-                place="card",
-            )
+            return PageStatus("expired", _("This order has expired"), [_nothing_paid(checkout)], place="card")
         case _:
             return _refund(checkout, is_lead)
 
@@ -112,9 +107,7 @@ def _silent(is_lead: bool) -> PageStatus:
 def _held(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     set_aside = format_html(
         _("<strong>{amount}</strong> is set aside on {card}. {shop} is checking your order."),
-        amount=_amount(checkout),
-        card=_card(checkout, is_lead),
-        shop=checkout.merchant.name,
+        **_facts(checkout, is_lead),
     )
     return PageStatus(
         "held",
@@ -133,9 +126,7 @@ def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
             "<strong>{amount}</strong> is set aside on {card}."
             " {shop} has asked for it, and the bank has not answered yet."
         ),
-        amount=_amount(checkout),
-        card=_card(checkout, is_lead),
-        shop=checkout.merchant.name,
+        **_facts(checkout, is_lead),
     )
     words = [asked, _("Please don’t pay again.")]
     return PageStatus("asking", _("Waiting for the bank"), words, place="hold", live=True)
@@ -167,9 +158,7 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     zone = summary.zone_of(checkout)
     took = format_html(
         _("{shop} took <strong>{amount}</strong> from {card} at {time}."),
-        shop=checkout.merchant.name,
-        amount=_amount(checkout),
-        card=_card(checkout, is_lead),
+        **_facts(checkout, is_lead),
         time=summary.clock_time(at, zone),
     )
     receipt = [
@@ -189,17 +178,16 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
 
 
 def _voided(checkout: Checkout, is_lead: bool) -> PageStatus:
-    shop = checkout.merchant.name
+    facts = _facts(checkout, is_lead)
     if checkout.authorized_at is None:
-        why = _("{shop} has cancelled this order.").format(shop=shop)
+        why = _("{shop} has cancelled this order.").format(**facts)
         words = [f"{why} {_nothing_paid(checkout)}"]
         return PageStatus("cancelled", _("Cancelled by the shop"), words, place="card")
     if checkout.void_reason == VoidReason.MERCHANT_CANCEL:
         why = _("{shop} has cancelled this order.")
     else:
         why = _("{shop} did not confirm in time.")
-    why = why.format(shop=shop)
-    facts = {"amount": _amount(checkout), "card": _card(checkout, is_lead)}
+    why = why.format(**facts)
     if checkout.payment is not None and checkout.payment.status != Payment.Status.VOIDED:
         hold = _("{amount} on {card} is being released.").format(**facts)
         return PageStatus(
@@ -221,7 +209,7 @@ def _refund(checkout: Checkout, is_lead: bool) -> PageStatus:
     else:
         going = _("{shop} is giving back {amount}. It goes to {card}.")
         gone = _("{shop} gave back {amount}. It went to {card}; your bank may take a few days to show it.")
-    facts = {"shop": checkout.merchant.name, "amount": _amount(checkout), "card": _card(checkout, is_lead)}
+    facts = _facts(checkout, is_lead)
     if checkout.status == Status.REFUNDING:
         words = [going.format(**facts)]
         return PageStatus("refunding", _("Your money is going back"), words, "shop", cards, live=True)
@@ -235,9 +223,10 @@ def _refund(checkout: Checkout, is_lead: bool) -> PageStatus:
     return PageStatus("refunded", _("Refunded"), words, "card", cards)
 
 
-def _amount(checkout: Checkout) -> str:
-    return money.display(checkout.amount, checkout.currency)
-
-
-def _card(checkout: Checkout, is_lead: bool) -> str:
-    return summary.card(checkout.payment, is_theirs=is_lead)
+def _facts(checkout: Checkout, is_lead: bool) -> dict[str, str]:
+    """Return what the sentences about an order name."""
+    return {
+        "shop": checkout.merchant.name,
+        "amount": money.display(checkout.amount, checkout.currency),
+        "card": summary.card(checkout.payment, is_theirs=is_lead),
+    }

@@ -22,42 +22,41 @@ def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> Pa
     if share is None:
         raise ValueError("A pay link leads to a share.")
     is_mate = customer_uuid is not None and customer_uuid == share.mate_id
-    name, shop = lead_name(target.checkout), target.checkout.merchant.name
+    facts = _facts(target, share, is_mate)
     match share.status:
         case ShareStatus.DRAFT:
             words = _(
                 "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
             )
-            return PageStatus("draft", _("Not open yet"), [words.format(shop=shop, name=name)], live=True)
+            return PageStatus("draft", _("Not open yet"), [words.format(**facts)], live=True)
         case ShareStatus.OPEN if target.checkout.status == Status.CAPTURED:
             return _paused() if disputes.standing(target.checkout.pk) else None
         case ShareStatus.OPEN:
             words = _(
                 "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
             )
-            return PageStatus("paused", _("Nothing to pay now"), [words.format(shop=shop)], live=True)
+            return PageStatus("paused", _("Nothing to pay now"), [words.format(**facts)], live=True)
         case ShareStatus.PAYING:
             return _paying(target, is_mate, now)
         case ShareStatus.PAID | ShareStatus.REIMBURSED if target.checkout.status == Status.REFUNDING:
             words = _("{shop} is giving the whole order back. Your {amount} goes back to {card}.")
-            words = words.format(shop=shop, amount=_amount(target), card=_card(share, is_mate))
-            return PageStatus("refunding", _("Your money is going back"), [words], place="shop", live=True)
+            going = [words.format(**facts)]
+            return PageStatus("refunding", _("Your money is going back"), going, place="shop", live=True)
         case ShareStatus.PAID | ShareStatus.REIMBURSED:
-            return _paid(target, share, is_mate)
+            return _paid(target, share, facts, is_mate)
         case ShareStatus.REFUNDED:
-            words = _("{shop} gave back the whole order. Your {amount} went back to {card}.")
-            words = words.format(shop=shop, amount=_amount(target), card=_card(share, is_mate))
+            words = _("{shop} gave back the whole order. Your {amount} went back to {card}.").format(**facts)
             note = _("Your bank may take a few days to show it.")
             return PageStatus("refunded", _("Your money is back"), [words], place="card", note=note)
         case ShareStatus.DECLINED:
-            words = _("{name} is told. You are not charged.").format(name=name)
+            words = _("{name} is told. You are not charged.").format(**facts)
             return PageStatus("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
             words = _("Nobody paid in time. You are not charged.")
             return PageStatus("link_ended", _("This link has ended"), [words])
         case _:
             words = _("{name} does not ask for this share any more. You are not charged.")
-            return PageStatus("link_ended", _("There is nothing to pay"), [words.format(name=name)])
+            return PageStatus("link_ended", _("There is nothing to pay"), [words.format(**facts)])
 
 
 def _paused() -> PageStatus:
@@ -91,28 +90,25 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
     return PageStatus("checking", _("Checking with your bank"), [_("Please don’t pay again.")], live=True)
 
 
-def _paid(target: PaymentTarget, share: PaymentRequest, is_mate: bool) -> PageStatus:
-    name, zone = lead_name(target.checkout), summary.zone_of(target.checkout)
-    words = format_html(
-        _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card."),
-        amount=_amount(target),
-        card=_card(share, is_mate),
-        name=name,
-    )
+def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
+    zone = summary.zone_of(target.checkout)
+    words = _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card.")
     receipt = [
         {"label": _("Order"), "value": target.checkout.merchant_order_id},
-        {"label": _("Your share"), "value": _amount(target)},
+        {"label": _("Your share"), "value": facts["amount"]},
         {"label": _("Paid"), "value": summary.full_time(share.paid_at or share.created_at, zone)},
         {"label": _("Card"), "value": summary.card_name(share.payment)},
     ]
-    return PageStatus(
-        "share_paid", _("Your share is paid"), [words], place="shop", receipt=receipt if is_mate else []
-    )
+    shown = PageStatus("share_paid", _("Your share is paid"), [format_html(words, **facts)], place="shop")
+    shown.receipt = receipt if is_mate else []
+    return shown
 
 
-def _amount(target: PaymentTarget) -> str:
-    return money.display(target.amount, target.checkout.currency)
-
-
-def _card(share: PaymentRequest, is_mate: bool) -> str:
-    return summary.card(share.payment, is_theirs=is_mate)
+def _facts(target: PaymentTarget, share: PaymentRequest, is_mate: bool) -> dict[str, str]:
+    """Return what the sentences about a share name."""
+    return {
+        "shop": target.checkout.merchant.name,
+        "name": lead_name(target.checkout),
+        "amount": money.display(target.amount, target.checkout.currency),
+        "card": summary.card(share.payment, is_theirs=is_mate),
+    }

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from checkout import abandonment, authorizations, finishing, sharing
+from checkout import abandonment, authorizations, doubt, sharing
 from checkout.authorizations import NotPayable, NotTheLead, Paid
 from checkout.models import Customer
 from checkout.sharing import OwnShare, ShareNotOpen
@@ -38,7 +38,7 @@ NOT_TRIED = (
     MerchantSuspended,
     AllStopped,
 )
-_TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
+_TOKEN = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 @never_cache
@@ -51,7 +51,7 @@ def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return target.go()
     try:
         declines.check(target, Customer.objects.get(pk=customer_uuid), address.of(request))
-        response = HttpResponseRedirect(_card_page(target, customer_uuid))
+        response = _card_page(request, target, customer_uuid)
     except TooManyDeclines as too_many:
         return _enough(request, target, too_many)
     except (Busy, ProviderUnreachable):
@@ -60,16 +60,20 @@ def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return response
 
 
-def _card_page(target: PaymentTarget, customer_uuid: UUID) -> str:
-    """Return the address of a card page that leads back to this person. Raises Busy, ProviderUnreachable."""
+def _card_page(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID) -> HttpResponse:
+    """Show, or redirect to, a card page that leads back to this person. Raises Busy, ProviderUnreachable."""
     bound = signing.dumps([target.subject.hex, str(customer_uuid)], salt="card")
     back = target.absolute("paid")
     return_url = f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}"
-    form = CardForm(target.subject, return_url, page=card_page.around(target))
+    merchant, around = target.checkout.merchant, card_page.around(target)
+    of_money = (target.amount, target.checkout.currency, merchant.provider_account)
     with bulkheads.PAYERS.slot() as slot:
         slot.wait()
         idle.begin()
-        return answers.card_page(form)
+        page = answers.card_page(CardForm(target.subject, return_url, *of_money, page=around))
+    if isinstance(page, str):
+        return HttpResponseRedirect(page)
+    return rendering.show_card_page(request, target, page, around)
 
 
 @never_cache
@@ -165,7 +169,7 @@ def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Take the payer back from the bank's question, and ask the bank at once what came of it."""
     if target.payer_of(request):
-        finishing.finish_now(target.subject)
+        doubt.finish_now(target.subject)
     return target.go()
 
 

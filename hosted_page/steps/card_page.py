@@ -1,5 +1,6 @@
 """What the provider's card page shows around its fields: the order, what is held, why the last card was declined."""
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -33,7 +34,7 @@ def around(target: PaymentTarget) -> dict[str, Any]:
     is_lead = target.share is None
     held_rows = _held_rows(target.checkout, amount) if is_lead else []
     return {
-        "order": summary.as_json(summary.of(target)),
+        "order": asdict(summary.of(target)),
         "is_share": not is_lead,
         "cancel_url_path": target.address("cancel") if is_lead else "",
         "change_split_url": target.address("split") if is_lead else "",

@@ -124,11 +124,11 @@ class SplitForm:
             return ""
         if not amount:
             return _("Enter an amount, such as 24.00.")
-        minimum = sharing.minimum(self.checkout)
-        if amount < minimum:
-            return _("Enter at least {minimum}.").format(
-                minimum=money.display(minimum, self.checkout.currency)
-            )
+        rule, currency = sharing.amount_rule(self.checkout), self.checkout.currency
+        if amount < rule.minimum:
+            return _("Enter at least {minimum}.").format(minimum=money.display(rule.minimum, currency))
+        if amount % rule.step:
+            return _("Enter a multiple of {step}.").format(step=money.display(rule.step, currency))
         return ""
 
     def _amounts(self) -> list[tuple[int, int | None]]:
@@ -158,5 +158,6 @@ def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[R
 
 
 def _equal(checkout: Checkout) -> list[int]:
-    _, each = splitting.equally(checkout.amount, checkout.people or 1)
+    step = sharing.amount_rule(checkout).step
+    each = splitting.equally(checkout.amount, checkout.people or 1, step=step)[1]
     return [each] * ((checkout.people or 1) - 1)

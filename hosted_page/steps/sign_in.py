@@ -45,14 +45,12 @@ def show_phone(
     wrong: dict[str, str] | None = None,
 ) -> HttpResponse:
     """Ask for a mobile number; at a pay link, beside the share that is asked for."""
-    own = _of_order(target) if target.share is None else _of_share(request, target, target.share, wrong or {})
+    own: dict[str, Any] = {"phone_hint": _phone_hint(target.checkout.merchant)}
+    if target.share is not None:
+        own = _of_share(request, target, target.share, wrong or {})
     context = {"action": target.address("phone"), "value": value, "error": error} | own
     name, status = "share" if target.share else "phone", 422 if error or wrong else 200
     return rendering.show(request, target, name, context, status=status)
-
-
-def _of_order(target: PaymentTarget) -> dict[str, Any]:
-    return {"phone_hint": _phone_hint(target.checkout.merchant)}
 
 
 def _of_share(

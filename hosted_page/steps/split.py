@@ -50,17 +50,20 @@ def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None =
 
 def _minor(checkout: Checkout) -> dict[str, Any]:
     """Return what the script calculates with, in minor units."""
+    rule = sharing.amount_rule(checkout)
     return {
         "total": checkout.amount,
         "digits": money.minor_digits(checkout.currency),
-        "minimum": sharing.minimum(checkout),
+        "minimum": rule.minimum,
+        "step": rule.step,
         "currency": checkout.currency,
     }
 
 
 def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:
     """Return what each of so many bears if they share equally; the script calculates it anew for another number."""
-    yours, each = splitting.equally(checkout.amount, min(people, sharing.max_people(checkout)))
+    shown, step = min(people, sharing.max_people(checkout)), sharing.amount_rule(checkout).step
+    yours, each = splitting.equally(checkout.amount, shown, step=step)
     more = money.display(yours - each, checkout.currency)
     return {
         "who": _("Your mate") if people == 2 else _("Each mate"),

@@ -15,43 +15,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='Discrepancy',
-            fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(max_length=60)),
-                ('subject', models.UUIDField(blank=True, help_text="The operation's, checkout's or provider record's own id.", null=True)),
-                ('facts', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('mailed_at', models.DateTimeField(blank=True, null=True)),
-                ('closed_at', models.DateTimeField(blank=True, null=True)),
-                ('note', models.TextField(blank=True)),
-            ],
-            options={
-                'verbose_name_plural': 'discrepancies',
-            },
-        ),
-        migrations.CreateModel(
-            name='Payment',
-            fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('order', "the lead's card, for the order"), ('share', "a mate's card, for their share")], default='order', max_length=5)),
-                ('subject', models.UUIDField(help_text="The checkout's or payment request's uuid.")),
-                ('checkout_uuid', models.UUIDField(help_text='The checkout that it belongs to, for the ledger.')),
-                ('amount', models.BigIntegerField()),
-                ('currency', models.CharField(max_length=3)),
-                ('status', models.CharField(choices=[('authorizing', 'Authorizing'), ('authorized', 'Authorized'), ('captured', 'Captured'), ('voided', 'Voided'), ('declined', 'Declined'), ('refunded', 'Refunded')], default='authorizing', max_length=12)),
-                ('decline_reason', models.CharField(blank=True, max_length=40)),
-                ('card_token', models.CharField(max_length=64)),
-                ('return_url', models.CharField(blank=True, help_text="Where the bank's question leads back to.", max_length=1000)),
-                ('card_brand', models.CharField(blank=True, max_length=20)),
-                ('card_last4', models.CharField(blank=True, max_length=4)),
-                ('card_fingerprint', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('abandoned_at', models.DateTimeField(blank=True, help_text='The payer went on with another card; a hold found later is voided.', null=True)),
-                ('is_live', models.GeneratedField(db_persist=True, expression=models.ExpressionWrapper(models.Q(('abandoned_at', None), ('status__in', ['authorizing', 'authorized', 'captured'])), output_field=models.BooleanField()), output_field=models.BooleanField())),
-            ],
-        ),
-        migrations.CreateModel(
             name='Merchant',
             fields=[
                 ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
@@ -68,6 +31,44 @@ class Migration(migrations.Migration):
                 ('unpaid_minutes', models.PositiveSmallIntegerField(blank=True, help_text='How long an unpaid checkout can be paid. Empty: as the service has it.', null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('unpaid_minutes', None), models.Q(('unpaid_minutes__gte', 15), ('unpaid_minutes__lte', 1440)), _connector='OR'), name='an_unpaid_checkout_lives_a_quarter_of_an_hour_to_a_day')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Payment',
+            fields=[
+                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('kind', models.CharField(choices=[('order', "the lead's card, for the order"), ('share', "a mate's card, for their share")], default='order', max_length=5)),
+                ('subject', models.UUIDField(help_text="The checkout's or payment request's uuid.")),
+                ('checkout_uuid', models.UUIDField(help_text='The checkout that it belongs to, for the ledger.')),
+                ('amount', models.BigIntegerField()),
+                ('currency', models.CharField(max_length=3)),
+                ('status', models.CharField(choices=[('authorizing', 'Authorizing'), ('authorized', 'Authorized'), ('captured', 'Captured'), ('voided', 'Voided'), ('declined', 'Declined'), ('refunded', 'Refunded')], default='authorizing', max_length=12)),
+                ('decline_reason', models.CharField(blank=True, max_length=40)),
+                ('card_token', models.CharField(max_length=255)),
+                ('return_url', models.CharField(blank=True, help_text="Where the bank's question leads back to.", max_length=1000)),
+                ('card_brand', models.CharField(blank=True, max_length=20)),
+                ('card_last4', models.CharField(blank=True, max_length=4)),
+                ('card_fingerprint', models.CharField(blank=True, max_length=64)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('abandoned_at', models.DateTimeField(blank=True, help_text='The payer went on with another card; a hold found later is voided.', null=True)),
+                ('is_live', models.GeneratedField(db_persist=True, expression=models.ExpressionWrapper(models.Q(('abandoned_at', None), ('status__in', ['authorizing', 'authorized', 'captured'])), output_field=models.BooleanField()), output_field=models.BooleanField())),
+                ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
+            ],
+            options={
+                'indexes': [
+                    models.Index(fields=['merchant', 'subject'], name='payments_pa_merchan_7b4c90_idx'),
+                    models.Index(fields=['subject'], name='payments_pa_subject_e184be_idx'),
+                    models.Index(fields=['checkout_uuid'], name='payments_pa_checkou_95985e_idx'),
+                    models.Index(fields=['merchant', 'card_last4', '-created_at'], name='payments_pa_merchan_301a0c_idx'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_payment_is_of_something'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('kind', 'order'), ('subject', models.F('checkout_uuid'))), models.Q(('kind', 'share'), models.Q(('subject', models.F('checkout_uuid')), _negated=True)), _connector='OR'), name='an_orders_payment_is_of_its_checkout'),
+                    models.UniqueConstraint(models.F('subject'), condition=models.Q(('is_live', True)), name='one_live_payment_per_subject'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Operation',
@@ -93,7 +94,48 @@ class Migration(migrations.Migration):
                 ('is_open', models.GeneratedField(db_persist=True, expression=models.ExpressionWrapper(models.Q(('state__in', ('in_flight', 'needs_action', 'unknown')), models.Q(('kind__in', ['authorize', 'capture', 'void']), ('state', 'pending')), _connector='OR'), output_field=models.BooleanField()), output_field=models.BooleanField())),
                 ('returned_as', models.UUIDField(blank=True, help_text='In the ledger: that a refund which was settled came back.', null=True)),
                 ('closed_as', models.UUIDField(blank=True, help_text='In the ledger: that what it brought for the lead was closed against a lost dispute.', null=True)),
+                ('payment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='operations', to='payments.payment')),
             ],
+            options={
+                'indexes': [
+                    models.Index(models.F('next_attempt_at'), condition=models.Q(('state__in', ['planned', 'in_flight', 'needs_action', 'pending', 'unknown'])), name='operation_due'),
+                    models.Index(models.F('ended_at'), condition=models.Q(('ended_at__isnull', False)), name='operation_ended'),
+                    models.Index(models.F('payment'), condition=models.Q(('ended_at', None)), name='operation_not_ended'),
+                    models.Index(models.F('refund_uuid'), condition=models.Q(('refund_uuid__isnull', False)), name='operation_refund'),
+                    models.Index(models.F('share_uuid'), condition=models.Q(('share_uuid__isnull', False)), name='operation_share'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='an_operation_is_of_something'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('purpose', 'payment'), ('refund_uuid', None), ('share_uuid', None)), models.Q(('purpose', 'reimbursement'), ('refund_uuid', None), ('share_uuid__isnull', False)), models.Q(('purpose', 'refund_part'), ('refund_uuid__isnull', False), ('share_uuid', None)), _connector='OR'), name='an_operation_says_what_it_is_for'),
+                    models.CheckConstraint(condition=models.Q(('returned_as', None), models.Q(('kind', 'refund'), ('state', 'succeeded')), _connector='OR'), name='only_a_settled_refund_comes_back'),
+                    models.UniqueConstraint(models.F('returned_as'), condition=models.Q(('returned_as__isnull', False)), name='a_refund_comes_back_once'),
+                    models.CheckConstraint(condition=models.Q(('closed_as', None), models.Q(('account', 'lead'), ('kind', 'capture'), ('state', 'succeeded')), _connector='OR'), name='only_what_is_owed_to_the_lead_is_closed'),
+                    models.UniqueConstraint(models.F('closed_as'), condition=models.Q(('closed_as__isnull', False)), name='what_is_owed_is_closed_once'),
+                    models.UniqueConstraint(models.F('payment'), condition=models.Q(('is_open', True)), name='one_open_operation_per_payment'),
+                    models.UniqueConstraint(models.F('payment'), condition=models.Q(('kind', 'capture'), ('state', 'succeeded')), name='one_succeeded_capture_per_payment'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('state__in', ['succeeded', 'declined', 'failed'])), models.Q(models.Q(('state__in', ['succeeded', 'declined', 'failed']), _negated=True), ('ended_at', None)), _connector='OR'), name='an_operation_has_an_end_when_it_ended'),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name='Discrepancy',
+            fields=[
+                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('kind', models.CharField(max_length=60)),
+                ('subject', models.UUIDField(blank=True, help_text="The operation's, checkout's or provider record's own id.", null=True)),
+                ('facts', models.JSONField(default=dict)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('mailed_at', models.DateTimeField(blank=True, null=True)),
+                ('closed_at', models.DateTimeField(blank=True, null=True)),
+                ('note', models.TextField(blank=True)),
+                ('merchant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
+                ('operation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.operation')),
+            ],
+            options={
+                'verbose_name_plural': 'discrepancies',
+                'indexes': [models.Index(models.F('created_at'), condition=models.Q(('mailed_at', None)), name='discrepancy_to_mail')],
+                'constraints': [models.UniqueConstraint(models.F('kind'), models.F('subject'), condition=models.Q(('closed_at', None)), name='one_open_discrepancy_per_kind_and_subject', nulls_distinct=False)],
+            },
         ),
         migrations.CreateModel(
             name='Posting',
@@ -105,7 +147,18 @@ class Migration(migrations.Migration):
                 ('amount', models.BigIntegerField(help_text='Minor units; what comes in is positive on `provider`.')),
                 ('currency', models.CharField(max_length=3)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
             ],
+            options={
+                'indexes': [
+                    models.Index(fields=['checkout_uuid'], name='payments_po_checkou_0c6568_idx'),
+                    models.Index(fields=['merchant', 'account', '-created_at', '-id'], include=('amount', 'currency'), name='posting_movements'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(models.F('transaction'), models.F('account'), name='a_transaction_posts_once_per_account'),
+                    models.CheckConstraint(condition=models.Q(('amount', 0), _negated=True), name='a_posting_moves_something'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Switch',
@@ -114,9 +167,11 @@ class Migration(migrations.Migration):
                 ('is_stopped', models.BooleanField(default=True)),
                 ('reason', models.CharField(help_text='For your colleagues.', max_length=200)),
                 ('changed_at', models.DateTimeField(auto_now=True)),
+                ('merchant', models.ForeignKey(blank=True, help_text='Empty: all merchants.', null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
             ],
             options={
                 'verbose_name_plural': 'switches',
+                'constraints': [models.UniqueConstraint(models.F('merchant'), name='one_switch_per_merchant', nulls_distinct=False)],
             },
         ),
         migrations.CreateModel(
@@ -145,6 +200,13 @@ class Migration(migrations.Migration):
                 ('decided_as', models.UUIDField(blank=True, help_text='In the ledger: its decision.', null=True)),
                 ('payment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='disputes', to='payments.payment')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(models.F('payment'), models.F('reference'), name='a_dispute_is_booked_once'),
+                    models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_dispute_is_about_something'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('closed_at', None), ('decided_as', None), ('status', 'open')), models.Q(models.Q(('status', 'open'), _negated=True), ('closed_at__isnull', False), ('decided_as__isnull', False)), _connector='OR'), name='a_dispute_has_an_end_when_it_is_decided'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Booking',
@@ -160,173 +222,10 @@ class Migration(migrations.Migration):
                 ('actor', models.CharField(max_length=60)),
                 ('created_at', models.DateTimeField()),
                 ('payment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='bookings', to='payments.payment')),
+                ('operation', models.OneToOneField(blank=True, help_text='The part of a refund, or the reimbursement, that it closes.', null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.operation')),
             ],
-        ),
-        migrations.AddField(
-            model_name='payment',
-            name='merchant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant'),
-        ),
-        migrations.AddConstraint(
-            model_name='merchant',
-            constraint=models.CheckConstraint(condition=models.Q(('unpaid_minutes', None), models.Q(('unpaid_minutes__gte', 15), ('unpaid_minutes__lte', 1440)), _connector='OR'), name='an_unpaid_checkout_lives_a_quarter_of_an_hour_to_a_day'),
-        ),
-        migrations.AddField(
-            model_name='discrepancy',
-            name='merchant',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.merchant'),
-        ),
-        migrations.AddField(
-            model_name='operation',
-            name='payment',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='operations', to='payments.payment'),
-        ),
-        migrations.AddField(
-            model_name='discrepancy',
-            name='operation',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.operation'),
-        ),
-        migrations.AddField(
-            model_name='booking',
-            name='operation',
-            field=models.OneToOneField(blank=True, help_text='The part of a refund, or the reimbursement, that it closes.', null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.operation'),
-        ),
-        migrations.AddField(
-            model_name='posting',
-            name='merchant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant'),
-        ),
-        migrations.AddField(
-            model_name='switch',
-            name='merchant',
-            field=models.ForeignKey(blank=True, help_text='Empty: all merchants.', null=True, on_delete=django.db.models.deletion.PROTECT, to='payments.merchant'),
-        ),
-        migrations.AddConstraint(
-            model_name='dispute',
-            constraint=models.UniqueConstraint(models.F('payment'), models.F('reference'), name='a_dispute_is_booked_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='dispute',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_dispute_is_about_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='dispute',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('closed_at', None), ('decided_as', None), ('status', 'open')), models.Q(models.Q(('status', 'open'), _negated=True), ('closed_at__isnull', False), ('decided_as__isnull', False)), _connector='OR'), name='a_dispute_has_an_end_when_it_is_decided'),
-        ),
-        migrations.AddIndex(
-            model_name='payment',
-            index=models.Index(fields=['merchant', 'subject'], name='payments_pa_merchan_7b4c90_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='payment',
-            index=models.Index(fields=['subject'], name='payments_pa_subject_e184be_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='payment',
-            index=models.Index(fields=['checkout_uuid'], name='payments_pa_checkou_95985e_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='payment',
-            index=models.Index(fields=['merchant', 'card_last4', '-created_at'], name='payments_pa_merchan_301a0c_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_payment_is_of_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'order'), ('subject', models.F('checkout_uuid'))), models.Q(('kind', 'share'), models.Q(('subject', models.F('checkout_uuid')), _negated=True)), _connector='OR'), name='an_orders_payment_is_of_its_checkout'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.UniqueConstraint(models.F('subject'), condition=models.Q(('is_live', True)), name='one_live_payment_per_subject'),
-        ),
-        migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(models.F('next_attempt_at'), condition=models.Q(('state__in', ['planned', 'in_flight', 'needs_action', 'pending', 'unknown'])), name='operation_due'),
-        ),
-        migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(models.F('ended_at'), condition=models.Q(('ended_at__isnull', False)), name='operation_ended'),
-        ),
-        migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(models.F('payment'), condition=models.Q(('ended_at', None)), name='operation_not_ended'),
-        ),
-        migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(models.F('refund_uuid'), condition=models.Q(('refund_uuid__isnull', False)), name='operation_refund'),
-        ),
-        migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(models.F('share_uuid'), condition=models.Q(('share_uuid__isnull', False)), name='operation_share'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='an_operation_is_of_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('purpose', 'payment'), ('refund_uuid', None), ('share_uuid', None)), models.Q(('purpose', 'reimbursement'), ('refund_uuid', None), ('share_uuid__isnull', False)), models.Q(('purpose', 'refund_part'), ('refund_uuid__isnull', False), ('share_uuid', None)), _connector='OR'), name='an_operation_says_what_it_is_for'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(('returned_as', None), models.Q(('kind', 'refund'), ('state', 'succeeded')), _connector='OR'), name='only_a_settled_refund_comes_back'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(models.F('returned_as'), condition=models.Q(('returned_as__isnull', False)), name='a_refund_comes_back_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(('closed_as', None), models.Q(('account', 'lead'), ('kind', 'capture'), ('state', 'succeeded')), _connector='OR'), name='only_what_is_owed_to_the_lead_is_closed'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(models.F('closed_as'), condition=models.Q(('closed_as__isnull', False)), name='what_is_owed_is_closed_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(models.F('payment'), condition=models.Q(('is_open', True)), name='one_open_operation_per_payment'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(models.F('payment'), condition=models.Q(('kind', 'capture'), ('state', 'succeeded')), name='one_succeeded_capture_per_payment'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('state__in', ['succeeded', 'declined', 'failed'])), models.Q(models.Q(('state__in', ['succeeded', 'declined', 'failed']), _negated=True), ('ended_at', None)), _connector='OR'), name='an_operation_has_an_end_when_it_ended'),
-        ),
-        migrations.AddIndex(
-            model_name='discrepancy',
-            index=models.Index(models.F('created_at'), condition=models.Q(('mailed_at', None)), name='discrepancy_to_mail'),
-        ),
-        migrations.AddConstraint(
-            model_name='discrepancy',
-            constraint=models.UniqueConstraint(models.F('kind'), models.F('subject'), condition=models.Q(('closed_at', None)), name='one_open_discrepancy_per_kind_and_subject', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='booking',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_booking_is_of_something'),
-        ),
-        migrations.AddIndex(
-            model_name='posting',
-            index=models.Index(fields=['checkout_uuid'], name='payments_po_checkou_0c6568_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='posting',
-            index=models.Index(fields=['merchant', 'account', '-created_at', '-id'], include=('amount', 'currency'), name='posting_movements'),
-        ),
-        migrations.AddConstraint(
-            model_name='posting',
-            constraint=models.UniqueConstraint(models.F('transaction'), models.F('account'), name='a_transaction_posts_once_per_account'),
-        ),
-        migrations.AddConstraint(
-            model_name='posting',
-            constraint=models.CheckConstraint(condition=models.Q(('amount', 0), _negated=True), name='a_posting_moves_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='switch',
-            constraint=models.UniqueConstraint(models.F('merchant'), name='one_switch_per_merchant', nulls_distinct=False),
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_booking_is_of_something')],
+            },
         ),
     ]

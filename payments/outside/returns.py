@@ -29,16 +29,12 @@ class RefundStatus(NamedTuple):
 
 def is_told(operation: Operation, verdict: Verdict) -> bool:
     """Whether the provider says that a settled refund has failed, and we have not booked that yet."""
-    return _is_settled(operation) and operation.returned_as is None and verdict in REFUSED
+    return has_come_back(operation, verdict) and operation.returned_as is None
 
 
-def is_booked(operation: Operation, verdict: Verdict) -> bool:
-    """Whether the provider only says what we have booked: that the refund came back."""
-    return operation.returned_as is not None and verdict in REFUSED
-
-
-def _is_settled(operation: Operation) -> bool:
-    return operation.kind == Kind.REFUND and operation.state == State.SUCCEEDED
+def has_come_back(operation: Operation, verdict: Verdict) -> bool:
+    """Whether the provider says that a settled refund has failed, booked already or not."""
+    return operation.kind == Kind.REFUND and operation.state == State.SUCCEEDED and verdict in REFUSED
 
 
 def ask(payment_uuid: UUID) -> Sequence[RefundStatus]:

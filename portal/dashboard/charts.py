@@ -1,8 +1,8 @@
 """Charts as SVG from the server: positions in percent across and pixels down, no script, no inline style."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from django.utils.formats import date_format
 
@@ -48,59 +48,44 @@ class Line:
     words: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Chart:
     """What a template draws, and the same figures as a table (`heading`, `rows`) and a sentence."""
 
-    bars: list[Bar]
-    labels: list[Label]
-    lines: list[Line]
-    points: str
-    dots: list[Label]
     heading: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
-    is_empty: bool
     sentence: str
+    is_empty: bool
+    labels: list[Label]
+    bars: list[Bar] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    points: str = ""
+    dots: list[Label] = field(default_factory=list)
 
 
 def outcomes(picture: Picture) -> Chart:
     """Return holds by day or hour and how they ended: captured at the bottom, then cancelled, then lapsed."""
-    maximum = max((slot.total for slot in picture.slots), default=0)
+    slots = picture.slots
+    maximum = max((slot.total for slot in slots), default=0)
     bars, labels = [], []
-    width = 100 / len(picture.slots)
-    for place, slot in enumerate(picture.slots):
+    width = 100 / len(slots)
+    for place, slot in enumerate(slots):
         x, bottom = place * width, float(TOP + HEIGHT)
         for kind, count in (("1", slot.captured), ("2", slot.cancelled), ("3", slot.lapsed)):
-            height = max(2.0, count / maximum * HEIGHT) if count else 0.0
-            if height:
-                bars.append(
-                    Bar(
-                        _round(x + width * 0.15),
-                        _round(bottom - height),
-                        _round(width * 0.7),
-                        _round(height),
-                        kind,
-                    )
-                )
+            if count:
+                height = max(2.0, count / maximum * HEIGHT)
+                bars.append(_bar(x + width * 0.15, bottom - height, width * 0.7, height, kind))
                 bottom -= height + 1
-        if slot.total and len(picture.slots) <= 10:
+        if slot.total and len(slots) <= 10:
             labels.append(Label(_round(x + width / 2), _round(bottom - 5), f"{slot.total:,}", kind="strong"))
-    labels += _under(picture.slots, picture.range, TOP + HEIGHT + 18)
-    rows = [
-        (_named(slot, picture.range), f"{slot.captured:,}", f"{slot.cancelled:,}", f"{slot.lapsed:,}")
-        for slot in picture.slots
-    ]
-    total = sum(slot.total for slot in picture.slots)
+    total = sum(slot.total for slot in slots)
     return Chart(
-        bars,
-        labels,
-        [],
-        "",
-        [],
-        ("", "Captured", "Cancelled by you", "Hold lapsed"),
-        rows,
-        total == 0,
-        f"{total:,} holds ended: {sum(slot.captured for slot in picture.slots):,} captured.",
+        bars=bars,
+        labels=labels + _under(picture, TOP + HEIGHT + 18),
+        heading=("", "Captured", "Cancelled by you", "Hold lapsed"),
+        rows=_table(picture, lambda slot: [f"{slot.captured:,}", f"{slot.cancelled:,}", f"{slot.lapsed:,}"]),
+        is_empty=total == 0,
+        sentence=f"{total:,} holds ended: {sum(slot.captured for slot in slots):,} captured.",
     )
 
 
@@ -114,23 +99,24 @@ def volume(picture: Picture) -> Chart:
         (place * width + width / 2, LINE_TOP + HEIGHT - (amount / ceiling * HEIGHT if ceiling else 0))
         for place, amount in enumerate(amounts)
     ]
-    labels = _under(picture.slots, picture.range, LINE_TOP + HEIGHT + 18)
     lines, dots = [], []
     if maximum:
         for share in (1.0, 0.5):
             value = money.display(int(ceiling * share), picture.currency)
             lines.append(Line(_round(LINE_TOP + HEIGHT - HEIGHT * share), value.removesuffix(".00")))
-        highest = amounts.index(maximum)
-        x, y = places[highest]
+        x, y = places[amounts.index(maximum)]
         anchor = "start" if x < 15 else "end" if x > 85 else "middle"
         dots.append(Label(_round(x), _round(y), money.display(maximum, picture.currency), anchor))
-    points = " ".join(f"{_round(x)},{_round(y)}" for x, y in places)
-    rows = [
-        (_named(slot, picture.range), money.display(slot.captured_amount, picture.currency))
-        for slot in picture.slots
-    ]
-    total = money.display(sum(amounts), picture.currency)
-    return Chart([], labels, lines, points, dots, ("", "Captured"), rows, maximum == 0, f"{total} captured.")
+    return Chart(
+        labels=_under(picture, LINE_TOP + HEIGHT + 18),
+        lines=lines,
+        points=" ".join(f"{_round(x)},{_round(y)}" for x, y in places),
+        dots=dots,
+        heading=("", "Captured"),
+        rows=_table(picture, lambda slot: [money.display(slot.captured_amount, picture.currency)]),
+        is_empty=maximum == 0,
+        sentence=f"{money.display(sum(amounts), picture.currency)} captured.",
+    )
 
 
 def holds(picture: Picture) -> Chart:
@@ -139,34 +125,24 @@ def holds(picture: Picture) -> Chart:
     median, p95, p99 = now.hold(0.5), now.hold(0.95), now.hold(0.99)
     labels = [Label(_log(at), 98, words, _anchor(_log(at))) for at, words in MARKS]
     heading = ("", "Time from hold to capture")
-    rows: list[tuple[str, str]] = []
     if median is None or p95 is None or p99 is None:
-        return Chart([], labels, [], "", [], heading, rows, True, "Nothing was captured.")
-    first = now.hold(0.05) or SHORTEST
-    bars = [
-        Bar(_log(first), 41, _round(_log(p95) - _log(first)), 14, "1"),
-        Bar(_log(p95), 45, _round(max(0.0, _log(p99) - _log(p95))), 6, "2"),
-    ]
-    dots = [Label(_log(median), 48, f"median {span(median)}", _anchor(_log(median)))]
-    labels += [
-        Label(_log(median), 32, f"median {span(median)}", _anchor(_log(median)), "strong"),
-        Label(_log(p95), 74, f"95 % in {span(p95)}", _anchor(_log(p95))),
-    ]
-    rows = [
-        ("Half of them within", span(median)),
-        ("95 % within", span(p95)),
-        ("99 % within", span(p99)),
-    ]
+        return Chart(labels=labels, heading=heading, rows=[], is_empty=True, sentence="Nothing was captured.")
+    first = _log(now.hold(0.05) or SHORTEST)
     return Chart(
-        bars,
-        labels,
-        [],
-        "",
-        dots,
-        heading,
-        rows,
-        False,
-        f"Median {span(median)}, 99 % in {span(p99)}.",
+        bars=[
+            _bar(first, 41, _log(p95) - first, 14, "1"),
+            _bar(_log(p95), 45, max(0.0, _log(p99) - _log(p95)), 6, "2"),
+        ],
+        labels=[
+            *labels,
+            Label(_log(median), 32, f"median {span(median)}", _anchor(_log(median)), "strong"),
+            Label(_log(p95), 74, f"95 % in {span(p95)}", _anchor(_log(p95))),
+        ],
+        dots=[Label(_log(median), 48, f"median {span(median)}", _anchor(_log(median)))],
+        heading=heading,
+        rows=[("Half of them within", span(median)), ("95 % within", span(p95)), ("99 % within", span(p99))],
+        is_empty=False,
+        sentence=f"Median {span(median)}, 99 % in {span(p99)}.",
     )
 
 
@@ -176,23 +152,24 @@ def attempts(picture: Picture) -> Chart:
     width = 100 / len(picture.fine)
     bars = []
     for place, slot in enumerate(picture.fine):
-        x = place * width
         if slot.delivered:
             height = max(2.0, slot.delivered / maximum * HALF)
-            bars.append(Bar(_round(x), _round(16 + HALF - height), _round(width * 0.7), _round(height), "2"))
+            bars.append(_bar(place * width, 16 + HALF - height, width * 0.7, height, "2"))
         if slot.failed:
             height = max(2.0, slot.failed / maximum * HALF)
-            bars.append(Bar(_round(x), 16 + HALF + 1, _round(width * 0.7), _round(height), "4"))
-    labels = _under(picture.slots, picture.range, 16 + 2 * HALF + 20)
-    rows = [
-        (_named(slot, picture.range), f"{slot.delivered:,}", f"{slot.failed:,}") for slot in picture.slots
-    ]
-    now = picture.now
-    median, p95 = now.answer(0.5), now.answer(0.95)
+            bars.append(_bar(place * width, 16 + HALF + 1, width * 0.7, height, "4"))
+    median, p95 = picture.now.answer(0.5), picture.now.answer(0.95)
     sentence = "No deliveries."
     if median is not None and p95 is not None:
         sentence = f"Your endpoint answers in {span(median)}, 95 % in {span(p95)}."
-    return Chart(bars, labels, [], "", [], ("", "Answered 2xx", "Failed"), rows, maximum == 0, sentence)
+    return Chart(
+        bars=bars,
+        labels=_under(picture, 16 + 2 * HALF + 20),
+        heading=("", "Answered 2xx", "Failed"),
+        rows=_table(picture, lambda slot: [f"{slot.delivered:,}", f"{slot.failed:,}"]),
+        is_empty=maximum == 0,
+        sentence=sentence,
+    )
 
 
 def span(seconds: float) -> str:
@@ -227,23 +204,26 @@ def _round_up(maximum: int) -> int:
     return next(int(step * size) for step in (1, 2, 4, 6, 8, 10) if step * size >= maximum)
 
 
-def _under(slots: Sequence[Slot], span_name: str, y: float) -> list[Label]:
+def _under(picture: Picture, y: float) -> list[Label]:
     """Return the labels under a chart: every day of seven, every fifth of thirty, every fourth hour."""
-    every = {"24h": 4, "7d": 1, "30d": 5}[span_name]
-    width = 100 / len(slots)
+    every, words = {"24h": (4, "H:i"), "7d": (1, "D"), "30d": (5, "j M")}[picture.range]
+    width = 100 / len(picture.slots)
     shown = []
-    for place, slot in enumerate(slots):
-        if place % every == 0:
-            words = {"24h": "H:i", "7d": "D", "30d": "j M"}[span_name]
-            x = place * width + width / 2
-            shown.append(
-                Label(_round(x), y, date_format(slot.begin, words), _anchor(x) if every > 1 else "middle")
-            )
+    for place, slot in list(enumerate(picture.slots))[::every]:
+        x = place * width + width / 2
+        anchor = _anchor(x) if every > 1 else "middle"
+        shown.append(Label(_round(x), y, date_format(slot.begin, words), anchor))
     return shown
 
 
-def _named(slot: Slot, span_name: str) -> str:
-    return date_format(slot.begin, "j M, H:i" if span_name == "24h" else "D j M")
+def _table(picture: Picture, cells: Callable[[Slot], list[str]]) -> list[tuple[str, ...]]:
+    """Return a row for each slot: its name, and its cells."""
+    words = "j M, H:i" if picture.range == "24h" else "D j M"
+    return [(date_format(slot.begin, words), *cells(slot)) for slot in picture.slots]
+
+
+def _bar(x: float, y: float, width: float, height: float, kind: str) -> Bar:
+    return Bar(_round(x), _round(y), _round(width), _round(height), kind)
 
 
 def _round(number: float) -> float:

@@ -19,17 +19,18 @@ HOUR = timedelta(hours=1)
 SETTLES = timedelta(minutes=5)  # after an hour's end, all of its rows have been committed
 FARTHEST = timedelta(days=62)  # two of the longest ranges that are drawn
 
+# Each column has the name of its field; those of a histogram hold slots, which are counted here.
 PAYMENTS = f"""
 SELECT c.merchant_id, c.currency,
-    count(*) FILTER (WHERE ch."to" = 'captured'),
-    coalesce(sum(c.amount) FILTER (WHERE ch."to" = 'captured'), 0),
-    count(*) FILTER (WHERE ch."to" = 'voided' AND c.void_reason = 'merchant_cancel'),
-    count(*) FILTER (WHERE ch."to" = 'voided' AND c.void_reason = 'auth_expired'),
-    coalesce(sum(c.amount) FILTER (WHERE ch."to" = 'voided' AND c.void_reason = 'auth_expired'), 0),
-    count(*) FILTER (WHERE ch."to" = 'refunded'),
-    coalesce(sum(c.amount) FILTER (WHERE ch."to" = 'refunded'), 0),
+    count(*) FILTER (WHERE ch."to" = 'captured') AS captured_count,
+    coalesce(sum(c.amount) FILTER (WHERE ch."to" = 'captured'), 0) AS captured_amount,
+    count(*) FILTER (WHERE ch."to" = 'voided' AND c.void_reason = 'merchant_cancel') AS cancelled_count,
+    count(*) FILTER (WHERE ch."to" = 'voided' AND c.void_reason = 'auth_expired') AS lapsed_count,
+    coalesce(sum(c.amount) FILTER (WHERE ch."to" = 'voided' AND c.void_reason = 'auth_expired'), 0) AS lapsed_amount,
+    count(*) FILTER (WHERE ch."to" = 'refunded') AS refunded_count,
+    coalesce(sum(c.amount) FILTER (WHERE ch."to" = 'refunded'), 0) AS refunded_amount,
     array_agg({HOLD_SECONDS.sql.format(value="extract(epoch FROM c.captured_at - c.authorized_at)")})
-        FILTER (WHERE ch."to" = 'captured')
+        FILTER (WHERE ch."to" = 'captured') AS hold_times
 FROM checkout_change ch JOIN checkout_checkout c ON c.id = ch.checkout_id
 WHERE ch.id >= %(first)s AND ch.id < %(last)s
   AND (ch.origin = 'authorized' AND ch."to" IN ('captured', 'voided') OR ch."to" = 'refunded')
@@ -37,8 +38,9 @@ GROUP BY c.merchant_id, c.currency
 """  # noqa: S608 - of our own constants alone
 
 DELIVERIES = f"""
-SELECT merchant_id, count(*) FILTER (WHERE is_delivered), count(*) FILTER (WHERE NOT is_delivered),
-    array_agg({ANSWER_MS.sql.format(value="duration_ms")}) FILTER (WHERE duration_ms IS NOT NULL)
+SELECT merchant_id, count(*) FILTER (WHERE is_delivered) AS delivered_count,
+    count(*) FILTER (WHERE NOT is_delivered) AS failed_count,
+    array_agg({ANSWER_MS.sql.format(value="duration_ms")}) FILTER (WHERE duration_ms IS NOT NULL) AS durations
 FROM webhooks_attempt
 WHERE id >= %(first)s AND id < %(last)s AND is_delivered IS NOT NULL
 GROUP BY merchant_id
@@ -57,16 +59,12 @@ def _open_hours(now: datetime) -> Iterator[datetime]:
     """Yield the hours to count, from the last one counted or that of five minutes ago to the current one."""
     latest = PaymentHour.objects.aggregate(latest=Max("hour"))["latest"]
     other = DeliveryHour.objects.aggregate(latest=Max("hour"))["latest"]
-    known = [hour for hour in (latest, other) if hour is not None]
-    begin = max(known) if known else now - FARTHEST
-    hour = _begin_of(max(min(begin, now - SETTLES), now - FARTHEST))
+    begin = max(filter(None, (latest, other)), default=now - FARTHEST)
+    first = max(min(begin, now - SETTLES), now - FARTHEST)
+    hour = first.replace(minute=0, second=0, microsecond=0)
     while hour <= now:
         yield hour
         hour += HOUR
-
-
-def _begin_of(moment: datetime) -> datetime:
-    return moment.replace(minute=0, second=0, microsecond=0)
 
 
 def count(hour: datetime) -> None:
@@ -74,51 +72,22 @@ def count(hour: datetime) -> None:
     span = {"first": clock.first_id(hour), "last": clock.first_id(hour + HOUR)}
     with transaction.atomic():
         payments = [
-            PaymentHour(
-                merchant_id=merchant,
-                hour=hour,
-                currency=currency,
-                captured_count=captured,
-                captured_amount=captured_amount,
-                cancelled_count=cancelled,
-                lapsed_count=lapsed,
-                lapsed_amount=lapsed_amount,
-                refunded_count=refunded,
-                refunded_amount=refunded_amount,
-                hold_times=HOLD_SECONDS.counted(slots or ()),
-            )
-            for (
-                merchant,
-                currency,
-                captured,
-                captured_amount,
-                cancelled,
-                lapsed,
-                lapsed_amount,
-                refunded,
-                refunded_amount,
-                slots,
-            ) in _rows(PAYMENTS, span)
+            PaymentHour(**row | {"hour": hour, "hold_times": HOLD_SECONDS.counted(row["hold_times"] or ())})
+            for row in _rows(PAYMENTS, span)
         ]
         _write(PaymentHour, payments, ["merchant", "hour", "currency"])
         deliveries = [
-            DeliveryHour(
-                merchant_id=merchant,
-                hour=hour,
-                delivered_count=delivered,
-                failed_count=failed,
-                durations=ANSWER_MS.counted(slots or ()),
-            )
-            for merchant, delivered, failed, slots in _rows(DELIVERIES, span)
+            DeliveryHour(**row | {"hour": hour, "durations": ANSWER_MS.counted(row["durations"] or ())})
+            for row in _rows(DELIVERIES, span)
         ]
         _write(DeliveryHour, deliveries, ["merchant", "hour"])
 
 
-def _rows(statement: str, span: dict[str, Any]) -> list[Any]:
+def _rows(statement: str, span: dict[str, Any]) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, span)
-        rows: list[Any] = cursor.fetchall()
-        return rows
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _write(model: Any, rows: list[Any], key: list[str]) -> None:

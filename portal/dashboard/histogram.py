@@ -1,6 +1,5 @@
 """Histograms of durations: counts in slots that grow by a constant factor, good enough for percentiles."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,11 +12,6 @@ class Scale:
 
     low: float
     high: float
-
-    def slot(self, value: float) -> int:
-        """Return a duration's slot, 0 to SLOTS - 1."""
-        share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
-        return min(SLOTS - 1, int(share * SLOTS))
 
     def counted(self, slots: Iterable[int]) -> list[int]:
         """Return how often each slot occurs."""

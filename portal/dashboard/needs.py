@@ -1,19 +1,20 @@
 """What needs the merchant's attention: parked deliveries, a failing endpoint, failed refunds, lost holds."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
+from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
-from django.utils import timezone
-from django.utils.formats import date_format
 
 from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason
 from config.lib import clock
 from payments import money
 from payments.models import Merchant
+from portal.templatetags.portal import when
 from webhooks.models import Delivery, Endpoint
 
 MAXIMUM = 1000  # rows that are counted
@@ -38,10 +39,13 @@ def parked(merchant: Merchant) -> QuerySet[Delivery]:
     return rows.filter(ended_at__gte=clock.now() - LOOKS_BACK)
 
 
-def failed_refunds(merchant: Merchant) -> QuerySet[Refund]:
-    """Return the failed refunds that no later one has made good; those that came back are ours to see to."""
+def failed_refunds(**of: Any) -> QuerySet[Refund]:
+    """Return the failed refunds `of` a merchant or of checkouts that no later one has made good.
+
+    Those that came back are ours to see to.
+    """
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
-    failed = Refund.objects.filter(~Exists(tried_again), merchant=merchant, status=Refund.Status.FAILED)
+    failed = Refund.objects.filter(~Exists(tried_again), status=Refund.Status.FAILED, **of)
     return failed.exclude(checkout__status=Status.REFUNDED)
 
 
@@ -75,7 +79,7 @@ class Waiting:
     @cached_property
     def refunds(self) -> list[Refund]:
         """The failed refunds, newest first."""
-        rows = failed_refunds(self.merchant).select_related("checkout")
+        rows = failed_refunds(merchant=self.merchant).select_related("checkout")
         return list(rows.order_by("-created_at")[: MAXIMUM + 1])
 
     @cached_property
@@ -104,19 +108,17 @@ def _refunds(failed: Sequence[Refund]) -> Need | None:
     if len(failed) == 1:
         amount = money.display(first.amount, first.currency)
         title = f"The refund of {amount} for {first.merchant_order_id} failed"
-    else:
-        title = f"{_number(len(failed))} refunds failed"
-    text = "The bank refused. The customers have not been paid back. Try again."
-    if len(failed) == 1:
         text = "The bank refused. The customer has not been paid back. Try again."
-    address = f"/portal/checkouts/{first.pk}" if len(failed) == 1 else "/portal/checkouts?state=refund_failed"
-    return Need("alert", "stop", title, text, address, "See it" if len(failed) == 1 else "See them")
+        return Need("alert", "stop", title, text, f"/portal/checkouts/{first.pk}", "See it")
+    title = f"{_number(len(failed))} refunds failed"
+    text = "The bank refused. The customers have not been paid back. Try again."
+    return Need("alert", "stop", title, text, "/portal/checkouts?state=refund_failed", "See them")
 
 
 def _deliveries(waiting: int, endpoint: Endpoint | None) -> Need | None:
     if not waiting and endpoint is None:
         return None
-    since = _since(endpoint.failing_since) if endpoint and endpoint.failing_since else ""
+    since = when(endpoint.failing_since) if endpoint else ""
     answer = (endpoint.last_error or "no answer") if endpoint else ""
     if not waiting:
         title = f"Your endpoint has been failing since {since}"
@@ -124,26 +126,18 @@ def _deliveries(waiting: int, endpoint: Endpoint | None) -> Need | None:
         return Need("alert", "stop", title, text, "/portal/deliveries", "See the answers")
     title = "1 delivery is parked" if waiting == 1 else f"{_number(waiting)} deliveries are parked"
     it = "it" if waiting == 1 else "them"
-    again = f"send {it} again"
-    text = f"Nothing sends {it} again by itself. See why, then {again}."
+    text = f"Nothing sends {it} again by itself. See why, then send {it} again."
     if endpoint:
-        text = f"Your endpoint has been failing since {since}: {answer}. Fix it, then {again}."
-    return Need(
-        "alert",
-        "stop",
-        title,
-        text,
-        "/portal/deliveries?outcome=parked",
-        "See it" if waiting == 1 else "See them",
-    )
+        text = f"Your endpoint has been failing since {since}: {answer}. Fix it, then send {it} again."
+    return Need("alert", "stop", title, text, "/portal/deliveries?outcome=parked", f"See {it}")
 
 
 def _holds(lost: Sequence[tuple[int, str]]) -> Need | None:
     if not lost:
         return None
-    by_currency: dict[str, int] = {}
+    by_currency: Counter[str] = Counter()
     for amount, currency in lost:
-        by_currency[currency] = by_currency.get(currency, 0) + amount
+        by_currency[currency] += amount
     amounts = ", ".join(money.display(amount, currency) for currency, amount in sorted(by_currency.items()))
     one = len(lost) == 1
     title = "1 hold lapsed before a capture" if one else f"{_number(len(lost))} holds lapsed before a capture"
@@ -155,9 +149,3 @@ def _holds(lost: Sequence[tuple[int, str]]) -> Need | None:
 
 def _number(found: int) -> str:
     return f"more than {MAXIMUM:,}" if found > MAXIMUM else f"{found:,}"
-
-
-def _since(moment: datetime) -> str:
-    local = timezone.localtime(moment)
-    is_today = local.date() == timezone.localdate()
-    return date_format(local, "H:i" if is_today else "j M, H:i")

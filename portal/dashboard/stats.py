@@ -1,9 +1,11 @@
 """The home page's figures: a merchant's payments and deliveries in a range of time, from the counted hours."""
 
 import bisect
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -72,8 +74,8 @@ class Picture:
     begin: datetime
     now: Totals
     before: Totals
-    slots: list[Slot] = field(default_factory=list)
-    fine: list[Slot] = field(default_factory=list)
+    slots: list[Slot]
+    fine: list[Slot]
 
 
 def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
@@ -82,42 +84,25 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
     Costs the same however many checkouts there are.
     """
     count, step = RANGES[span]
-    zone = ZoneInfo(merchant.time_zone)
-    begins = _begins(clock.now().astimezone(zone), count, step)
-    length = begins[-1] + step - begins[0]
-    payments = list(_hours(PaymentHour, merchant, begins[0] - length).defer("hold_times"))
-    deliveries = list(_hours(DeliveryHour, merchant, begins[0] - length).defer("durations"))
-    by_use: dict[str, int] = {}
+    begins = _begins(clock.now().astimezone(ZoneInfo(merchant.time_zone)), count, step)
+    begin, end = begins[0], begins[-1] + step
+    paid = _hours(PaymentHour, merchant, begin - (end - begin))
+    sent = _hours(DeliveryHour, merchant, begin - (end - begin))
+    payments, deliveries = list(paid.defer("hold_times")), list(sent.defer("durations"))
+    by_use: Counter[str] = Counter()
     for row in payments:
-        by_use[row.currency] = by_use.get(row.currency, 0) + row.captured_count + row.lapsed_count
+        by_use[row.currency] += row.captured_count + row.lapsed_count
     currencies = sorted(by_use, key=lambda code: (-by_use[code], code))
     chosen = currency if currency in by_use else (currencies or ["GBP"])[0]
     mine = [row for row in payments if row.currency == chosen]
-    since = begins[0] - length
-    holds = _distributions(
-        _hours(PaymentHour, merchant, since).filter(currency=chosen), "hold_times", begins[0]
-    )
-    answers = _distributions(_hours(DeliveryHour, merchant, since), "durations", begins[0])
-    ends = [*begins[1:], begins[-1] + step]
-    fine = [part for begin, end in zip(begins, ends, strict=True) for part in _parts(begin, end, FINE[span])]
-    return Picture(
-        range=span,
-        currency=chosen,
-        currencies=currencies,
-        begin=begins[0],
-        now=replace(
-            _totals(mine, deliveries, begins[0], None),
-            hold_times=holds.get(True, ()),
-            durations=answers.get(True, ()),
-        ),
-        before=replace(
-            _totals(mine, deliveries, since, begins[0]),
-            hold_times=holds.get(False, ()),
-            durations=answers.get(False, ()),
-        ),
-        slots=_slots(begins, mine, deliveries),
-        fine=_slots(fine, [], deliveries),
-    )
+    before, now = _totals(mine, deliveries, begin)
+    for is_now, counts in _distributions(paid.filter(currency=chosen), "hold_times", begin):
+        (now if is_now else before).hold_times = counts
+    for is_now, counts in _distributions(sent, "durations", begin):
+        (now if is_now else before).durations = counts
+    fine = [part for start, stop in pairwise([*begins, end]) for part in _parts(start, stop, FINE[span])]
+    slots = _slots(begins, mine, deliveries)
+    return Picture(span, chosen, currencies, begin, now, before, slots, _slots(fine, [], deliveries))
 
 
 def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
@@ -143,31 +128,30 @@ def _hours(model: Any, merchant: Merchant, since: datetime) -> QuerySet[Any]:
     return rows
 
 
-def _distributions(rows: QuerySet[Any], column: str, begin: datetime) -> dict[bool, list[int]]:
-    """Return the sums of a column of counts: under True of the range, under False of the time before it."""
+def _distributions(rows: QuerySet[Any], column: str, begin: datetime) -> Iterator[tuple[bool, list[int]]]:
+    """Yield the sums of a column of counts: with True those of the range, with False of the time before it."""
     sums = {f"slot_{slot}": Sum(F(f"{column}__{slot}")) for slot in range(histogram.SLOTS)}
-    return {
-        is_now: [count or 0 for count in counts]
-        for is_now, *counts in rows.order_by()
-        .annotate(is_now=Q(hour__gte=begin))
-        .values_list("is_now")
-        .annotate(**sums)
-    }
+    grouped = rows.order_by().annotate(is_now=Q(hour__gte=begin)).values_list("is_now").annotate(**sums)
+    for is_now, *counts in grouped:
+        yield is_now, [count or 0 for count in counts]
 
 
 def _totals(
-    payments: Sequence[PaymentHour], deliveries: Sequence[DeliveryHour], begin: datetime, end: datetime | None
-) -> Totals:
-    paid = [row for row in payments if begin <= row.hour and (end is None or row.hour < end)]
-    sent = [row for row in deliveries if begin <= row.hour and (end is None or row.hour < end)]
-    return Totals(
-        captured_count=sum(row.captured_count for row in paid),
-        captured_amount=sum(row.captured_amount for row in paid),
-        refunded_count=sum(row.refunded_count for row in paid),
-        refunded_amount=sum(row.refunded_amount for row in paid),
-        delivered=sum(row.delivered_count for row in sent),
-        failed=sum(row.failed_count for row in sent),
-    )
+    payments: Sequence[PaymentHour], deliveries: Sequence[DeliveryHour], begin: datetime
+) -> tuple[Totals, Totals]:
+    """Return the sums of the time before the range, and of the range."""
+    before, now = Totals(), Totals()
+    for row in payments:
+        totals = now if row.hour >= begin else before
+        totals.captured_count += row.captured_count
+        totals.captured_amount += row.captured_amount
+        totals.refunded_count += row.refunded_count
+        totals.refunded_amount += row.refunded_amount
+    for sent in deliveries:
+        totals = now if sent.hour >= begin else before
+        totals.delivered += sent.delivered_count
+        totals.failed += sent.failed_count
+    return before, now
 
 
 def _slots(

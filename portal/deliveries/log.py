@@ -16,9 +16,11 @@ from webhooks import headers, retries
 from webhooks.delivery import in_words
 from webhooks.models import PERSONAL, Attempt, Delivery, EventType
 
-WINDOW = "We try 4 times within the two minutes of the hold."
 THREE_DAYS = "We try 9 times in about three days."
-ONCE = "A test event is sent once."
+POLICIES: dict[str, str] = {  # of the events that have one of their own
+    EventType.AUTHORIZED: "We try 4 times within the two minutes of the hold.",
+    EventType.TEST: "A test event is sent once.",
+}
 SOON = timedelta(seconds=20)
 MAX_ATTEMPTS = 100  # shown, the latest: a delivery may be resent any number of times
 
@@ -46,7 +48,7 @@ class Shown:
     request_lines: list[str]
     body: str
     is_masked: bool
-    is_purged: bool
+    is_body_deleted: bool
     answer: str
     curl: str
     order: Checkout | None
@@ -65,30 +67,24 @@ def shown(
     chosen = named or (attempts[-1] if attempts else None)
     event = delivery.event
     is_masked = event.type in PERSONAL and not reveal
-    body = "" if is_masked or event.purged_at else _pretty(event.plain_body)
+    body = "" if is_masked or event.body_deleted_at else _pretty(event.plain_body)
     url = delivery.subscription.url
     is_as_sent = chosen is None or chosen.started_at >= delivery.subscription.updated_at
-    order = (
-        Checkout.objects.filter(merchant=merchant, pk=event.checkout_uuid).first()
-        if event.checkout_uuid
-        else None
-    )
+    orders = Checkout.objects.filter(merchant=merchant)
     return Shown(
         delivery=delivery,
         attempt=chosen,
-        badge=badges.of_attempt(delivery, chosen.number, chosen.is_delivered)
-        if chosen
-        else badges.of_delivery(delivery),
+        badge=badges.of_attempt(delivery, chosen) if chosen else badges.of_delivery(delivery),
         sentence=_sentence(delivery, chosen),
         steps=_steps(delivery, attempts),
         url=url if is_as_sent else "(your endpoint of that time)",
         request_lines=_headers(delivery, chosen) if chosen else [],
         body=body,
-        is_masked=is_masked and not event.purged_at,
-        is_purged=bool(event.purged_at),
+        is_masked=is_masked and not event.body_deleted_at,
+        is_body_deleted=bool(event.body_deleted_at),
         answer=_answer(chosen),
-        curl="" if is_masked or event.purged_at else _curl(url, delivery, chosen),
-        order=order,
+        curl="" if is_masked or event.body_deleted_at else _curl(url, delivery, chosen),
+        order=orders.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None,
         can_resend=delivery.status != Delivery.Status.PENDING
         or (not delivery.resent_by and delivery.lease_token is None),
         is_live=not reveal and _is_live(delivery, chosen),
@@ -114,20 +110,16 @@ def _pretty(body: bytes) -> str:
 
 
 def _sentence(delivery: Delivery, attempt: Attempt | None) -> str:
-    policy = {EventType.AUTHORIZED: WINDOW, EventType.TEST: ONCE}.get(
-        EventType(delivery.event.type), THREE_DAYS
-    )
+    policy = POLICIES.get(delivery.event.type, THREE_DAYS)
     if attempt is None:
         return f"Not sent yet. {policy}"
     if attempt.is_delivered is None:
         return "It is being sent right now."
+    what = f"Your endpoint answered {attempt.http_status}."
     if attempt.is_delivered:
-        return f"Your endpoint answered {attempt.http_status}."
-    what = (
-        f"Your endpoint answered {attempt.http_status}."
-        if attempt.http_status
-        else f"No answer: {in_words(attempt.error_message)}."
-    )
+        return what
+    if not attempt.http_status:
+        what = f"No answer: {in_words(attempt.error_message)}."
     if delivery.status == Delivery.Status.PARKED:
         return f"{what} It is not tried again by itself."
     if delivery.status == Delivery.Status.SUPERSEDED:
@@ -194,11 +186,8 @@ def _headers(delivery: Delivery, attempt: Attempt) -> list[str]:
 def _answer(attempt: Attempt | None) -> str:
     if attempt is None or attempt.is_delivered is None:
         return ""
-    first = (
-        f"HTTP {attempt.http_status}"
-        if attempt.http_status
-        else (in_words(attempt.error_message) or "no answer")
-    )
+    silence = in_words(attempt.error_message) or "no answer"
+    first = f"HTTP {attempt.http_status}" if attempt.http_status else silence
     return f"{first}\n\n{attempt.response_excerpt}".strip()
 
 

@@ -37,8 +37,15 @@ class Filters(forms.Form):
 
 def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
     """Return what the filters ask for: attempts, or the deliveries themselves of what is parked or waits."""
-    by_delivery = asked.get("outcome") in KEYS
-    return _deliveries(merchant, asked) if by_delivery else _attempts(merchant, asked)
+    outcome = asked.get("outcome")
+    if outcome in KEYS:
+        status = Delivery.Status.PARKED if outcome == "parked" else Delivery.Status.PENDING
+        waiting = Delivery.objects.filter(merchant=merchant, status=status).select_related("event")
+        return _narrowed(waiting, merchant, asked, delivery="pk", event_type="event__type")
+    tried = Attempt.objects.filter(merchant=merchant).select_related("delivery__event")
+    if outcome:
+        tried = tried.filter(is_delivered=outcome == "delivered")
+    return _narrowed(tried, merchant, asked, delivery="delivery", event_type="event_type")
 
 
 def key(asked: dict[str, Any]) -> str:
@@ -46,34 +53,18 @@ def key(asked: dict[str, Any]) -> str:
     return KEYS.get(asked.get("outcome", ""), "started_at")
 
 
-def _attempts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Attempt]:
-    rows = Attempt.objects.filter(merchant=merchant).select_related("delivery__event")
+def _narrowed(
+    rows: QuerySet[Any], merchant: Merchant, asked: dict[str, Any], *, delivery: str, event_type: str
+) -> QuerySet[Any]:
+    """Return what the other filters leave of the rows, by their columns of the delivery and of the event's type."""
     if asked.get("q"):
-        rows = rows.filter(delivery__in=_matches(merchant, asked["q"].strip()))
-    if asked.get("outcome"):
-        rows = rows.filter(is_delivered=asked["outcome"] == "delivered")
+        rows = rows.filter(**{f"{delivery}__in": _matches(merchant, asked["q"].strip())})
     if asked.get("event_type"):
-        rows = rows.filter(event_type=asked["event_type"])
+        rows = rows.filter(**{event_type: asked["event_type"]})
     if asked.get("since"):
-        rows = rows.filter(started_at__gte=asked["since"])
+        rows = rows.filter(**{f"{key(asked)}__gte": asked["since"]})
     if asked.get("until"):
-        rows = rows.filter(started_at__lte=asked["until"])
-    return rows
-
-
-def _deliveries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Delivery]:
-    rows = Delivery.objects.filter(merchant=merchant).select_related("event")
-    key = KEYS[asked["outcome"]]
-    status = Delivery.Status.PARKED if asked["outcome"] == "parked" else Delivery.Status.PENDING
-    rows = rows.filter(status=status)
-    if asked.get("q"):
-        rows = rows.filter(pk__in=_matches(merchant, asked["q"].strip()))
-    if asked.get("event_type"):
-        rows = rows.filter(event__type=asked["event_type"])
-    if asked.get("since"):
-        rows = rows.filter(**{f"{key}__gte": asked["since"]})
-    if asked.get("until"):
-        rows = rows.filter(**{f"{key}__lte": asked["until"]})
+        rows = rows.filter(**{f"{key(asked)}__lte": asked["until"]})
     return rows
 
 
@@ -110,9 +101,6 @@ def _line(row: Attempt | Delivery, orders: dict[UUID, str]) -> dict[str, Any]:
     answer = ""
     if attempt and attempt.is_delivered is not None:
         answer = str(attempt.http_status) if attempt.http_status else "no answer"
-    badge = (
-        badges.of_attempt(delivery, number, attempt.is_delivered) if attempt else badges.of_delivery(delivery)
-    )
     return {
         "id": f"{delivery.pk}-{number}",
         "address": f"{reverse('portal_delivery', args=[delivery.pk])}?attempt={number}",
@@ -120,7 +108,7 @@ def _line(row: Attempt | Delivery, orders: dict[UUID, str]) -> dict[str, Any]:
         "can_tick": delivery.status == Delivery.Status.PARKED and number == delivery.attempt_count,
         "number": number,
         "order": orders.get(delivery.event.checkout_uuid, "") if delivery.event.checkout_uuid else "",
-        "badge": badge,
+        "badge": badges.of_attempt(delivery, attempt) if attempt else badges.of_delivery(delivery),
         "answer": answer,
         "took": attempt.duration_ms if attempt else None,
         "at": attempt.started_at if attempt else delivery.ended_at or delivery.next_attempt_at,

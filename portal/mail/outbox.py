@@ -39,21 +39,17 @@ def tell(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
 
 def send_due() -> int:
     """Send the mails that are due; return how many were sent. One that fails is tried again, ever less often."""
-    sent = 0
+    waiting, sent = OutboundEmail.objects.select_related("merchant"), 0
     for _ in range(AT_ONCE):
-        email = _claim()
+        email = leases.take_oldest(waiting, "next_try_at", _tried)  # a slow server holds up no other sender
         if email is None:
             break
         sent += _send(email)
     return sent
 
 
-def _claim() -> OutboundEmail | None:
-    """Lease and return a due mail, so that a slow server holds up no other sender and none sends it twice."""
-    return leases.take_oldest(OutboundEmail.objects.select_related("merchant"), "next_try_at", _tried)
-
-
 def _tried(email: OutboundEmail, now: datetime) -> dict[str, Any]:
+    """Return the fields of a mail that is taken: leased, so that none sends it twice."""
     tries = email.tries + 1
     return {"tries": tries, "next_try_at": now + max(LEASE, timedelta(minutes=2**tries))}
 
@@ -64,9 +60,7 @@ def _send(email: OutboundEmail) -> bool:
         message = _message(email)
         if message is not None:
             message.send()
-    except (
-        Exception
-    ) as error:  # of the mail server or of the mail's facts: the other mails go out all the same
+    except Exception as error:  # of the mail server or the facts: the other mails go out all the same
         log.error("mail not sent", email=str(email.pk), kind=email.kind, error=type(error).__name__)
         if email.tries < MAX_TRIES:
             return False
@@ -90,12 +84,8 @@ def _message(email: OutboundEmail) -> EmailMessage | None:
     }
     with timezone.override(email.merchant.time_zone):
         body = render_to_string(f"portal/mail/{email.kind}.txt", context)
-    words = {
-        "merchant": email.merchant.name,
-        "shop": context.get("shop", ""),
-        "what": context.get("what", ""),
-    }
-    subject = ("TEST · " if settings.SANDBOX else "") + SUBJECTS[email.kind].format(**words)
+    words = SUBJECTS[email.kind].format(**context | {"merchant": email.merchant.name})
+    subject = ("TEST · " if settings.SANDBOX else "") + words
     return EmailMessage(" ".join(subject.split()), body, to=to)
 
 
@@ -115,10 +105,8 @@ def _context(email: OutboundEmail) -> dict[str, Any] | None:
         invitation = Invitation.objects.select_related("invited_by").get(pk=email.key)
         link = settings.BASE_URL + crypto.decrypt(email.facts["link"])
         return {"invitation": invitation, "link": link, "shop": naming.shop(email.merchant)}
-    if email.kind == "deliveries_parked":
-        count = needs.parked(email.merchant).count()
-        return {"count": count} if count else None
-    if email.kind == "holds_lost":
-        count = needs.lost_holds(email.merchant).count()
+    if email.kind in ("deliveries_parked", "holds_lost"):
+        look = needs.parked if email.kind == "deliveries_parked" else needs.lost_holds
+        count = look(email.merchant).count()
         return {"count": count} if count else None
     return dict(email.facts)

@@ -5,13 +5,12 @@ Rule portal.mails.
 
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef
-
-from checkout.models import Change, Refund
+from checkout.models import Change
 from checkout.states import Status, VoidReason
 from config.lib import clock
 from payments import money
 from payments.models import Merchant
+from portal.dashboard import needs
 from portal.mail import outbox
 from webhooks.models import Delivery, Endpoint
 
@@ -33,15 +32,8 @@ def _failing_endpoints(now: datetime) -> None:
         subscription, since = endpoint.subscription, endpoint.failing_since
         if since is not None:
             key = f"{subscription.pk}:{since:%Y%m%dT%H%M%S}"
-            error = endpoint.last_error or "no answer"
-            outbox.tell(
-                subscription.merchant,
-                "endpoint_failing",
-                key=key,
-                url=subscription.url,
-                error=error,
-                since=clock.iso(since),
-            )
+            facts = {"url": subscription.url, "error": endpoint.last_error or "no answer"}
+            outbox.tell(subscription.merchant, "endpoint_failing", key=key, since=clock.iso(since), **facts)
 
 
 def _parked_deliveries(now: datetime) -> None:
@@ -55,10 +47,7 @@ def _failed_refunds(now: datetime) -> None:
     back = Change.objects.filter(
         pk__gte=clock.first_id(now - LATELY), origin=Status.REFUNDING, to=Status.CAPTURED
     )
-    made_good = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
-    failed = Refund.objects.filter(
-        ~Exists(made_good), checkout__in=back.values("checkout"), status=Refund.Status.FAILED
-    ).exclude(checkout__status=Status.REFUNDED)
+    failed = needs.failed_refunds(checkout__in=back.values("checkout"))
     for refund in failed.select_related("merchant", "checkout"):
         checkout = refund.checkout
         outbox.tell(

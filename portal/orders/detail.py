@@ -9,6 +9,7 @@ from checkout import reading, states
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib.prepared import Prepared
+from hosted_page import summary
 from payments import money
 from payments.models import Booking, Dispute, Merchant
 from payments.outside import returns
@@ -35,30 +36,26 @@ def read(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
 def shown(checkout: Checkout) -> dict[str, Any]:
     """Return the context of the checkout's page, without the timeline."""
     refunds = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
-    disputed = list(
-        Dispute.objects.filter(checkout_uuid=checkout.pk).select_related("payment").order_by("-created_at")
-    )
+    disputes = Dispute.objects.filter(checkout_uuid=checkout.pk).select_related("payment")
+    disputed = list(disputes.order_by("-created_at"))
     came_back = returns.outstanding(checkout.pk)
     is_taken_back = any(row.status != Dispute.Status.WON for row in disputed)
-    is_elsewhere = Booking.objects.filter(
-        checkout_uuid=checkout.pk, kind=Booking.Kind.REFUNDED_OUTSIDE
-    ).exists()
+    outside = Booking.objects.filter(checkout_uuid=checkout.pk, kind=Booking.Kind.REFUNDED_OUTSIDE)
+    has_come_back = came_back and checkout.status == Status.REFUNDED
+    is_unplaced = is_taken_back or has_come_back or outside.exists()
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
         "badge": badges.of_checkout(checkout),
-        "place": ""
-        if is_taken_back or is_elsewhere or (came_back and checkout.status == Status.REFUNDED)
-        else _place(checkout),
-        "lines": [_line(item, checkout.currency) for item in checkout.bill],
+        "place": "" if is_unplaced else _place(checkout),
+        "lines": [summary.line(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",
         "split": _split(checkout),
-        "refunds": [{"refund": refund, "badge": badges.of_refund(refund)} for refund in refunds],
+        "refunds": [{"refund": refund, "badge": badges.REFUND[refund.status]} for refund in refunds],
         "failed_refund": _failed(checkout, refunds),
         "came_back": money.display(came_back, checkout.currency) if came_back else "",
         "disputes": [_dispute(row) for row in disputed],
-        "can_refund": "refund" in states.actions(checkout.status)
-        and all(row.status == Dispute.Status.WON for row in disputed),
+        "can_refund": "refund" in states.actions(checkout.status) and not is_taken_back,
         "is_live": checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
     }
 
@@ -67,7 +64,7 @@ def _dispute(row: Dispute) -> dict[str, Any]:
     """Return a dispute's context, which never says whose card it is."""
     return {
         "dispute": row,
-        "badge": badges.of_dispute(row),
+        "badge": badges.DISPUTE[row.status],
         "amount": money.display(row.amount, row.payment.currency),
         "reason": row.reason.replace("_", " "),
     }
@@ -80,15 +77,6 @@ def _place(checkout: Checkout) -> str:
     if checkout.status in (Status.CAPTURED, Status.REFUNDING):
         return "shop"
     return "card" if checkout.authorized_at else ""
-
-
-def _line(item: Any, currency: str) -> dict[str, str]:
-    unit = money.display(item.unit_price, currency)
-    return {
-        "name": item.name,
-        "detail": f"{item.quantity} × {unit}" if item.quantity > 1 else "",
-        "price": money.display(item.quantity * item.unit_price, currency),
-    }
 
 
 def _split(checkout: Checkout) -> dict[str, Any] | None:
@@ -109,6 +97,5 @@ def _split(checkout: Checkout) -> dict[str, Any] | None:
 
 def _failed(checkout: Checkout, refunds: list[Refund]) -> Refund | None:
     """Return the latest refund if it failed and none has made it good."""
-    latest = refunds[0] if refunds else None
-    is_open = checkout.status == Status.CAPTURED and latest is not None
-    return latest if is_open and latest is not None and latest.status == Refund.Status.FAILED else None
+    latest = refunds[0] if refunds and checkout.status == Status.CAPTURED else None
+    return latest if latest and latest.status == Refund.Status.FAILED else None

@@ -6,14 +6,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.urls import reverse
-from django.utils import timezone
-from django.utils.formats import date_format
 
 from checkout.models import ApiCall, Change, Checkout, PaymentRequest
 from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Payment
 from portal.actors import Names
+from portal.templatetags.portal import time_of
 from webhooks.delivery import in_words
 from webhooks.models import Attempt
 
@@ -124,15 +123,14 @@ def of_calls(calls: Iterable[ApiCall], names: Names) -> Iterator[Entry]:
 def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
     """Yield the webhook attempts with their answers."""
     for attempt in attempts:
-        answer = attempt.http_status if attempt.http_status else "no answer"
+        answer = attempt.http_status or "no answer"
         took = f" in {attempt.duration_ms / 1000:.2f} s" if attempt.duration_ms is not None else ""
         is_done = attempt.is_delivered is not None
         outcome = f"{answer}{took}" if is_done else "under way"
         excerpt = attempt.response_excerpt.strip()[:80] if attempt.is_delivered is False else ""
         said = f"Your endpoint answered “{excerpt}”." if excerpt else ""
-        reason = (
-            "" if attempt.http_status or not attempt.error_message else f"{in_words(attempt.error_message)}."
-        )
+        has_reason = attempt.error_message and not attempt.http_status
+        reason = f"{in_words(attempt.error_message)}." if has_reason else ""
         yield Entry(
             at=attempt.started_at,
             kind="attempt",
@@ -179,11 +177,6 @@ def of_split(checkout: Checkout) -> Iterator[Entry]:
                 text="It goes back to the lead’s card. What is yours stays the same.",
                 facts={"amount": share.amount},
             )
-
-
-def time_of(moment: datetime) -> str:
-    """Return the time of day in the zone of the page."""
-    return date_format(timezone.localtime(moment), "H:i:s")
 
 
 def card_of(payment: Payment) -> str:

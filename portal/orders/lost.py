@@ -3,6 +3,7 @@
 Rule portal.timeline.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from django.db.models import Count, Min
 from checkout.models import ApiCall, Checkout
 from checkout.states import VoidReason
 from config.lib import clock
-from portal.orders.entries import time_of
+from portal.templatetags.portal import time_of
 from webhooks.models import Attempt, Delivery, EventType
 
 MAX_ATTEMPTS = 20  # of one event: more than its schedule has
@@ -55,11 +56,9 @@ def why(checkout: Checkout) -> str:
     sent = f"We sent checkout.authorized at {time_of(told[0].started_at)}."
     if any(attempt.is_delivered for attempt in told) and late is None:
         return f"{sent} Your endpoint answered {_answers(told)}, but no capture came, so {ended}."
-    came = (
-        f"and its capture came at {time_of(late.created_at)}, too late:"
-        if late
-        else "and no capture came, so"
-    )
+    came = "and no capture came, so"
+    if late:
+        came = f"and its capture came at {time_of(late.created_at)}, too late:"
     return f"{sent} Your endpoint answered {_answers(told)} {came} {ended}."
 
 
@@ -71,10 +70,7 @@ def _told(checkout: Checkout) -> Sequence[Attempt]:
 
 
 def _answers(told: Sequence[Attempt]) -> str:
-    counted: dict[str, int] = {}
-    for attempt in told:
-        answer = str(attempt.http_status) if attempt.http_status else "nothing"
-        counted[answer] = counted.get(answer, 0) + 1
+    counted = Counter(str(attempt.http_status or "nothing") for attempt in told)
     parts = [answer if times == 1 else f"{answer} {_times(times)}" for answer, times in counted.items()]
     return ", then ".join(parts)
 

@@ -172,7 +172,7 @@ def _of_state(merchant: Merchant, state: str) -> Q:
     if state == "cancelled":
         return Q(status=Status.VOIDED, void_reason=VoidReason.MERCHANT_CANCEL)
     if state == "refund_failed":
-        return Q(pk__in=needs.failed_refunds(merchant).values("checkout"))
+        return Q(pk__in=needs.failed_refunds(merchant=merchant).values("checkout"))
     return Q(status=state)
 
 

@@ -12,6 +12,7 @@ from django.utils.formats import date_format
 from payments import money
 
 register = template.Library()
+register.filter("amount", money.display)
 
 
 @register.filter
@@ -36,15 +37,10 @@ def when_exactly(moment: datetime | None) -> str:
     return date_format(local, "H:i:s" if is_today else "j M Y, H:i:s")
 
 
-@register.filter
-def clock(moment: datetime) -> str:
+@register.filter("clock")
+def time_of(moment: datetime) -> str:
     """Write the time of day with its seconds."""
     return date_format(timezone.localtime(moment), "H:i:s")
-
-
-@register.filter
-def amount(minor_units: int, currency: str) -> str:
-    return money.display(minor_units, currency)
 
 
 @register.filter

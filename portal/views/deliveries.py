@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -86,13 +86,8 @@ def _detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID, *
 
 
 def _of(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
-    rows = Delivery.objects.filter(merchant=merchant, pk=delivery_uuid).select_related(
-        "event", "subscription"
-    )
-    delivery = rows.first()
-    if delivery is None:
-        raise Http404
-    return delivery
+    rows = Delivery.objects.select_related("event", "subscription")
+    return get_object_or_404(rows, pk=delivery_uuid, merchant=merchant)
 
 
 @requires("reveal", form_of="portal_delivery")
@@ -166,20 +161,15 @@ def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID
 
 
 def _tell(request: HttpRequest, resent: resending.Resent) -> None:
-    sent = (
-        "1 delivery is on its way." if resent.sent == 1 else f"{resent.sent:,} deliveries are on their way."
-    )
     if not resent.sent:
-        messages.warning(
-            request, "None of them can be sent again: the holds are over, or they were delivered."
-        )
+        words = "None of them can be sent again: the holds are over, or they were delivered."
+        messages.warning(request, words)
         return
-    left_out = (
-        f" {resent.left_out:,} were left out: their hold is over, or they were delivered."
-        if resent.left_out
-        else ""
-    )
-    messages.success(request, sent + left_out)
+    one, several = "1 delivery is on its way.", f"{resent.sent:,} deliveries are on their way."
+    words = one if resent.sent == 1 else several
+    if resent.left_out:
+        words += f" {resent.left_out:,} were left out: their hold is over, or they were delivered."
+    messages.success(request, words)
 
 
 def _moment(text: str) -> datetime | None:

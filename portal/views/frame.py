@@ -1,7 +1,7 @@
 """The portal's menu as a page of its own, and the choice between a person's merchants."""
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 
 from portal import access, pages
 from portal.access import requires
@@ -20,8 +20,6 @@ def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
 def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Act for another of the person's merchants."""
     wanted = search.parse_uuid(request.POST.get("merchant", ""))
-    mine = Membership.objects.filter(user=membership.user, merchant=wanted)
-    if wanted is None or not mine.exists():
-        raise Http404
-    request.session[access.CHOSEN] = str(wanted)
+    chosen = get_object_or_404(Membership, user=membership.user, merchant=wanted)
+    request.session[access.CHOSEN] = str(chosen.merchant_id)
     return redirect("portal_home")

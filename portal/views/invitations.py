@@ -36,12 +36,12 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         if person is None:
             return _join_anew(request, token, invitation)
         return _join_as(request, token, invitation, person)
-    except team.NotInTeam:
+    except Invitation.DoesNotExist:
         return _answer(request, "portal/invitation_ended.html", {}, status=404)
 
 
 def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: User) -> HttpResponse:
-    """Ask who has an account to log in, and whether to join. Raises team.NotInTeam."""
+    """Ask who has an account to log in, and whether to join. Raises Invitation.DoesNotExist."""
     if not request.user.is_authenticated:
         return redirect(f"{reverse('account_login')}?{urlencode({'next': request.path})}")
     is_other = request.user.pk != person.pk
@@ -54,11 +54,13 @@ def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: U
 
 
 def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
-    """Ask for a password of a new account. Raises team.NotInTeam."""
+    """Ask for a password of a new account. Raises Invitation.DoesNotExist."""
     form = PasswordForm(request.POST or None, initial={"email": invitation.email})
     if request.method == "POST" and form.is_valid():
         try:
-            person, membership = _new_account(request, token, invitation, form.cleaned_data["password"])
+            with transaction.atomic():
+                person = User.objects.create_user(invitation.email, form.cleaned_data["password"])
+                membership = _accept(request, token, person)
         except IntegrityError:  # a second tap: the first has made the person, who logs in now
             return redirect("account_login")
         login(request, person, backend="allauth.account.auth_backends.AuthenticationBackend")
@@ -66,14 +68,6 @@ def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> Http
     error = form.errors["password"][0] if form.is_bound and form.errors else ""
     context = {"invitation": invitation, "error": error}
     return _answer(request, "portal/join.html", context, status=422 if error else 200)
-
-
-def _new_account(
-    request: HttpRequest, token: str, invitation: Invitation, password: str
-) -> tuple[User, Membership]:
-    with transaction.atomic():
-        person = User.objects.create_user(invitation.email, password)
-        return person, _accept(request, token, person)
 
 
 def _accept(request: HttpRequest, token: str, person: User) -> Membership:

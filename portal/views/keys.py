@@ -8,10 +8,10 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from portal import audit, keys, pages
+from portal import access, audit, keys, pages
 from portal.access import requires
 from portal.keys import NewClient
 from portal.models import ApiClient, Membership
@@ -76,9 +76,12 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
         return _show_errors(request, membership, form)
     with transaction.atomic():
         made = keys.create_client(membership.merchant, form.cleaned_data["name"], form.cleaned_data["scopes"])
-        facts = {"name": made.client.name, "client_id": made.client.client_id}
-        audit.record(request, membership, "key_created", **facts)
+        _record(request, membership, "key_created", made.client)
     return _made(request, made)
+
+
+def _record(request: HttpRequest, membership: Membership, action: str, client: ApiClient) -> None:
+    audit.record(request, membership, action, name=client.name, client_id=client.client_id)
 
 
 def _show_errors(request: HttpRequest, membership: Membership, form: KeyForm) -> HttpResponse:
@@ -98,13 +101,9 @@ def _scopes(chosen: Collection[str]) -> list[dict[str, Any]]:
 def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """Give a key a second secret, shown once; the old one stays valid until it is stopped."""
     try:
-        with transaction.atomic():
-            made: NewClient = keys.rotate(membership.merchant, client_uuid)
-            audit.record(
-                request, membership, "key_rotated", name=made.client.name, client_id=made.client.client_id
-            )
-    except keys.KeyNotFound:
-        raise Http404 from None
+        with access.or_404(), transaction.atomic():
+            made = keys.rotate(membership.merchant, client_uuid)
+            _record(request, membership, "key_rotated", made.client)
     except keys.StillRotating:
         pages.refuse(request, "This key has two secrets already. Stop the old one first.")
         return redirect("portal_keys")
@@ -114,14 +113,9 @@ def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """End a key's old secret."""
-    try:
-        with transaction.atomic():
-            client = keys.stop_previous(membership.merchant, client_uuid)
-            audit.record(
-                request, membership, "key_secret_stopped", name=client.name, client_id=client.client_id
-            )
-    except keys.KeyNotFound:
-        raise Http404 from None
+    with access.or_404(), transaction.atomic():
+        client = keys.stop_previous(membership.merchant, client_uuid)
+        _record(request, membership, "key_secret_stopped", client)
     messages.success(request, f"The old secret of “{client.name}” is good no more.")
     return redirect("portal_keys")
 
@@ -129,11 +123,8 @@ def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUI
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """End a key and its tokens at once."""
-    try:
-        with transaction.atomic():
-            client = keys.revoke(membership.merchant, client_uuid)
-            audit.record(request, membership, "key_revoked", name=client.name, client_id=client.client_id)
-    except keys.KeyNotFound:
-        raise Http404 from None
+    with access.or_404(), transaction.atomic():
+        client = keys.revoke(membership.merchant, client_uuid)
+        _record(request, membership, "key_revoked", client)
     messages.success(request, f"“{client.name}” is revoked. Its calls are refused from now on.")
     return redirect("portal_keys")

@@ -7,7 +7,7 @@ from allauth.mfa.models import Authenticator
 from django import forms
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from config.lib import clock
@@ -17,6 +17,7 @@ from portal.access import requires
 from portal.models import Invitation, Membership, Role
 
 HERE = "portal_team"
+AN_EMAIL = "Write an e-mail address, such as lea@acme.example."
 WORDS: dict[str, str] = {
     "view": "See everything but the audit log",
     "export": "Export files",
@@ -34,13 +35,7 @@ WORDS: dict[str, str] = {
 class InviteForm(forms.Form):
     """Whom to invite, and in which role."""
 
-    email = forms.EmailField(
-        max_length=254,
-        error_messages={
-            "required": "Write an e-mail address, such as lea@acme.example.",
-            "invalid": "Write an e-mail address, such as lea@acme.example.",
-        },
-    )
+    email = forms.EmailField(max_length=254, error_messages=dict.fromkeys(("required", "invalid"), AN_EMAIL))
     role = forms.ChoiceField(choices=Role.choices, error_messages={"required": "Choose a role."})
 
 
@@ -96,12 +91,9 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
 @requires("change_team", sensitive=True, form_of="portal_team")
 def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUID) -> HttpResponse:
     """End an invitation."""
-    try:
-        with transaction.atomic():
-            invitation = team.take_back(membership.merchant, invitation_uuid)
-            audit.record(request, membership, "invitation_taken_back", email=invitation.email)
-    except team.NotInTeam:
-        raise Http404 from None
+    with access.or_404(), transaction.atomic():
+        invitation = team.take_back(membership.merchant, invitation_uuid)
+        audit.record(request, membership, "invitation_taken_back", email=invitation.email)
     messages.success(request, f"The invitation of {invitation.email} is taken back.")
     return redirect("portal_team")
 
@@ -110,11 +102,9 @@ def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUI
 def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Give somebody another role."""
     try:
-        with transaction.atomic():
+        with access.or_404(), transaction.atomic():
             member = team.change(membership, membership_uuid, _role(request))
             audit.record(request, membership, "role_changed", email=member.user.email, role=member.role)
-    except team.NotInTeam:
-        raise Http404 from None
     except team.TeamRefused as refused:
         pages.refuse(request, str(refused))
     else:
@@ -133,17 +123,12 @@ def _role(request: HttpRequest) -> Role:
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Remove somebody from the team."""
     try:
-        with transaction.atomic():
+        with access.or_404(), transaction.atomic():
             member = team.remove(membership, membership_uuid)
             audit.record(request, membership, "person_removed", email=member.user.email)
-    except team.NotInTeam:
-        raise Http404 from None
     except team.TeamRefused as refused:
         pages.refuse(request, str(refused))
     else:
         messages.success(request, f"{member.user.email} is no longer in the team.")
-    return redirect("portal_team" if _is_still_in_team(membership) else "portal_home")
-
-
-def _is_still_in_team(membership: Membership) -> bool:
-    return Membership.objects.filter(pk=membership.pk).exists()
+    is_still_in_team = Membership.objects.filter(pk=membership.pk).exists()
+    return redirect("portal_team" if is_still_in_team else "portal_home")

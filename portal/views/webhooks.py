@@ -1,6 +1,7 @@
 """The page of webhooks: the endpoint, the secrets that sign, and a test event with its answer."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -179,13 +180,9 @@ def _types(chosen: Sequence[str]) -> list[str]:
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
     """End the subscription; deliveries that wait for the endpoint are parked."""
-    try:
-        with transaction.atomic():
-            subscriptions.end(membership.merchant)
-            audit.record(request, membership, "subscription_ended")
-    except subscriptions.SubscriptionNotFound:
-        pass
-    else:
+    with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
+        subscriptions.end(membership.merchant)
+        audit.record(request, membership, "subscription_ended")
         messages.success(request, "Removed. What waited for the endpoint is parked.")
     return redirect("portal_webhooks")
 
@@ -209,13 +206,10 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Stop the old secrets from signing."""
-    try:
-        with transaction.atomic():
-            if subscriptions.revoke_previous(membership.merchant):
-                audit.record(request, membership, "secret_revoked")
-                messages.success(request, "Only the new secret signs now.")
-    except subscriptions.SubscriptionNotFound:
-        pass
+    with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
+        if subscriptions.revoke_previous(membership.merchant):
+            audit.record(request, membership, "secret_revoked")
+            messages.success(request, "Only the new secret signs now.")
     return redirect("portal_webhooks")
 
 

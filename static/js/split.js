@@ -2,7 +2,8 @@
 const own = document.querySelector("[data-own]");
 const total = Number(own.dataset.total);
 const digits = Number(own.dataset.digits);
-const least = Number(own.dataset.least);
+const minimum = Number(own.dataset.minimum);
+const unit = Number(own.dataset.unit); // a card can be charged multiples of it alone
 const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: own.dataset.currency, minimumFractionDigits: digits, maximumFractionDigits: digits });
 const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
 
@@ -21,7 +22,7 @@ function show() {
   preview.hidden = !people.validity.valid || !count;
   if (preview.hidden) return;
   const mates = count - 1;
-  const each = Math.floor(total / count);
+  const each = Math.floor(total / count / unit) * unit;
   const more = total - each * count;
   const number = mates === 1 ? "one" : "many";
   say(part("yours"), shown(each + more));
@@ -64,7 +65,7 @@ function add() {
   const amounts = fields.map((field) => minorUnits(field.value));
   const left = total - amounts.reduce((sum, amount) => sum + (amount || 0), 0);
   say(own.querySelector("[data-left]"), left < 0 ? "" : shown(left));
-  const addsUp = left >= 0 && amounts.every((amount) => amount >= least);
+  const addsUp = left >= 0 && amounts.every((amount) => amount >= minimum && amount % unit === 0);
   const words = left < 0 ? own.dataset.more.replace("{more}", shown(-left)) : addsUp ? own.dataset.addsUp : own.dataset.look;
   tally.classList.toggle("tally-off", !addsUp);
   const use = tally.querySelector("use");

@@ -116,7 +116,7 @@ class Chaos:
             except Exception as error:  # PostgreSQL may be recovering just now
                 left = [type(error).__name__]
             if left:
-                time.sleep(0.1)
+                time.sleep(0.5)
         return left
 
 

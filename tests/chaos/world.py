@@ -47,6 +47,7 @@ class World(Deployment):
         self._keeper = ThreadPoolExecutor(1)  # an engine ends with the thread that started it
         self._is_over = threading.Event()
         self._changing = threading.Lock()
+        self._connections = threading.local()
         self._stopped: set[str] = set()
         self._supervisor = threading.Thread(target=self._supervise, daemon=True)
 
@@ -136,13 +137,22 @@ class World(Deployment):
         end = time.monotonic() + BACK_WITHIN
         while True:
             try:
-                with psycopg.connect(url, autocommit=True) as connection:
-                    cursor = connection.execute(statement, parameters or None)
-                    return cursor.fetchall() if cursor.description else []
+                cursor = self._connection_to(url).execute(statement, parameters or None)
+                return cursor.fetchall() if cursor.description else []
             except psycopg.OperationalError:
+                self._connections.of_thread.pop(url, None)
                 if time.monotonic() > end:
                     raise
                 time.sleep(LOOK_SECONDS)
+
+    def _connection_to(self, url: str) -> "psycopg.Connection[tuple[Any, ...]]":
+        """Return this thread's connection, made once: each costs PostgreSQL a process, and there are many looks."""
+        opened: dict[str, psycopg.Connection[tuple[Any, ...]]] = self._connections.__dict__.setdefault(
+            "of_thread", {}
+        )
+        if url not in opened:
+            opened[url] = psycopg.connect(url, autocommit=True)
+        return opened[url]
 
     def set_fault(self, verb: str, mode: str, times: int) -> None:
         """Let the bank's next `times` calls of the verb go wrong."""

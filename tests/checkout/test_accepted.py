@@ -193,6 +193,20 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
         captured.refresh_from_db()
         assert captured.status == "refunded" and proving.breaches() == []
 
+    @pytest.mark.rule("doubt.old_key")
+    def test_gets_the_capture_a_new_key_though_the_first_call_was_silent(self, held: Checkout) -> None:
+        """A hold is taken once, whichever of the two arrives first."""
+        break_down("capture", "down")
+        break_down("look_up", "down")
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
+        break_down("capture", "replayed_500")
+        for _ in range(4):
+            pump()
+        held.refresh_from_db()
+        assert (held.status, Charge.objects.get().state) == ("captured", "captured")
+        assert proving.breaches() == [] and not Discrepancy.objects.exists()
+
     def test_is_not_looked_up_for_a_new_key_past_the_deadline(self, held: Checkout) -> None:
         break_down("capture", "replayed_500")
         with pytest.raises(captures.OutcomeUnknown):

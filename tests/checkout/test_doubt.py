@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from checkout import finishing, tasks
+from checkout import doubt, tasks
 from checkout.models import Checkout
 from payments import operations
 from payments.models import Operation
@@ -120,7 +120,7 @@ class TestCapture:
             return outcome
 
         monkeypatch.setattr(operations, "look_up", overtaken)
-        finishing.finish(stalled)
+        doubt.finish(stalled)
         assert Operation.objects.filter(kind="void").count() == 1
         assert (seen(unpaid), events()[1:]) == (("voided",) * 3, ["checkout.voided"])
 

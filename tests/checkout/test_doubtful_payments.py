@@ -9,6 +9,7 @@ import pytest
 
 from checkout import abandonment, captures, states, tasks
 from checkout.models import Checkout
+from checkout.proof import proving
 from config.lib import clock
 from payments import open_operations, operations
 from payments.models import Discrepancy, Operation
@@ -168,6 +169,24 @@ class TestWhatNeverArrived:
             lost.refresh_from_db()
             assert lost.state == state
         assert lost.reason == "never_arrived" and not Discrepancy.objects.exists()
+
+    @pytest.mark.rule("doubt.authorize")
+    @pytest.mark.parametrize(("silent_first", "end"), [(False, "failed"), (True, "unknown")])
+    def test_has_failed_after_the_minute_if_no_call_can_arrive_any_more(
+        self, unpaid: Checkout, in_doubt: InDoubt, silent_first: bool, end: str
+    ) -> None:
+        """Each was answered, if only by an error, and looking up was in vain meanwhile."""
+        operation = in_doubt("down" if silent_first else "replayed_500")
+        break_down("authorize", "replayed_500")
+        pump()
+        break_down("look_up", "down")
+        pump()
+        pass_time(operation, seconds=61)
+        for _ in range(3):
+            pump()
+        operation.refresh_from_db()
+        assert (operation.state, Charge.objects.count(), seen(unpaid)[0]) == (end, 0, "created")
+        assert proving.breaches() == [] and not Discrepancy.objects.exists()
 
     @pytest.mark.parametrize("pays_again", [False, True])
     def test_is_let_go_should_it_arrive_yet(

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
-from checkout import captures, finishing, sharing, states
+from checkout import captures, doubt, sharing, states
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
 from payments.models import Discrepancy, Operation, Payment
@@ -41,7 +41,7 @@ class TestPaying:
     ) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         mates.pay(shares[0])
-        finishing.finish_all_of(order.pk)
+        doubt.finish_all_of(order.pk)
         (planned,) = Operation.objects.filter(share_uuid=shares[0].pk)
         share = PaymentRequest.objects.get(pk=shares[0].pk)
         assert share.paid_at and planned.next_attempt_at == share.paid_at + timedelta(hours=24)
@@ -51,13 +51,13 @@ class TestPaying:
     ) -> None:
         settings.REIMBURSEMENT_DELAY, settings.SANDBOX_REFUND_SECONDS = timedelta(hours=24), 60
         mates.pay(shares[0])
-        finishing.finish_all_of(order.pk)
+        doubt.finish_all_of(order.pk)
         ago = timedelta(hours=25)
         for operation in Operation.objects.filter(share_uuid=shares[0].pk):
             operation.created_at -= ago
             operation.next_attempt_at = operation.created_at
             operation.save()
-        finishing.finish_all_of(order.pk)
+        doubt.finish_all_of(order.pk)
         assert Operation.objects.get(share_uuid=shares[0].pk).state == "pending"
         assert not Discrepancy.objects.exists()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from checkout import captures, finishing, refunds, sharing, states
+from checkout import captures, doubt, refunds, sharing, states
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
 from config.lib.deadline import Deadline
@@ -67,7 +67,7 @@ class TestAnOrder:
 
         asleep = claimed(silent)
         meanwhile(others)
-        finishing.finish(asleep)
+        doubt.finish(asleep)
         payment = Payment.objects.get()
         assert (payment.status, payment.abandoned_at, payment.decline_reason) == ("captured", None, "")
         accepted = refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
@@ -94,14 +94,14 @@ class TestAnOrder:
             return Outcome(Verdict.NEEDS_ACTION)
 
         monkeypatch.setattr(operations, "look_up", look_up)
-        finishing.finish(asleep)
+        doubt.finish(asleep)
         unpaid.refresh_from_db()
         assert (unpaid.status, Charge.objects.get().state) == ("authorized", "held")
         assert not Operation.objects.filter(kind="void").exists()
 
     def test_is_not_sent_anything_by_who_slept_past_the_lease(self, silent: Operation) -> None:
         asleep = claimed(silent)
-        finishing.finish(asleep, Deadline.after(-1))
+        doubt.finish(asleep, Deadline.after(-1))
         assert Operation.objects.get().state == "unknown" and Charge.objects.count() == 1
 
 
@@ -121,7 +121,7 @@ class TestAShare:
         pass_time(silent, seconds=61)
         asleep = claimed(silent)
         meanwhile(pump_once)
-        finishing.finish(asleep)
+        doubt.finish(asleep)
         share.refresh_from_db()
         assert share.status in ("paying", "paid")
         token = bank.tokenise(subject=share.pk, number="378282246310005")

@@ -5,13 +5,14 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
 
 from checkout import cancellations, captures, refunds, states
 from checkout.models import Checkout
+from checkout.outside import notifications
 from config.lib import clock
 from hosted_page.steps import card_page
 from payments import provider, reconciliation
@@ -185,7 +186,7 @@ class TestANotification:
     PATH = "/provider/notifications"
 
     def told(self, monkeypatch: pytest.MonkeyPatch, said: Any) -> int:
-        monkeypatch.setattr(type(provider.current()), "parse_notification", lambda *_: said)
+        monkeypatch.setattr(type(provider.current()), "parse_notifications", lambda *_: said)
         status: int = Client().post(self.PATH, b"{}", content_type="application/json").status_code
         return status
 
@@ -198,21 +199,36 @@ class TestANotification:
         payment = operation.payment
         facts = (operation.amount, payment.currency)
         record = Record(operation.pk, "authorize", Verdict.SUCCEEDED, payment.pk, payment.merchant_id, *facts)
-        assert self.told(monkeypatch, Notification("n-1", replace(record, **{field: value}))) == 204
+        assert self.told(monkeypatch, [Notification("n-1", replace(record, **{field: value}))]) == 204
         assert Operation.objects.get().state == "succeeded"
         is_found = field in ("kind", "verdict")
         assert Discrepancy.objects.exists() != is_found
 
     @pytest.mark.parametrize("value", STRANGE, ids=named)
     def test_that_is_none_is_taken(self, monkeypatch: pytest.MonkeyPatch, value: Any) -> None:
-        assert self.told(monkeypatch, value) == 204
-        assert self.told(monkeypatch, Notification(value, value)) == 204
+        assert self.told(monkeypatch, [value, Notification(value, value)]) == 204
         assert Discrepancy.objects.get().kind == "notification_of_nothing"
+
+    def test_about_nothing_of_ours_is_taken_and_changes_nothing(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert self.told(monkeypatch, []) == 204
+        assert not Discrepancy.objects.exists()
+
+    def test_may_be_several_in_one_message_up_to_a_thousand(
+        self, monkeypatch: pytest.MonkeyPatch, held: Checkout
+    ) -> None:
+        facts = (Verdict.SUCCEEDED, UUID(int=7), held.merchant_id, 9000, "GBP")
+        strangers = [Notification(f"n-{n}", Record(UUID(int=n), "capture", *facts)) for n in range(1, 1201)]
+        heard: list[UUID] = []
+        monkeypatch.setattr(notifications, "hear", lambda record: heard.append(record.key))
+        assert self.told(monkeypatch, iter(strangers)) == 204
+        assert heard == [UUID(int=n) for n in range(1, 1001)]
 
     def test_that_breaks_the_adapter_is_sent_again_and_seen_by_a_person(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(type(provider.current()), "parse_notification", lambda *_: [].pop())
+        monkeypatch.setattr(type(provider.current()), "parse_notifications", lambda *_: [].pop())
         assert Client().post(self.PATH, b"{}", content_type="application/json").status_code == 400
         assert Discrepancy.objects.get().kind == "unreadable_notification"
 

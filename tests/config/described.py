@@ -11,7 +11,7 @@ from typing import Any
 from django.test import Client
 from jsonschema_rs import Draft202012Validator
 
-from tests.config import addresses
+from tests.config import addresses, starting
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 
@@ -59,13 +59,7 @@ def routes(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, str]]:
 
 def of_production(statement: str) -> str:
     """What a statement prints under production's settings."""
-    environment = os.environ | {
-        "ENVIRONMENT": "production",
-        "BASE_URL": "https://checkout.example",
-        "PROVIDER": "adapter.of.production.Provider",
-        "SMS_SENDER": "adapter.of.production.Sender",
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-    }
+    environment = os.environ | starting.PRODUCTION | {"DJANGO_SETTINGS_MODULE": "config.settings"}
     code = f"import django, json; django.setup(); from config.openapi import page, schema; {statement}"
     return subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True

@@ -46,7 +46,8 @@ def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
             some = list(itertools.islice(counts, times))
             half = _sum(act, [shape.times(count) for count in some])
             whole = _sum(act, [shape.times(2 * count) for count in some])
-            ratio = min(ratio, whole / half)
+            if half > 0:  # a virtual machine's clock stands still now and then
+                ratio = min(ratio, whole / half)
             if ratio <= MAX_GROWTH:
                 break
             times *= 2 if half < MINIMUM else 1

@@ -212,7 +212,7 @@ READERS = {
     "X-Forwarded-For": Reader(lambda text: address.of(_asked(x_forwarded_for=text))),
     "an address": Reader(address.network),
     "User-Agent": Reader(sessions.browser),
-    "Content-Length": Reader(lambda text: bodies._length({"CONTENT_LENGTH": text})),
+    "Content-Length": Reader(lambda text: bodies.length({"CONTENT_LENGTH": text})),
     "Content-Type": Reader(_content_type, texts=TEXTS + QUOTED),
     "Host": Reader(_host),
     "CSRF": Reader(_csrf, texts=ADDRESSES),
@@ -276,6 +276,6 @@ PARSED = {
 # These parse what we have written ourselves: rows, numbers and addresses that were checked, our line to the bank.
 WRITTEN_BY_US = {
     "checkout/api/presentation.py",
-    "hosted_page/sms/limits.py",
+    "hosted_page/sms/countries.py",
     "webhooks/transport.py",
 }

@@ -14,7 +14,10 @@ SETTINGS = Path(settings.__file__)
 PRODUCTION = {
     "ENVIRONMENT": "production",
     "BASE_URL": "https://checkout.example",
-    "PROVIDER": "adapter.of.production.Provider",
+    "PROVIDER": "payments.providers.stripe.adapter.StripeProvider",
+    "STRIPE_SECRET_KEY": "sk_live_0aZ",
+    "STRIPE_PUBLISHABLE_KEY": "pk_live_0aZ",
+    "STRIPE_WEBHOOK_SECRET": "whsec_0aZ",
     "SMS_SENDER": "adapter.of.production.Sender",
 }
 CLEARED = dict.fromkeys(("BASE_URL", "PROVIDER", "SMS_SENDER", "CHECKOUT_PAGE_URL"), "")

@@ -9,7 +9,23 @@ from tests.config.starting import PRODUCTION
 
 GOOD_KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 BANK = "payments.providers.sandbox.adapter.SandboxProvider"
-PAGE = "hosted_page.sms.senders.PageSender"
+PAGE = "hosted_page.sms.senders.page.PageSender"
+
+TWILIO = PRODUCTION | {
+    "SMS_SENDER": "hosted_page.sms.senders.twilio.TwilioSender",
+    "TWILIO_ACCOUNT_SID": "AC" + "0a" * 16,
+    "TWILIO_AUTH_TOKEN": "1b" * 16,
+    "TWILIO_FROM": "+15005550006",
+}
+WRONG_SENDERS = {
+    "GB": "pairs such as name:value",
+    "GB:": "pairs such as name:value",
+    "GB:One,GB:Two": "each name once",
+    "UK:Checkout": "countries' two letters",
+    "GB:Far-too-long": "1 to 11 letters",
+    "GB:+0123456789": "1 to 11 letters",
+    "GB:a b": "1 to 11 letters",
+}
 
 
 @pytest.mark.rule("environment.table")
@@ -23,6 +39,11 @@ class TestTheEnvironmentTable:
             PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example/pay"},
             PRODUCTION | {"REDIS_URL": "rediss://redis.example?ssl_cert_reqs=required"},
             PRODUCTION | {"SMS_COUNTRIES": "gb, FR"},
+            PRODUCTION | {"SMS_SENDER_IDS": "GB:Checkout, US:+15550100"},
+            TWILIO,
+            TWILIO | {"TWILIO_FROM": "", "TWILIO_MESSAGING_SERVICE_SID": "MG" + "2c" * 16},
+            PRODUCTION
+            | {"STRIPE_SECRET_KEY": "rk_live_0aZ", "STRIPE_WEBHOOK_SECRET": "whsec_new, whsec_old"},
             {"ENVIRONMENT": "local", "SECRET_KEY": "x"},
         ],
     )
@@ -48,6 +69,15 @@ class TestTheEnvironmentTable:
             (PRODUCTION | {"CHECKOUT_PAGE_URL": "https://pay.example/pay/"}, "whose path is /pay"),
             (PRODUCTION | {"CHECKOUT_PAGE_URL": "http://pay.example/pay"}, "whose path is /pay"),
             (PRODUCTION | {"SMS_COUNTRIES": "GB,UK"}, "two letters"),
+            *((PRODUCTION | {"SMS_SENDER_IDS": wrong}, words) for wrong, words in WRONG_SENDERS.items()),
+            (TWILIO | {"TWILIO_ACCOUNT_SID": ""}, "Set the environment variable TWILIO_ACCOUNT_SID"),
+            (TWILIO | {"TWILIO_AUTH_TOKEN": ""}, "Set the environment variable TWILIO_AUTH_TOKEN"),
+            (TWILIO | {"TWILIO_ACCOUNT_SID": "SK" + "0a" * 16}, "TWILIO_ACCOUNT_SID is AC"),
+            (TWILIO | {"TWILIO_FROM": ""}, "one of TWILIO_FROM and TWILIO_MESSAGING_SERVICE_SID"),
+            (TWILIO | {"TWILIO_MESSAGING_SERVICE_SID": "MG" + "2c" * 16}, "set one of TWILIO_FROM"),
+            (TWILIO | {"TWILIO_FROM": "x y"}, "TWILIO_FROM is a number"),
+            (TWILIO | {"TWILIO_FROM": "", "TWILIO_MESSAGING_SERVICE_SID": "MG"}, "is MG and 32"),
+            ({"ENVIRONMENT": "local", "PROVIDER": PRODUCTION["PROVIDER"]}, "no other provider"),
             (PRODUCTION | {"SECRET_KEY": "x" * 49}, "SECRET_KEY must be 50"),
             (PRODUCTION | {"FIELD_KEYS": "change-me"}, "must be Fernet keys"),
             (PRODUCTION | {"FIELD_KEYS": f"{GOOD_KEY},{GOOD_KEY[:-2]}"}, "must be Fernet keys"),
@@ -77,6 +107,27 @@ class TestTheEnvironmentTable:
             check=False,
         )
         assert ended.returncode != 0 and "ENVIRONMENT must be one of" in ended.stderr
+
+
+@pytest.mark.rule("provider.live_keys")
+class TestStripe:
+    @pytest.mark.parametrize(
+        ("changed", "reason"),
+        [
+            ({"STRIPE_SECRET_KEY": ""}, "Set the environment variable STRIPE_SECRET_KEY"),
+            ({"STRIPE_SECRET_KEY": "sk_test_0aZ"}, "STRIPE_SECRET_KEY is a live key"),
+            ({"STRIPE_SECRET_KEY": "pk_live_0aZ"}, "STRIPE_SECRET_KEY is a live key"),
+            ({"STRIPE_PUBLISHABLE_KEY": "pk_test_0aZ"}, "STRIPE_PUBLISHABLE_KEY is a live key"),
+            ({"STRIPE_PUBLISHABLE_KEY": "sk_live_0aZ"}, "STRIPE_PUBLISHABLE_KEY is a live key"),
+            ({"STRIPE_WEBHOOK_SECRET": ""}, "STRIPE_WEBHOOK_SECRET is the signing secret"),
+            ({"STRIPE_WEBHOOK_SECRET": "whsec_a,secret"}, "STRIPE_WEBHOOK_SECRET is the signing secret"),
+        ],
+    )
+    def test_starts_with_live_keys_alone(self, changed: dict[str, str], reason: str) -> None:
+        assert reason in starting.refusal(PRODUCTION | changed)
+
+    def test_never_says_a_key(self) -> None:
+        assert "sk_test_0aZ" not in starting.refusal(PRODUCTION | {"STRIPE_SECRET_KEY": "sk_test_0aZ"})
 
 
 @pytest.mark.rule("secret.cookies")

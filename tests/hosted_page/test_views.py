@@ -11,6 +11,7 @@ from hosted_page import payer
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import limits
 from payments.models import Operation, Payment
+from payments.providers.sandbox.adapter import SandboxProvider
 from tests.hosted_page.browsers import PHONE, Payer, words
 
 pytestmark = pytest.mark.django_db
@@ -96,6 +97,18 @@ class TestThePagesGuards:
         directives = {name: set(rest) for name, *rest in (part.split() for part in policy.split(";"))}
         assert directives["form-action"] == {"'self'", "http://127.0.0.1:8000", "https://shop.example"}
         assert (directives["script-src"], directives["default-src"]) == ({"'self'"}, {"'none'"})
+
+    @pytest.mark.rule("secret.csp")
+    def test_forms_may_lead_to_the_provider_where_its_card_page_has_an_origin_of_its_own(
+        self, lea: Payer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Chromium blocks a form that is redirected to any other."""
+        monkeypatch.setattr(SandboxProvider, "page_origins", ("https://cards.example",))
+        first = lea.get()
+        lea.sign_in()
+        for page in (first, lea.get("/split")):
+            (forms,) = [part for part in page["Content-Security-Policy"].split(";") if "form-action" in part]
+            assert "https://cards.example" in forms.split()
 
     @pytest.mark.rule("secret.csp")
     def test_a_post_without_its_token_is_refused(self, lea: Payer) -> None:

@@ -54,9 +54,10 @@ SHOWN_BY = {
     "hosted_page/payment_target.py": "hosted_page/group/test_mate.py",
     "hosted_page/steps/forms.py": "hosted_page/steps/test_split.py",
     "hosted_page/summary.py": "hosted_page/test_views.py",
-    "payments/provider.py": "payments/providers/sandbox/test_bank.py",
-    "payments/providers/sandbox/journal.py": "payments/providers/sandbox/test_bank.py",
-    "portal/badges.py": "portal/orders/test_search.py",
+    "payments/provider.py": "payments/providers/conformance/test_verbs.py",
+    "payments/providers/sandbox/adapter.py": "payments/providers/conformance/test_verbs.py",
+    "payments/providers/stripe/books.py": "payments/providers/conformance/test_told.py",
+    "payments/providers/stripe/intents.py": "payments/providers/conformance/test_verbs.py",
     "portal/orders/detail.py": "portal/orders/test_timeline.py",
 }
 _SIZE = re.compile(r"\drem\b")

@@ -19,8 +19,13 @@ from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCALES = ROOT / "config" / "locale"
-CODE = ("hosted_page", "payments/providers/sandbox")
-PAGES = ("templates/*.html", "templates/hosted_page/*.html", "templates/bank/*.html")
+CODE = ("hosted_page", "payments/providers")
+PAGES = (
+    "templates/*.html",
+    "templates/hosted_page/*.html",
+    "templates/bank/*.html",
+    "templates/stripe/*.html",
+)
 KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "gettext_noop": None, "ngettext_lazy": (1, 2)}
 WIDTH = 110
 INDENTS = re.compile(r"^ +", re.MULTILINE)  # a template's are not Python's

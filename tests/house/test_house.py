@@ -98,7 +98,7 @@ class TestAView:
     ("module", "tests"),
     [
         ("checkout/verbs.py", "checkout/test_verbs.py"),
-        ("payments/provider.py", "payments/providers/sandbox/test_bank.py"),
+        ("payments/provider.py", "payments/providers/conformance/test_verbs.py"),
     ],
 )
 def test_a_module_of_weight_without_tests_of_its_name(project: Path, module: str, tests: str) -> None:

@@ -119,14 +119,14 @@ def test_a_record_equals_nothing_of_ours_where_it_cannot_be_read(field: str, val
 @given(value=things)
 @settings(max_examples=40, deadline=None, database=None)
 def test_a_message_is_one_whatever_it_is(value: Any) -> None:
-    for said in (value, Notification(value, RECORD), Notification("n-1", value)):
-        message = answers.notification(said)
+    said = (value, Notification(value, RECORD), Notification("n-1", value))
+    for message in answers.notifications(said):
         assert isinstance(message.record, Record) and len(message.id.encode()) <= 256
     assert list(answers.records([value, RECORD]))[1] == RECORD
 
 
 class TestTheCardPage:
-    FORM = CardForm(uuid4(), "https://pay.example/paid")
+    FORM = CardForm(uuid4(), "https://pay.example/paid", 4200, "GBP")
 
     @pytest.mark.parametrize(
         "said",

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from checkout import authorizations, cancellations, captures, finishing, sharing, tasks
+from checkout import authorizations, cancellations, captures, doubt, sharing, tasks
 from checkout.models import Checkout
 from config.lib import bulkhead
 from config.lib.bulkhead import Bulkhead, Busy
@@ -199,7 +199,7 @@ class TestWithoutASlot:
         others = fill(*EVERY)
         with nothing_moves():
             tasks.finish_operations()
-            finishing.finish_now(held.pk)
+            doubt.finish_now(held.pk)
         others.close()
         tasks.finish_operations()
         assert Operation.objects.get(kind="void").state == "succeeded" and waits == []

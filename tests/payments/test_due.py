@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from checkout import cancellations, captures, finishing
+from checkout import cancellations, captures, doubt
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from payments import due
@@ -78,13 +78,13 @@ class TestTheGap:
 class TestTheOldest:
     def test_is_not_one_that_waits_for_another(self, order: Checkout, shares: list[PaymentRequest]) -> None:
         mates.pay(shares[0])
-        finishing.finish_all_of(order.pk)
+        doubt.finish_all_of(order.pk)
         tomorrow = clock.now() + timedelta(days=1)
         Operation.objects.filter(share_uuid=shares[0].pk).update(next_attempt_at=tomorrow)
         mates.pay(shares[1], mates.AMYS)
-        finishing.finish_all_of(order.pk)
+        doubt.finish_all_of(order.pk)
         amys = Operation.objects.get(share_uuid=shares[1].pk)
         assert due.oldest(clock.now()) == amys.next_attempt_at
-        finishing.finish_all_of(order.pk)
+        doubt.finish_all_of(order.pk)
         states = Operation.objects.filter(share_uuid__isnull=False).values_list("share_uuid", "state")
         assert dict(states) == {shares[0].pk: "planned", shares[1].pk: "pending"}

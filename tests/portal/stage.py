@@ -1,5 +1,6 @@
 """A merchant with people of every role, an order, an endpoint, a key: what the portal's tests act on."""
 
+import math
 from typing import Any
 
 from django.test import Client
@@ -12,6 +13,7 @@ from payments.models import Merchant
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
 from portal import keys, team
+from portal.dashboard.histogram import SLOTS, Scale
 from portal.models import ApiClient, Invitation, Membership, Role, User
 from tests import factories
 from tests.factories import CAUSE, CustomerFactory
@@ -112,6 +114,12 @@ class Stage:
 def saved(merchant: Merchant) -> Subscription:
     """The merchant's endpoint, for every event."""
     return factories.subscribe(merchant, url=URL, event_types=["*"]).subscription
+
+
+def slot_of(scale: Scale, seconds: float) -> int:
+    """Return the slot into which the database puts a duration."""
+    share = math.log(max(seconds, scale.low) / scale.low) / math.log(scale.high / scale.low)
+    return min(SLOTS - 1, int(share * SLOTS))
 
 
 def save(client: Client, **changes: str) -> Any:

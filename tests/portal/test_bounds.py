@@ -10,9 +10,7 @@ from django.db.models import Model
 from django.test import Client
 from oauth2_provider.models import AccessToken
 
-from config import celery
 from config.lib import bulkhead, clock
-from config.operators import pumps
 from payments.models import Merchant
 from payments.providers.sandbox import bank
 from payments.providers.sandbox import tasks as bank_tasks
@@ -150,12 +148,6 @@ class TestRowsOfPayers:
         left = {age(told[1], 29.9), age(told[2], 30.1)}
         bank_tasks.delete_old_visits()
         assert set(BankNotification.objects.values_list("pk", flat=True)) == left
-
-
-class TestEveryCleanUp:
-    def test_has_a_name_for_operators(self) -> None:
-        names = (*celery.PUMPS, *celery.HOURLY, *celery.CALENDAR)
-        assert [name for name in names if name not in pumps.TOO_LONG and pumps.title_of(name) == name] == []
 
 
 class TestAMailServerThatHangs:

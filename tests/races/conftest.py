@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from checkout import cancellations, captures, finishing, refunds
+from checkout import cancellations, captures, doubt, refunds
 from checkout.models import Checkout
 from config.lib import clock
 from payments import due, models
@@ -60,7 +60,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         checkout = captured()
         refunds.accept(acme, checkout.pk, ref=f"r-{checkout.pk}", cause=CAUSE)
         if is_accepted:
-            finishing.finish_all_of(checkout.pk)
+            doubt.finish_all_of(checkout.pk)
         return checkout
 
     def cancelled() -> Checkout:

@@ -14,8 +14,8 @@ from checkout import (
     authorizations,
     cancellations,
     captures,
+    doubt,
     expiry,
-    finishing,
     refunds,
     states,
     tasks,
@@ -80,7 +80,7 @@ def notify(checkout: Checkout) -> None:
     payments = Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True)
     for call in Call.objects.filter(charge__payment__in=list(payments)).select_related("charge"):
         notifications.hear(journal.record(call))
-    finishing.finish_all_of(checkout.pk)
+    doubt.finish_all_of(checkout.pk)
 
 
 def confirm(checkout: Checkout) -> None:
@@ -94,7 +94,7 @@ def confirm(checkout: Checkout) -> None:
 def take_over(checkout: Checkout) -> None:
     """Every lease has run out, and another process's pump takes whatever is open."""
     open_operations(checkout).update(next_attempt_at=LONG_AGO)
-    finishing.finish_all_of(checkout.pk)
+    doubt.finish_all_of(checkout.pk)
 
 
 def fence(checkout: Checkout) -> None:

@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from checkout import captures, finishing, refunds, sharing
+from checkout import captures, doubt, refunds, sharing
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.proof import proving
 from config import errors
@@ -49,7 +49,7 @@ def by_card(number: str) -> Callable[[PaymentRequest], None]:
         mate: Customer = CustomerFactory.create()
         token = bank.tokenise(subject=share.pk, number=number)
         sharing.pay(share.pk, card=CardUse(token), mate=mate, cause=CAUSE)
-        finishing.finish_all_of(share.checkout_id)
+        doubt.finish_all_of(share.checkout_id)
 
     return paid
 

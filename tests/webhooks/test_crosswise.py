@@ -89,7 +89,7 @@ def test_ending_a_subscription_never_waits_crosswise_for_a_void(monkeypatch: pyt
     ending.start()
     assert locked.wait(5)
     with transaction.atomic():  # a cancel, or a lapse
-        outbox.supersede(checkout, now)
+        outbox.supersede_all({checkout: now})
         outbox.emit(acme.merchant, EventType.VOIDED, {}, at=now, checkout_uuid=checkout)
         go_on.set()
         ending.join(0.3)  # it now waits for the superseded delivery

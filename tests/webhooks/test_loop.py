@@ -202,7 +202,7 @@ class TestSending:
         receiver = receiving()
         with transaction.atomic():  # emitting wakes the sender
             due = emit(subscribe(receiver.url), EventType.OPTED_IN)
-            Event.objects.update(body=b"", purged_at=clock.now())
+            Event.objects.update(body=b"", body_deleted_at=clock.now())
         sender.wake()
         assert within(3, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
         assert due.attempts.get().error_message == "its personal data has been removed"

@@ -153,7 +153,7 @@ class TestTheEndOfAHold:
         return event.deliveries.get()
 
     def status_after_the_end(self, due: Delivery) -> str:
-        outbox.supersede(CHECKOUT, clock.now())
+        outbox.supersede_all({CHECKOUT: clock.now()})
         due.refresh_from_db()
         return due.status
 

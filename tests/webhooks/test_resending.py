@@ -189,9 +189,9 @@ class TestRefusals:
 
     def test_one_whose_personal_data_is_gone(self, acme: Subscription) -> None:
         due = parked(acme, EventType.OPTED_IN)
-        due.event.purged_at = clock.now()
+        due.event.body_deleted_at = clock.now()
         due.event.save()
-        self.refuse(due, resending.Purged)
+        self.refuse(due, resending.BodyDeleted)
 
     @pytest.mark.rule("resend.confirmed")
     @pytest.mark.parametrize("change", ["superseded_at", "valid_until"])
@@ -252,13 +252,13 @@ class TestMany:
         assert sent == (3, 2)
 
     def test_leaves_out_what_has_nothing_left_to_send(self, acme: Subscription) -> None:
-        purged = parked(acme, EventType.OPTED_IN)
-        purged.event.purged_at = clock.now()
-        purged.event.save()
+        emptied = parked(acme, EventType.OPTED_IN)
+        emptied.event.body_deleted_at = clock.now()
+        emptied.event.save()
         since = clock.now() - timedelta(hours=1)
-        assert resending.resend_selected(acme.merchant, [purged.pk], cause=DORA) == (0, 1)
+        assert resending.resend_selected(acme.merchant, [emptied.pk], cause=DORA) == (0, 1)
         assert resending.resend_parked(acme.merchant, since, cause=DORA) == (0, 1)
-        assert stands(purged)[0] == "parked"
+        assert stands(emptied)[0] == "parked"
 
     def test_parked_since_a_time_leaves_older_ones(self, acme: Subscription) -> None:
         old, new = parked(acme), parked(acme)

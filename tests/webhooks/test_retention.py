@@ -57,7 +57,7 @@ class TestPersonalBodies:
         tasks.delete_personal()
         due.event.refresh_from_db()
         assert (bytes(due.event.body), due.event.plain_body) == (b"", b"")
-        assert due.event.purged_at is not None
+        assert due.event.body_deleted_at is not None
         assert retention.delete_personal() == 0
 
     def test_that_nobody_wanted_are_removed_too(self, acme: Subscription) -> None:

@@ -127,7 +127,7 @@ class TestEntry:
         happen(api.merchant, EventType.AUTHORIZED)
         record(claim_one(), 500, "HTTP 500")
         assert [bool(entry["next_attempt_at"]) for entry in self.log(api)] == [True, False]
-        outbox.supersede(CHECKOUT, clock.now())
+        outbox.supersede_all({CHECKOUT: clock.now()})
         assert [bool(entry["next_attempt_at"]) for entry in self.log(api)] == [False, False]
 
     def test_comes_only_when_the_attempt_has_ended(self, api: Api) -> None:

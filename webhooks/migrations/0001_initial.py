@@ -27,6 +27,9 @@ class Migration(migrations.Migration):
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(models.F('merchant'), condition=models.Q(('ended_at', None)), name='one_subscription_per_merchant')],
+            },
         ),
         migrations.CreateModel(
             name='Endpoint',
@@ -50,10 +53,17 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(help_text='When it happened.')),
                 ('valid_until', models.DateTimeField(blank=True, help_text='No attempt starts at or after this.', null=True)),
                 ('superseded_at', models.DateTimeField(blank=True, null=True)),
-                ('purged_at', models.DateTimeField(blank=True, help_text='When its personal data was removed.', null=True)),
+                ('body_deleted_at', models.DateTimeField(blank=True, help_text='When its personal data was deleted.', null=True)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
                 ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
             ],
+            options={
+                'indexes': [
+                    models.Index(fields=['merchant', '-created_at', '-id'], name='webhooks_ev_merchan_998059_idx'),
+                    models.Index(fields=['checkout_uuid'], name='webhooks_ev_checkou_edfb1b_idx'),
+                    models.Index(models.F('created_at'), condition=models.Q(('body_deleted_at', None), ('type', 'marketing.opted_in')), name='event_personal'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Delivery',
@@ -75,6 +85,17 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'deliveries',
+                'indexes': [
+                    models.Index(models.F('subscription'), models.F('is_urgent'), models.F('next_attempt_at'), models.F('id'), condition=models.Q(('lease_token', None), ('status', 'pending')), name='delivery_waiting'),
+                    models.Index(models.F('next_attempt_at'), condition=models.Q(('is_urgent', True), ('lease_token', None), ('status', 'pending')), name='delivery_urgent'),
+                    models.Index(models.F('lease_until'), condition=models.Q(('lease_token__isnull', False)), name='delivery_leased'),
+                    models.Index(models.F('merchant'), models.F('ended_at'), condition=models.Q(('status', 'parked')), name='delivery_parked'),
+                    models.Index(models.F('ended_at'), condition=models.Q(('status', 'parked')), name='delivery_parked_lately'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(models.F('event'), models.F('subscription'), name='an_event_goes_once_to_a_subscription'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('next_attempt_at__isnull', False), ('status', 'pending')), models.Q(models.Q(('status', 'pending'), _negated=True), ('ended_at__isnull', False), ('next_attempt_at', None)), _connector='OR'), name='a_pending_delivery_has_a_next_attempt'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -86,6 +107,9 @@ class Migration(migrations.Migration):
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('subscription', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='secrets', to='webhooks.subscription')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(models.F('subscription'), condition=models.Q(('expires_at', None)), name='one_current_secret_per_subscription')],
+            },
         ),
         migrations.CreateModel(
             name='Attempt',
@@ -105,56 +129,12 @@ class Migration(migrations.Migration):
                 ('delivery', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='webhooks.delivery')),
             ],
             options={
-                'indexes': [models.Index(fields=['merchant', '-started_at', '-id'], name='webhooks_at_merchan_d76394_idx'), models.Index(fields=['merchant', 'event_type', '-started_at', '-id'], name='attempt_of_type'), models.Index(condition=models.Q(('is_delivered', False)), fields=['merchant', '-started_at', '-id'], name='attempt_failed')],
+                'indexes': [
+                    models.Index(fields=['merchant', '-started_at', '-id'], name='webhooks_at_merchan_d76394_idx'),
+                    models.Index(fields=['merchant', 'event_type', '-started_at', '-id'], name='attempt_of_type'),
+                    models.Index(condition=models.Q(('is_delivered', False)), fields=['merchant', '-started_at', '-id'], name='attempt_failed'),
+                ],
                 'constraints': [models.UniqueConstraint(models.F('delivery'), models.F('number'), name='attempts_of_a_delivery_are_numbered')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='subscription',
-            constraint=models.UniqueConstraint(models.F('merchant'), condition=models.Q(('ended_at', None)), name='one_subscription_per_merchant'),
-        ),
-        migrations.AddIndex(
-            model_name='event',
-            index=models.Index(fields=['merchant', '-created_at', '-id'], name='webhooks_ev_merchan_998059_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='event',
-            index=models.Index(fields=['checkout_uuid'], name='webhooks_ev_checkou_edfb1b_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='event',
-            index=models.Index(models.F('created_at'), condition=models.Q(('purged_at', None), ('type', 'marketing.opted_in')), name='event_personal'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(models.F('subscription'), models.F('is_urgent'), models.F('next_attempt_at'), models.F('id'), condition=models.Q(('lease_token', None), ('status', 'pending')), name='delivery_waiting'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(models.F('next_attempt_at'), condition=models.Q(('is_urgent', True), ('lease_token', None), ('status', 'pending')), name='delivery_urgent'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(models.F('lease_until'), condition=models.Q(('lease_token__isnull', False)), name='delivery_leased'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(models.F('merchant'), models.F('ended_at'), condition=models.Q(('status', 'parked')), name='delivery_parked'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(models.F('ended_at'), condition=models.Q(('status', 'parked')), name='delivery_parked_lately'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.UniqueConstraint(models.F('event'), models.F('subscription'), name='an_event_goes_once_to_a_subscription'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('next_attempt_at__isnull', False), ('status', 'pending')), models.Q(models.Q(('status', 'pending'), _negated=True), ('ended_at__isnull', False), ('next_attempt_at', None)), _connector='OR'), name='a_pending_delivery_has_a_next_attempt'),
-        ),
-        migrations.AddConstraint(
-            model_name='signingsecret',
-            constraint=models.UniqueConstraint(models.F('subscription'), condition=models.Q(('expires_at', None)), name='one_current_secret_per_subscription'),
         ),
     ]

@@ -43,10 +43,8 @@ class CountedBodies:
 
     def _is_whole(self, environ: Environ) -> bool:
         """Read the body; return whether all of it came. One that is longer than allowed counts as whole."""
-        expected, is_chunked = (
-            _length(environ),
-            "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower(),
-        )
+        expected = length(environ)
+        is_chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()
         if not is_chunked and not 0 < expected <= self._largest:
             return True
         body = self._read(environ, self._largest + 1 if is_chunked else expected)
@@ -64,7 +62,8 @@ class CountedBodies:
             return body if in_time() else None
 
 
-def _length(environ: Environ) -> int:
+def length(environ: Environ) -> int:
+    """Return the Content-Length as Django reads it: 0 if it is no number."""
     try:
         return int(environ.get("CONTENT_LENGTH") or 0)
     except ValueError:

@@ -1,4 +1,6 @@
-"""The CSP's form-action: the origins where a page's forms may lead (rule secret.csp)."""
+"""What a page's CSP allows besides our own origin (rule secret.csp)."""
+
+from collections.abc import Mapping, Sequence
 
 from django.http import HttpResponse
 
@@ -8,4 +10,10 @@ from config.lib.web import origins
 def allow_forms_to(response: HttpResponse, *urls: str) -> None:
     """Allow the origins at which this page's forms end after a redirect: Chromium blocks any other."""
     found = {origins.of(url) for url in urls}
-    response._csp_update = {"form-action": sorted(found - {""})}  # type: ignore[attr-defined]  # django-csp's hook
+    allow(response, {"form-action": sorted(found - {""})})
+
+
+def allow(response: HttpResponse, origins_of: Mapping[str, Sequence[str]]) -> None:
+    """Allow these origins, by directive, on this page."""
+    update = getattr(response, "_csp_update", {})  # django-csp's hook
+    response._csp_update = {**update, **origins_of}  # type: ignore[attr-defined]

@@ -1,6 +1,7 @@
-"""One POST to a known peer, which ends in time whatever the peer does."""
+"""One request to a known peer, which ends in time whatever the peer does."""
 
 import asyncio
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -12,29 +13,37 @@ class NoAnswer(Exception):
 
 
 class Response(NamedTuple):
-    """An HTTP status and the whole body."""
+    """An HTTP status, the whole body, and the headers by their names, in any case."""
 
     status: int
     body: bytes
+    headers: Mapping[str, str]
 
     @property
     def is_success(self) -> bool:
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
 
-def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> Response:
-    """Send a POST, and return the response if all of it comes within `seconds`. Raises NoAnswer."""
+def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Response:
+    """Send a POST as `request` does."""
+    return request("POST", url, body, headers, seconds=seconds)
+
+
+def request(method: str, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Response:
+    """Send a request, and return the response if all of it comes within `seconds`. Raises NoAnswer."""
     if seconds <= 0:
         raise NoAnswer("no time left")
-    return asyncio.run(_post(url, body, headers, seconds))
+    return asyncio.run(_request(method, url, body, headers, seconds))
 
 
-async def _post(url: str, body: bytes, headers: dict[str, str], seconds: float) -> Response:
+async def _request(
+    method: str, url: str, body: bytes, headers: Mapping[str, str], seconds: float
+) -> Response:
     try:
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds)) as session,
-            session.post(url, data=body, headers=headers, allow_redirects=False) as response,
+            session.request(method, url, data=body, headers=headers, allow_redirects=False) as response,
         ):
-            return Response(response.status, await response.read())
+            return Response(response.status, await response.read(), response.headers)
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise NoAnswer(type(error).__name__) from error

@@ -63,7 +63,7 @@ def _places() -> Iterator[Place]:
         "body",
         "convert_from(body, 'UTF8')",
         "convert_to(%s, 'UTF8')",
-        f"purged_at IS NULL AND type IN ({types})",
+        f"body_deleted_at IS NULL AND type IN ({types})",
     )
     for model, column, name in (
         (Authenticator, "data", "secret"),

@@ -9,25 +9,39 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from payments.models import Operation, Payment
-from payments.provider import CardForm, CardUse, DisputeRecord, Notification, Outcome, Record
+from payments.provider import (
+    AmountRule,
+    CardForm,
+    CardUse,
+    DisputeRecord,
+    Notification,
+    Outcome,
+    Record,
+    Verdict,
+)
 from payments.providers.sandbox import client, notifications
 
 
 class SandboxProvider:
     """Implements payments.provider.Provider in local and sandbox."""
 
+    urls = "payments.providers.sandbox.urls"
+    page_origins: tuple[str, ...] = ()
     payment_origins: tuple[str, ...] = ()
 
     @property
     def key_life(self) -> timedelta:
         return timedelta(seconds=settings.SANDBOX_KEY_SECONDS)
 
-    def minimum_charge(self, currency: str) -> int:
-        return 1
+    def amount_rule(self, currency: str) -> AmountRule:
+        return AmountRule()
 
     def open_card_form(self, form: CardForm) -> str:
         session = client.ask("open_session", subject=form.subject, return_url=form.return_url, page=form.page)
         return f"{client.address()}/bank/card/{session}"
+
+    def register(self, payment: Payment, patience: float) -> Outcome:
+        return Outcome(Verdict.SUCCEEDED)
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
         payment = operation.payment
@@ -73,8 +87,8 @@ class SandboxProvider:
         )
         return _with_address(found)
 
-    def parse_notification(self, request: HttpRequest) -> Notification:
-        return notifications.read(request.headers.get(notifications.HEADER, ""), request.body)
+    def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
+        return [notifications.read(request.headers.get(notifications.HEADER, ""), request.body)]
 
     def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
         found: list[DisputeRecord] = client.ask("disputes", payment=payment.pk)

@@ -174,7 +174,7 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
             return Outcome(Verdict.NOT_FOUND, is_vouched=is_vouched)
         lines = journal.lines(charge)
         settling.settle(lines)
-        found = journal.by_reference(lines, key, is_by_key=not is_vouched)
+        found = journal.by_reference(lines, key) if is_vouched else journal.answered(lines, key)
         if is_vouched and (found is None or found.verdict == Verdict.FAILED):
             done = [line for line in lines if line.kind == kind and line.verdict == Verdict.SUCCEEDED]
             if done and kind in CARRIED_OUT:

@@ -30,10 +30,8 @@ def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
     return None
 
 
-def by_reference(known: Sequence[Call], reference: UUID, *, is_by_key: bool) -> Outcome | None:
-    """Return the newest answer under the caller's reference; with `is_by_key` only while the key is remembered."""
-    if is_by_key:
-        return answered(known, reference)
+def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
+    """Return the newest answer under the caller's reference, remembered or not."""
     return next((outcome(line) for line in reversed(known) if line.reference == reference), None)
 
 

@@ -10,6 +10,8 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
+from payments.provider import AmountRule
+from payments.providers.sandbox.adapter import SandboxProvider
 from tests.checkout.orders import accept, refuse, refuse_item, ticket
 from tests.conftest import Api
 from tests.factories import item, order
@@ -172,6 +174,24 @@ class TestAddresses:
         page = api.client.get(f"/pay?id={read['checkout_uuid']}")
         assert page.status_code == 200
         assert page["Content-Security-Policy"].isascii() and "=?" not in page["Content-Security-Policy"]
+
+
+@pytest.mark.rule("create.limits")
+class TestATotalThatNoCardCanBeCharged:
+    @pytest.fixture(autouse=True)
+    def in_steps(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rules = {"GBP": AmountRule(minimum=9001), "HUF": AmountRule(minimum=100, step=100)}
+        monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: rules[currency])
+
+    def test_is_refused_below_the_minimum_and_between_the_steps(self, api: Api) -> None:
+        refuse(api, "total_amount")
+        lines = [item(quantity=1, unit_price=9050, currency="HUF")]
+        refuse(api, "total_amount", total_amount=9050, currency="HUF", items=lines)
+        assert not Checkout.objects.exists()
+
+    def test_is_accepted_on_a_step(self, api: Api) -> None:
+        lines = [item(quantity=1, unit_price=9100, currency="HUF")]
+        assert accept(api, total_amount=9100, currency="HUF", items=lines)["amount"] == 9100
 
 
 class TestItems:

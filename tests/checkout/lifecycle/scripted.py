@@ -12,6 +12,7 @@ from django.http import HttpRequest
 
 from payments.models import Operation, Payment
 from payments.provider import (
+    AmountRule,
     Card,
     CardForm,
     CardUse,
@@ -75,6 +76,8 @@ class Call:
 class ScriptedProvider:
     """Fulfils payments.provider.Provider: idempotent by the operation's id, misbehaves as the script says."""
 
+    urls = ""
+    page_origins: tuple[str, ...] = ()
     payment_origins: tuple[str, ...] = ()
 
     def __init__(self, meanwhile: Callable[[], None]) -> None:
@@ -92,11 +95,14 @@ class ScriptedProvider:
     def key_life(self) -> timedelta:
         return timedelta(hours=24)
 
-    def minimum_charge(self, currency: str) -> int:
-        return 1
+    def amount_rule(self, currency: str) -> AmountRule:
+        return AmountRule()
 
     def open_card_form(self, form: CardForm) -> str:
         return f"https://bank.example/card/{form.subject}"
+
+    def register(self, payment: Payment, patience: float) -> Outcome:
+        return Outcome(Verdict.SUCCEEDED)
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
         return self._ask(operation, self._hold)
@@ -123,7 +129,7 @@ class ScriptedProvider:
         missing = Outcome(Verdict.NOT_FOUND, is_vouched=not self.on_the_way)
         return self._told(self._outcome(operation.pk, call) if call else missing)
 
-    def parse_notification(self, request: HttpRequest) -> Notification:
+    def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
         raise ForgedNotification
 
     def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
@@ -159,14 +165,6 @@ class ScriptedProvider:
             ):
                 charge.state = "held" if is_confirmed else "declined"
                 call.verdict = Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED
-
-    def asks(self) -> bool:
-        """Whether a payer is being asked."""
-        return any(charge.state == "challenged" for charge in self.charges.values())
-
-    def pending(self) -> bool:
-        """Whether a refund has been accepted and not concluded."""
-        return any(call.verdict == Verdict.PENDING for call in self.calls.values())
 
     def conclude_refunds(self, *, fails: bool) -> None:
         """Settle the refunds that are pending, or fail them."""

@@ -46,7 +46,7 @@ class TestWhatIsSaid:
     def test_to_nobody_who_can_do_nothing(self, refunded: Checkout) -> None:
         """The merchant cannot refund again: it is not asked to."""
         come_back()
-        assert not needs.failed_refunds(refunded.merchant).exists()
+        assert not needs.failed_refunds(merchant=refunded.merchant).exists()
 
     def test_to_the_payer(self, refunded: Checkout) -> None:
         shown = of_order.tell(refunded, now=clock.now(), is_lead=True)

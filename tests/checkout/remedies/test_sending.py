@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from checkout import authorizations, captures, finishing, refunds
+from checkout import authorizations, captures, doubt, refunds
 from checkout.models import Checkout
 from payments import planning
 from payments.models import Discrepancy, Operation
@@ -58,7 +58,7 @@ class TestSendingAgain:
         operation = self._doubtful_refund(unpaid)
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2100-01-01T00:00Z")
         send(operation)
-        finishing.finish_all_of(unpaid.pk)
+        doubt.finish_all_of(unpaid.pk)
         assert Call.objects.filter(kind="refund").values_list("reference", flat=True).get() == operation.pk
 
     def test_of_what_never_arrived_gets_a_new_key_when_the_old_is_forgotten(self, unpaid: Checkout) -> None:

@@ -4,17 +4,13 @@ import sys
 
 import pytest
 
+from tests.config.starting import PRODUCTION
+
 pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.rule("sandbox.absent")
 def test_the_helpers_do_not_exist_in_production() -> None:
-    production = {
-        "ENVIRONMENT": "production",
-        "BASE_URL": "https://checkout.example",
-        "PROVIDER": "adapter.of.production.Provider",
-        "SMS_SENDER": "adapter.of.production.Sender",
-    }
     script = (
         "import django; django.setup()\n"
         "from django.test import Client\n"
@@ -22,7 +18,7 @@ def test_the_helpers_do_not_exist_in_production() -> None:
         "paths = ['/api/sandbox/v1/checkouts/x/pay', '/bank/card/019f8b6e-0000-7000-8000-000000000000']\n"
         "print([client.post(path, secure=True).status_code for path in paths])\n"
     )
-    environment = {**os.environ, **production, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    environment = {**os.environ, **PRODUCTION, "DJANGO_SETTINGS_MODULE": "config.settings"}
     ended = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
     )

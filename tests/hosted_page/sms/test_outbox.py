@@ -75,7 +75,7 @@ def put(
 def send_all() -> None:
     """Send what waits, as the threads of a worker do."""
     while (text := sending.claim()) is not None:
-        sending.end(text, is_sent=sending.give_to_carrier(text))
+        sending.send(text)
 
 
 def a_day_later() -> None:

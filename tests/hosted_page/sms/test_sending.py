@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
@@ -18,6 +18,7 @@ from hosted_page import tasks
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox, senders, sending
+from hosted_page.sms.senders import InDoubt, NotTaken, Refused
 from hosted_page.steps import codes as sign_in
 from payments import switches
 from payments.models import Merchant, Switch
@@ -44,6 +45,13 @@ def emptied() -> list[bool]:
 
 def rows() -> list[SmsMessage]:
     return list(SmsMessage.objects.order_by("created_at"))
+
+
+def failing(error: Exception) -> Callable[..., None]:
+    def send(*_: str, **__: str) -> None:
+        raise error
+
+    return send
 
 
 class TestACode:
@@ -81,6 +89,41 @@ class TestACode:
         SmsMessage.objects.update(ends_at=timezone.now())
         sending.end_late()
         assert emptied() == [True] and rows()[0].sent_at is None
+
+    @pytest.mark.rule("sms.doubt")
+    def test_that_was_surely_not_taken_is_sent_a_little_later(
+        self, unpaid: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Payer(unpaid).post("/phone", phone=PHONE)
+        with monkeypatch.context() as busy:
+            busy.setattr(network, "send", failing(NotTaken("too_many_requests")))
+            send_all()
+        (waiting,) = rows()
+        assert (waiting.claimed_at, waiting.ended_at, waiting.phone) == (None, None, LEA)
+        assert waiting.due_at is not None and waiting.due_at > timezone.now()
+        SmsMessage.objects.update(due_at=timezone.now())
+        send_all()
+        assert len(network.sent) == 1 and rows()[0].sent_at is not None
+
+    @pytest.mark.rule("sms.doubt")
+    @pytest.mark.parametrize(
+        ("error", "refusal"), [(Refused("opted_out"), "opted_out"), (InDoubt("http_503"), "")]
+    )
+    def test_that_is_refused_or_in_doubt_has_ended(
+        self,
+        unpaid: Checkout,
+        network: Network,
+        monkeypatch: pytest.MonkeyPatch,
+        error: Exception,
+        refusal: str,
+    ) -> None:
+        Payer(unpaid).post("/phone", phone=PHONE)
+        with monkeypatch.context() as failed:
+            failed.setattr(network, "send", failing(error))
+            send_all()
+        send_all()
+        assert network.sent == {} and emptied() == [True]
+        assert (rows()[0].sent_at, rows()[0].refusal) == (None, refusal)
 
     @pytest.mark.rule("sms.once")
     def test_is_not_sent_after_its_end(self, unpaid: Checkout, network: Network) -> None:

@@ -95,6 +95,12 @@ class TestCard:
         assert lea.checkout.status == "created"
         assert not Payment.objects.exclude(status="declined").exists()
 
+    def test_token_of_another_provider_may_be_long(self, lea: Payer, at_card: str) -> None:
+        back: Any = lea.client.post(at_card, CARD)["Location"]
+        query = _query(back.partition("&card_token=")[0])
+        lea.client.get("/pay/paid", {**query, "card_token": "t" * 255})
+        assert Payment.objects.get().card_token == "t" * 255
+
 
 def _query(address: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(address).query))

@@ -6,6 +6,7 @@ from checkout import sharing
 from checkout.models import Checkout
 from payments import money
 from payments.models import Merchant
+from payments.provider import AmountRule
 from payments.providers.sandbox.adapter import SandboxProvider
 from tests import factories
 from tests.hosted_page.browsers import Payer, words
@@ -82,7 +83,7 @@ class TestOwnAmounts:
 class TestTheLeastThatACardCanBeCharged:
     @pytest.fixture(autouse=True)
     def thirty_pence(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(SandboxProvider, "minimum_charge", lambda _, currency: 30)
+        monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: AmountRule(minimum=30))
 
     def test_is_the_least_that_a_mate_is_asked_for(self, lea: Payer) -> None:
         refused = own(lea, name=["Finn", "Amy"], amount=["0.29", "0.30"])
@@ -108,11 +109,40 @@ class TestTheLeastThatACardCanBeCharged:
         assert refused.status_code == 422 and "too small to share equally" in words(refused)
 
     def test_holds_below_the_form_too(self, unpaid: Checkout) -> None:
-        with pytest.raises(ValueError, match="at least 30"):
+        with pytest.raises(ValueError, match="30 minor units or more"):
             sharing.split(unpaid.pk, [sharing.Share(29)])
         Checkout.objects.update(amount=59)
         with pytest.raises(ValueError, match="less than a card"):
             sharing.split_equally(unpaid.pk, 2)
+        assert shares(unpaid) == []
+
+
+@pytest.mark.rule("split.minimum")
+class TestTheStepsInWhichACardCanBeCharged:
+    """The order is 90.00."""
+
+    @pytest.fixture(autouse=True)
+    def whole_pounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The minimum lies between two steps: the next one counts."""
+        rule = AmountRule(minimum=130, step=100)
+        monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: rule)
+
+    def test_are_those_of_a_mates_amount(self, lea: Payer) -> None:
+        refused = own(lea, name=["Finn", "Amy", "Bo"], amount=["2.50", "2.00", "1.00"])
+        told = words(refused)
+        assert refused.status_code == 422
+        assert (told.count("Enter a multiple of £1.00."), told.count("Enter at least £2.00.")) == (1, 1)
+        assert own(lea, name=["Finn"], amount=["2.00"]).status_code == 303
+        assert shares(lea.checkout) == [("Finn", 200)]
+
+    def test_are_those_of_an_equal_share_and_the_rest_is_the_leads(self, lea: Payer) -> None:
+        assert lea.post("/split", split="equal", people="4").status_code == 303
+        assert shares(lea.checkout) == [("", 2200)] * 3
+        assert "£24.00" in words(lea.get("/split"))
+
+    def test_hold_below_the_form_too(self, unpaid: Checkout) -> None:
+        with pytest.raises(ValueError, match="in steps of 100"):
+            sharing.split(unpaid.pk, [sharing.Share(250)])
         assert shares(unpaid) == []
 
 

@@ -14,6 +14,7 @@ from pytest_django.fixtures import Settings
 from config import settings as written
 from payments.models import Merchant
 from portal.models import AuditEntry, User
+from tests.config.starting import PRODUCTION
 from tests.portal import people
 from tests.portal.people import EMAIL, PASSWORD
 
@@ -247,12 +248,7 @@ def production(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
     """The settings as they are in production."""
     import runpy
 
-    for name, value in {
-        "ENVIRONMENT": "production",
-        "BASE_URL": "https://checkout.example",
-        "PROVIDER": "adapter.of.production.Provider",
-        "SMS_SENDER": "adapter.of.production.Sender",
-    }.items():
+    for name, value in PRODUCTION.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("FAIL_POINTS", raising=False)
     read = runpy.run_path(str(written.BASE_DIR / "config" / "settings.py"))

@@ -30,7 +30,7 @@ class TestCharts:
             captured_amount=420_200,
             cancelled_count=2,
             lapsed_count=1,
-            hold_times=HOLD_SECONDS.counted([HOLD_SECONDS.slot(1.8)] * 32),
+            hold_times=HOLD_SECONDS.counted([stage.slot_of(HOLD_SECONDS, 1.8)] * 32),
         )
         DeliveryHour.objects.create(
             merchant=acme, hour=hour, delivered_count=70, failed_count=3, durations=ANSWER_MS.counted([30])

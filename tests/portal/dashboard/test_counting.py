@@ -44,7 +44,7 @@ class TestCounting:
         assert (list(PaymentHour.objects.values()), list(DeliveryHour.objects.values())) == before
         (sent,) = DeliveryHour.objects.all()
         assert (sent.delivered_count, sent.failed_count, sum(sent.durations)) == (0, 1, 1)
-        assert sent.durations[ANSWER_MS.slot(340)] == 1
+        assert sent.durations[stage.slot_of(ANSWER_MS, 340)] == 1
 
     def test_goes_on_where_it_stopped(self, acme: Merchant) -> None:
         captured = stage.captured(acme)

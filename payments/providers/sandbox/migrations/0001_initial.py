@@ -67,6 +67,9 @@ class Migration(migrations.Migration):
                 ('silent_until', models.DateTimeField(blank=True, help_text='Nothing is answered till then.', null=True)),
                 ('token', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, to='bank.cardtoken')),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('refunded_amount__gte', 0), ('refunded_amount__lte', models.F('amount'))), name='a_charge_gives_back_at_most_what_it_took')],
+            },
         ),
         migrations.CreateModel(
             name='Call',
@@ -85,6 +88,13 @@ class Migration(migrations.Migration):
                 ('changed_at', models.DateTimeField(default=django.utils.timezone.now, help_text='Since when it stands as it does: who lists what is new sees it again.')),
                 ('charge', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='bank.charge')),
             ],
+            options={
+                'indexes': [
+                    models.Index(models.F('settles_at'), condition=models.Q(('verdict', 'pending')), name='bank_call_settles'),
+                    models.Index(models.F('returns_at'), condition=models.Q(('returns_at__isnull', False)), name='bank_call_returns'),
+                    models.Index(models.F('reference'), name='bank_call_reference'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Dispute',
@@ -99,6 +109,9 @@ class Migration(migrations.Migration):
                 ('is_told', models.BooleanField(default=False)),
                 ('charge', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='bank.charge')),
             ],
+            options={
+                'indexes': [models.Index(models.F('opens_at'), condition=models.Q(('is_told', False)), name='bank_dispute_opens')],
+            },
         ),
         migrations.CreateModel(
             name='BankNotification',
@@ -110,29 +123,8 @@ class Migration(migrations.Migration):
                 ('call', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='bank.call')),
                 ('dispute', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='bank.dispute')),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name='charge',
-            constraint=models.CheckConstraint(condition=models.Q(('refunded_amount__gte', 0), ('refunded_amount__lte', models.F('amount'))), name='a_charge_gives_back_at_most_what_it_took'),
-        ),
-        migrations.AddIndex(
-            model_name='call',
-            index=models.Index(models.F('settles_at'), condition=models.Q(('verdict', 'pending')), name='bank_call_settles'),
-        ),
-        migrations.AddIndex(
-            model_name='call',
-            index=models.Index(models.F('returns_at'), condition=models.Q(('returns_at__isnull', False)), name='bank_call_returns'),
-        ),
-        migrations.AddIndex(
-            model_name='call',
-            index=models.Index(models.F('reference'), name='bank_call_reference'),
-        ),
-        migrations.AddIndex(
-            model_name='dispute',
-            index=models.Index(models.F('opens_at'), condition=models.Q(('is_told', False)), name='bank_dispute_opens'),
-        ),
-        migrations.AddIndex(
-            model_name='banknotification',
-            index=models.Index(models.F('due_at'), condition=models.Q(('due_at__isnull', False)), name='bank_notification_due'),
+            options={
+                'indexes': [models.Index(models.F('due_at'), condition=models.Q(('due_at__isnull', False)), name='bank_notification_due')],
+            },
         ),
     ]

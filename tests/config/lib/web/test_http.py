@@ -76,7 +76,7 @@ class TestPost:
     def test_sends_it_and_returns_status_and_body(self) -> None:
         with peer(says(ANSWER % b"200 OK")) as (url, heard):
             answer = http.post(f"{url}/x", b"body", {"X-Name": "value"}, seconds=5)
-        assert answer == (200, b"done") and answer.is_success
+        assert (answer.status, answer.body, answer.is_success) == (200, b"done", True)
         assert heard[0].startswith(b"POST /x HTTP/1.1") and b"X-Name: value" in heard[0]
 
     @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class TestTheBank:
         def post(*_: Any, **__: Any) -> http.Response:
             if status is None:
                 raise http.NoAnswer
-            return http.Response(status, b"")
+            return http.Response(status, b"", {})
 
         monkeypatch.setattr(http, "post", post)
         notification = journal.tell(Call.objects.get())

@@ -1,4 +1,4 @@
-"""Finishing operations: one that is due is sent again or looked up, until it has ended.
+"""Operations in doubt, and all others that are due: each is sent again or looked up until it has ended.
 
 Rules doubt.unknown, doubt.crash.
 """
@@ -22,6 +22,7 @@ from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE, Outcome,
 Kind, State = Operation.Kind, Operation.State
 KEY_MARGIN = timedelta(hours=1)  # how long before a provider forgets a key it is no longer used
 ON_ITS_WAY = timedelta(minutes=1)  # longer than any call to a provider lasts
+ONCE = (Kind.CAPTURE, Kind.VOID)  # a payment is captured or released once, whichever key comes first
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
 
@@ -89,15 +90,18 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
 def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:
     """Look up an authorization; if it never arrived and the payer still waits, send it again under the same id.
 
-    Later it is not sent: it may still arrive. After a day it has failed, if the provider vouches for it.
+    Later it is not sent. Once none of its calls can still arrive it has failed, if the provider vouches for it.
     """
     outcome = operations.look_up(operation, deadline=deadline)
+    if outcome.verdict == Verdict.UNKNOWN:
+        return replace(outcome, reason=operation.reason)  # a look-up's silence says nothing about the calls
     if outcome.verdict != Verdict.NOT_FOUND:
         return outcome
     if age < due.PATIENT_FOR and operation.payment.abandoned_at is None:
         return operations.perform(operation, deadline=deadline)
-    is_over = age >= due.IN_DOUBT_TOO_LONG and outcome.is_vouched
-    return Outcome(Verdict.FAILED, reason="never_arrived") if is_over else outcome
+    if outcome.is_vouched and (age >= due.IN_DOUBT_TOO_LONG or _was_always_answered(operation)):
+        return Outcome(Verdict.FAILED, reason="never_arrived")
+    return replace(outcome, reason=operation.reason)
 
 
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
@@ -183,7 +187,8 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
     if may_be_sent(operation):
         return operations.perform(operation, deadline=deadline)
     outcome = operations.look_up(operation, deadline=deadline)
-    is_lost = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched and _has_none_on_its_way(operation)
+    is_absent = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
+    is_lost = is_absent and (operation.kind in ONCE or _has_none_on_its_way(operation))
     if is_lost and _renewed(*_claimed(operation)):
         return None
     if outcome.verdict in (Verdict.NOT_FOUND, Verdict.UNKNOWN):
@@ -193,9 +198,13 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
 
 def _has_none_on_its_way(operation: Operation) -> bool:
     """Whether every call under its key was answered, or the last one was sent too long ago to be on its way."""
-    is_answered = operation.reason == SERVER_ERROR or operation.state == State.PENDING
     age = clock.now() - operation.created_at
-    return is_answered or age >= provider.current().key_life - KEY_MARGIN + ON_ITS_WAY
+    return _was_always_answered(operation) or age >= provider.current().key_life - KEY_MARGIN + ON_ITS_WAY
+
+
+def _was_always_answered(operation: Operation) -> bool:
+    """Whether every call under its key was answered, if only by an error: then none can still arrive."""
+    return operation.reason == SERVER_ERROR or operation.state == State.PENDING
 
 
 def may_be_sent(operation: Operation) -> bool:

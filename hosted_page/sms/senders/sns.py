@@ -1,0 +1,104 @@
+"""SMS messages by Amazon SNS, with boto3; region and credentials are found as boto3 finds them.
+
+SNS takes no idempotency key for a number, and tells nobody but its own log what became of a message. So a request is
+made once, without boto3's own repetitions, and is repeated only where SNS surely has not taken it. Rule sms.doubt.
+"""
+
+from typing import Any
+
+import boto3
+from botocore import exceptions
+from botocore.config import Config
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from hosted_page.sms import senders
+from hosted_page.sms.senders import InDoubt, NotSent, NotTaken, Refused
+
+TOO_MANY = 429
+THROTTLED = {"Throttled", "Throttling", "ThrottlingException", "RequestLimitExceeded", "KMSThrottling"}
+REASONS = {
+    "OptedOut": "opted_out",
+    "InvalidParameter": "invalid_number",  # or an unknown sender: SNS tells them apart in words alone
+    "InvalidParameterValue": "invalid_number",
+    "ParameterValueInvalid": "invalid_number",
+    "AuthorizationError": "not_allowed",
+    "InvalidClientTokenId": "wrong_credentials",
+    "SignatureDoesNotMatch": "wrong_credentials",
+    "ExpiredToken": "wrong_credentials",
+}
+UNREACHED = (
+    exceptions.EndpointConnectionError,
+    exceptions.ConnectTimeoutError,
+    exceptions.ProxyConnectionError,
+)
+UNSIGNED = (
+    exceptions.NoCredentialsError,
+    exceptions.PartialCredentialsError,
+    exceptions.CredentialRetrievalError,
+)
+
+
+class SnsSender:
+    """Sends by Amazon SNS, as transactional messages."""
+
+    shows_codes = False
+
+    def __init__(self) -> None:
+        session = boto3.session.Session()
+        if not session.region_name:
+            _refuse("SNS wants a region: set AWS_DEFAULT_REGION.")
+        if session.get_credentials() is None:
+            _refuse("SNS wants credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role.")
+        once = Config(
+            connect_timeout=senders.SECONDS,
+            read_timeout=senders.SECONDS,
+            retries={"total_max_attempts": 1},
+            max_pool_connections=settings.SMS_SLOTS,
+        )
+        self.client = session.client("sns", config=once)
+
+    def send(self, phone: str, text: str, *, key: str) -> None:
+        """Send an SMS message. SNS has no use for `key`."""
+        try:
+            self.client.publish(PhoneNumber=phone, Message=text, MessageAttributes=_attributes(phone))
+        except Exception as error:
+            raise outcome(error) from None  # the words of SNS repeat the number
+
+
+def _refuse(reason: str) -> None:
+    raise ImproperlyConfigured(f"ENVIRONMENT={settings.ENVIRONMENT}: {reason}")
+
+
+def _attributes(phone: str) -> dict[str, Any]:
+    own = senders.sender_id(phone)
+    named = {"AWS.SNS.SMS.SMSType": "Transactional"}
+    if own:
+        is_number = own.lstrip("+").isdigit()
+        named["AWS.MM.SMS.OriginationNumber" if is_number else "AWS.SNS.SMS.SenderID"] = own
+    return {name: {"DataType": "String", "StringValue": value} for name, value in named.items()}
+
+
+def outcome(error: Exception) -> NotSent:
+    """Return what an error of boto3 means for the message."""
+    match error:
+        case exceptions.ClientError(response=answer):
+            return _answered(answer)
+        case _ if isinstance(error, UNREACHED):
+            return NotTaken("no_connection")
+        case _ if isinstance(error, UNSIGNED):
+            return Refused("no_credentials")
+        case exceptions.ParamValidationError():
+            return Refused("invalid_parameter")
+    return InDoubt("no_answer")
+
+
+def _answered(answer: Any) -> NotSent:
+    status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    code = str(answer.get("Error", {}).get("Code", ""))
+    if status == TOO_MANY or code in THROTTLED:
+        return NotTaken("too_many_requests")
+    if 400 <= status < 500:
+        is_known_form = code.isascii() and code.isalnum()
+        return Refused(REASONS.get(code) or (f"sns_{code}" if is_known_form else "other"))
+    return InDoubt(f"http_{status}")

@@ -1,0 +1,1 @@
+"""Stripe: cards by its PaymentIntents, asked by its own library."""

@@ -1,0 +1,214 @@
+"""The adapter of Stripe, which implements the provider port."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import TypeAlias
+from uuid import UUID
+
+import stripe
+import structlog
+from django.conf import settings
+from django.http import HttpRequest
+from stripe import PaymentIntentService, RequestOptions
+from stripe.params import PaymentIntentConfirmParams, PaymentIntentCreateParams, RefundCreateParams
+
+from config.lib.web import origins
+from payments.models import Operation, Payment
+from payments.provider import (
+    SERVER_ERROR,
+    AmountRule,
+    CardForm,
+    CardPage,
+    CardUse,
+    DisputeRecord,
+    Notification,
+    Outcome,
+    Record,
+    Verdict,
+)
+from payments.providers.stripe import (
+    amounts,
+    books,
+    client,
+    disputes,
+    intents,
+    notifications,
+    reasons,
+    refunds,
+)
+
+log = structlog.get_logger("payments.providers.stripe")
+Kind = Operation.Kind
+KEY_LIFE = timedelta(hours=24)  # Stripe's reference: "Idempotent requests"
+Change: TypeAlias = Callable[[PaymentIntentService, str, RequestOptions], stripe.PaymentIntent]
+METHODS = ["card", "link"]  # cards, the wallets that bring cards, and Link: all of them can be held
+UNKNOWN_CALL = "payment_intent_unexpected_state"
+KEY_IN_USE = "idempotency_key_in_use"
+
+
+class StripeProvider:
+    """Implements payments.provider.Provider by Stripe's PaymentIntents, held and captured apart.
+
+    Each is made unconfirmed and its id committed; the confirmation holds the money.
+    """
+
+    urls = ""
+    page_origins: tuple[str, ...] = ()
+
+    @property
+    def payment_origins(self) -> tuple[str, ...]:
+        return (origins.of(settings.STRIPE_SCRIPT),)
+
+    @property
+    def key_life(self) -> timedelta:
+        return KEY_LIFE
+
+    def amount_rule(self, currency: str) -> AmountRule:
+        return amounts.rule(currency)
+
+    def open_card_form(self, form: CardForm) -> CardPage:
+        context = {
+            "script": settings.STRIPE_SCRIPT,
+            "publishable_key": settings.STRIPE_PUBLISHABLE_KEY,
+            "account": form.account,
+            "amount": amounts.theirs(form.amount, form.currency),
+            "currency": form.currency.lower(),
+            "methods": METHODS,
+            "return_url": form.return_url,
+        }
+        return CardPage("stripe/card.html", context, _allowed())
+
+    def register(self, payment: Payment, patience: float) -> Outcome:
+        asked: PaymentIntentCreateParams = {
+            "amount": amounts.theirs(payment.amount, payment.currency),
+            "currency": payment.currency.lower(),
+            "capture_method": "manual",
+            "allowed_payment_method_types": METHODS,
+            "metadata": {"payment": str(payment.pk), "merchant": str(payment.merchant_id)},
+        }
+        made = client.of(payment.provider_account, seconds=patience).v1.payment_intents
+
+        def register() -> Outcome:
+            return Outcome(Verdict.SUCCEEDED, reference=made.create(asked, _under(payment.pk)).id)
+
+        return _told(Kind.AUTHORIZE, register)
+
+    def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
+        asked: PaymentIntentConfirmParams = {
+            "return_url": card.return_url,
+            "expand": ["latest_charge"],
+        }
+        if card.token.startswith("ctoken_"):
+            asked["confirmation_token"] = card.token
+        else:
+            asked["payment_method"] = card.token
+        if operation.payment.kind == Payment.Kind.SHARE:  # its money is paid out to somebody else's card
+            asked["payment_method_options"] = {"card": {"request_three_d_secure": "any"}}
+        return _changed(operation, patience, lambda service, pi, key: service.confirm(pi, asked, key))
+
+    def capture(self, operation: Operation, patience: float) -> Outcome:
+        return _changed(operation, patience, lambda service, pi, key: service.capture(pi, None, key))
+
+    def void(self, operation: Operation, patience: float) -> Outcome:
+        return _changed(operation, patience, lambda service, pi, key: service.cancel(pi, None, key))
+
+    def refund(self, operation: Operation, patience: float) -> Outcome:
+        payment = operation.payment
+        asked: RefundCreateParams = {
+            "payment_intent": payment.provider_reference,
+            "amount": amounts.theirs(operation.amount, payment.currency),
+            "metadata": {refunds.OPERATION: str(operation.pk)},
+        }
+        made = client.of(payment.provider_account, seconds=patience).v1.refunds
+        return _told(Kind.REFUND, lambda: refunds.outcome(made.create(asked, _under(operation.pk))))
+
+    def look_up(self, operation: Operation, patience: float) -> Outcome:
+        payment = operation.payment
+        if not payment.provider_reference:
+            return intents.ABSENT  # nothing is confirmed before its id is committed
+        if operation.kind == Kind.REFUND:
+            return refunds.look_up(operation, seconds=patience)
+        return intents.outcome(operation.kind, client.intent_of(payment, seconds=patience))
+
+    def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
+        return notifications.read(request)
+
+    def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
+        return disputes.of_payment(payment)
+
+    def disputed(self, since: datetime) -> Iterable[UUID]:
+        return books.disputed(since)
+
+    def records(self, since: datetime) -> Iterable[Record]:
+        return books.records(since)
+
+
+def _allowed() -> dict[str, list[str]]:
+    """Return what the Payment Element needs. Stripe's documentation: "Security guide", Content Security Policy."""
+    script = [origins.of(settings.STRIPE_SCRIPT), "https://*.js.stripe.com"]
+    api = origins.of(settings.STRIPE_API)
+    return {
+        "script-src": script,
+        "frame-src": [*script, "https://hooks.stripe.com"],
+        "connect-src": [api],
+    }
+
+
+def _under(key: UUID) -> RequestOptions:
+    return {"idempotency_key": str(key)}
+
+
+def _changed(operation: Operation, patience: float, change: Change) -> Outcome:
+    """Confirm, capture or cancel the payment's PaymentIntent, under the operation's id."""
+    payment = operation.payment
+    if not payment.provider_reference:
+        return Outcome(Verdict.FAILED, reason="unknown_payment")
+    service = client.of(payment.provider_account, seconds=patience).v1.payment_intents
+
+    def ask() -> Outcome:
+        intent = change(service, payment.provider_reference, _under(operation.pk))
+        return intents.outcome(operation.kind, intent)
+
+    return _told(operation.kind, ask)
+
+
+def _told(kind: str, ask: Callable[[], Outcome]) -> Outcome:
+    """Return the outcome of a call that may move money, or what Stripe's error means for it."""
+    try:
+        return ask()
+    except stripe.APIConnectionError:
+        raise  # silence
+    except stripe.CardError as error:
+        return Outcome(Verdict.DECLINED, reason=reasons.of_decline(*reasons.named_in(error.error)))
+    except stripe.StripeError as error:
+        return _refused(kind, error)
+
+
+def _refused(kind: str, error: stripe.StripeError) -> Outcome:
+    """Return what an error that is not about the card means: done, refused, or not known."""
+    code, _ = reasons.named_in(error.error)
+    log.warning(
+        "stripe refused",
+        kind=kind,
+        status=error.http_status,
+        code=code,
+        param=getattr(error, "param", None),
+        request=error.request_id,
+    )
+    if code == KEY_IN_USE or isinstance(error, stripe.IdempotencyError):
+        return Outcome(Verdict.UNKNOWN)  # an earlier call under this key is still on its way
+    if isinstance(error, stripe.InvalidRequestError):
+        return _impossible(kind, code, error)
+    if isinstance(error, stripe.AuthenticationError | stripe.PermissionError) and kind == Kind.AUTHORIZE:
+        return Outcome(Verdict.FAILED, reason="provider_refused")
+    return Outcome(Verdict.UNKNOWN, reason=SERVER_ERROR)
+
+
+def _impossible(kind: str, code: str, error: stripe.InvalidRequestError) -> Outcome:
+    """Return what the PaymentIntent says that a refusal names; else that it is refused."""
+    intent = getattr(error.error, "payment_intent", None)
+    if code == UNKNOWN_CALL and intent is not None and kind != Kind.REFUND:
+        found = intents.outcome(kind, intent)
+        if found.verdict != Verdict.NOT_FOUND:
+            return found
+    return Outcome(Verdict.FAILED, reason=code or "refused")

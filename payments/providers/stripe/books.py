@@ -1,0 +1,110 @@
+"""Stripe's books as ours are compared with: records of what each PaymentIntent and refund says.
+
+An intent or refund of a payment that is not ours, or not in its account, has none: another system may use the account.
+Rule provider.accounts.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+import stripe
+from stripe.params import EventListParams
+
+from payments.models import Merchant, Operation, Payment
+from payments.provider import ProviderUnreachable, Record, Verdict
+from payments.providers.stripe import client, intents, refunds
+
+Kind = Operation.Kind
+EVENTS = (
+    *("payment_intent.amount_capturable_updated", "payment_intent.canceled", "payment_intent.payment_failed"),
+    *("payment_intent.processing", "payment_intent.requires_action", "payment_intent.succeeded"),
+    *("refund.created", "refund.failed", "refund.updated"),
+    *("charge.dispute.created", "charge.dispute.closed", "charge.dispute.updated"),
+    *("charge.dispute.funds_reinstated", "charge.dispute.funds_withdrawn"),
+)
+_OUTSIDE = UUID(
+    "6d1bd7a4-2e4d-4f4f-9f7e-6f2a4d6d7a10"
+)  # the name space of acts that no operation of ours made
+
+
+def records(since: datetime) -> Iterator[Record]:
+    """Yield what has become of every PaymentIntent and refund that has changed since. Raises ProviderUnreachable."""
+    for account in _accounts():
+        seen = set()
+        for event in _events(account, since, "payment_intent", "refund"):
+            thing = event.data.object
+            if thing.id not in seen:  # the newest event comes first
+                seen.add(thing.id)
+                yield from of_thing(thing, account)
+
+
+def disputed(since: datetime) -> Iterator[UUID]:
+    """Yield our ids of the payments with a dispute that has changed since. Raises ProviderUnreachable."""
+    for account in _accounts():
+        for event in _events(account, since, "charge.dispute"):
+            payment = payment_of(event.data.object, account)
+            if payment is not None:
+                yield payment.pk
+
+
+def _accounts() -> list[str]:
+    return list(Merchant.objects.values_list("provider_account", flat=True).distinct())
+
+
+def _events(account: str, since: datetime, *kinds: str) -> Iterator[stripe.Event]:
+    types = [name for name in EVENTS if name.startswith(kinds)]
+    asked: EventListParams = {"created": {"gte": int(since.timestamp())}, "types": types, "limit": 100}
+    try:
+        stripe_client = client.of(account, seconds=client.BOOKS_SECONDS)
+        yield from stripe_client.v1.events.list(asked).auto_paging_iter()
+    except stripe.StripeError as error:
+        raise ProviderUnreachable from error
+
+
+def payment_of(thing: Any, account: str) -> Payment | None:
+    """Return our payment of a PaymentIntent, or of a refund or dispute that names one, None if it is not ours."""
+    intent = thing.id if thing.object == "payment_intent" else getattr(thing, "payment_intent", None)
+    found = Payment.objects.filter(provider_reference=intent or "", provider_account=account)
+    return found.first() if intent else None
+
+
+def of_thing(thing: Any, account: str) -> Iterable[Record]:
+    """Return the records that a PaymentIntent or a refund makes, none if it is not of a payment of ours."""
+    payment = payment_of(thing, account)
+    if payment is None:
+        return []
+    return _of_refund(thing, payment) if thing.object == "refund" else _of_intent(thing, payment)
+
+
+def _of_refund(refund: stripe.Refund, payment: Payment) -> list[Record]:
+    told = refunds.outcome(refund)
+    named = refunds.operation_of(refund)
+    own = payment.operations.filter(kind=Kind.REFUND)
+    key = next((row.pk for row in own if str(row.pk) == named), None) or _outside(refund.id)
+    return [_record(key, Kind.REFUND, told.verdict, payment, told.amount or 0)]
+
+
+def _of_intent(intent: stripe.PaymentIntent, payment: Payment) -> list[Record]:
+    """Return a record of each act that the intent shows: one of ours under its key, another under one of its own."""
+    own = {row.kind: row.pk for row in payment.operations.order_by("created_at")}
+    found = []
+    for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID):
+        told = intents.outcome(kind, intent)
+        is_refusal = told.verdict == Verdict.FAILED and kind != Kind.AUTHORIZE
+        if told.verdict == Verdict.NOT_FOUND or (is_refusal and kind not in own):
+            continue
+        amount = payment.amount if told.amount is None else told.amount
+        found.append(
+            _record(own.get(kind) or _outside(f"{intent.id} {kind}"), kind, told.verdict, payment, amount)
+        )
+    return found
+
+
+def _record(key: UUID, kind: str, verdict: Verdict, payment: Payment, amount: int) -> Record:
+    return Record(key, kind, verdict, payment.pk, payment.merchant_id, amount, payment.currency)
+
+
+def _outside(name: str) -> UUID:
+    return uuid5(_OUTSIDE, name)

@@ -1,0 +1,102 @@
+"""What a PaymentIntent says about the authorization, the capture and the void of its payment.
+
+Stripe's documentation: "How PaymentIntents work". One that no one has confirmed holds nothing: so each of our doubts
+about money is a question by its id.
+"""
+
+from collections.abc import Callable
+
+import stripe
+
+from payments.models import Operation
+from payments.provider import Card, Outcome, Verdict
+from payments.providers.stripe import amounts, reasons
+
+Kind = Operation.Kind
+ABSENT = Outcome(Verdict.NOT_FOUND, is_vouched=True)  # read by its id, it shows that the call did not arrive
+
+
+def outcome(kind: str, intent: stripe.PaymentIntent) -> Outcome:
+    """Return what became of the operation of this kind; NOT_FOUND, vouched for, if nothing of it is to be seen."""
+    return _READERS[Kind(kind)](intent)
+
+
+def _authorized(intent: stripe.PaymentIntent) -> Outcome:
+    match intent.status:
+        case "requires_capture":
+            return _done(intent, intent.amount_capturable)
+        case "succeeded":
+            return _done(intent, intent.amount)
+        case "requires_action":
+            return _asked(intent)
+        case "processing":
+            return Outcome(Verdict.PENDING, reference=intent.id)
+        case "canceled":
+            return _done(intent, intent.amount) if _was_held(intent) else _failed(intent, "canceled")
+    failure = intent.last_payment_error
+    if failure is None:
+        return ABSENT
+    reason = reasons.of_decline(*reasons.named_in(failure))
+    return Outcome(Verdict.DECLINED, reference=intent.id, reason=reason, card=_card(intent))
+
+
+def _asked(intent: stripe.PaymentIntent) -> Outcome:
+    """Return where the bank asks the payer; a question that only a script could show is a card that does not do."""
+    action = intent.next_action
+    page = action.redirect_to_url.url if action and action.redirect_to_url else None
+    if not page:
+        return _failed(intent, "challenge_failed")
+    return Outcome(Verdict.NEEDS_ACTION, reference=intent.id, action_url=page)
+
+
+def _captured(intent: stripe.PaymentIntent) -> Outcome:
+    match intent.status:
+        case "succeeded":
+            return _done(intent, intent.amount_received)
+        case "processing":
+            return Outcome(Verdict.PENDING, reference=intent.id)
+        case "canceled":
+            return _failed(intent, "already_voided")
+    return ABSENT
+
+
+def _voided(intent: stripe.PaymentIntent) -> Outcome:
+    match intent.status:
+        case "canceled":
+            return Outcome(Verdict.SUCCEEDED, reference=intent.id)
+        case "succeeded":
+            return _failed(intent, "already_captured")
+    return ABSENT
+
+
+_READERS: dict[str, Callable[[stripe.PaymentIntent], Outcome]] = {
+    Kind.AUTHORIZE: _authorized,
+    Kind.CAPTURE: _captured,
+    Kind.VOID: _voided,
+}
+
+
+def _done(intent: stripe.PaymentIntent, amount: int) -> Outcome:
+    money = amounts.ours(amount, intent.currency)
+    return Outcome(Verdict.SUCCEEDED, reference=intent.id, card=_card(intent), amount=money)
+
+
+def _failed(intent: stripe.PaymentIntent, reason: str) -> Outcome:
+    return Outcome(Verdict.FAILED, reference=intent.id, reason=reason)
+
+
+def _was_held(intent: stripe.PaymentIntent) -> bool:
+    """Whether a cancelled intent held money before: its last charge was not declined."""
+    return intent.latest_charge is not None and intent.last_payment_error is None
+
+
+def _card(intent: stripe.PaymentIntent) -> Card | None:
+    """Return the facts of the card, of which a wallet may keep some; None while there is no charge."""
+    charge = intent.latest_charge
+    details = charge.payment_method_details if isinstance(charge, stripe.Charge) else None
+    if details is None:
+        return None
+    card = details.card
+    if card is None:
+        return Card(details.type, "", "")
+    return Card(card.brand or "", card.last4 or "", card.fingerprint or "")

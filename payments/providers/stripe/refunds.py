@@ -1,0 +1,60 @@
+"""What Stripe says about a refund of ours, which names the operation in its metadata."""
+
+from collections.abc import Iterator
+
+import stripe
+from stripe.params import RefundListParams
+
+from payments.models import Operation, Payment
+from payments.provider import Outcome, Verdict
+from payments.providers.stripe import amounts, client
+
+OPERATION = "operation"  # the name of our operation's id in the metadata
+_VERDICTS = {
+    "succeeded": Verdict.SUCCEEDED,
+    "pending": Verdict.PENDING,
+    "requires_action": Verdict.PENDING,
+    "failed": Verdict.FAILED,
+    "canceled": Verdict.FAILED,
+}
+GONE = (Verdict.FAILED,)
+
+
+def outcome(refund: stripe.Refund) -> Outcome:
+    """Return what became of a refund; the reasons for which a card takes none are ours already."""
+    verdict = _VERDICTS.get(refund.status or "", Verdict.UNKNOWN)
+    reason = refund.failure_reason or "refused" if verdict == Verdict.FAILED else ""
+    money = amounts.ours(refund.amount, refund.currency)
+    return Outcome(verdict, reference=refund.id, reason=reason, amount=money)
+
+
+def operation_of(refund: stripe.Refund) -> str:
+    """Return the id of the operation that a refund names, "" if it is none of ours."""
+    named = refund.metadata
+    return named[OPERATION] if named and OPERATION in named else ""
+
+
+def look_up(operation: Operation, *, seconds: float) -> Outcome:
+    """Ask what became of a refund, by its id, or among those of its payment. Raises stripe.StripeError."""
+    payment = operation.payment
+    stripe_client = client.of(payment.provider_account, seconds=seconds)
+    if operation.reference:
+        return outcome(stripe_client.v1.refunds.retrieve(operation.reference))
+    found = list(of_payment(payment, stripe_client))
+    for refund in found:
+        if operation_of(refund) == str(operation.pk):
+            return outcome(refund)
+    return Outcome(Verdict.NOT_FOUND, is_vouched=_are_all(found, payment, seconds))
+
+
+def of_payment(payment: Payment, stripe_client: stripe.StripeClient) -> Iterator[stripe.Refund]:
+    """Yield all refunds of a payment, also those that others made."""
+    asked: RefundListParams = {"payment_intent": payment.provider_reference, "limit": 100}
+    yield from stripe_client.v1.refunds.list(asked).auto_paging_iter()
+
+
+def _are_all(found: list[stripe.Refund], payment: Payment, seconds: float) -> bool:
+    """Whether the list is complete: the charge itself says how much of it was given back."""
+    charge = client.intent_of(payment, seconds=seconds).latest_charge
+    given_back = sum(refund.amount for refund in found if outcome(refund).verdict not in GONE)
+    return isinstance(charge, stripe.Charge) and charge.amount_refunded == given_back

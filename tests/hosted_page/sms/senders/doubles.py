@@ -1,0 +1,95 @@
+"""Carriers on this machine: a plain HTTP server that hands each request to a double and writes its answer."""
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl
+
+HANGS = 20.0  # seconds, unless the double is closed before
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    headers: dict[str, str]
+    form: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: str
+    content_type: str = "application/json"
+
+
+@dataclass
+class Double:
+    """Answers as `act` says; `fault` is `hang` or `reset` instead of an answer."""
+
+    act: Callable[[Request], Answer]
+    fault: str = ""
+    port: int = 0
+    requests: list[Request] = field(default_factory=list)
+    closed: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextlib.contextmanager
+def serving(act: Callable[[Request], Answer]) -> Iterator[Double]:
+    double = Double(act)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            _answer(self, double)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    double.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield double
+    finally:
+        double.closed.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _answer(handler: BaseHTTPRequestHandler, double: Double) -> None:
+    body = handler.rfile.read(int(handler.headers["Content-Length"])).decode()
+    given = parse_qsl(body, keep_blank_values=True, strict_parsing=True)
+    assert len(dict(given)) == len(given), "no field comes twice"
+    headers = {name.lower(): value for name, value in handler.headers.items()}
+    request = Request(handler.command, handler.path, headers, dict(given))
+    double.requests.append(request)
+    if double.fault == "hang":
+        double.closed.wait(HANGS)
+    if double.fault:
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        handler.connection.close()
+        return
+    answer = double.act(request)
+    handler.send_response(answer.status)
+    handler.send_header("Content-Type", answer.content_type)
+    handler.send_header("Content-Length", str(len(answer.body.encode())))
+    handler.end_headers()
+    handler.wfile.write(answer.body.encode())
+
+
+def closed_port() -> int:
+    """Return a port of this machine on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

@@ -1,0 +1,71 @@
+"""The desk of a provider: what the tests do there as payers, banks and staff, whichever provider it is."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from django.http import HttpRequest
+
+from payments.models import Payment
+from payments.provider import Provider
+
+
+class Card(StrEnum):
+    """A card by what its bank does."""
+
+    GOOD = "approved"
+    DECLINED = "declined"
+    NO_MONEY = "declined: too little money"
+    EXPIRED = "declined: the card has expired"
+    ASKS = "the bank asks the payer first"
+    REFUND_FAILS = "a refund is accepted and fails"
+
+
+class Goes(StrEnum):
+    """How a call goes wrong."""
+
+    SILENT = "the connection breaks before it is done"
+    DONE_SILENT = "the connection breaks when it is done"
+    ERROR = "it is answered by an error of the provider's own, and nothing is done"
+    DONE_ERROR = "it is done, and answered by an error of the provider's own"
+    REPLAYED_ERROR = "its key is answered by the same error for ever, and nothing is done"
+
+
+class Desk(Protocol):
+    """A provider of the tests, as its adapter and everybody around it meet it."""
+
+    provider: Provider
+
+    def token(self, card: Card, subject: UUID) -> str:
+        """Return what the card page sends back for this card."""
+
+    def answer(self, payment: Payment, *, confirms: bool) -> None:
+        """Answer the bank's question as the payer."""
+
+    def go_wrong(self, verb: str, goes: Goes) -> None:
+        """Let the next call of this verb (or of `register`) go wrong."""
+
+    def hold_less(self, amount: int) -> None:
+        """Let the next authorization hold no more than this."""
+
+    def settle(self) -> None:
+        """Let the time come for everything that was accepted."""
+
+    def age_keys(self) -> None:
+        """Let the provider forget every key."""
+
+    def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
+        """Capture, void or refund as the merchant's staff do in the provider's own dashboard."""
+
+    def dispute(self, payment: Payment) -> None:
+        """Dispute a payment as its payer's bank."""
+
+    def decide(self, payment: Payment, *, is_won: bool) -> None:
+        """Decide the open dispute of a payment."""
+
+    def messages(self) -> Sequence[HttpRequest]:
+        """Return the notifications that were sent since this was asked last."""
+
+    def forged(self) -> HttpRequest:
+        """Return a notification that somebody else has signed."""

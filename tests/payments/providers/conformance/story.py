@@ -1,0 +1,95 @@
+"""One payment at a provider, as the core does it: an operation is begun, sent, looked up and recorded."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from config.lib import clock
+from payments import operations
+from payments.models import Merchant, Operation, Payment
+from payments.provider import Outcome, Verdict
+from tests.factories import CAUSE
+from tests.payments.providers.conformance.desk import Card, Desk
+
+Kind = Operation.Kind
+ACTS = [Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID, Kind.REFUND]
+OPEN = (Verdict.UNKNOWN, Verdict.NOT_FOUND, Verdict.PENDING, Verdict.NEEDS_ACTION)
+
+
+class Story:
+    """One card's payment; `amount` in minor units."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        merchant: Merchant,
+        card: Card = Card.GOOD,
+        amount: int = 9000,
+        currency: str = "GBP",
+    ) -> None:
+        subject = uuid7()
+        self.desk = desk
+        self.payment = Payment.objects.create(
+            merchant=merchant,
+            subject=subject,
+            checkout_uuid=subject,
+            amount=amount,
+            currency=currency,
+            card_token=desk.token(card, subject),
+            return_url="https://pay.example/confirmed",
+        )
+
+    def begin(self, kind: Kind, amount: int = 0) -> Operation:
+        """Write the intent of an operation, of the whole amount if none is given."""
+        operation = operations.begin(self.payment, kind, now=clock.now(), cause=CAUSE)
+        operation.amount = amount or self.payment.amount
+        operation.save(update_fields=["amount"])
+        return operation
+
+    def ask(self, operation: Operation) -> Outcome:
+        """Send it, or send it again under its key."""
+        return operations.perform(operation)
+
+    def look_up(self, operation: Operation) -> Outcome:
+        return operations.look_up(self.anew(operation.pk))
+
+    def anew(self, pk: UUID) -> Operation:
+        return Operation.objects.select_related("payment").get(pk=pk)
+
+    def record(self, operation: Operation, outcome: Outcome) -> Outcome:
+        """Record what the provider has said, as far as it ends the operation or names where the payer is asked."""
+        row = self.anew(operation.pk)
+        operations.record(row, outcome, now=clock.now(), lease=row.lease_token)
+        self.payment.refresh_from_db()
+        return outcome
+
+    def end(self, operation: Operation, outcome: Outcome) -> Outcome:
+        """Record an answer; one that was only accepted is looked up when its time has come."""
+        self.record(operation, outcome)
+        if outcome.verdict != Verdict.PENDING:
+            return outcome
+        self.desk.settle()
+        return self.record(operation, self.look_up(operation))
+
+    def do_again(self, operation: Operation) -> Outcome:
+        """Send an operation again as another process that has read it does, and return how it ended."""
+        row = self.anew(operation.pk)
+        return self.end(row, self.ask(row))
+
+    def do(self, kind: Kind, amount: int = 0) -> Outcome:
+        """Begin an operation, send it, and return how it ended."""
+        operation = self.begin(kind, amount)
+        return self.end(operation, self.ask(operation))
+
+    def before(self, kind: Kind) -> None:
+        """Bring the money to where an operation of this kind is due."""
+        if kind != Kind.AUTHORIZE:
+            assert self.do(Kind.AUTHORIZE).verdict == Verdict.SUCCEEDED
+        if kind == Kind.REFUND:
+            assert self.do(Kind.CAPTURE).verdict == Verdict.SUCCEEDED
+
+    def grow_old(self) -> None:
+        """Let all its operations be two days older."""
+        ago = clock.now() - timedelta(days=2)
+        self.payment.operations.update(created_at=ago)

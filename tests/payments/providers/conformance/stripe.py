@@ -1,0 +1,125 @@
+"""The desk of Stripe, whose peer stands for it."""
+
+import urllib.request
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.test import RequestFactory
+from pytest_django.fixtures import Settings
+from stripe import StripeClient
+
+from payments.models import Operation, Payment
+from payments.provider import Provider
+from payments.providers.stripe.adapter import StripeProvider
+from tests.payments.providers.conformance.desk import Card, Goes
+from tests.payments.stripe_peer import events
+from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.shops import Shop
+
+CARDS = {
+    Card.GOOD: "pm_card_visa",
+    Card.DECLINED: "pm_card_chargeDeclined",
+    Card.NO_MONEY: "pm_card_chargeDeclinedInsufficientFunds",
+    Card.EXPIRED: "pm_card_chargeDeclinedExpiredCard",
+    Card.ASKS: "pm_card_threeDSecure2Required",
+    Card.REFUND_FAILS: "pm_card_refundFail",
+}
+INTENT = "/v1/payment_intents"
+PATHS = {
+    "register": ("POST", INTENT),
+    "authorize": ("POST", f"{INTENT}/[^/]+/confirm"),
+    "capture": ("POST", f"{INTENT}/[^/]+/capture"),
+    "void": ("POST", f"{INTENT}/[^/]+/cancel"),
+    "refund": ("POST", "/v1/refunds"),
+    "look_up": ("GET", "/v1/.*"),
+}
+FAULTS = {
+    Goes.SILENT: {"mode": "reset", "when": "before"},
+    Goes.DONE_SILENT: {"mode": "reset", "when": "after"},
+    Goes.ERROR: {"mode": "error", "when": "before"},
+    Goes.DONE_ERROR: {"mode": "error", "when": "after"},
+    Goes.REPLAYED_ERROR: {"mode": "error", "when": "stored"},
+}
+
+
+class StripeDesk:
+    def __init__(self, settings: Settings, peer: Remote, shop: Shop) -> None:
+        self.provider: Provider = StripeProvider()
+        self.peer, self.shop, self.dashboard = peer, shop, peer.client()
+        self.secret = listen(self.dashboard, shop)
+        settings.STRIPE_SECRET_KEY, settings.STRIPE_PUBLISHABLE_KEY = "sk_test_peer", "pk_test_peer"
+        settings.STRIPE_WEBHOOK_SECRETS, settings.STRIPE_IS_LIVE = ["whsec_former", self.secret], False
+        settings.STRIPE_API, settings.STRIPE_SCRIPT = peer.address, f"{peer.address}/_peer/stripe.js"
+
+    def token(self, card: Card, subject: UUID) -> str:
+        return str(self.peer.switch("confirmation_token", card=CARDS[card])["id"])
+
+    def answer(self, payment: Payment, *, confirms: bool) -> None:
+        asked = payment.operations.get(kind=Operation.Kind.AUTHORIZE)
+        answer = b"answer=confirm" if confirms else b"answer=refuse"
+        opener = urllib.request.build_opener(_NoRedirect)
+        opener.open(urllib.request.Request(asked.action_url, answer), timeout=10).close()
+
+    def go_wrong(self, verb: str, goes: Goes) -> None:
+        method, path = PATHS[verb]
+        times = 2 if method == "GET" else 1  # a question that breaks off is asked again at once
+        self.peer.switch("fault", method=method, path=path, times=times, **FAULTS[goes])
+
+    def hold_less(self, amount: int) -> None:
+        self.peer.switch("partial", amount=amount)
+
+    def settle(self) -> None:
+        self.peer.switch("settle_refunds")
+
+    def age_keys(self) -> None:
+        self.peer.switch("age_keys")
+
+    def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
+        intents, intent = self.dashboard.v1.payment_intents, payment.provider_reference
+        if kind == "refund":
+            self.dashboard.v1.refunds.create({"payment_intent": intent, "amount": amount})
+        elif kind == "capture":
+            intents.capture(intent)
+        else:
+            intents.cancel(intent)
+
+    def dispute(self, payment: Payment) -> None:
+        intent = self.dashboard.v1.payment_intents.retrieve(payment.provider_reference)
+        self.peer.switch("dispute", charge=intent.latest_charge)
+
+    def decide(self, payment: Payment, *, is_won: bool) -> None:
+        (dispute,) = self.dashboard.v1.disputes.list({"payment_intent": payment.provider_reference}).data
+        self.peer.switch("decide", dispute=dispute.id, status="won" if is_won else "lost")
+
+    def messages(self) -> Sequence[HttpRequest]:
+        self.shop.told.clear()
+        self.peer.switch("deliver")
+        return [message(body, signature) for body, signature in self.shop.told]
+
+    def forged(self) -> HttpRequest:
+        body = b'{"id": "evt_1", "object": "event", "type": "payment_intent.succeeded"}'
+        return message(body, events.signature("whsec_guessed", body, 2_000_000_000))
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The payer's browser would follow to the page of the shop, which is nowhere."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+    def http_error_303(self, request: object, answer: object, *_: object) -> object:
+        return answer
+
+
+def listen(client: StripeClient, shop: Shop) -> str:
+    """Have the shop told of every event; return the secret that signs them."""
+    endpoint = client.v1.webhook_endpoints.create({"url": shop.address, "enabled_events": ["*"]})
+    return str(endpoint.secret)
+
+
+def message(body: bytes, signature: str) -> HttpRequest:
+    headers = {"Stripe-Signature": signature}
+    return RequestFactory().post(
+        "/provider/notifications", body, content_type="application/json", headers=headers
+    )

@@ -1,0 +1,105 @@
+"""Silence, errors, forgotten keys: what was done is found, what was not is vouched for, nothing is done twice."""
+
+import pytest
+
+from config.lib import clock
+from payments import provider
+from payments.models import Merchant
+from payments.provider import SERVER_ERROR, Verdict
+from tests.payments.providers.conformance.desk import Card, Desk, Goes
+from tests.payments.providers.conformance.story import ACTS, Kind, Story
+
+DONE = (Goes.DONE_SILENT, Goes.DONE_ERROR)
+UNDONE = (Goes.SILENT, Goes.ERROR, Goes.REPLAYED_ERROR)
+ERRORS = (Goes.ERROR, Goes.DONE_ERROR, Goes.REPLAYED_ERROR)
+
+
+def acts_at_the_provider(story: Story, kind: Kind) -> int:
+    """How many acts of a kind on this payment its books have, of ours or not."""
+    rows = provider.current().records(clock.now().replace(year=2020))
+    return len({row.key for row in rows if row.payment == story.payment.pk and row.kind == kind})
+
+
+@pytest.mark.parametrize("kind", ACTS)
+class TestACall:
+    def test_repeated_under_its_key_is_done_once(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
+        story = Story(desk, acme)
+        story.before(kind)
+        operation = story.begin(kind, 4000 if kind == Kind.REFUND else 0)
+        first = story.ask(operation)
+        assert [story.ask(operation).verdict for _ in range(2)] == [first.verdict] * 2
+        assert story.end(operation, first).verdict == Verdict.SUCCEEDED
+        assert acts_at_the_provider(story, kind) == 1
+
+    @pytest.mark.parametrize("goes", DONE)
+    def test_that_was_done_is_found(self, desk: Desk, acme: Merchant, kind: Kind, goes: Goes) -> None:
+        story = Story(desk, acme)
+        story.before(kind)
+        operation = story.begin(kind)
+        desk.go_wrong(kind, goes)
+        said = story.ask(operation)
+        assert (said.verdict, said.reason) == (Verdict.UNKNOWN, SERVER_ERROR if goes in ERRORS else "")
+        found = story.end(operation, story.look_up(operation))
+        assert found.verdict == Verdict.SUCCEEDED
+        assert found.amount in (9000, None)
+        assert acts_at_the_provider(story, kind) == 1
+
+    @pytest.mark.parametrize("goes", UNDONE)
+    def test_that_was_not_done_is_vouched_for(
+        self, desk: Desk, acme: Merchant, kind: Kind, goes: Goes
+    ) -> None:
+        story = Story(desk, acme)
+        story.before(kind)
+        operation = story.begin(kind)
+        desk.go_wrong(kind, goes)
+        said = story.ask(operation)
+        assert (said.verdict, said.reason) == (Verdict.UNKNOWN, SERVER_ERROR if goes in ERRORS else "")
+        found = story.look_up(operation)
+        assert (found.verdict, found.is_vouched) == (Verdict.NOT_FOUND, True)
+        again = story.ask(operation)
+        if goes == Goes.REPLAYED_ERROR:
+            assert (again.verdict, again.reason) == (Verdict.UNKNOWN, SERVER_ERROR)
+        else:
+            assert story.end(operation, again).verdict == Verdict.SUCCEEDED
+            assert acts_at_the_provider(story, kind) == 1
+
+    def test_is_found_when_its_key_is_long_forgotten(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
+        story = Story(desk, acme)
+        story.before(kind)
+        operation = story.begin(kind)
+        desk.go_wrong(kind, Goes.DONE_SILENT)
+        story.ask(operation)
+        desk.age_keys()
+        story.grow_old()
+        assert story.end(operation, story.look_up(operation)).verdict == Verdict.SUCCEEDED
+
+    def test_that_is_not_looked_up_in_time_stays_unknown(
+        self, desk: Desk, acme: Merchant, kind: Kind
+    ) -> None:
+        story = Story(desk, acme)
+        story.before(kind)
+        operation = story.begin(kind)
+        story.ask(operation)
+        desk.go_wrong("look_up", Goes.SILENT)
+        assert story.look_up(operation).verdict == Verdict.UNKNOWN
+
+
+class TestAnAuthorization:
+    @pytest.mark.parametrize("goes", DONE)
+    def test_whose_question_got_lost_names_it_when_it_is_found(
+        self, desk: Desk, acme: Merchant, goes: Goes
+    ) -> None:
+        story = Story(desk, acme, Card.ASKS)
+        operation = story.begin(Kind.AUTHORIZE)
+        desk.go_wrong("authorize", goes)
+        assert story.ask(operation).verdict == Verdict.UNKNOWN
+        found = story.look_up(operation)
+        assert found.verdict == Verdict.NEEDS_ACTION and found.action_url.startswith("http")
+
+    def test_whose_decline_got_lost_is_found_declined(self, desk: Desk, acme: Merchant) -> None:
+        story = Story(desk, acme, Card.NO_MONEY)
+        operation = story.begin(Kind.AUTHORIZE)
+        desk.go_wrong("authorize", Goes.DONE_SILENT)
+        assert story.ask(operation).verdict == Verdict.UNKNOWN
+        found = story.end(operation, story.look_up(operation))
+        assert (found.verdict, found.reason) == (Verdict.DECLINED, "insufficient_funds")

@@ -1,0 +1,47 @@
+"""The facts that an adapter declares: its amounts, how long keys live, its card page."""
+
+from datetime import timedelta
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from payments import answers
+from payments.models import Merchant
+from payments.provider import CardForm, CardPage, Verdict
+from tests.payments.providers.conformance.desk import Desk
+from tests.payments.providers.conformance.story import Kind, Story
+
+CURRENCIES = ["GBP", "USD", "EUR", "JPY", "KRW", "KWD", "ISK"]
+
+
+@pytest.mark.parametrize("currency", CURRENCIES)
+class TestAnAmount:
+    def test_of_the_least_is_held_taken_and_given_back(
+        self, desk: Desk, acme: Merchant, currency: str
+    ) -> None:
+        story = Story(desk, acme, amount=answers.amount_rule(currency).minimum, currency=currency)
+        for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.REFUND):
+            ended = story.do(kind)
+            assert (ended.verdict, ended.amount) == (Verdict.SUCCEEDED, story.payment.amount)
+
+    def test_of_any_step_is_held_to_the_unit(self, desk: Desk, acme: Merchant, currency: str) -> None:
+        rule = answers.amount_rule(currency)
+        amount = rule.minimum + 7 * rule.step
+        held = Story(desk, acme, amount=amount, currency=currency).do(Kind.AUTHORIZE)
+        assert (held.verdict, held.amount) == (Verdict.SUCCEEDED, amount)
+
+
+class TestTheAdapter:
+    def test_says_how_long_a_key_lives(self, desk: Desk) -> None:
+        assert timedelta(hours=2) < desk.provider.key_life <= timedelta(days=30)
+
+    def test_has_a_card_page(self, desk: Desk) -> None:
+        page = answers.card_page(CardForm(uuid7(), "https://pay.example/paid?id=1", 9000, "GBP"))
+        if isinstance(page, CardPage):
+            assert page.template and all(page.allows.values())
+        else:
+            assert page.startswith("http")
+
+    def test_names_only_origins_where_others_are_let_in(self, desk: Desk) -> None:
+        for origin in (*desk.provider.page_origins, *desk.provider.payment_origins):
+            assert origin.count("/") == 2 and "'" not in origin

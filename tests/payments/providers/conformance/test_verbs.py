@@ -1,0 +1,115 @@
+"""Each verb and each outcome, alike at every provider."""
+
+import pytest
+
+from payments.models import Merchant
+from payments.provider import Verdict
+from tests.payments.providers.conformance.desk import Card, Desk
+from tests.payments.providers.conformance.story import ACTS, Kind, Story
+
+
+@pytest.mark.rule("provider.alike")
+class TestMoney:
+    def test_is_held_taken_and_given_back(self, desk: Desk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.REFUND):
+            ended = story.do(kind)
+            assert (kind, ended.verdict, ended.amount) == (kind, Verdict.SUCCEEDED, 9000)
+        assert story.payment.status == "refunded"
+        card = (story.payment.card_brand.lower(), story.payment.card_last4)
+        assert card == ("visa", "4242") and story.payment.card_fingerprint
+
+    def test_is_held_and_released(self, desk: Desk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        story.before(Kind.VOID)
+        assert story.do(Kind.VOID).verdict == Verdict.SUCCEEDED
+        refused = story.do(Kind.CAPTURE)
+        assert refused.verdict == Verdict.FAILED and refused.reason
+
+    def test_that_was_taken_is_not_released_nor_taken_again(self, desk: Desk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        story.before(Kind.REFUND)
+        refused = story.do(Kind.VOID)
+        assert (refused.verdict, refused.reason) == (Verdict.FAILED, "already_captured")
+        said = story.ask(story.begin(Kind.CAPTURE))
+        assert said.verdict == Verdict.SUCCEEDED or said.reason == "already_captured"
+
+    def test_is_given_back_in_parts_and_never_more_than_was_taken(self, desk: Desk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        story.before(Kind.REFUND)
+        for amount in (2000, 3000):
+            assert story.do(Kind.REFUND, amount).verdict == Verdict.SUCCEEDED
+        assert story.do(Kind.REFUND, 4001).verdict == Verdict.FAILED
+        assert story.do(Kind.REFUND, 4000).verdict == Verdict.SUCCEEDED
+        assert story.do(Kind.REFUND, 1).verdict == Verdict.FAILED
+
+    @pytest.mark.parametrize("kind", ACTS[1:])
+    def test_that_nobody_has_held_is_not_moved(self, desk: Desk, acme: Merchant, kind: Kind) -> None:
+        refused = Story(desk, acme).do(kind)
+        assert refused.verdict == Verdict.FAILED and refused.reason
+
+    def test_that_is_held_for_less_than_asked_is_no_payment(self, desk: Desk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        desk.hold_less(4500)
+        held = story.do(Kind.AUTHORIZE)
+        assert (held.verdict, held.reason, held.amount) == (Verdict.DECLINED, "held_for_less", 4500)
+        assert story.do(Kind.VOID).verdict == Verdict.SUCCEEDED
+
+
+class TestACard:
+    @pytest.mark.parametrize(
+        ("card", "reason"),
+        [
+            (Card.NO_MONEY, "insufficient_funds"),
+            (Card.EXPIRED, "expired_card"),
+            (Card.DECLINED, None),
+        ],
+    )
+    def test_is_declined_with_its_reason(
+        self, desk: Desk, acme: Merchant, card: Card, reason: str | None
+    ) -> None:
+        story = Story(desk, acme, card)
+        operation = story.begin(Kind.AUTHORIZE)
+        said = story.end(operation, story.ask(operation))
+        found = story.look_up(operation)
+        assert said.verdict == found.verdict == Verdict.DECLINED
+        assert said.reason == found.reason == (reason or said.reason) != ""
+
+    def test_token_that_nobody_made_pays_nothing(self, desk: Desk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        story.payment.card_token = "ctoken_nobody"
+        said = story.ask(story.begin(Kind.AUTHORIZE))
+        assert said.verdict in (Verdict.DECLINED, Verdict.FAILED) and said.reason
+
+    @pytest.mark.parametrize("confirms", [True, False])
+    def test_asks_its_payer_first(self, desk: Desk, acme: Merchant, confirms: bool) -> None:
+        story = Story(desk, acme, Card.ASKS)
+        operation = story.begin(Kind.AUTHORIZE)
+        asked = story.ask(operation)
+        assert asked.verdict == Verdict.NEEDS_ACTION and asked.action_url.startswith("http")
+        story.record(operation, asked)
+        assert story.look_up(operation).verdict == Verdict.NEEDS_ACTION
+        desk.answer(story.payment, confirms=confirms)
+        desk.settle()
+        found = story.look_up(operation)
+        if confirms:
+            assert (found.verdict, found.amount) == (Verdict.SUCCEEDED, 9000)
+        else:
+            assert (found.verdict, found.reason) == (Verdict.DECLINED, "challenge_failed")
+
+    def test_whose_payer_is_asked_can_be_given_up(self, desk: Desk, acme: Merchant) -> None:
+        story = Story(desk, acme, Card.ASKS)
+        operation = story.begin(Kind.AUTHORIZE)
+        story.record(operation, story.ask(operation))
+        story.payment.operations.update(state="declined", ended_at="2026-01-01T00:00Z")
+        assert story.do(Kind.VOID).verdict == Verdict.SUCCEEDED
+        assert story.look_up(operation).verdict != Verdict.SUCCEEDED
+
+    def test_that_can_take_no_refund_says_so_later(self, desk: Desk, acme: Merchant) -> None:
+        story = Story(desk, acme, Card.REFUND_FAILS)
+        story.before(Kind.REFUND)
+        operation = story.begin(Kind.REFUND)
+        assert story.ask(operation).verdict in (Verdict.PENDING, Verdict.SUCCEEDED)
+        desk.settle()
+        failed = story.look_up(operation)
+        assert failed.verdict == Verdict.FAILED and failed.reason

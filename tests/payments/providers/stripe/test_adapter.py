@@ -1,0 +1,222 @@
+"""What Stripe alone does: an intent that is registered first, accounts, keys in use, 3-D Secure on request."""
+
+import threading
+import time
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from payments.models import Merchant, Payment
+from payments.provider import SERVER_ERROR, CardForm, CardPage, Outcome, Verdict
+from tests.payments.providers.conformance.desk import Card, Goes
+from tests.payments.providers.conformance.story import Kind, Story
+from tests.payments.providers.conformance.stripe import CARDS, StripeDesk
+
+CONNECTED = "acct_connected1"
+
+
+def intents(desk: StripeDesk, account: str | None = None) -> list[str]:
+    """The states of all PaymentIntents of an account."""
+    return [row.status for row in desk.peer.client(account=account).v1.payment_intents.list().data]
+
+
+@pytest.mark.rule("provider.registered")
+class TestRegistering:
+    def test_commits_the_id_before_any_money_is_asked_for(self, desk: StripeDesk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        desk.go_wrong("authorize", Goes.SILENT)
+        assert story.ask(story.begin(Kind.AUTHORIZE)).verdict == Verdict.UNKNOWN
+        story.payment.refresh_from_db()
+        assert story.payment.provider_reference.startswith("pi_")
+        assert intents(desk) == ["requires_payment_method"]
+
+    @pytest.mark.parametrize("goes", [Goes.DONE_SILENT, Goes.SILENT, Goes.ERROR])
+    def test_in_doubt_is_repeated_and_makes_one_payment(
+        self, desk: StripeDesk, acme: Merchant, goes: Goes
+    ) -> None:
+        story = Story(desk, acme)
+        operation = story.begin(Kind.AUTHORIZE)
+        desk.go_wrong("register", goes)
+        assert story.ask(operation).verdict == Verdict.UNKNOWN
+        found = story.look_up(operation)
+        assert (found.verdict, found.is_vouched) == (Verdict.NOT_FOUND, True)
+        assert story.do_again(operation).verdict == Verdict.SUCCEEDED
+        assert intents(desk) == ["requires_capture"]
+
+    def test_again_after_a_day_leaves_one_that_holds_nothing(self, desk: StripeDesk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        operation = story.begin(Kind.AUTHORIZE)
+        desk.go_wrong("register", Goes.DONE_SILENT)
+        story.ask(operation)
+        desk.age_keys()
+        assert story.do_again(operation).verdict == Verdict.SUCCEEDED
+        assert sorted(intents(desk)) == ["requires_capture", "requires_payment_method"]
+
+    def test_keeps_the_id_that_another_process_has_committed(self, desk: StripeDesk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        operation = story.begin(Kind.AUTHORIZE)
+        other = desk.provider.register(story.payment, 5.0).reference
+        Payment.objects.filter(pk=story.payment.pk).update(provider_reference=other)
+        desk.age_keys()  # so that ours gets another id
+        assert story.ask(operation).verdict == Verdict.SUCCEEDED
+        assert operation.payment.provider_reference == other
+        assert sorted(intents(desk)) == ["requires_capture", "requires_payment_method"]
+
+    def test_of_an_amount_that_stripe_does_not_take_has_failed(
+        self, desk: StripeDesk, acme: Merchant
+    ) -> None:
+        said = Story(desk, acme, amount=29).do(Kind.AUTHORIZE)
+        assert (said.verdict, said.reason) == (Verdict.FAILED, "amount_too_small")
+
+
+@pytest.mark.rule("provider.accounts")
+class TestAnAccount:
+    def test_of_a_merchant_has_all_of_its_payments(self, desk: StripeDesk, acme: Merchant) -> None:
+        story = connected(desk, acme)
+        for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.REFUND):
+            assert story.do(kind).verdict == Verdict.SUCCEEDED
+        assert (intents(desk), intents(desk, CONNECTED)) == ([], ["succeeded"])
+
+    def test_whose_event_names_an_intent_of_another_account_says_nothing(
+        self, desk: StripeDesk, acme: Merchant
+    ) -> None:
+        story = Story(desk, acme)
+        story.before(Kind.CAPTURE)
+        messages = desk.messages()
+        Payment.objects.update(provider_account=CONNECTED)
+        assert [told for message in messages for told in desk.provider.parse_notifications(message)] == []
+
+    def test_in_live_mode_does_not_hear_of_tests(
+        self, desk: StripeDesk, acme: Merchant, settings: Settings
+    ) -> None:
+        Story(desk, acme).before(Kind.CAPTURE)
+        messages = desk.messages()
+        settings.STRIPE_IS_LIVE = True
+        assert messages
+        assert [told for message in messages for told in desk.provider.parse_notifications(message)] == []
+
+
+def connected(desk: StripeDesk, merchant: Merchant) -> Story:
+    """A payment in an account of the merchant's own."""
+    story = Story(desk, merchant)
+    token = desk.peer.switch("confirmation_token", card=CARDS[Card.GOOD], account=CONNECTED)["id"]
+    Payment.objects.update(provider_account=CONNECTED, card_token=token)
+    story.payment.refresh_from_db()
+    return story
+
+
+class TestAnError:
+    def test_about_a_key_in_use_leaves_it_on_its_way(self, desk: StripeDesk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        story.before(Kind.CAPTURE)
+        operation = story.begin(Kind.CAPTURE)
+        desk.peer.switch("fault", method="POST", path="/v1/.*/capture", mode="slow", seconds=1.0)
+        said: list[Outcome] = []
+        first = threading.Thread(target=lambda: said.append(desk.provider.capture(operation, 5.0)))
+        first.start()
+        time.sleep(0.3)
+        second = desk.provider.capture(operation, 5.0)
+        first.join()
+        assert (second.verdict, second.reason) == (Verdict.UNKNOWN, "")
+        assert [outcome.verdict for outcome in said] == [Verdict.SUCCEEDED]
+
+    @pytest.mark.parametrize(
+        ("kind", "said"),
+        [
+            (Kind.AUTHORIZE, (Verdict.FAILED, "provider_refused")),
+            (Kind.CAPTURE, (Verdict.UNKNOWN, SERVER_ERROR)),
+            (Kind.VOID, (Verdict.UNKNOWN, SERVER_ERROR)),
+            (Kind.REFUND, (Verdict.UNKNOWN, SERVER_ERROR)),
+        ],
+    )
+    def test_about_our_own_key_moves_nothing(
+        self, desk: StripeDesk, acme: Merchant, settings: Settings, kind: Kind, said: tuple[Verdict, str]
+    ) -> None:
+        story = Story(desk, acme)
+        story.before(kind)
+        settings.STRIPE_SECRET_KEY = "sk_test_revoked"
+        outcome = story.ask(story.begin(kind))
+        assert (outcome.verdict, outcome.reason) == said
+
+    def test_that_does_not_come_in_time_is_not_waited_for(self, desk: StripeDesk, acme: Merchant) -> None:
+        story = Story(desk, acme)
+        story.before(Kind.CAPTURE)
+        desk.peer.switch("fault", method="POST", path="/v1/.*/capture", mode="hang", seconds=5.0)
+        began = time.monotonic()
+        with pytest.raises(Exception, match="TimeoutError"):
+            desk.provider.capture(story.begin(Kind.CAPTURE), 0.3)
+        assert time.monotonic() - began < 4
+
+    @pytest.mark.parametrize(
+        ("card", "reason"),
+        [
+            ("pm_card_visa_chargeDeclinedLostCard", "card_declined"),
+            ("pm_card_visa_chargeDeclinedStolenCard", "card_declined"),
+            ("pm_card_chargeDeclinedFraudulent", "card_declined"),
+            ("pm_card_chargeDeclinedIncorrectCvc", "incorrect_cvc"),
+            ("pm_card_visa_chargeDeclinedVelocityLimitExceeded", "insufficient_funds"),
+        ],
+    )
+    def test_of_the_card_tells_nobody_what_only_the_bank_may_know(
+        self, desk: StripeDesk, acme: Merchant, card: str, reason: str
+    ) -> None:
+        story = Story(desk, acme)
+        token = desk.peer.switch("confirmation_token", card=card)["id"]
+        Payment.objects.update(card_token=token)
+        story.payment.refresh_from_db()
+        operation = story.begin(Kind.AUTHORIZE)
+        assert story.ask(operation).reason == story.look_up(operation).reason == reason
+
+
+class TestACardOfAMate:
+    @pytest.mark.parametrize(
+        ("kind", "verdict"),
+        [(Payment.Kind.SHARE, Verdict.NEEDS_ACTION), (Payment.Kind.ORDER, Verdict.SUCCEEDED)],
+    )
+    def test_is_asked_for_3d_secure_wherever_it_can_be(
+        self, desk: StripeDesk, acme: Merchant, kind: Payment.Kind, verdict: Verdict
+    ) -> None:
+        story = Story(desk, acme)
+        token = desk.peer.switch("confirmation_token", card="pm_card_threeDSecureOptional")["id"]
+        is_share = kind == Payment.Kind.SHARE
+        subject = acme.pk if is_share else story.payment.subject
+        Payment.objects.update(card_token=token, kind=kind, subject=subject)
+        story.payment.refresh_from_db()
+        assert story.ask(story.begin(Kind.AUTHORIZE)).verdict == verdict
+
+
+class TestDisputes:
+    def test_have_no_inquiry_among_them(self, desk: StripeDesk, acme: Merchant) -> None:
+        """An inquiry takes no money, and its charge can be given back."""
+        story = Story(desk, acme)
+        story.before(Kind.REFUND)
+        intent = desk.dashboard.v1.payment_intents.retrieve(story.payment.provider_reference)
+        desk.peer.switch("dispute", charge=intent.latest_charge, reason="warning")
+        assert list(desk.provider.disputes(story.payment)) == []
+        assert story.do(Kind.REFUND).verdict == Verdict.SUCCEEDED
+
+
+@pytest.mark.rule("provider.card_page")
+class TestTheCardPage:
+    def test_brings_stripe_s_fields_and_lets_in_what_they_need(
+        self, desk: StripeDesk, settings: Settings
+    ) -> None:
+        settings.STRIPE_API, settings.STRIPE_SCRIPT = (
+            "https://api.stripe.com",
+            "https://js.stripe.com/endive/stripe.js",
+        )
+        form = CardForm(Payment().pk, "https://pay.example/paid", 1500, "JPY", account=CONNECTED)
+        page = desk.provider.open_card_form(form)
+        assert isinstance(page, CardPage)
+        assert (page.context["amount"], page.context["currency"], page.context["account"]) == (
+            1500,
+            "jpy",
+            CONNECTED,
+        )
+        assert page.allows == {
+            "script-src": ["https://js.stripe.com", "https://*.js.stripe.com"],
+            "frame-src": ["https://js.stripe.com", "https://*.js.stripe.com", "https://hooks.stripe.com"],
+            "connect-src": ["https://api.stripe.com"],
+        }
+        assert desk.provider.payment_origins == ("https://js.stripe.com",)
+        assert "sk_" not in str(page.context)

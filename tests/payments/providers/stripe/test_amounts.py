@@ -1,0 +1,41 @@
+"""Amounts as Stripe counts them, both ways, for currencies that it counts unlike ISO 4217."""
+
+import pytest
+
+from payments.providers.stripe import amounts
+
+
+class TestAnAmount:
+    @pytest.mark.parametrize(
+        ("currency", "ours", "theirs"),
+        [
+            ("GBP", 9000, 9000),
+            ("JPY", 500, 500),
+            ("KWD", 1250, 1250),
+            ("ISK", 350, 35000),  # no decimals by ISO, two at Stripe that are 0
+            ("UGX", 5000, 500000),
+            ("MGA", 120000, 1200),  # two decimals by ISO, none at Stripe
+        ],
+    )
+    def test_is_theirs_and_ours_again(self, currency: str, ours: int, theirs: int) -> None:
+        assert amounts.theirs(ours, currency) == theirs
+        assert amounts.ours(theirs, currency) == amounts.ours(theirs, currency.lower()) == ours
+
+
+class TestTheRule:
+    @pytest.mark.parametrize(
+        ("currency", "minimum", "step"),
+        [
+            ("GBP", 30, 1),
+            ("USD", 50, 1),
+            ("JPY", 50, 1),
+            ("HUF", 17500, 1),
+            ("KWD", 1, 10),
+            ("ISK", 1, 1),
+            ("MGA", 100, 100),
+            ("CRC", 1, 1),
+        ],
+    )
+    def test_says_the_least_and_the_step_in_our_units(self, currency: str, minimum: int, step: int) -> None:
+        rule = amounts.rule(currency)
+        assert (rule.minimum, rule.step) == (minimum, step)

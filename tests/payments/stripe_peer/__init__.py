@@ -1,0 +1,1 @@
+"""A strict double of Stripe's API: a process with state, over HTTP, for tests of an adapter."""

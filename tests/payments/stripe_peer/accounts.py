@@ -1,0 +1,52 @@
+"""Whose key it is, and for which account. (Reference: "Authentication", "Connected Accounts")"""
+
+import base64
+from email.message import Message
+
+from tests.payments.stripe_peer.books import CONNECTED, KEYS, PLATFORM, Book, Call, Peer, Thing
+from tests.payments.stripe_peer.errors import REQUEST, Refusal
+
+
+def book_of(peer: Peer, headers: Message) -> Book:
+    """Return the book that a key opens: the mode is the key's, the account the header's or the platform."""
+    key = _key(headers.get("Authorization", ""))
+    if not key:
+        raise Refusal("You did not provide an API key.", status=401)
+    if key not in KEYS:
+        raise Refusal(f"Invalid API Key provided: {_masked(key)}", status=401, type=REQUEST)
+    account = headers.get("Stripe-Account") or PLATFORM
+    if account not in (PLATFORM, *CONNECTED):
+        message = f"The provided key '{_masked(key)}' does not have access to account '{account}' "
+        message += "(or that account does not exist). Application access may have been revoked."
+        raise Refusal(message, "account_invalid", status=403)
+    return peer.book(account, key.startswith("sk_live_"))
+
+
+def _key(header: str) -> str:
+    scheme, _, given = header.partition(" ")
+    if scheme == "Basic":
+        return base64.b64decode(given).decode(errors="replace").partition(":")[0]
+    return given if scheme == "Bearer" else ""
+
+
+def _masked(key: str) -> str:
+    return f"{key[:8]}{'*' * 8}{key[-4:]}" if len(key) > 16 else "*" * 8
+
+
+def current(call: Call) -> Thing:
+    """Show the account. (Reference: "Retrieve account")"""
+    is_platform = call.book.account == PLATFORM
+    return {
+        "id": call.book.account,
+        "object": "account",
+        "business_type": "company",
+        "capabilities": {"card_payments": "active", "transfers": "active"},
+        "charges_enabled": True,
+        "country": "US",
+        "default_currency": "usd",
+        "details_submitted": True,
+        "email": f"{call.book.account}@shop.example",
+        "payouts_enabled": True,
+        "settings": {"dashboard": {"display_name": "Platform" if is_platform else "Merchant"}},
+        "type": "standard",
+    }

@@ -1,0 +1,139 @@
+"""Requests to the API: who asks, which path, is it allowed, and the answer."""
+
+import json
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from email.message import Message
+from functools import partial
+from typing import Any
+
+from tests.payments.stripe_peer import (
+    accounts,
+    checking,
+    disputes,
+    errors,
+    events,
+    forms,
+    idempotency,
+    intents,
+    lists,
+    methods,
+    refunds,
+)
+from tests.payments.stripe_peer.books import Answer, Book, Call, Peer, shown
+from tests.payments.stripe_peer.errors import Refusal
+from tests.payments.stripe_peer.idempotency import Reply
+
+_ROUTES: dict[str, Answer] = {
+    "POST /v1/payment_intents": intents.create,
+    "POST /v1/payment_intents/{id}": intents.update,
+    "POST /v1/payment_intents/{id}/confirm": intents.confirm,
+    "POST /v1/payment_intents/{id}/capture": intents.capture,
+    "POST /v1/payment_intents/{id}/cancel": intents.cancel,
+    "POST /v1/refunds": refunds.create,
+    "POST /v1/refunds/{id}": refunds.update,
+    "POST /v1/disputes/{id}": disputes.update,
+    "POST /v1/disputes/{id}/close": disputes.close,
+    "POST /v1/payment_methods": methods.create,
+    "GET /v1/payment_methods/{id}": lists.one("payment_method"),
+    "GET /v1/confirmation_tokens/{id}": lists.one("confirmation_token"),
+    "POST /v1/test_helpers/confirmation_tokens": methods.create_token,
+    "GET /v1/account": accounts.current,
+    "POST /v1/webhook_endpoints": events.create_endpoint,
+    "GET /v1/webhook_endpoints": lists.of("webhook_endpoint", "/v1/webhook_endpoints"),
+}
+for _kind in ("payment_intent", "refund", "charge", "dispute", "event", "balance_transaction"):
+    _ROUTES[f"GET /v1/{_kind}s"] = lists.of(_kind, f"/v1/{_kind}s")
+    _ROUTES[f"GET /v1/{_kind}s/{{id}}"] = lists.one(_kind)
+_PATTERNS = {re.compile(re.escape(path).replace(r"\{id\}", "([^/]+)")): path for path in _ROUTES}
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    query: str
+    body: str
+    headers: Message
+    address: str  # the peer's own, for the pages that it names
+
+
+def answer(peer: Peer, request: Request, fault: dict[str, Any] | None = None) -> Reply:
+    """Answer a request, as slowly or wrongly as a switch says."""
+    told = {"Request-Id": f"req_{secrets.token_hex(7)}"}
+    try:
+        reply = _checked(peer, request, fault or {}, told)
+    except Refusal as refusal:
+        reply = _refused(refusal, told)
+    return reply
+
+
+def _checked(peer: Peer, request: Request, fault: dict[str, Any], told: dict[str, str]) -> Reply:
+    book = accounts.book_of(peer, request.headers)
+    path, wanted = _route(request)
+    version = request.headers.get("Stripe-Version", checking.document()["version"])
+    if version != checking.document()["version"]:
+        raise Refusal(f"Invalid Stripe API version: {version}.")
+    asked = forms.decode("&".join(filter(None, (request.query, request.body))))
+    call = Call(book, checking.check(path, asked), wanted, request.address)
+    key = request.headers.get("Idempotency-Key", "") if request.method == "POST" else ""
+    if key:
+        told["Idempotency-Key"] = key
+    work = partial(_work, path, call, fault=fault, told=told)
+    return idempotency.run(book, key, [request.method, request.path, asked], work) if key else work()
+
+
+def _route(request: Request) -> tuple[str, str]:
+    for pattern, path in _PATTERNS.items():
+        if matched := pattern.fullmatch(f"{request.method} {request.path}"):
+            return path, matched[1] if matched.groups() else ""
+    message = f"Unrecognized request URL ({request.method}: {request.path})."
+    raise Refusal(message, status=404)
+
+
+def _work(path: str, call: Call, *, fault: dict[str, Any], told: dict[str, str]) -> Reply:
+    """Do what the endpoint does: from here on the answer is stored under the request's key."""
+    if fault.get("mode") == "slow":
+        time.sleep(fault["seconds"])
+    if fault.get("mode") == "error" and fault["when"] == "stored":
+        return failed(told)
+    with call.peer.lock:
+        reply = _done(path, call, told)
+    if fault.get("mode") == "error":
+        return failed(told)
+    return reply
+
+
+def _done(path: str, call: Call, told: dict[str, str]) -> Reply:
+    names = {"id": told["Request-Id"], "idempotency_key": told.get("Idempotency-Key")}
+    call.book.asked = names | {"version": checking.document()["version"]}
+    _age(call.book)
+    try:
+        thing = lists.expand(call.book, _ROUTES[path](call), call.given.get("expand", []))
+    except Refusal as refusal:
+        return _refused(refusal, told)
+    return Reply(200, _written(thing), told)
+
+
+def _age(book: Book) -> None:
+    intents.lapse(book)
+    for entry in book.all("balance_transaction"):
+        entry["status"] = "available" if entry["available_on"] <= book.peer.now() else "pending"
+    for dispute in book.all("dispute"):
+        details = dispute["evidence_details"]
+        details["past_due"] = details["due_by"] < book.peer.now()
+
+
+def failed(told: dict[str, str]) -> Reply:
+    """Return the error that is Stripe's own fault. (Reference: "Errors", `api_error`)"""
+    return _refused(Refusal("An unknown error occurred.", status=500, type=errors.API), told)
+
+
+def _refused(refusal: Refusal, told: dict[str, str]) -> Reply:
+    return Reply(refusal.status, _written({"error": refusal.shown}), told)
+
+
+def _written(thing: Any) -> bytes:
+    return json.dumps(shown(thing), indent=2).encode()

@@ -1,0 +1,97 @@
+"""An attempt to pay a PaymentIntent: declined, challenged, held or paid. (Documentation: "How PaymentIntents work")"""
+
+from typing import Any
+
+from tests.payments.stripe_peer import cards, charges, disputes, errors, methods
+from tests.payments.stripe_peer.books import Book, Thing
+from tests.payments.stripe_peer.errors import Refusal
+
+_PREFIX = "payment_intent."
+
+
+def attempt(book: Book, intent: Thing, *, off_session: bool, address: str) -> None:
+    """Try the intent's payment method; a decline is raised after the intent has learned it."""
+    card = methods.card_of(book, intent["payment_method"])
+    if _is_challenged(intent, card):
+        if off_session:
+            _fail(book, intent, card, code="authentication_required", decline_code="authentication_required")
+        _challenge(book, intent, address)
+    else:
+        pay(book, intent)
+
+
+def _is_challenged(intent: Thing, card: cards.Card) -> bool:
+    options = intent["payment_method_options"].get("card", {})
+    is_asked = options.get("request_three_d_secure") in ("any", "challenge")
+    return card.challenge == cards.Challenge.REQUIRED or (
+        card.challenge == cards.Challenge.OPTIONAL and is_asked
+    )
+
+
+def _challenge(book: Book, intent: Thing, address: str) -> None:
+    """Send the payer to the bank's page. (Reference: PaymentIntent, `next_action.redirect_to_url`)
+
+    Without an address to come back to, only Stripe's script could show it: `use_stripe_sdk`.
+    """
+    action: Thing = {"type": "use_stripe_sdk", "use_stripe_sdk": {"type": "three_d_secure_redirect"}}
+    if intent["_return_url"]:
+        page = f"{address}/_peer/3d_secure/{intent['id']}?client_secret={intent['client_secret']}"
+        redirect = {"return_url": intent["_return_url"], "url": page}
+        action = {"type": "redirect_to_url", "redirect_to_url": redirect}
+    intent |= {"status": "requires_action", "next_action": action}
+    book.emit(f"{_PREFIX}requires_action", intent)
+
+
+def pay(book: Book, intent: Thing) -> None:
+    """Hold or take the money of an intent that nothing is missing for, or raise the decline."""
+    card = methods.card_of(book, intent["payment_method"])
+    if card.code:
+        _fail(book, intent, card, code=card.code, decline_code=card.decline_code)
+    partial = book.peer.partial.pop(0) if book.peer.partial else intent["amount"]
+    charge = charges.create(book, intent, card, authorized=min(partial, intent["amount"]))
+    intent |= {"latest_charge": charge["id"], "next_action": None, "last_payment_error": None}
+    intent |= {"status": "requires_capture", "amount_capturable": charge["amount"]}
+    if intent["capture_method"] == "manual":
+        book.emit(f"{_PREFIX}amount_capturable_updated", intent)
+    else:
+        take(book, intent, charge["amount"])
+
+
+def take(book: Book, intent: Thing, amount: int) -> None:
+    """Take that much of what is held. (Reference: "Capture a PaymentIntent")"""
+    charge = book.find("charge", intent["latest_charge"])
+    charges.capture(book, charge, amount)
+    if intent["capture_method"] == "manual":
+        book.emit("charge.captured", charge)
+    intent |= {"status": "succeeded", "amount_received": amount, "amount_capturable": 0}
+    book.emit(f"{_PREFIX}succeeded", intent)
+    if reason := methods.card_of(book, intent["payment_method"]).dispute:
+        disputes.open_one(book, charge, reason)
+
+
+def _fail(book: Book, intent: Thing, card: cards.Card, **said: str) -> None:
+    """Decline: the intent wants another payment method, and the answer is 402. (Reference: "Errors", card errors)"""
+    charge = charges.create(book, intent, card, authorized=None)
+    message = cards.MESSAGES.get(
+        said["code"], "Your card was declined. This transaction requires authentication."
+    )
+    failure: dict[str, Any] = {"charge": charge["id"]}
+    failure |= {"decline_code": said["decline_code"]} if said["decline_code"] else {}
+    refusal = Refusal(message, said["code"], status=402, type=errors.CARD, more=failure)
+    _back(book, intent, refusal, latest_charge=charge["id"])
+    refusal.more["payment_intent"] = intent
+    raise refusal
+
+
+def refuse(book: Book, intent: Thing) -> None:
+    """The payer has not passed 3-D Secure. (Error code `payment_intent_authentication_failure`)"""
+    message = "The provided PaymentMethod has failed authentication."
+    _back(book, intent, Refusal(message, "payment_intent_authentication_failure"))
+
+
+def _back(book: Book, intent: Thing, refusal: Refusal, **fields: Any) -> None:
+    method = book.find("payment_method", intent["payment_method"])
+    shown = refusal.shown | {"payment_method": method}
+    intent |= {"status": "requires_payment_method", "payment_method": None, "next_action": None} | fields
+    intent["last_payment_error"] = shown
+    book.emit(f"{_PREFIX}payment_failed", intent)

@@ -1,0 +1,139 @@
+"""What the peer knows: objects of each account and mode, its clock, and what tests have switched on."""
+
+import copy
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.payments.stripe_peer import errors
+
+Thing = dict[str, Any]  # an object of Stripe's API
+PLATFORM = "acct_platform"
+CONNECTED = ("acct_connected1", "acct_connected2")
+KEYS = ("sk_test_peer", "sk_live_peer")
+PREFIXES = {
+    "payment_intent": "pi",
+    "charge": "ch",
+    "refund": "re",
+    "dispute": "du",
+    "event": "evt",
+    "balance_transaction": "txn",
+    "payment_method": "pm",
+    "confirmation_token": "ctoken",
+    "webhook_endpoint": "we",
+}
+
+
+@dataclass
+class Peer:
+    """One process of the peer; `lock` is held by whoever reads or changes it."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    books: dict[tuple[str, bool], "Book"] = field(default_factory=dict)
+    keys: dict[Any, Any] = field(default_factory=dict)  # idempotency keys
+    faults: list[Thing] = field(default_factory=list)
+    partial: list[int] = field(default_factory=list)  # what the next authorizations get at most
+    ahead: int = 0  # seconds that tests have moved the clock
+
+    def now(self) -> int:
+        return int(time.time()) + self.ahead
+
+    def book(self, account: str, livemode: bool) -> "Book":
+        """Return what one account has in one mode: nothing else is ever seen with it."""
+        return self.books.setdefault((account, livemode), Book(self, account, livemode))
+
+
+@dataclass
+class Book:
+    peer: Peer
+    account: str
+    livemode: bool
+    objects: dict[str, dict[str, Thing]] = field(default_factory=dict)
+    cards: dict[str, str] = field(default_factory=dict)  # payment method or token to name in `cards.CARDS`
+    asked: Thing = field(default_factory=dict)  # the request that is being answered, as events name it
+
+    def make(self, kind: str, **fields: Any) -> Thing:
+        """Add an object with a new id."""
+        made = {"id": f"{PREFIXES[kind]}_{secrets.token_hex(12)}", "object": kind}
+        made |= {"created": self.peer.now(), "livemode": self.livemode} | fields
+        self.objects.setdefault(kind, {})[made["id"]] = made
+        return made
+
+    def find(self, kind: str, wanted: str, param: str = "id") -> Thing:
+        """Return the object, or raise `resource_missing`."""
+        found = self.objects.get(kind, {}).get(wanted)
+        if found is None:
+            raise errors.missing(kind.replace("_", ""), wanted, param)
+        return found
+
+    def all(self, kind: str) -> list[Thing]:
+        """Return them, the newest first."""
+        return list(reversed(self.objects.get(kind, {}).values()))
+
+    def by_id(self, wanted: str) -> Thing | None:
+        return next((kind[wanted] for kind in self.objects.values() if wanted in kind), None)
+
+    def emit(self, name: str, thing: Thing, **before: Any) -> Thing:
+        """Add an event with the object as it is now. (Reference: "Events", "The Event object")"""
+        content: Thing = {"object": copy.deepcopy(thing)} | (
+            {"previous_attributes": before} if before else {}
+        )
+        fields: Thing = {
+            "type": name,
+            "data": content,
+            "api_version": self.asked.get("version"),
+            "pending_webhooks": len(self.listeners(name)),
+            "request": {"id": self.asked.get("id"), "idempotency_key": self.asked.get("idempotency_key")},
+        }
+        if self.account != PLATFORM:
+            fields["account"] = self.account
+        return self.make("event", **fields)
+
+    def listeners(self, name: str) -> list[Thing]:
+        """Return the webhook endpoints that get this event. (Reference: "Webhook Endpoints", `connect`)"""
+        is_connected = self.account != PLATFORM
+        owner = self.peer.book(PLATFORM, self.livemode) if is_connected else self
+        return [
+            endpoint
+            for endpoint in owner.all("webhook_endpoint")
+            if endpoint["_connect"] == is_connected and {"*", name} & set(endpoint["enabled_events"])
+        ]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request that has been checked: whose book, which object, which parameters."""
+
+    book: Book
+    given: Thing
+    id: str = ""
+    address: str = ""  # the peer's own
+
+    @property
+    def peer(self) -> Peer:
+        return self.book.peer
+
+
+Answer = Callable[[Call], Thing]
+
+
+def shown(thing: Any) -> Any:
+    """Return it without what the peer keeps for itself."""
+    if isinstance(thing, dict):
+        return {name: shown(value) for name, value in thing.items() if not name.startswith("_")}
+    return [shown(value) for value in thing] if isinstance(thing, list) else thing
+
+
+def merge_metadata(old: Thing, given: Any) -> Thing:
+    """Set and unset: an empty value ends a name, an empty string all of them. (Reference: "Metadata")"""
+    if given is None:
+        return old
+    merged = {} if given == "" else old | given
+    return {name: value for name, value in merged.items() if value != ""}
+
+
+def each_book(peer: Peer) -> Iterator[Book]:
+    yield from list(peer.books.values())

@@ -1,0 +1,90 @@
+"""Charges and their balance transactions. (Reference: "Charges", "Balance Transactions")"""
+
+from typing import Any
+
+from tests.payments.stripe_peer import cards
+from tests.payments.stripe_peer.books import Book, Thing
+
+HOLD_SECONDS = 7 * 86400  # how long an authorization lives ("Place a hold on a payment method")
+AVAILABLE_SECONDS = 2 * 86400
+
+
+def create(book: Book, intent: Thing, card: cards.Card, *, authorized: int | None) -> Thing:
+    """Make the charge of an attempt: authorized, or (None) declined."""
+    charge = book.make(
+        "charge",
+        amount=intent["amount"] if authorized is None else authorized,
+        **{
+            "amount_captured": 0,
+            "amount_refunded": 0,
+            "captured": False,
+            "disputed": False,
+            "refunded": False,
+        },
+        **{name: intent[name] for name in ("currency", "description", "metadata", "payment_method")},
+        balance_transaction=None,
+        failure_code=card.code or None if authorized is None else None,
+        outcome=_outcome(card, authorized),
+        paid=authorized is not None,
+        payment_intent=intent["id"],
+        payment_method_details={"type": "card", "card": _details(book, intent, card)},
+        status="failed" if authorized is None else "succeeded",
+    )
+    book.emit("charge.failed" if authorized is None else "charge.succeeded", charge)
+    return charge
+
+
+def _outcome(card: cards.Card, authorized: int | None) -> Thing:
+    if authorized is None:
+        status = "declined_by_network"
+        return {"type": "issuer_declined", "network_status": status, "reason": card.decline_code}
+    return {"type": "authorized", "network_status": "approved_by_network", "reason": None}
+
+
+def _details(book: Book, intent: Thing, card: cards.Card) -> Thing:
+    verified = {"result": "authenticated", "version": "2.2.0"} if intent.get("_authenticated") else None
+    known = {
+        "brand": card.brand,
+        "country": card.country,
+        "exp_month": 12,
+        "exp_year": 2040,
+        "last4": card.last4,
+        "fingerprint": f"peer{card.last4}",
+    }
+    return known | {
+        "three_d_secure": verified,
+        "capture_before": book.peer.now() + HOLD_SECONDS,
+        "wallet": None,
+    }
+
+
+def capture(book: Book, charge: Thing, amount: int) -> None:
+    """Take the money of a hold; the rest of it is released."""
+    fee = round(amount * 0.029) + 30
+    entry = add_transaction(book, charge, amount, type="charge", fee=fee)
+    charge |= {"captured": True, "amount_captured": amount, "balance_transaction": entry["id"]}
+
+
+def release(book: Book, charge: Thing, event: str) -> None:
+    """Give a hold back whole."""
+    charge |= {"amount_refunded": charge["amount"], "refunded": True}
+    book.emit(event, charge)
+
+
+def add_transaction(book: Book, source: Thing, amount: int, **fields: Any) -> Thing:
+    """Add a line of the account's balance; what it costs is its fee. (Reference: "The Balance Transaction object")"""
+    fee = fields.pop("fee", 0)
+    detail = {"amount": fee, "application": None, "currency": source["currency"], "type": "stripe_fee"}
+    detail |= {"description": "Stripe processing fees"}
+    return book.make(
+        "balance_transaction",
+        **{"amount": amount, "fee": fee, "net": amount - fee, "fee_details": [detail] if fee else []},
+        available_on=book.peer.now() + AVAILABLE_SECONDS,
+        currency=source["currency"],
+        description=source.get("description"),
+        exchange_rate=None,
+        reporting_category=fields["type"],
+        source=source["id"],
+        status="pending",
+        **fields,
+    )

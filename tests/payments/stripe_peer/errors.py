@@ -1,0 +1,45 @@
+"""Stripe's errors, in Stripe's shape."""
+
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+REQUEST = "invalid_request_error"
+CARD = "card_error"
+IDEMPOTENCY = "idempotency_error"
+API = "api_error"
+
+
+@dataclass
+class Refusal(Exception):
+    """An answer that is an error. (Reference: "Errors", https://docs.stripe.com/api/errors)"""
+
+    message: str
+    code: str = ""
+    param: str = ""
+    status: int = HTTPStatus.BAD_REQUEST
+    type: str = REQUEST
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """Return what stands under `error`: only what is said."""
+        said = {"code": self.code, "message": self.message, "param": self.param, "type": self.type}
+        link = {"doc_url": f"https://stripe.com/docs/error-codes/{self.code.replace('_', '-')}"}
+        return (
+            {name: value for name, value in said.items() if value} | self.more | (link if self.code else {})
+        )
+
+
+def missing(kind: str, wanted: str, param: str = "id") -> Refusal:
+    """Return the error for an id that is not this account's. (Reference: error code `resource_missing`)
+
+    Inside a path it is 404, as a parameter of another call 400.
+    """
+    status = HTTPStatus.NOT_FOUND if param in ("id", "intent") else HTTPStatus.BAD_REQUEST
+    return Refusal(f"No such {kind}: '{wanted}'", "resource_missing", param, status)
+
+
+def unexpected_state(message: str, **more: Any) -> Refusal:
+    """Return the error of a PaymentIntent that is not in a state for it. (`payment_intent_unexpected_state`)"""
+    return Refusal(message, "payment_intent_unexpected_state", more=more)

@@ -1,0 +1,81 @@
+"""Events to webhook endpoints, signed. (Documentation: "Webhooks", "Verify webhook signatures manually")"""
+
+import hashlib
+import hmac
+import http.client
+import json
+import secrets
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.payments.stripe_peer.books import Book, Call, Thing, shown
+from tests.payments.stripe_peer.errors import Refusal
+
+_SECONDS = 10
+
+
+def create_endpoint(call: Call) -> Thing:
+    """Add an endpoint; its secret is in this answer alone. (Reference: "Create a webhook endpoint")"""
+    given, url = call.given, urlsplit(call.given["url"])
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise Refusal("Invalid URL: it has to be a valid URL.", "url_invalid", "url")
+    if call.book.livemode and url.scheme != "https":
+        raise Refusal("Invalid URL: in live mode it has to start with https.", "url_invalid", "url")
+    secret = f"whsec_{secrets.token_hex(16)}"
+    endpoint = call.book.make(
+        "webhook_endpoint",
+        **{name: given[name] for name in ("url", "enabled_events")},
+        **{name: given.get(name) for name in ("api_version", "description")},
+        **{"application": None, "metadata": given.get("metadata", {}), "status": "enabled"},
+        **{"_connect": given.get("connect", False), "_secret": secret},
+    )
+    return endpoint | {"secret": secret}
+
+
+def signature(secret: str, payload: bytes, at: int) -> str:
+    """Return the header `Stripe-Signature` of a message that is sent at that time."""
+    signed = hmac.new(secret.encode(), f"{at}.".encode() + payload, hashlib.sha256).hexdigest()
+    return f"t={at},v1={signed}"
+
+
+def due(book: Book, wanted: list[str] | None) -> list[tuple[Thing, Thing]]:
+    """Return events, each with an endpoint that gets it: the named ones in that order, or what was never sent."""
+    rows = [book.find("event", name) for name in wanted] if wanted is not None else book.all("event")[::-1]
+    rows = [row for row in rows if wanted is not None or not row.get("_sent")]
+    return [(row, endpoint) for row in rows for endpoint in book.listeners(row["type"])]
+
+
+def deliver(book: Book, asked: dict[str, Any]) -> list[Thing]:
+    """Send what is due, each `times` times, and say what was answered.
+
+    `secret` signs with another one (forged); `age` signs as if that many seconds ago.
+    """
+    with book.peer.lock:
+        rows = [
+            (event, json.dumps(shown(event)), endpoint) for event, endpoint in due(book, asked.get("events"))
+        ]
+    told = []
+    for event, text, endpoint in rows:
+        at = int(time.time()) - asked.get("age", 0)
+        header = signature(asked.get("secret") or endpoint["_secret"], text.encode(), at)
+        for _ in range(asked.get("times", 1)):
+            status = _post(endpoint["url"], text.encode(), header)
+            told.append({"event": event["id"], "type": event["type"], "status": status})
+        event |= {"_sent": True, "pending_webhooks": 0 if 200 <= told[-1]["status"] < 300 else 1}
+    return told
+
+
+def _post(address: str, payload: bytes, header: str) -> int:
+    """Return the answer's status, 0 where there was none."""
+    url = urlsplit(address)
+    kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+    line = kind(url.hostname or "", url.port, timeout=_SECONDS)
+    headers = {"Content-Type": "application/json; charset=utf-8", "Stripe-Signature": header}
+    try:
+        line.request("POST", url.path or "/", payload, headers | {"User-Agent": "Stripe/1.0"})
+        return line.getresponse().status
+    except OSError:
+        return 0
+    finally:
+        line.close()

@@ -1,0 +1,67 @@
+"""Keys that make a repeated request harmless. (Reference: "Idempotent requests")"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.payments.stripe_peer import errors
+from tests.payments.stripe_peer.books import Book, Peer
+from tests.payments.stripe_peer.errors import Refusal
+
+LIFE_SECONDS = 24 * 3600
+MAX_LENGTH = 255
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Stored:
+    asked: str
+    at: float
+    reply: Reply | None = None  # none while the first request is under way
+
+
+def run(book: Book, key: str, asked: Any, work: Callable[[], Reply]) -> Reply:
+    """Do the work once a key: later the first one's answer is given again, whatever it was.
+
+    What is refused before the work begins (a parameter, a key in use) is not stored.
+    """
+    if len(key) > MAX_LENGTH:
+        raise Refusal(f"Idempotency keys have at most {MAX_LENGTH} characters.", type=errors.IDEMPOTENCY)
+    written, place = json.dumps(asked, sort_keys=True), (book.account, book.livemode, key)
+    with book.peer.lock:
+        if (reply := _earlier(book.peer, place, written)) is not None:
+            return replace(reply, headers=reply.headers | {"Idempotent-Replayed": "true"})
+        stored = book.peer.keys[place] = Stored(written, time.time() + book.peer.ahead)
+    try:
+        stored.reply = work()
+    finally:
+        if stored.reply is None:
+            del book.peer.keys[place]
+    return stored.reply
+
+
+def _earlier(peer: Peer, place: tuple[str, bool, str], asked: str) -> Reply | None:
+    stored: Stored | None = peer.keys.get(place)
+    if stored is None or stored.at + LIFE_SECONDS <= time.time() + peer.ahead:
+        return None
+    if stored.asked != asked:
+        message = "Keys for idempotent requests can only be used with the same parameters they were first used with."
+        raise Refusal(message, type=errors.IDEMPOTENCY)
+    if stored.reply is None:
+        message = "There is currently another in-progress request using this Idempotent Key."
+        raise Refusal(message, "idempotency_key_in_use", status=409, type=errors.IDEMPOTENCY)
+    return stored.reply
+
+
+def age(peer: Peer, seconds: float = LIFE_SECONDS) -> None:
+    """Let every key be that much older."""
+    for stored in peer.keys.values():
+        stored.at -= seconds

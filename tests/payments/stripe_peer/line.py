@@ -1,0 +1,45 @@
+"""The peer in another process, as tests see it: started, switched and stopped."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stripe import StripeClient
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A running peer."""
+
+    address: str
+
+    def switch(self, name: str, **asked: Any) -> Any:
+        """Turn one of its switches, and return what it says."""
+        request = urllib.request.Request(f"{self.address}/_peer/{name}", json.dumps(asked).encode())
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read())
+
+    def client(self, key: str = "sk_test_peer", account: str | None = None) -> StripeClient:
+        """Return the official library's client, which asks the peer and repeats nothing of its own accord."""
+        addresses = {"api": self.address}  # the library's own name for it
+        return StripeClient(key, stripe_account=account, base_addresses=addresses, max_network_retries=0)  # type: ignore[arg-type]
+
+
+@contextmanager
+def running() -> Iterator[Remote]:
+    """Run a peer for as long as the block lasts."""
+    command = [sys.executable, "-m", "tests.payments.stripe_peer.server"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running_peer:
+        try:
+            assert running_peer.stdout is not None
+            yield Remote(running_peer.stdout.readline().strip())
+        finally:
+            running_peer.terminate()

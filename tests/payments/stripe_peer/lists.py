@@ -1,0 +1,92 @@
+"""Lists, pages of them, and what is expanded. (Reference: "Pagination", "Expanding Responses")"""
+
+from typing import Any
+
+from tests.payments.stripe_peer.books import Answer, Book, Call, Thing
+from tests.payments.stripe_peer.errors import Refusal
+
+_COMPARED = {
+    "gt": lambda at, given: at > given,
+    "gte": lambda at, given: at >= given,
+    "lt": lambda at, given: at < given,
+    "lte": lambda at, given: at <= given,
+}
+_PAGING = frozenset({"limit", "starting_after", "ending_before", "expand", "created"})
+
+
+def of(kind: str, path: str) -> Answer:
+    """Return the answer of a list: newest first, filtered, a page of it."""
+
+    def answer(call: Call) -> Thing:
+        rows = [row for row in call.book.all(kind) if _matches(row, call.given)]
+        page, has_more = _page(rows, call)
+        return {"object": "list", "url": path, "has_more": has_more, "data": page}
+
+    return answer
+
+
+def one(kind: str) -> Answer:
+    """Return the answer of a read by id."""
+    return lambda call: call.book.find(kind, call.id, "intent" if kind == "payment_intent" else "id")
+
+
+def _matches(row: Thing, given: Thing) -> bool:
+    created = given.get("created")
+    if isinstance(created, int):
+        created = {"gte": created, "lte": created}
+    if not all(_COMPARED[name](row["created"], at) for name, at in (created or {}).items()):
+        return False
+    wanted = {name: value for name, value in given.items() if name not in _PAGING}
+    return all(_fits(row, name, value) for name, value in wanted.items())
+
+
+def _fits(row: Thing, name: str, value: Any) -> bool:
+    if name == "types":
+        return row["type"] in value
+    if name == "type" and row["object"] == "event" and value.endswith("*"):
+        return bool(row["type"].startswith(value[:-1]))
+    if name == "delivery_success":
+        return bool((row["pending_webhooks"] == 0) == value)
+    return bool(row.get(name) == value)
+
+
+def _page(rows: list[Thing], call: Call) -> tuple[list[Thing], bool]:
+    limit = call.given.get("limit", 10)
+    if not 1 <= limit <= 100:
+        raise Refusal("Invalid limit: it can range between 1 and 100.", "parameter_invalid_integer", "limit")
+    ids = [row["id"] for row in rows]
+    if after := call.given.get("starting_after"):
+        rows = rows[_position(ids, after, "starting_after") + 1 :]
+    if before := call.given.get("ending_before"):
+        rows = rows[: _position(ids, before, "ending_before")]
+        return rows[-limit:], len(rows) > limit
+    return rows[:limit], len(rows) > limit
+
+
+def _position(ids: list[str], wanted: str, param: str) -> int:
+    if wanted not in ids:
+        raise Refusal(f"No such object: '{wanted}'", "resource_missing", param)
+    return ids.index(wanted)
+
+
+def expand(book: Book, thing: Thing, paths: list[str]) -> Thing:
+    """Put objects where their ids stand, along each path (`data.latest_charge`)."""
+    for path in paths:
+        thing = _expanded(book, thing, path.split("."), path)
+    return thing
+
+
+def _expanded(book: Book, thing: Any, names: list[str], path: str) -> Any:
+    if isinstance(thing, list):
+        return [_expanded(book, row, names, path) for row in thing]
+    if not names or thing is None:
+        return thing
+    name, *rest = names
+    if name not in thing:
+        raise Refusal(f"This property cannot be expanded ({path}).", param="expand")
+    value = thing[name]
+    if isinstance(value, str):
+        value = book.by_id(value)
+        if value is None:
+            raise Refusal(f"This property cannot be expanded ({path}).", param="expand")
+    return thing | {name: _expanded(book, value, rest, path)}

@@ -1,0 +1,99 @@
+"""Payment methods and confirmation tokens: what Stripe's own fields return. (Reference: "PaymentMethods")"""
+
+from tests.payments.stripe_peer import cards, errors
+from tests.payments.stripe_peer.books import Book, Call, Thing
+from tests.payments.stripe_peer.errors import Refusal
+
+TOKEN_SECONDS = 12 * 3600
+
+
+def card_of(book: Book, method: str) -> cards.Card:
+    """Return what the card of a payment method does."""
+    return cards.CARDS[book.cards[method]]
+
+
+def create(call: Call) -> Thing:
+    """Make a payment method of a test token; a card's number is refused. (Reference: "Create a PaymentMethod")"""
+    if call.given.get("type") != "card":
+        raise Refusal("The peer knows payment methods of the type card alone.", param="type")
+    card = call.given.get("card", {})
+    if "number" in card:
+        raise Refusal(
+            "Sending credit card numbers directly to the Stripe API is generally unsafe.",
+            type=errors.CARD,
+            status=402,
+        )
+    if card.get("token") not in cards.TOKENS:
+        raise errors.missing("token", str(card.get("token")), "card[token]")
+    return take(call.book, cards.TOKENS[card["token"]], metadata=call.given.get("metadata", {}))
+
+
+def take(book: Book, given: str, *, param: str = "payment_method", metadata: Thing | None = None) -> Thing:
+    """Return the payment method; one of Stripe's test names becomes a new one, in test mode alone."""
+    if given not in cards.CARDS:
+        return book.find("payment_method", given, param)
+    if book.livemode:
+        raise errors.missing("PaymentMethod", given, param)
+    return add(book, given, metadata)
+
+
+def add(book: Book, name: str, metadata: Thing | None = None) -> Thing:
+    """Make a payment method of a test card, in any mode."""
+    details: Thing = {
+        "customer": None,
+        "billing_details": {"email": None, "name": None, "phone": None, "address": None},
+    }
+    details |= {"type": "card", "allow_redisplay": "unspecified", "metadata": metadata or {}}
+    method = book.make("payment_method", card=shown_card(cards.CARDS[name]), **details)
+    book.cards[method["id"]] = name
+    return method
+
+
+def shown_card(card: cards.Card) -> Thing:
+    return {
+        "brand": card.brand,
+        "country": card.country,
+        "exp_month": 12,
+        "exp_year": 2040,
+        "fingerprint": f"peer{card.last4}",
+        "funding": "credit",
+        "last4": card.last4,
+        "three_d_secure_usage": {"supported": True},
+        "wallet": None,
+    }
+
+
+def create_token(call: Call) -> Thing:
+    """Make a confirmation token by Stripe's test helper. (Reference: "Create a test Confirmation Token")"""
+    if call.book.livemode:
+        raise Refusal("This API call cannot be made with a live API key.", status=403)
+    given = call.given.get("payment_method")
+    if not given:
+        raise Refusal("Missing required param: payment_method.", "parameter_missing", "payment_method")
+    return add_token(call.book, take(call.book, given), call.given)
+
+
+def add_token(book: Book, method: Thing, given: Thing) -> Thing:
+    """Make a confirmation token; it lives twelve hours and is used once. (Reference: "Confirmation Token")"""
+    preview = {name: method[name] for name in ("type", "card", "billing_details")}
+    return book.make(
+        "confirmation_token",
+        expires_at=book.peer.now() + TOKEN_SECONDS,
+        payment_intent=None,
+        payment_method_preview=preview,
+        return_url=given.get("return_url"),
+        setup_future_usage=given.get("setup_future_usage"),
+        use_stripe_sdk=False,
+        _method=method["id"],
+    )
+
+
+def use_token(book: Book, wanted: str, intent: str) -> Thing:
+    """Return the token's payment method and its return address, and use it up."""
+    token = book.find("confirmation_token", wanted, "confirmation_token")
+    if token["payment_intent"] not in (None, intent):
+        raise Refusal("This ConfirmationToken has already been used.", param="confirmation_token")
+    if token["expires_at"] <= book.peer.now():
+        raise Refusal("This ConfirmationToken has expired.", param="confirmation_token")
+    token["payment_intent"] = intent
+    return {"payment_method": token["_method"], "return_url": token["return_url"]}

@@ -1,0 +1,112 @@
+"""Reduce what Stripe publishes about its requests to names, types and enumerations, of the paths used alone.
+
+`python -m tests.payments.stripe_peer.reduce` reads the parameters of the installed `stripe` library, which Stripe
+generates from its OpenAPI document of one API version, and writes `parameters.json`. No sentence of Stripe's is kept.
+"""
+
+import json
+import sys
+import types
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import stripe
+from stripe import RequestOptions
+from typing_extensions import is_typeddict  # knows the library's, which are not of `typing`
+
+FILE = Path(__file__).with_name("parameters.json")
+PATHS = {
+    "POST /v1/payment_intents": "payment_intent_create",
+    "GET /v1/payment_intents": "payment_intent_list",
+    "GET /v1/payment_intents/{id}": "payment_intent_retrieve",
+    "POST /v1/payment_intents/{id}": "payment_intent_update",
+    "POST /v1/payment_intents/{id}/confirm": "payment_intent_confirm",
+    "POST /v1/payment_intents/{id}/capture": "payment_intent_capture",
+    "POST /v1/payment_intents/{id}/cancel": "payment_intent_cancel",
+    "POST /v1/refunds": "refund_create",
+    "GET /v1/refunds": "refund_list",
+    "GET /v1/refunds/{id}": "refund_retrieve",
+    "POST /v1/refunds/{id}": "refund_update",
+    "GET /v1/charges": "charge_list",
+    "GET /v1/charges/{id}": "charge_retrieve",
+    "GET /v1/disputes": "dispute_list",
+    "GET /v1/disputes/{id}": "dispute_retrieve",
+    "POST /v1/disputes/{id}": "dispute_update",
+    "POST /v1/disputes/{id}/close": "dispute_close",
+    "GET /v1/events": "event_list",
+    "GET /v1/events/{id}": "event_retrieve",
+    "GET /v1/balance_transactions": "balance_transaction_list",
+    "GET /v1/balance_transactions/{id}": "balance_transaction_retrieve",
+    "POST /v1/payment_methods": "payment_method_create",
+    "GET /v1/payment_methods/{id}": "payment_method_retrieve",
+    "GET /v1/confirmation_tokens/{id}": "confirmation_token_retrieve",
+    "POST /v1/test_helpers/confirmation_tokens": "test_helpers.confirmation_token_create",
+    "GET /v1/account": "account_retrieve_current",
+    "POST /v1/webhook_endpoints": "webhook_endpoint_create",
+    "GET /v1/webhook_endpoints": "webhook_endpoint_list",
+}
+PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
+Reduced = dict[str, Any]
+_NAMES = {"StripeContext": str, "Mapping": Mapping}  # of the options that each request has beside its own
+
+
+def reduce() -> Reduced:
+    """Return the requests of `PATHS` and every type that they use, by name."""
+    found: Reduced = {}
+    paths = {path: _add(_parameters(name), found) for path, name in PATHS.items()}
+    source = f"stripe {version('stripe')} (Python), parameters generated from Stripe's OpenAPI document"
+    return {"source": source, "version": stripe.api_version, "paths": paths, "types": found}
+
+
+def _parameters(name: str) -> Any:
+    *folder, last = name.split(".")
+    module = import_module(".".join(["stripe.params", *folder, f"_{last}_params"]))
+    return getattr(module, "".join(map(str.capitalize, last.split("_"))) + "Params")
+
+
+def _add(given: Any, found: Reduced) -> str:
+    name: str = given.__name__
+    if name not in found:
+        found[name] = {}
+        hints = get_type_hints(given, _NAMES | vars(sys.modules[given.__module__]))
+        own = {field: hint for field, hint in hints.items() if field not in RequestOptions.__annotations__}
+        found[name]["required"] = sorted(given.__required_keys__ & set(own))
+        found[name]["fields"] = {field: _type(own[field], found) for field in sorted(own)}
+    return name
+
+
+def _type(hint: Any, found: Reduced) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in PLAIN:
+        return PLAIN[hint]
+    if is_typeddict(hint):
+        return {"type": _add(hint, found)}
+    if origin in (Union, types.UnionType):
+        return _one_of([_type(argument, found) for argument in arguments])
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin in (list, dict):
+        return {"list" if origin is list else "map": _type(arguments[-1], found)}
+    return {"map": "string"}  # the library's own class of metadata
+
+
+def _one_of(kinds: list[Any]) -> Any:
+    """Return one type or several; an enumeration that the library leaves open for later values is closed."""
+    listed = any(isinstance(kind, dict) and kind.get("enum", [""]) != [""] for kind in kinds)
+    left = [kind for kind in kinds if not (listed and kind == "string")]
+    single = [kind for number, kind in enumerate(left) if kind not in left[:number]]
+    return single[0] if len(single) == 1 else {"any": single}
+
+
+def written(reduced: Reduced) -> str:
+    """Return it as JSON, one type a line, so that a newer version is read as a difference."""
+    head = {name: reduced[name] for name in ("source", "version", "paths")}
+    lines = [f"  {json.dumps(name)}: {json.dumps(kind)}" for name, kind in sorted(reduced["types"].items())]
+    return json.dumps(head, indent=1)[:-2] + ',\n "types": {\n' + ",\n".join(lines) + "\n }\n}\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(written(reduce()))

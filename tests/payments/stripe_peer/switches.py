@@ -1,0 +1,105 @@
+"""What tests switch on over `/_peer/…`, as JSON: nothing of this is Stripe's."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tests.payments.stripe_peer import disputes, events, idempotency, methods, refunds
+from tests.payments.stripe_peer.books import CONNECTED, KEYS, PLATFORM, Book, Peer, each_book, shown
+from tests.payments.stripe_peer.errors import Refusal
+
+Asked = dict[str, Any]
+MODES = ("hang", "reset", "error", "slow", "repeat")
+
+
+def turn(peer: Peer, name: str, asked: Asked) -> Any:
+    """Do what the switch does, and return what it says."""
+    if name not in _SWITCHES:
+        raise Refusal(f"There is no switch {name}.", status=404)
+    if name == "deliver":  # sends over the network, and takes the lock itself
+        return _SWITCHES[name](peer, asked)
+    with peer.lock:
+        return shown(_SWITCHES[name](peer, asked))
+
+
+def fault(peer: Peer, method: str, path: str) -> Asked | None:
+    """Return what shall go wrong with this request, and count it."""
+    with peer.lock:
+        for row in peer.faults:
+            if row["method"] in ("", method) and re.fullmatch(row["path"], path):
+                row["times"] -= 1
+                if row["times"] <= 0:
+                    peer.faults.remove(row)
+                return row
+    return None
+
+
+def _fault(peer: Peer, asked: Asked) -> None:
+    """The next `times` requests to `path` (an expression) go wrong, `before` or `after` they are done.
+
+    hang: no answer for `seconds`; reset: the connection breaks; error: 500 (after: stored under its key; stored: the
+    same, but nothing is done);
+    slow: done after `seconds`, its key in use; repeat: the network brings the request twice.
+    """
+    row = {"path": ".*", "method": "", "when": "before", "times": 1, "seconds": 20.0} | asked
+    if row.get("mode") not in MODES or row["when"] not in ("before", "after", "stored"):
+        raise Refusal("A fault has a mode that the peer knows, before, after or stored.")
+    peer.faults.append(row)
+
+
+def _book(peer: Peer, asked: Asked) -> Book:
+    return peer.book(asked.get("account", PLATFORM), asked.get("livemode", False))
+
+
+def _clear(peer: Peer, asked: Asked) -> None:
+    """Begin anew, as a peer that has just been started."""
+    for held in (peer.books, peer.keys, peer.faults, peer.partial):
+        held.clear()
+    peer.ahead = 0
+
+
+def _advance(peer: Peer, asked: Asked) -> None:
+    peer.ahead += asked["seconds"]
+
+
+def _settle(peer: Peer, asked: Asked) -> None:
+    for book in each_book(peer):
+        refunds.settle(book)
+
+
+def _dispute(peer: Peer, asked: Asked) -> Any:
+    book = _book(peer, asked)
+    return disputes.open_one(book, book.find("charge", asked["charge"]), asked.get("reason", "fraudulent"))
+
+
+def _decide(peer: Peer, asked: Asked) -> Any:
+    book = _book(peer, asked)
+    dispute = book.find("dispute", asked["dispute"])
+    disputes.end(book, dispute, asked["status"])
+    return dispute
+
+
+def _token(peer: Peer, asked: Asked) -> Any:
+    """A confirmation token as Stripe's own fields make one, in any mode."""
+    book = _book(peer, asked)
+    return methods.add_token(book, methods.add(book, asked.get("card", "pm_card_visa")), asked)
+
+
+def _keys(peer: Peer, asked: Asked) -> Any:
+    return {"keys": KEYS, "platform": PLATFORM, "connected": CONNECTED}
+
+
+_SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
+    "fault": _fault,
+    "faults": lambda peer, asked: peer.faults,
+    "clear": _clear,
+    "advance": _advance,
+    "age_keys": lambda peer, asked: idempotency.age(peer, **asked),
+    "partial": lambda peer, asked: peer.partial.append(asked["amount"]),
+    "settle_refunds": _settle,
+    "dispute": _dispute,
+    "decide": _decide,
+    "confirmation_token": _token,
+    "deliver": lambda peer, asked: events.deliver(_book(peer, asked), asked),
+    "keys": _keys,
+}

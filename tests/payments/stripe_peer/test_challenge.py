@@ -1,0 +1,98 @@
+"""3-D Secure by redirect: the bank's page, and the way back to the shop."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+import stripe as library
+from stripe import PaymentIntent, StripeClient
+
+BACK = "https://shop.example/back?order=7"
+
+
+def _challenged(
+    stripe: StripeClient, card: str = "pm_card_threeDSecure2Required", **more: Any
+) -> PaymentIntent:
+    intent = stripe.v1.payment_intents.create({"amount": 2000, "currency": "usd", "capture_method": "manual"})
+    given: Any = {"payment_method": card, "return_url": BACK} | more
+    return stripe.v1.payment_intents.confirm(intent.id, given)
+
+
+def _answer(intent: Any, answer: str) -> dict[str, list[str]]:
+    page = intent.next_action.redirect_to_url.url
+    assert "Confirm" in requests.get(page, timeout=10).text
+    back = requests.post(page, {"answer": answer}, allow_redirects=False, timeout=10)
+    assert back.status_code == 303
+    url = urlsplit(back.headers["Location"])
+    assert f"{url.scheme}://{url.netloc}{url.path}" == "https://shop.example/back"
+    return parse_qs(url.query)
+
+
+def _returned(intent: PaymentIntent, status: str) -> dict[str, list[str]]:
+    secret = str(intent.client_secret)
+    said = {"payment_intent": [intent.id], "payment_intent_client_secret": [secret]}
+    return said | {"order": ["7"], "redirect_status": [status]}
+
+
+def test_confirmed(stripe: StripeClient) -> None:
+    intent = _challenged(stripe)
+    action: Any = intent.next_action
+    assert (intent.status, action.type, action.redirect_to_url.return_url) == (
+        "requires_action",
+        "redirect_to_url",
+        BACK,
+    )
+    assert intent.amount_capturable == 0
+    assert _answer(intent, "confirm") == _returned(intent, "succeeded")
+    held = stripe.v1.payment_intents.retrieve(intent.id, {"expand": ["latest_charge"]})
+    charge: Any = held.latest_charge
+    assert (held.status, held.amount_capturable, held.next_action) == ("requires_capture", 2000, None)
+    assert charge.payment_method_details.card.three_d_secure.result == "authenticated"
+
+
+def test_refused(stripe: StripeClient) -> None:
+    intent = _challenged(stripe)
+    assert _answer(intent, "refuse") == _returned(intent, "failed")
+    refused: Any = stripe.v1.payment_intents.retrieve(intent.id)
+    assert (refused.status, refused.latest_charge) == ("requires_payment_method", None)
+    assert refused.last_payment_error.code == "payment_intent_authentication_failure"
+
+
+def test_confirmed_and_declined(stripe: StripeClient) -> None:
+    intent = _challenged(stripe, "pm_card_threeDSecureRequiredChargeDeclined")
+    assert _answer(intent, "confirm") == _returned(intent, "failed")
+    declined: Any = stripe.v1.payment_intents.retrieve(intent.id)
+    assert (declined.status, declined.last_payment_error.code) == ("requires_payment_method", "card_declined")
+
+
+def test_answered_twice_counts_once(stripe: StripeClient) -> None:
+    intent: Any = _challenged(stripe)
+    _answer(intent, "confirm")
+    page = intent.next_action.redirect_to_url.url
+    again = requests.post(page, {"answer": "refuse"}, allow_redirects=False, timeout=10)
+    assert "redirect_status=succeeded" in again.headers["Location"]
+    assert requests.get(page, allow_redirects=False, timeout=10).status_code == 303
+    assert requests.get(page.partition("?")[0], timeout=10).status_code == 404
+
+
+def test_canceled_while_the_bank_asks(stripe: StripeClient) -> None:
+    intent: Any = _challenged(stripe)
+    assert stripe.v1.payment_intents.cancel(intent.id).status == "canceled"
+    page = intent.next_action.redirect_to_url.url
+    back = requests.post(page, {"answer": "confirm"}, allow_redirects=False, timeout=10)
+    assert "redirect_status=failed" in back.headers["Location"]
+    assert stripe.v1.payment_intents.retrieve(intent.id).status == "canceled"
+
+
+def test_nobody_is_there_to_be_asked(stripe: StripeClient) -> None:
+    with pytest.raises(library.CardError) as refused:
+        _challenged(stripe, off_session=True)
+    assert refused.value.code == "authentication_required"
+
+
+def test_asked_for_by_the_merchant(stripe: StripeClient) -> None:
+    assert _challenged(stripe, "pm_card_threeDSecureOptional").status == "requires_capture"
+    options = {"card": {"request_three_d_secure": "any"}}
+    asked = _challenged(stripe, "pm_card_threeDSecureOptional", payment_method_options=options)
+    assert asked.status == "requires_action"

@@ -1,0 +1,59 @@
+"""What tests switch on: a peer that hangs, breaks off, is slow or is asked twice."""
+
+import time
+from typing import Any
+
+import pytest
+import requests
+import stripe as library
+from stripe import StripeClient
+
+from tests.payments.stripe_peer.line import Remote
+
+PAYMENT: Any = {"amount": 2000, "currency": "usd"}
+
+
+def _count(stripe: StripeClient) -> int:
+    return len(stripe.v1.payment_intents.list().data)
+
+
+@pytest.mark.parametrize("mode", ["hang", "reset"])
+@pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
+def test_no_answer(peer: Remote, stripe: StripeClient, *, mode: str, when: str, made: int) -> None:
+    peer.switch("fault", mode=mode, when=when, method="POST", path="/v1/payment_intents", seconds=0.2)
+    with pytest.raises(library.APIConnectionError):
+        stripe.v1.payment_intents.create(PAYMENT)
+    assert _count(stripe) == made
+    stripe.v1.payment_intents.create(PAYMENT)
+    assert _count(stripe) == made + 1
+
+
+def test_slow(peer: Remote, stripe: StripeClient) -> None:
+    peer.switch("fault", mode="slow", seconds=0.3)
+    started = time.monotonic()
+    stripe.v1.payment_intents.create(PAYMENT)
+    assert time.monotonic() - started >= 0.3
+
+
+def test_asked_twice_by_the_network(peer: Remote, stripe: StripeClient) -> None:
+    """The library gives each POST a key of its own where the caller gives none; without any it is made twice."""
+    peer.switch("fault", mode="repeat", method="POST", times=2)
+    stripe.v1.payment_intents.create(PAYMENT)
+    assert _count(stripe) == 1
+    bare = {"Authorization": "Bearer sk_test_peer"}
+    requests.post(f"{peer.address}/v1/payment_intents", PAYMENT, headers=bare, timeout=10)
+    assert _count(stripe) == 3
+
+
+def test_other_paths_are_left_alone(peer: Remote, stripe: StripeClient) -> None:
+    peer.switch("fault", mode="error", path="/v1/refunds", times=3)
+    stripe.v1.payment_intents.create(PAYMENT)
+    for _ in range(3):
+        with pytest.raises(library.APIError):
+            stripe.v1.refunds.list()
+    assert stripe.v1.refunds.list().data == []
+
+
+def test_what_is_no_switch(peer: Remote) -> None:
+    assert requests.post(f"{peer.address}/_peer/light", "{}", timeout=10).status_code == 404
+    assert requests.post(f"{peer.address}/_peer/fault", '{"mode": "explode"}', timeout=10).status_code == 400
