@@ -1,6 +1,5 @@
 """The deadline is judged by the database's clock once the row is held, not when the call came in."""
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
@@ -14,12 +13,10 @@ from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Operation, Payment
 from tests.factories import CAUSE
+from tests.waiting import wait_for, waiting_for_locks
 from webhooks.models import Event
 
 SOON = timedelta(milliseconds=600)
-WAITING = (
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-)
 
 
 def ends_soon(checkout: Checkout) -> None:
@@ -43,24 +40,11 @@ def capture_behind_a_lock(checkout: Checkout, *, until: Callable[[], bool]) -> "
         with transaction.atomic():
             Checkout.objects.locked(checkout.pk)
             capture = pool.submit(captured_by_another_connection, checkout)
-            wait_for(some_connection_waits)
+            wait_for(lambda: waiting_for_locks() > 0)
             assert clock.now() < (checkout.capture_before or clock.now()), "it came in too late to tell"
             wait_for(until)
             assert not capture.done()
         return capture
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def some_connection_waits() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(WAITING)
-        return bool(cursor.fetchone()[0])
 
 
 @pytest.mark.rule("capture.deadline")

@@ -12,8 +12,8 @@ from payments.models import Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox.adapter import SandboxProvider
 from tests import factories
-from tests.checkout.test_deadline import wait_for
 from tests.factories import CAUSE
+from tests.waiting import wait_for
 from webhooks import loop
 
 

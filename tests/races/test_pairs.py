@@ -4,7 +4,6 @@ On real connections: at the same moment, in the queue for the row, and exactly b
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -24,6 +23,7 @@ from payments import operations
 from payments.models import Discrepancy
 from tests.races import rivals
 from tests.races.rivals import Answer
+from tests.waiting import wait_for, waiting_for_locks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Fresh: TypeAlias = Callable[[str], Checkout]
@@ -131,22 +131,9 @@ def queue(checkout: Checkout, *names: str) -> list[Answer]:
         return [rival.result() for rival in started]
 
 
-WAITING = """
-SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-"""
-
-
 def wait_for_queue_of(length: int) -> None:
-    """Return once so many connections wait for a lock."""
-    end = time.monotonic() + 2.5  # nobody waits for longer than three seconds
-    with connection.cursor() as cursor:
-        while True:
-            cursor.execute("SELECT pg_stat_clear_snapshot()")
-            cursor.execute(WAITING)
-            if cursor.fetchone() == (length,):
-                return
-            assert time.monotonic() < end, f"not {length} wait for the row"
-            time.sleep(0.002)
+    """Return once so many connections wait for a lock: nobody waits for longer than three seconds."""
+    wait_for(lambda: waiting_for_locks() == length, within=2.5)
 
 
 def come_between(patched: pytest.MonkeyPatch, phase: str, rival: str, checkout: Checkout) -> list[Answer]:

@@ -9,11 +9,7 @@ from uuid_utils.compat import uuid7
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Call, CardToken, Charge
-from tests.checkout.test_deadline import wait_for
-
-TWO_WAIT = """
-SELECT count(*) >= 2 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-"""
+from tests.waiting import wait_for, waiting_for_locks
 
 
 @pytest.mark.django_db(transaction=True)
@@ -28,19 +24,11 @@ def test_an_authorization_that_arrives_twice_at_once_has_one_answer() -> None:
         finally:
             connection.close()
 
-    def both_wait() -> bool:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_stat_clear_snapshot()"
-            )  # a transaction sees the activity of its first look
-            cursor.execute(TWO_WAIT)
-            return bool(cursor.fetchone()[0])
-
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():
             CardToken.objects.select_for_update().get()
             calls = [pool.submit(authorize), pool.submit(authorize)]
-            wait_for(both_wait)
+            wait_for(lambda: waiting_for_locks() == 2)
         answers = [call.result() for call in calls]
     assert answers[0] == answers[1] and answers[0].verdict == Verdict.SUCCEEDED
     assert (Call.objects.count(), Charge.objects.count()) == (1, 1)
