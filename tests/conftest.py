@@ -30,9 +30,10 @@ from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
 
-# These start the whole service, most of them the same one, and measure time: one process runs them all,
-# but for every other one of the thirty seeds, which take longer than all the rest.
-WITH_PROCESSES = ("tests/browser/", "tests/chaos/", "tests/journeys/", "tests/races/")
+# These start the whole service, and measure time: one process runs those that share a service, and another one those
+# with a world of their own; every other one of the thirty seeds, which take longer than all the rest, has a third.
+SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
+WITH_A_WORLD = ("tests/chaos/", "tests/races/")
 BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
 
 
@@ -42,7 +43,9 @@ class Spread(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         if BESIDE.search(nodeid):
             return "seeds beside"
-        return "with processes" if nodeid.startswith(WITH_PROCESSES) else nodeid
+        if nodeid.startswith(WITH_A_WORLD):
+            return "with a world"
+        return "sharing a service" if nodeid.startswith(SHARING_A_SERVICE) else nodeid
 
 
 @pytest.hookimpl(trylast=True)
