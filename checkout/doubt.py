@@ -98,7 +98,7 @@ def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline)
     if outcome.verdict != Verdict.NOT_FOUND:
         return outcome
     if age < due.PATIENT_FOR and operation.payment.abandoned_at is None:
-        return operations.perform(operation, deadline=deadline)
+        return _performed_again(operation, deadline)
     if outcome.is_vouched and (age >= due.IN_DOUBT_TOO_LONG or _was_always_answered(operation)):
         return Outcome(Verdict.FAILED, reason="never_arrived")
     return replace(outcome, reason=operation.reason)
@@ -151,9 +151,6 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     """Send a void again; if it is a fence and refused, what became of the capture decides the outcome."""
     outcome = _sent_again(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
-    if outcome is not None and outcome.verdict in REFUSED and not operations.is_captured_already(outcome):
-        seen = operations.look_up(operation, deadline=deadline)  # it may have been released there
-        outcome = seen if seen.verdict == Verdict.SUCCEEDED else outcome
     if outcome is None or outcome.verdict not in REFUSED or not outcomes.is_fence(checkout, operation):
         _settle(operation, outcome)
         return
@@ -185,7 +182,7 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
     Rule doubt.old_key.
     """
     if may_be_sent(operation):
-        return operations.perform(operation, deadline=deadline)
+        return _performed_again(operation, deadline)
     outcome = operations.look_up(operation, deadline=deadline)
     is_absent = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
     is_lost = is_absent and (operation.kind in ONCE or _has_none_on_its_way(operation))
@@ -194,6 +191,20 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
     if outcome.verdict in (Verdict.NOT_FOUND, Verdict.UNKNOWN):
         return replace(outcome, reason=operation.reason)
     return outcome
+
+
+def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
+    """Send an operation again and return the outcome; for a refusal, what has been carried out all the same.
+
+    An earlier call may have arrived, and its key be forgotten since, or somebody have acted there (rule doubt.refusal).
+    """
+    outcome = operations.perform(operation, deadline=deadline)
+    if outcome.verdict not in REFUSED:
+        return outcome
+    seen = operations.look_up(operation, deadline=deadline)
+    if seen.verdict == Verdict.UNKNOWN:
+        return replace(seen, reason=operation.reason)
+    return outcome if seen.verdict in (Verdict.NOT_FOUND, *REFUSED) else seen
 
 
 def _has_none_on_its_way(operation: Operation) -> bool:

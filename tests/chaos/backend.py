@@ -7,10 +7,11 @@ from uuid import uuid4
 
 import requests
 
+from payments import due
 from tests import factories
 from tests.journeys.merchant import Credentials, Json
 
-PATIENCE = 60.0  # seconds after which it gives up, which is a violation
+PATIENCE = due.PATIENT_FOR.total_seconds() + 30  # a bank may take the former to end a payment
 PAUSE = 0.2
 AGAIN = {409: {"operation_in_progress", "idempotency_in_progress"}}
 EXPECTED_5XX = {502, 503, 504}

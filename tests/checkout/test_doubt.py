@@ -136,3 +136,45 @@ class TestCapture:
         assert api.get(f"checkouts/{held.pk}").json() == before
         assert seen(held) == ("authorized", "authorized", "held") and factories.balances(held.pk) == {}
         assert api.post(f"checkouts/{held.pk}/capture").status_code == 200
+
+
+@pytest.mark.rule("doubt.refusal")
+class TestARefusalOfARepeatedCall:
+    """Its key may be forgotten, and what it asks for be done: the bank refuses to do it twice."""
+
+    @pytest.mark.parametrize("kind", ["refund", "capture", "void"])
+    def test_counts_only_if_nothing_was_done(self, in_doubt: InDoubt, kind: str) -> None:
+        operation = in_doubt(kind, "done_then_reset")
+        break_down(kind, "forgets_keys")
+        pump()
+        operation.refresh_from_db()
+        assert (operation.state, operation.attempts) == ("succeeded", 2)
+
+    def test_counts_only_if_nothing_was_accepted(self, in_doubt: InDoubt) -> None:
+        """The first call was taken on for later: the second one is refused since the first one is pending."""
+        operation = in_doubt("void", "pending_for_ever")
+        Operation.objects.filter(pk=operation.pk).update(state="unknown")  # as if the answer had been lost
+        break_down("void", "forgets_keys")
+        pump()
+        operation.refresh_from_db()
+        assert operation.state == "pending"
+
+    def test_of_an_authorization_that_overtook_its_look_up(
+        self, unpaid: Checkout, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        in_doubt("authorize", "done_then_reset")
+        look_up, answers = operations.look_up, [Outcome(Verdict.NOT_FOUND)]
+        monkeypatch.setattr(
+            operations, "look_up", lambda *given, **named: (answers or [look_up(*given, **named)]).pop()
+        )
+        break_down("authorize", "forgets_keys")
+        pump()
+        assert seen(unpaid) == ("authorized", "authorized", "held")
+
+    def test_leaves_the_doubt_if_the_look_up_says_nothing(self, in_doubt: InDoubt) -> None:
+        operation = in_doubt("refund", "done_then_reset")
+        break_down("refund", "forgets_keys")
+        break_down("look_up", "down")
+        pump()
+        operation.refresh_from_db()
+        assert (operation.state, operation.ended_at) == ("unknown", None)
