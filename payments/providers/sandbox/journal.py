@@ -33,8 +33,8 @@ def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
 def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
     """Return the newest answer under the caller's reference, remembered or not; a refused one only if none was not."""
     found = [line for line in known if line.reference == reference]
-    carried_out = [line for line in found if line.verdict not in (Verdict.FAILED, Verdict.DECLINED)]
-    return outcome((carried_out or found)[-1]) if found else None
+    found.sort(key=lambda line: line.verdict not in (Verdict.FAILED, Verdict.DECLINED))
+    return outcome(found[-1]) if found else None
 
 
 def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:

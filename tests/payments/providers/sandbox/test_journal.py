@@ -1,0 +1,66 @@
+"""The bank's journal: what a key is answered, and what a look-up finds under a reference."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from config.lib import clock
+from payments.provider import Verdict
+from payments.providers.sandbox import bank, journal
+from payments.providers.sandbox.models import BankNotification, Call, Charge
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def charge() -> Charge:
+    subject = uuid7()
+    asked: dict[str, Any] = {"payment": uuid7(), "account": uuid7(), "amount": 9000, "currency": "GBP"}
+    token = bank.tokenise(subject=subject, number="4242424242424242")
+    bank.authorize(key=uuid7(), charge=asked, subject=subject, card_token=token)
+    return Charge.objects.get()
+
+
+def test_a_key_is_answered_until_it_is_forgotten(charge: Charge) -> None:
+    key = uuid7()
+    said = journal.write(charge, "capture", key, Verdict.SUCCEEDED)
+    assert journal.answered(journal.lines(charge), key) == said
+    journal.delete(key)
+    assert journal.answered(journal.lines(charge), key) is None
+
+
+def test_a_key_has_a_life(charge: Charge, settings: Any) -> None:
+    key = uuid7()
+    journal.write(charge, "capture", key, Verdict.SUCCEEDED)
+    settings.SANDBOX_KEY_SECONDS = 60
+    Call.objects.filter(key=key).update(created_at=clock.now() - timedelta(seconds=61))
+    assert journal.answered(journal.lines(charge), key) is None
+
+
+@pytest.mark.parametrize("done", [Verdict.SUCCEEDED, Verdict.PENDING])
+def test_a_reference_leads_to_what_was_carried_out_though_it_was_refused_later(
+    charge: Charge, done: Verdict
+) -> None:
+    key = uuid7()
+    said = journal.write(charge, "refund", key, done)
+    journal.delete(key)
+    journal.write(charge, "refund", key, Verdict.FAILED, reason="nothing_to_refund")
+    assert journal.by_reference(journal.lines(charge), key) == said
+
+
+def test_a_reference_leads_to_the_newest_refusal_if_nothing_was_carried_out(charge: Charge) -> None:
+    key = uuid7()
+    journal.write(charge, "refund", key, Verdict.FAILED, reason="charge_disputed")
+    journal.delete(key)
+    said = journal.write(charge, "refund", key, Verdict.FAILED, reason="nothing_to_refund")
+    assert journal.by_reference(journal.lines(charge), key) == said
+    assert journal.by_reference(journal.lines(charge), uuid7()) is None
+
+
+def test_a_change_is_told(charge: Charge) -> None:
+    journal.write(charge, "refund", key := uuid7(), Verdict.PENDING)
+    journal.change(Call.objects.get(key=key), verdict=Verdict.SUCCEEDED)
+    assert BankNotification.objects.get().verdict == Verdict.SUCCEEDED
+    assert {record.key for record in journal.records(since=clock.now() - timedelta(minutes=1))} >= {key}
