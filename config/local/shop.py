@@ -1,7 +1,8 @@
 """The demo shop: what a merchant's backend does, to try the service with and to integrate by.
 
 Besides the public API (shop_api.py calls it) it needs webhooks/signing.py, which you may copy. Its pages are in
-shop_site.py. The environment names SHOP_PORT, BASE_URL, SHOP_CLIENT_ID, SHOP_CLIENT_SECRET and SHOP_STATE.
+shop_site.py. The environment names SHOP_PORT, BASE_URL, SHOP_CLIENT_ID, SHOP_CLIENT_SECRET, SHOP_STATE and, where the
+world finds it elsewhere than on this machine, SHOP_URL.
 """
 
 import contextlib
@@ -189,7 +190,8 @@ def main() -> None:
     os.umask(0o077)  # the state holds the signing secret
     given = os.environ
     api = Api(given["BASE_URL"], given["SHOP_CLIENT_ID"], given["SHOP_CLIENT_SECRET"])
-    shop = Shop(api, f"http://127.0.0.1:{given['SHOP_PORT']}", given["SHOP_STATE"])
+    address = given.get("SHOP_URL") or f"http://127.0.0.1:{given['SHOP_PORT']}"
+    shop = Shop(api, address, given["SHOP_STATE"])
     threading.Thread(target=subscribe, args=[shop], daemon=True).start()
     shop_site.serve(shop, int(given["SHOP_PORT"]))
 

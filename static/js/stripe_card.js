@@ -47,7 +47,7 @@ async function start() {
     currency,
     captureMethod: "manual",
     allowedPaymentMethodTypes: methods.split(" "),
-    locale: document.documentElement.lang,
+    locale: Intl.getCanonicalLocales(document.documentElement.lang)[0], // en-GB: Stripe knows no en-gb
     appearance: appearance(),
   });
   const fields = elements.create("payment");
@@ -80,6 +80,9 @@ async function start() {
 if (typeof Stripe === "undefined") {
   say(error.dataset.broken);
 } else {
-  start().catch(() => say(error.dataset.broken));
+  start().catch((reason) => {
+    console.error(reason);
+    say(error.dataset.broken);
+  });
 }
 addEventListener("pageshow", () => setBusy(false));

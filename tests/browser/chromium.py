@@ -11,8 +11,8 @@ QUIET = (
 )
 
 
-def start(playwright: Playwright) -> Browser:
-    """Start it without a window; fails with what to do where there is none."""
+def start(playwright: Playwright, *more: str) -> Browser:
+    """Start it without a window, with more of its options; fails with what to do where there is none."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium")
     assert found, "The browser tests need Debian's package chromium, or CHROMIUM set to a browser of yours."
-    return playwright.chromium.launch(executable_path=found, args=QUIET.split())
+    return playwright.chromium.launch(executable_path=found, args=[*QUIET.split(), *more])

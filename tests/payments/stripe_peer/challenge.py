@@ -10,7 +10,8 @@ from tests.payments.stripe_peer.errors import Refusal
 from tests.payments.stripe_peer.idempotency import Reply
 
 PATH = "/_peer/3d_secure/"
-_PAGE = """<!doctype html><html lang="en"><title>3-D Secure</title><h1>Your bank asks: is it you?</h1>
+_PAGE = """<!doctype html><html lang="en"><title>3-D Secure</title><link rel="icon" href="data:,">
+<h1>Your bank asks: is it you?</h1>
 <form method="post"><p>{amount} {currency}</p><button name="answer" value="confirm">Confirm</button>
 <button name="answer" value="refuse">Refuse</button></form></html>"""
 

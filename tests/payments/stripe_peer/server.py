@@ -1,4 +1,7 @@
-"""The peer as a process: `python -m tests.payments.stripe_peer.server [port]` says its address and serves."""
+"""The peer as a process: `python -m tests.payments.stripe_peer.server [port [address]]` says its address and serves.
+
+`address` is where browsers find it, for the pages that it sends them to.
+"""
 
 import json
 import socket
@@ -9,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.payments.stripe_peer import api, challenge, switches
+from tests.payments.stripe_peer import api, challenge, fields, switches
 from tests.payments.stripe_peer.books import Peer
 from tests.payments.stripe_peer.errors import Refusal
 from tests.payments.stripe_peer.idempotency import Reply
@@ -21,13 +24,10 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, address: str = "") -> None:
         self.peer = Peer()
         super().__init__(("127.0.0.1", port), Line)
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        self.address = address or f"http://127.0.0.1:{self.server_address[1]}"
 
 
 class Line(BaseHTTPRequestHandler):
@@ -48,6 +48,8 @@ class Line(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         url = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        if url.path == fields.SCRIPT:
+            return self._send(fields.script())
         if url.path.startswith(OWN):
             return self._send(self._own(url.path, url.query, body))
         return self._ask(
@@ -57,6 +59,8 @@ class Line(BaseHTTPRequestHandler):
     def _own(self, path: str, query: str, body: str) -> Reply:
         peer, wanted = self.server.peer, path.removeprefix(challenge.PATH)
         try:
+            if path == fields.PATH:
+                return fields.show(query) if self.command == "GET" else fields.take(peer, body)
             if not path.startswith(challenge.PATH):
                 said = switches.turn(peer, path.removeprefix(OWN), json.loads(body or "{}"))
                 return Reply(200, json.dumps(said).encode())
@@ -97,6 +101,6 @@ class Line(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    server = Server(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    server = Server(int(sys.argv[1]) if len(sys.argv) > 1 else 0, *sys.argv[2:])
     print(server.address, flush=True)
     server.serve_forever()

@@ -1,0 +1,29 @@
+"""A network of its own for a process: hosts by the names that the world knows, at addresses that count as public."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+SERVICE, SHOP = "checkout.example", "shop.example"
+STRIPE = ("api.stripe.com", "js.stripe.com", "hooks.stripe.com")
+TWILIO = "api.twilio.com"
+HOSTS = {name: f"11.0.0.{number}" for number, name in enumerate((SERVICE, SHOP, *STRIPE, TWILIO), start=1)}
+# The loopback alone: nothing in it reaches the machine's network, or is reached from there.
+ENTER = (
+    "set -e; ip link set lo up; "
+    + "; ".join(f"ip address add {address}/32 dev lo" for address in HOSTS.values())
+    + '; mount --bind "$1" /etc/hosts; shift; exec "$@"'
+)
+NEEDED = {"unshare": "util-linux", "ip": "iproute2", "nginx": "nginx-light"}
+
+
+def command(folder: Path, inner: Sequence[str]) -> list[str]:
+    """Return the command that runs another one in such a network; fails where something is missing for it."""
+    missing = [package for tool, package in NEEDED.items() if shutil.which(tool) is None]
+    assert not missing, f"Debian's packages {missing} are needed: make tools installs them."
+    hosts = folder / "hosts"
+    lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in HOSTS.items())]
+    hosts.write_text("\n".join(lines) + "\n")
+    as_nobody_else = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
+    return ["unshare", *as_nobody_else, "--net", "--mount", "sh", "-c", ENTER, "sh", str(hosts), *inner]

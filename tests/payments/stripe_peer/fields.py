@@ -1,0 +1,59 @@
+"""Stripe's own card fields: its script, the frame that it shows, and the confirmation token that comes of it.
+
+(Documentation: "Payment Element", "Build two-step confirmation")
+"""
+
+import html
+import json
+import re
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from tests.payments.stripe_peer import methods
+from tests.payments.stripe_peer.books import CONNECTED, PLATFORM, Peer, shown
+from tests.payments.stripe_peer.errors import Refusal
+from tests.payments.stripe_peer.idempotency import Reply
+
+SCRIPT, PATH = "/endive/stripe.js", "/_peer/fields"
+KEYS = {"pk_test_peer": False, "pk_live_peer": True}  # publishable ones, and whether they are live
+HERE = Path(__file__).parent
+# Numbers of Stripe's documentation ("Testing"), and what they are in `cards.CARDS`.
+NUMBERS = {
+    "4242424242424242": "pm_card_visa",
+    "5555555555554444": "pm_card_mastercard",
+    "4000000000000002": "pm_card_chargeDeclined",
+    "4000000000009995": "pm_card_chargeDeclinedInsufficientFunds",
+    "4000000000003220": "pm_card_threeDSecureRequired",
+    "4000000000003055": "pm_card_threeDSecureOptional",
+    "4000000000005126": "pm_card_refundFail",
+    "4000000000000259": "pm_card_createDispute",
+}
+
+
+def script() -> Reply:
+    return Reply(200, (HERE / "fields.js").read_bytes(), {"Content-Type": "text/javascript"})
+
+
+def show(query: str) -> Reply:
+    """Show the frame, in the colours and letters that the page asked for."""
+    asked = {name: html.escape(values[0]) for name, values in parse_qs(query).items()}
+    page = (HERE / "fields.html").read_text()
+    page = re.sub(r"\{([a-z]+[A-Z]\w+)\}", lambda named: asked.get(named[1], "inherit"), page)
+    return Reply(200, page.encode(), {"Content-Type": "text/html; charset=utf-8"})
+
+
+def take(peer: Peer, body: str) -> Reply:
+    """Make a confirmation token of what was entered, for the account and in the mode of the page's key."""
+    asked = json.loads(body)
+    if asked["key"] not in KEYS or (asked["account"] or PLATFORM) not in (PLATFORM, *CONNECTED):
+        raise Refusal("Invalid API Key provided.", status=401)
+    if asked["number"] not in NUMBERS:
+        return _said({"error": {"type": "card_error", "message": "Your card number is invalid."}})
+    with peer.lock:
+        book = peer.book(asked["account"] or PLATFORM, KEYS[asked["key"]])
+        token = methods.add_token(book, methods.add(book, NUMBERS[asked["number"]]), {})
+    return _said({"confirmationToken": shown(token)})
+
+
+def _said(said: object) -> Reply:
+    return Reply(200, json.dumps(said).encode())
