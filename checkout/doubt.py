@@ -197,7 +197,12 @@ def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
     """Send an operation again and return the outcome; for a refusal, what has been carried out all the same.
 
     An earlier call may have arrived, and its key be forgotten since, or somebody have acted there (rule doubt.refusal).
+    A refund, which could be carried out twice, is looked up first (rule doubt.refund).
     """
+    if operation.kind == Kind.REFUND and operation.attempts > 1:
+        seen = operations.look_up(operation, deadline=deadline)
+        if seen.verdict != Verdict.NOT_FOUND:
+            return seen if seen.verdict != Verdict.UNKNOWN else replace(seen, reason=operation.reason)
     outcome = operations.perform(operation, deadline=deadline)
     if outcome.verdict not in REFUSED:
         return outcome

@@ -178,3 +178,17 @@ class TestARefusalOfARepeatedCall:
         pump()
         operation.refresh_from_db()
         assert (operation.state, operation.ended_at) == ("unknown", None)
+
+
+@pytest.mark.rule("doubt.refund")
+def test_money_goes_back_once_though_the_key_of_its_refund_is_forgotten(
+    in_doubt: InDoubt, calls: list[tuple[str, UUID]]
+) -> None:
+    """Of a part of what was taken the bank could be asked twice, and would give it back twice."""
+    operation = in_doubt("refund", "done_then_reset")
+    break_down("refund", "forgets_keys")
+    calls.clear()
+    pump()
+    operation.refresh_from_db()
+    assert (operation.state, calls) == ("succeeded", [("look_up", operation.pk)])
+    assert Call.objects.filter(kind="refund").count() == 1
