@@ -239,6 +239,12 @@ class Provider(Protocol):
         However old it is: a refund that comes back after weeks is among them. Further operations do no harm.
         """
 
+    def missing(self) -> Iterable[str]:
+        """Return what is missing there for taking money, in a sentence each with what to do about it.
+
+        By questions that change nothing. Raises ProviderUnreachable.
+        """
+
 
 @cache
 def current() -> Provider:

@@ -102,6 +102,9 @@ class SandboxProvider:
         found: list[Record] = client.ask("records", since=since)
         return found
 
+    def missing(self) -> Iterable[str]:
+        return ()
+
 
 def _with_address(outcome: Outcome) -> Outcome:
     return (

@@ -33,6 +33,7 @@ from payments.providers.stripe import (
     disputes,
     intents,
     notifications,
+    readiness,
     reasons,
     refunds,
 )
@@ -141,6 +142,9 @@ class StripeProvider:
 
     def records(self, since: datetime) -> Iterable[Record]:
         return books.records(since)
+
+    def missing(self) -> Iterable[str]:
+        return readiness.missing()
 
 
 def _allowed() -> dict[str, list[str]]:

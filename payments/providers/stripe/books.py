@@ -31,7 +31,7 @@ _OUTSIDE = UUID(
 
 def records(since: datetime) -> Iterator[Record]:
     """Yield what has become of every PaymentIntent and refund that has changed since. Raises ProviderUnreachable."""
-    for account in _accounts():
+    for account in accounts():
         seen = set()
         for event in _events(account, since, "payment_intent", "refund"):
             thing = event.data.object
@@ -42,14 +42,15 @@ def records(since: datetime) -> Iterator[Record]:
 
 def disputed(since: datetime) -> Iterator[UUID]:
     """Yield our ids of the payments with a dispute that has changed since. Raises ProviderUnreachable."""
-    for account in _accounts():
+    for account in accounts():
         for event in _events(account, since, "charge.dispute"):
             payment = payment_of(event.data.object, account)
             if payment is not None:
                 yield payment.pk
 
 
-def _accounts() -> list[str]:
+def accounts() -> list[str]:
+    """Return the accounts that merchants have now, "" for the platform's own."""
     return list(Merchant.objects.values_list("provider_account", flat=True).distinct())
 
 

@@ -134,7 +134,9 @@ def _variables(folder: Path, kind: str, own: engines.Engines, stripe: Remote) ->
     if kind != "production":
         return variables
     hears: dict[str, object] = {"url": f"https://{SERVICE}/provider/notifications", "enabled_events": ["*"]}
-    endpoint = stripe.client("sk_live_peer").v1.webhook_endpoints.create(hears)  # type: ignore[arg-type]
+    dashboard = stripe.client("sk_live_peer").v1
+    endpoint = dashboard.webhook_endpoints.create(hears)  # type: ignore[arg-type]
+    dashboard.payment_method_domains.create({"domain_name": SERVICE})
     return variables | {
         "PROVIDER": "payments.providers.stripe.adapter.StripeProvider",
         "STRIPE_SECRET_KEY": "sk_live_peer",

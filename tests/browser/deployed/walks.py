@@ -132,6 +132,10 @@ def heading(page: Page, text: str) -> None:
     expect(page.locator("h1")).to_have_text(text, timeout=15_000)
 
 
+def test_nothing_is_missing_at_the_provider(walk: Walk) -> None:
+    assert walk.all.service.command("check_provider") == "Nothing is missing: money can be taken.\n"
+
+
 def test_a_split_order_is_paid_captured_and_refunded(walk: Walk) -> None:
     """Lea splits with a mate and pays, the shop captures, the mate pays a share, the shop gives all of it back."""
     leads, mates = CARDS[walk.kind]

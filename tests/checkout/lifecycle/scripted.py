@@ -141,6 +141,9 @@ class ScriptedProvider:
     def records(self, since: datetime) -> Iterable[Record]:
         return [self.record(key) for key in self.calls]
 
+    def missing(self) -> Iterable[str]:
+        return ()
+
     def record(self, key: UUID) -> Record:
         """Return the line of the books about a call."""
         call = self.calls[key]

@@ -49,4 +49,21 @@ def current(call: Call) -> Thing:
         "payouts_enabled": True,
         "settings": {"dashboard": {"display_name": "Platform" if is_platform else "Merchant"}},
         "type": "standard",
+    } | call.book.lacks
+
+
+def register_domain(call: Call) -> Thing:
+    """Register a host for wallets; Apple Pay shows on one that is found. (Reference: "Payment Method Domain")"""
+    wallets: Thing = {
+        name: {"status": "active"}
+        for name in ("amazon_pay", "apple_pay", "google_pay", "klarna", "link", "paypal")
     }
+    name = call.given["domain_name"]
+    if name.startswith("unverified."):
+        wallets["apple_pay"] = {
+            "status": "inactive",
+            "status_details": {"error_message": "The file was not found"},
+        }
+    return call.book.make(
+        "payment_method_domain", domain_name=name, enabled=call.given.get("enabled", True), **wallets
+    )

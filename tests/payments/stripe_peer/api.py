@@ -43,6 +43,8 @@ _ROUTES: dict[str, Answer] = {
     "GET /v1/account": accounts.current,
     "POST /v1/webhook_endpoints": events.create_endpoint,
     "GET /v1/webhook_endpoints": lists.of("webhook_endpoint", "/v1/webhook_endpoints"),
+    "POST /v1/payment_method_domains": accounts.register_domain,
+    "GET /v1/payment_method_domains": lists.of("payment_method_domain", "/v1/payment_method_domains"),
 }
 for _kind in ("payment_intent", "refund", "charge", "dispute", "event", "balance_transaction"):
     _ROUTES[f"GET /v1/{_kind}s"] = lists.of(_kind, f"/v1/{_kind}s")

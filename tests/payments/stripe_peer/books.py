@@ -24,6 +24,7 @@ PREFIXES = {
     "payment_method": "pm",
     "confirmation_token": "ctoken",
     "webhook_endpoint": "we",
+    "payment_method_domain": "pmd",
 }
 
 
@@ -53,6 +54,7 @@ class Book:
     livemode: bool
     objects: dict[str, dict[str, Thing]] = field(default_factory=dict)
     cards: dict[str, str] = field(default_factory=dict)  # payment method or token to name in `cards.CARDS`
+    lacks: Thing = field(default_factory=dict)  # of the account, as tests have it: fields that differ
     asked: Thing = field(default_factory=dict)  # the request that is being answered, as events name it
 
     def make(self, kind: str, **fields: Any) -> Thing:

@@ -47,6 +47,8 @@ PATHS = {
     "GET /v1/account": "account_retrieve_current",
     "POST /v1/webhook_endpoints": "webhook_endpoint_create",
     "GET /v1/webhook_endpoints": "webhook_endpoint_list",
+    "POST /v1/payment_method_domains": "payment_method_domain_create",
+    "GET /v1/payment_method_domains": "payment_method_domain_list",
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
 Reduced = dict[str, Any]

@@ -89,6 +89,11 @@ def _keys(peer: Peer, asked: Asked) -> Any:
     return {"keys": KEYS, "platform": PLATFORM, "connected": CONNECTED}
 
 
+def _lacks(peer: Peer, asked: Asked) -> None:
+    """The account shows these fields from now on."""
+    _book(peer, asked).lacks = asked["fields"]
+
+
 _SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
     "fault": _fault,
     "faults": lambda peer, asked: peer.faults,
@@ -102,4 +107,5 @@ _SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
     "confirmation_token": _token,
     "deliver": lambda peer, asked: events.deliver(_book(peer, asked), asked),
     "keys": _keys,
+    "lacks": _lacks,
 }

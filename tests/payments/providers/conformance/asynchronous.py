@@ -179,6 +179,9 @@ class AsynchronousProvider:
             self.record(*keys) for keys in dict.fromkeys((p, k) for at, p, k in self.changed if at >= since)
         ]
 
+    def missing(self) -> Iterable[str]:
+        return ()
+
     def record(self, payment: UUID, key: UUID) -> Record:
         charge, act = self.charges[payment], self._find(payment, key)
         assert act is not None

@@ -1,0 +1,21 @@
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from payments import provider
+from payments.provider import ProviderUnreachable
+
+
+class Command(BaseCommand):
+    help = "Ask the provider, harmlessly, whether everything is there for taking money; exits 1 and prints what is not."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            missing = list(provider.current().missing())
+        except ProviderUnreachable:
+            raise CommandError("The provider does not answer. Check the network, then try again.") from None
+        for sentence in missing or ["Nothing is missing: money can be taken."]:
+            self.stdout.write(sentence)
+        if missing:
+            sys.exit(1)

@@ -1,0 +1,70 @@
+"""What is missing at Stripe for taking money, found by questions that change nothing (rule provider.check)."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import stripe
+from django.conf import settings
+from django.urls import reverse
+
+from payments.provider import ProviderUnreachable
+from payments.providers.stripe import books, client
+
+WALLETS = ("apple_pay", "google_pay", "link")
+
+
+def missing() -> Iterator[str]:
+    """Yield a sentence for each thing that is missing, with what to do. Raises ProviderUnreachable."""
+    try:
+        yield from _webhooks()
+        for account in books.accounts() or [""]:
+            yield from _account(account)
+            yield from _wallets(account)
+    except stripe.AuthenticationError:
+        yield "Stripe does not know STRIPE_SECRET_KEY: take it anew from Stripe's dashboard, Developers, API keys."
+    except stripe.PermissionError as error:
+        yield f"The key in STRIPE_SECRET_KEY may not ask this: {error.user_message}"
+    except stripe.StripeError as error:
+        raise ProviderUnreachable from error
+
+
+def _webhooks() -> Iterator[str]:
+    """Look for an endpoint that sends what we hear to where we hear it."""
+    wanted = settings.BASE_URL + reverse("provider_notifications")
+    found = _of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
+    ours = [row for row in found if row.url == wanted and row.status == "enabled"]
+    if not ours:
+        yield f"No webhook endpoint of Stripe's sends to {wanted}: make one for the events {', '.join(books.EVENTS)}."
+        return
+    heard = {name for row in ours for name in row.enabled_events}
+    unheard = [] if "*" in heard else sorted(set(books.EVENTS) - heard)
+    if unheard:
+        yield f"The webhook endpoint for {wanted} lacks the events {', '.join(unheard)}: add them."
+
+
+def _account(account: str) -> Iterator[str]:
+    found = _of(account).v1.accounts.retrieve_current()
+    cards = getattr(found.capabilities, "card_payments", "not asked for")
+    if not found.charges_enabled:
+        yield f"The account {found.id} may not take payments yet: finish what Stripe's dashboard asks for."
+    elif cards != "active":
+        yield f"The account {found.id} may not take cards (card_payments is {cards}): ask for it in Stripe's dashboard."
+
+
+def _wallets(account: str) -> Iterator[str]:
+    """Wallets are shown only on hosts that are registered; cards work without."""
+    host = urlsplit(settings.CHECKOUT_PAGE_URL).hostname or ""
+    whose = f" of the account {account}" if account else ""
+    found = _of(account).v1.payment_method_domains.list({"domain_name": host, "enabled": True}).data
+    if not found:
+        yield f"Wallets are not shown: register {host} among the payment method domains{whose} in Stripe's dashboard."
+        return
+    for wallet in WALLETS:
+        seen = getattr(found[0], wallet)
+        if seen.status != "active":
+            reason = getattr(seen.status_details, "error_message", "") or "Stripe names no reason"
+            yield f"{wallet} is not shown on {host}{whose}: {reason}."
+
+
+def _of(account: str) -> stripe.StripeClient:
+    return client.of(account, seconds=client.ASK_SECONDS)

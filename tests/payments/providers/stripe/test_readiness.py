@@ -1,0 +1,111 @@
+"""`manage.py check_provider`: what Stripe lacks for taking money."""
+
+from collections.abc import Callable
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
+
+from payments.models import Merchant
+from payments.providers.stripe import books, readiness
+from tests.payments.providers.conformance.stripe import StripeDesk
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("provider.check")]
+HOOK = "https://checkout.example/provider/notifications"
+CONNECTED = "acct_connected1"
+
+
+@pytest.fixture(autouse=True)
+def _host(settings: Settings) -> None:
+    settings.BASE_URL = "https://checkout.example"
+    settings.CHECKOUT_PAGE_URL = "https://pay.example/pay"
+
+
+@pytest.fixture
+def set_up(desk: StripeDesk) -> Callable[..., None]:
+    """Do at Stripe what README asks of an operator."""
+
+    def done(events: list[str] | None = None, host: str = "pay.example", account: str | None = None) -> None:
+        heard = list(books.EVENTS) if events is None else events
+        if heard:
+            desk.dashboard.v1.webhook_endpoints.create({"url": HOOK, "enabled_events": heard})  # type: ignore[typeddict-item]
+        of = desk.peer.client(account=account)
+        of.v1.payment_method_domains.create({"domain_name": host})
+
+    return done
+
+
+def test_nothing_is_missing_where_all_is_done(set_up: Callable[..., None]) -> None:
+    set_up()
+    printed = StringIO()
+    call_command("check_provider", stdout=printed)
+    assert printed.getvalue() == "Nothing is missing: money can be taken.\n"
+
+
+def test_all_events_at_once_are_enough(set_up: Callable[..., None]) -> None:
+    set_up(events=["*"])
+    assert list(readiness.missing()) == []
+
+
+def test_what_is_missing_is_said_with_what_to_do_and_the_command_fails(desk: StripeDesk) -> None:
+    printed = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("check_provider", stdout=printed)
+    webhook, wallets = printed.getvalue().splitlines()
+    assert ended.value.code == 1
+    assert HOOK in webhook and "make one for the events payment_intent.amount_capturable_updated," in webhook
+    assert wallets.startswith("Wallets are not shown: register pay.example ")
+
+
+def test_events_that_are_not_sent_are_named(set_up: Callable[..., None]) -> None:
+    set_up(events=[name for name in books.EVENTS if name != "refund.failed"])
+    assert list(readiness.missing()) == [
+        f"The webhook endpoint for {HOOK} lacks the events refund.failed: add them."
+    ]
+
+
+def test_a_wallet_that_is_not_shown_is_named_with_the_reason(
+    set_up: Callable[..., None], settings: Settings
+) -> None:
+    settings.CHECKOUT_PAGE_URL = "https://unverified.example/pay"
+    set_up(host="unverified.example")
+    assert list(readiness.missing()) == [
+        "apple_pay is not shown on unverified.example: The file was not found."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"charges_enabled": False}, "may not take payments yet"),
+        ({"capabilities": {"card_payments": "pending"}}, "may not take cards (card_payments is pending)"),
+        ({"capabilities": {}}, "may not take cards (card_payments is not asked for)"),
+    ],
+)
+def test_each_account_of_a_merchant_is_asked(
+    desk: StripeDesk, set_up: Callable[..., None], acme: Merchant, fields: dict[str, object], said: str
+) -> None:
+    Merchant.objects.filter(pk=acme.pk).update(provider_account=CONNECTED)
+    set_up(account=CONNECTED)
+    desk.peer.switch("lacks", account=CONNECTED, fields=fields)
+    (found,) = readiness.missing()
+    assert found.startswith(f"The account {CONNECTED} ") and said in found
+
+
+def test_a_key_that_stripe_does_not_know_is_said(desk: StripeDesk, settings: Settings) -> None:
+    settings.STRIPE_SECRET_KEY = "sk_test_other"
+    (said,) = readiness.missing()
+    assert "does not know STRIPE_SECRET_KEY" in said
+
+
+def test_silence_is_said(desk: StripeDesk, settings: Settings) -> None:
+    settings.STRIPE_API = "http://127.0.0.1:1"
+    with pytest.raises(CommandError, match="The provider does not answer"):
+        call_command("check_provider")
+
+
+def test_the_sandbox_bank_wants_nothing() -> None:
+    printed = StringIO()
+    call_command("check_provider", stdout=printed)
+    assert "Nothing is missing" in printed.getvalue()
