@@ -1,4 +1,4 @@
-"""What needs the merchant's attention: parked deliveries, a failing endpoint, failed refunds, lost holds."""
+"""What needs the merchant's attention: failed refunds, deliveries and endpoints, disputes, lost holds."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,13 +7,14 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.conf import settings
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason
 from config.lib import clock
 from payments import money
-from payments.models import Merchant
+from payments.models import Dispute, Merchant
 from portal.templatetags.portal import when
 from webhooks.models import Delivery, Endpoint
 
@@ -58,6 +59,12 @@ def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
     return rows.filter(created_at__gte=since)
 
 
+def open_disputes(merchant: Merchant) -> QuerySet[Dispute]:
+    """Return the disputes that are not decided yet, those first whose evidence must be in first."""
+    rows = Dispute.objects.filter(payment__merchant=merchant, status=Dispute.Status.OPEN)
+    return rows.order_by(F("respond_by").asc(nulls_last=True), "pk")
+
+
 class Waiting:
     """What waits for one merchant; each part is read once, and only when it is asked for."""
 
@@ -87,9 +94,14 @@ class Waiting:
         """The amount (minor units) and currency of each lost hold."""
         return list(lost_holds(self.merchant).values_list("amount", "currency")[: MAXIMUM + 1])
 
+    @cached_property
+    def disputes(self) -> list[Dispute]:
+        """The open disputes, the most urgent first."""
+        return list(open_disputes(self.merchant).select_related("payment")[: MAXIMUM + 1])
+
     def counts(self) -> dict[str, int]:
         """Return how much waits, by the name of the menu's page."""
-        things = (self.parked or self.failing, self.refunds, self.holds)
+        things = (self.parked or self.failing, self.refunds, self.disputes, self.holds)
         return {
             "portal_home": sum(bool(thing) for thing in things),
             "portal_deliveries": min(self.parked, MAXIMUM),
@@ -97,7 +109,8 @@ class Waiting:
 
     def needs(self) -> list[Need]:
         """Return what needs the merchant, the worst first."""
-        found = [_refunds(self.refunds), _deliveries(self.parked, self.failing), _holds(self.holds)]
+        deliveries = _deliveries(self.parked, self.failing)
+        found = [_refunds(self.refunds), deliveries, _disputes(self.disputes), _holds(self.holds)]
         return [need for need in found if need is not None]
 
 
@@ -130,6 +143,20 @@ def _deliveries(waiting: int, endpoint: Endpoint | None) -> Need | None:
     if endpoint:
         text = f"Your endpoint has been failing since {since}: {answer}. Fix it, then send {it} again."
     return Need("alert", "stop", title, text, "/portal/deliveries?outcome=parked", f"See {it}")
+
+
+def _disputes(undecided: Sequence[Dispute]) -> Need | None:
+    if not undecided:
+        return None
+    first = undecided[0]
+    amount = money.display(first.amount, first.payment.currency)
+    title = f"A payer disputes {amount}"
+    if len(undecided) > 1:
+        title = f"{_number(len(undecided))} payments are disputed"
+    before = f" before {when(first.respond_by)}" if first.respond_by else ""
+    text = f"The bank has taken it back until it is decided. Send your evidence to {settings.SUPPORT_EMAIL}{before}."
+    button = "See it" if len(undecided) == 1 else "See the most urgent"
+    return Need("alert", "stop", title, text, f"/portal/checkouts/{first.checkout_uuid}", button)
 
 
 def _holds(lost: Sequence[tuple[int, str]]) -> Need | None:

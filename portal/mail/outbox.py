@@ -9,9 +9,11 @@ from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from checkout.models import Checkout
 from config.lib import clock, crypto, leases
 from hosted_page.sms import naming
-from payments.models import Merchant
+from payments import money
+from payments.models import Dispute, Merchant
 from portal.dashboard import needs
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role
 
@@ -26,6 +28,8 @@ SUBJECTS = {
     "deliveries_parked": "{merchant}: deliveries are parked",
     "refund_failed": "{merchant}: a refund failed",
     "holds_lost": "{merchant}: holds lapsed before a capture",
+    "dispute_opened": "{merchant}: a payer disputes {amount}",
+    "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
 
 
@@ -109,4 +113,21 @@ def _context(email: OutboundEmail) -> dict[str, Any] | None:
         look = needs.parked if email.kind == "deliveries_parked" else needs.lost_holds
         count = look(email.merchant).count()
         return {"count": count} if count else None
+    if email.kind in ("dispute_opened", "dispute_decided"):
+        return _of_dispute(Dispute.objects.select_related("payment").get(pk=email.key), email.kind)
     return dict(email.facts)
+
+
+def _of_dispute(dispute: Dispute, kind: str) -> dict[str, Any] | None:
+    """Return what a mail about a dispute says, None about one to answer that is decided by now."""
+    if kind == "dispute_opened" and dispute.closed_at is not None:
+        return None
+    checkout = Checkout.objects.get(pk=dispute.checkout_uuid)
+    return {
+        "amount": money.display(dispute.amount, checkout.currency),
+        "order": checkout.merchant_order_id,
+        "checkout": checkout.pk,
+        "status": dispute.status,
+        "respond_by": dispute.respond_by,
+        "support": settings.SUPPORT_EMAIL,
+    }

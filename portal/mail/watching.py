@@ -1,4 +1,4 @@
-"""Mails to owners about trouble: an endpoint down, parked deliveries, failed refunds, lost holds.
+"""Mails to owners about trouble: an endpoint down, parked deliveries, failed refunds, lost holds, disputes.
 
 Rule portal.mails.
 """
@@ -9,7 +9,7 @@ from checkout.models import Change
 from checkout.states import Status, VoidReason
 from config.lib import clock
 from payments import money
-from payments.models import Merchant
+from payments.models import Dispute, Merchant
 from portal.dashboard import needs
 from portal.mail import outbox
 from webhooks.models import Delivery, Endpoint
@@ -24,6 +24,7 @@ def look(now: datetime) -> None:
     _parked_deliveries(now)
     _failed_refunds(now)
     _lost_holds(now)
+    _disputes(now)
 
 
 def _failing_endpoints(now: datetime) -> None:
@@ -70,3 +71,12 @@ def _lost_holds(now: datetime) -> None:
     )
     for merchant in Merchant.objects.filter(pk__in=lost.values("checkout__merchant")):
         outbox.tell(merchant, "holds_lost", key=f"{now:%Y-%m-%d}")
+
+
+def _disputes(now: datetime) -> None:
+    """Queue a mail about each dispute that was opened, and one about each that was decided."""
+    rows = Dispute.objects.select_related("payment__merchant")
+    for dispute in rows.filter(created_at__gte=now - LATELY, closed_at=None):
+        outbox.tell(dispute.payment.merchant, "dispute_opened", key=str(dispute.pk))
+    for dispute in rows.filter(closed_at__gte=now - LATELY):
+        outbox.tell(dispute.payment.merchant, "dispute_decided", key=str(dispute.pk))

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.http import Http404
 
 from checkout import reading, states
@@ -55,6 +56,7 @@ def shown(checkout: Checkout) -> dict[str, Any]:
         "failed_refund": _failed(checkout, refunds),
         "came_back": money.display(came_back, checkout.currency) if came_back else "",
         "disputes": [_dispute(row) for row in disputed],
+        "support": settings.SUPPORT_EMAIL,
         "can_refund": "refund" in states.actions(checkout.status) and not is_taken_back,
         "is_live": checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
     }

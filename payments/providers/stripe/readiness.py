@@ -1,12 +1,12 @@
 """What is missing at Stripe for taking money, found by questions that change nothing (rule provider.check)."""
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import stripe
 from django.conf import settings
 from django.urls import reverse
 
+from config.lib.web import origins
 from payments.provider import ProviderUnreachable
 from payments.providers.stripe import books, client
 
@@ -53,7 +53,7 @@ def _account(account: str) -> Iterator[str]:
 
 def _wallets(account: str) -> Iterator[str]:
     """Wallets are shown only on hosts that are registered; cards work without."""
-    host = urlsplit(settings.CHECKOUT_PAGE_URL).hostname or ""
+    host = origins.host_of(settings.CHECKOUT_PAGE_URL)
     whose = f" of the account {account}" if account else ""
     found = _of(account).v1.payment_method_domains.list({"domain_name": host, "enabled": True}).data
     if not found:

@@ -1,16 +1,22 @@
 """What needs the merchant, the worst first."""
 
 import re
+from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import Settings
 
+from checkout import captures
 from checkout.models import Checkout
 from config.lib import clock
-from payments.models import Merchant
+from payments.models import Dispute, Merchant
 from portal.dashboard.needs import Waiting
 from portal.models import Role
 from tests import factories
+from tests.factories import CAUSE
+from tests.outside import decide, dispute
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
@@ -41,3 +47,31 @@ class TestNeeds:
         factories.subscribe(rival, url=stage.URL, event_types=["*"])
         stage.parked(rival)
         assert Waiting(acme).needs() == [] and len(Waiting(rival).needs()) == 1
+
+    @pytest.mark.rule("dispute.told")
+    @pytest.mark.usefixtures("posted")
+    def test_of_disputes_names_who_gets_the_evidence_and_until_when(
+        self, acme: Merchant, captured: Checkout, client: Client, settings: Settings
+    ) -> None:
+        settings.SUPPORT_EMAIL = "help@checkout.example"
+        found = dispute(captured.payment)
+        Dispute.objects.update(respond_by=datetime(2026, 12, 4, 18, tzinfo=UTC))
+        page = client.get("/portal").content.decode()
+        assert "A payer disputes £90.00" in page
+        assert "Send your evidence to help@checkout.example before 4 Dec" in page
+        assert f'href="/portal/checkouts/{captured.pk}"' in page
+        page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+        assert f'href="mailto:help@checkout.example?subject=Dispute%20{captured.merchant_order_id}"' in page
+        decide(found, is_won=True)
+        assert Waiting(acme).needs() == []
+
+    @pytest.mark.usefixtures("posted")
+    def test_of_several_disputes_lead_to_the_most_urgent(
+        self, acme: Merchant, captured: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        other = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+        dispute(captured.payment)
+        urgent = dispute(other.payment)
+        Dispute.objects.filter(pk=urgent.pk).update(respond_by=clock.now())
+        (need,) = Waiting(acme).needs()
+        assert need.title == "2 payments are disputed" and need.address.endswith(str(other.pk))

@@ -1,18 +1,20 @@
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.core import mail
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from checkout import refunds
 from checkout.models import Change, Checkout, Refund
 from config.lib import clock
-from payments.models import Merchant
+from payments.models import Dispute, Merchant
 from portal.mail import outbox, watching
 from portal.models import Membership, OutboundEmail, Role
 from tests import factories
 from tests.factories import CAUSE
+from tests.outside import decide, dispute
 from tests.portal import stage
 from webhooks import subscriptions
 from webhooks.models import Endpoint
@@ -74,6 +76,33 @@ class TestWatching:
         (sent,) = look_and_send()
         assert "1 hold lapsed" in sent.body
         assert look_and_send() == []
+
+    @pytest.mark.rule("dispute.told")
+    @pytest.mark.usefixtures("posted")
+    def test_tells_of_a_dispute_and_what_to_do_until_when(
+        self, owner: Membership, captured: Checkout, settings: Settings
+    ) -> None:
+        settings.SUPPORT_EMAIL = "help@checkout.example"
+        found = dispute(captured.payment)
+        Dispute.objects.update(respond_by=datetime(2026, 12, 4, 18, tzinfo=UTC))
+        (sent,) = look_and_send()
+        assert sent.to == ["lea@acme.example"] and sent.subject.endswith("a payer disputes £90.00")
+        assert "Send your evidence to help@checkout.example before 4 Dec" in sent.body
+        assert captured.merchant_order_id in sent.body and f"/portal/checkouts/{captured.pk}" in sent.body
+        assert look_and_send() == []
+        decide(found, is_won=False)
+        (sent,) = look_and_send()
+        assert sent.subject.endswith("the dispute over £90.00 is lost") and "nothing to refund" in sent.body
+        assert look_and_send() == []
+
+    @pytest.mark.rule("dispute.told")
+    @pytest.mark.usefixtures("posted")
+    def test_tells_of_a_dispute_that_is_won(self, owner: Membership, captured: Checkout) -> None:
+        found = dispute(captured.payment)
+        watching.look(clock.now())
+        decide(found, is_won=True)
+        (sent,) = look_and_send()
+        assert sent.subject.endswith("is won") and "given the money back to you" in sent.body
 
     def test_keeps_still_when_all_is_well(self, owner: Membership, captured: Checkout) -> None:
         assert look_and_send() == []

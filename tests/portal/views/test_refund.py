@@ -98,7 +98,7 @@ class TestRefund:
         inquiries.open_about([captured.payment_id])
         tasks.answer_inquiries()
         words = client.get(page).content.decode()
-        assert "A payer disputes £90.00" in words and "Send your evidence to support" in words
+        assert "A payer disputes £90.00" in words and "Send your evidence to" in words
         assert "Where the money is" not in words and "Posted: ." not in words
         assert f"{page}/refund" not in words, "no refund is offered"
         refused = client.post(address(captured), facts, follow=True).content.decode()
