@@ -37,6 +37,7 @@ PUMPS = {
     DELIVER_DUE: "Send webhooks",
     "payments.providers.sandbox.tasks.send_notifications": "Send the bank's notifications",
     "hosted_page.tasks.send_sms_messages": "Send SMS messages",
+    "portal.tasks.send_emails": "Send mails",
 }
 HOURLY = {
     "checkout.tasks.delete_idempotency_keys": "Delete idempotency keys",
@@ -57,8 +58,8 @@ CALENDAR = {  # without a title: too long for an operator's request, commands do
     "portal.tasks.count_hours": ("Count hours for the portal", crontab()),
     "portal.tasks.write_emails": ("Look for news to mail", crontab()),
     "hosted_page.tasks.watch_sms_budgets": ("Count SMS messages", 10.0),
-    "portal.tasks.send_emails": ("Send mails to merchants", 5.0),
     "payments.tasks.reconcile": ("", crontab(hour=3, minute=20)),
+    "payments.tasks.read_balance": ("", crontab(hour=3, minute=50)),
     "checkout.tasks.prove_changed": ("Prove what has changed", crontab(minute=10)),
     "checkout.tasks.prove_all": ("", crontab(day_of_week="sunday", hour=4, minute=20)),
 }

@@ -15,6 +15,7 @@ from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments import discrepancies, switches
 from payments.columns import MoneyAdmin
 from payments.models import (
+    BalanceEntry,
     Booking,
     Discrepancy,
     Dispute,
@@ -211,6 +212,27 @@ class PostingAdmin(MoneyAdmin):
     list_filter = ("account",)
     search_fields = ("checkout_uuid", "transaction")
     references = {"checkout_uuid": "checkout.checkout", "transaction": "payments.operation"}
+
+
+@admin.register(BalanceEntry)
+class BalanceEntryAdmin(MoneyAdmin):
+    """What the provider says of its balances: fees and payouts. Not in the ledger."""
+
+    list_display = (
+        "id",
+        "merchant",
+        "kind",
+        "amount",
+        "fee",
+        "made_at",
+        "payout",
+        "checkout_uuid",
+        "operation",
+    )
+    list_filter = ("kind",)
+    search_fields = ("checkout_uuid", "operation", "reference", "payout")
+    amounts = ("amount", "fee")
+    references = {"checkout_uuid": "checkout.checkout", "operation": "payments.operation"}
 
 
 @admin.register(Booking)

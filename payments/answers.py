@@ -21,6 +21,7 @@ from payments.provider import (
     CardForm,
     CardPage,
     DisputeRecord,
+    Entry,
     Notification,
     Outcome,
     ProviderUnreachable,
@@ -52,13 +53,26 @@ RECORD: Readers = {
 }
 
 DISPUTE: Readers = {
-    "reference": readable.dispute_reference,
+    "reference": readable.distinct_reference,
     "amount": readable.amount_of_record,
     "currency": readable.currency,
     "reason": readable.reason,
     "status": readable.dispute_status,
     "opened_at": readable.moment,
     "respond_by": readable.moment,
+}
+ENTRY: Readers = {
+    "reference": readable.distinct_reference,
+    "account": readable.account,
+    "kind": readable.entry_kind,
+    "amount": readable.amount_of_record,
+    "fee": readable.amount_of_record,
+    "currency": readable.currency,
+    "at": readable.moment,
+    "available_at": readable.moment,
+    "payment": readable.uuid_or_none,
+    "operation": readable.uuid_or_none,
+    "payout": readable.reference,
 }
 MAX_DISPUTES = 100  # of one payment
 MAX_NOTIFICATIONS = 1000  # in one message
@@ -102,6 +116,13 @@ def disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord
     for told in islice(said, MAX_DISPUTES):
         read = _read(told, DisputeRecord, DISPUTE)
         yield DisputeRecord(**read | {"opened_at": read["opened_at"] or now})
+
+
+def entries(said: Iterable[object], *, now: datetime) -> Iterator[Entry]:
+    """Yield the lines of the provider's balance, safe to keep; `now` stands for an invalid `at`."""
+    for told in said:
+        read = _read(told, Entry, ENTRY)
+        yield Entry(**read | {"at": read["at"] or now})
 
 
 def payments(said: Iterable[object]) -> Iterator[UUID]:

@@ -1,4 +1,4 @@
-"""The tables of money and whose it is: merchants, payments, operations, disputes, the ledger, discrepancies."""
+"""The tables of money and whose it is: merchants, payments, operations, disputes, ledger, payouts, discrepancies."""
 
 from typing import ClassVar, cast
 from uuid import UUID
@@ -396,6 +396,52 @@ class Posting(models.Model):
 
     def __str__(self) -> str:
         return f"{self.account} {money.display(self.amount, self.currency)}"
+
+
+class BalanceEntry(models.Model):
+    """A line of the balance that the provider keeps for a merchant, as it tells it: the ledger does not know it."""
+
+    class Kind(models.TextChoices):
+        PAYMENT = "payment"
+        REFUND = "refund"
+        DISPUTE = "dispute"
+        PAYOUT = "payout"
+        FEE = "fee"
+        OTHER = "other"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    account = models.CharField(max_length=64, blank=True, help_text="At the provider. Empty: ours.")
+    reference = models.CharField(max_length=255, help_text="The provider's id of the line.")
+    kind = models.CharField(max_length=7, choices=Kind)
+    amount = models.BigIntegerField(help_text="Minor units; what goes out is negative.")
+    fee = models.BigIntegerField(default=0)
+    currency = models.CharField(max_length=3)
+    made_at = models.DateTimeField()
+    available_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it can be paid out, or reaches the bank account."
+    )
+    checkout_uuid = models.UUIDField(null=True, blank=True)
+    operation = models.UUIDField(null=True, blank=True, help_text="The capture or refund that it is about.")
+    payout = models.CharField(max_length=255, blank=True, help_text="The provider's id of its payout.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["account", "reference"], name="a_line_of_the_balance_is_kept_once"
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index("operation", name="balance_of_operation", condition=Q(operation__isnull=False)),
+            models.Index(
+                fields=["merchant", "-made_at", "-id"], name="balance_payouts", condition=Q(kind="payout")
+            ),
+            models.Index("merchant", "payout", name="balance_in_payout", condition=~Q(payout="")),
+        ]
+        verbose_name_plural = "balance entries"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {money.display(self.amount, self.currency)}"
 
 
 class Booking(models.Model):

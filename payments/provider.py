@@ -148,6 +148,40 @@ class DisputeRecord:
     respond_by: datetime | None = None
 
 
+class EntryKind(StrEnum):
+    """What a line of the provider's balance is about."""
+
+    PAYMENT = "payment"
+    REFUND = "refund"
+    DISPUTE = "dispute"
+    PAYOUT = "payout"
+    FEE = "fee"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the balance that the provider keeps: what came in or, negative, went out, and the fee that it kept.
+
+    `amount` and `fee` are in minor units of `currency`, which may be another one than the payment's; the balance has
+    gained `amount - fee`. `payment` and `operation` are our ids of what it is about, `account` is the merchant's there,
+    "" for ours. `payout` is the provider's id of the payout that it is part of, as far as that is known, and
+    `available_at` when the money can be paid out, or reaches the bank account.
+    """
+
+    reference: str
+    account: str
+    kind: EntryKind
+    amount: int
+    fee: int
+    currency: str
+    at: datetime
+    available_at: datetime | None = None
+    payment: UUID | None = None
+    operation: UUID | None = None
+    payout: str = ""
+
+
 @dataclass(frozen=True)
 class Notification:
     """A message that a provider sends unasked: an operation's current record, or the payment that is disputed."""
@@ -237,6 +271,12 @@ class Provider(Protocol):
         """Return every operation in the provider's books that is new or has changed from `since` on, as it stands now.
 
         However old it is: a refund that comes back after weeks is among them. Further operations do no harm.
+        """
+
+    def entries(self, since: datetime) -> Iterable[Entry]:
+        """Return the lines of the provider's balances that were made, or paid out, from `since` on.
+
+        None where it keeps no balance that merchants are paid out from. Raises ProviderUnreachable.
         """
 
     def missing(self) -> Iterable[str]:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from payments.models import Operation
-from payments.provider import Card, DisputeStatus, Verdict
+from payments.provider import Card, DisputeStatus, EntryKind, Verdict
 
 OTHER = "other"  # for a reason, brand or kind that is not what it should be
 NOBODY = UUID(int=0)
@@ -98,14 +98,27 @@ def currency(said: Any) -> str:
     return said if isinstance(said, str) and _CURRENCY.fullmatch(said) else ""
 
 
-def dispute_reference(said: Any) -> str:
-    """Return the reference, or its digest if it cannot be kept: it tells disputes apart."""
+def distinct_reference(said: Any) -> str:
+    """Return the reference, or its digest if it cannot be kept: it tells things apart."""
     return reference(said) or hashlib.sha256(str(said).encode(errors="surrogatepass")).hexdigest()
 
 
 def dispute_status(said: Any) -> DisputeStatus:
     """Return the status, OPEN if it is invalid."""
     return said if isinstance(said, DisputeStatus) else DisputeStatus.OPEN
+
+
+def entry_kind(said: Any) -> EntryKind:
+    return said if isinstance(said, EntryKind) else EntryKind.OTHER
+
+
+def account(said: Any) -> str:
+    """Return a merchant's account at the provider, "" if it is invalid."""
+    return str(said) if _is_text(said, 64) else ""
+
+
+def uuid_or_none(said: Any) -> UUID | None:
+    return said if isinstance(said, UUID) else None
 
 
 def moment(said: Any) -> datetime | None:

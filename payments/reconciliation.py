@@ -6,14 +6,13 @@ Rules money.reconciled, money.late.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import Any
 from uuid import UUID
 
 import structlog
 from django.db.models import Q, QuerySet
 
-from config.lib import clock
+from config.lib import batches, clock
 from payments import answers, discrepancies, due, operations, provider
 from payments.models import Merchant, Operation
 from payments.outside import acts, inquiries, returns
@@ -61,7 +60,7 @@ def compare(since: datetime) -> Comparison:
     ours = Operation.objects.filter(pk__gte=clock.first_id(since), created_at__gte=since).filter(KNOWN_THERE)
     told = set(ours.filter(ended_at=None).values_list("pk", flat=True))
     found: list[Difference] = []
-    for records in _chunks(answers.records(provider.current().records(since - SKEW))):
+    for records in batches.chunks(answers.records(provider.current().records(since - SKEW)), CHUNK):
         seen.update(record.key for record in records)
         theirs += len(records)
         found += _differences(records, asked_at)
@@ -77,12 +76,6 @@ def compare(since: datetime) -> Comparison:
     inquiries.open_about(answers.payments(provider.current().disputed(since - SKEW)))
     log.info("reconciled", ours=count, theirs=theirs, differences=len(found))
     return Comparison(count, theirs, found)
-
-
-def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
-    rest = iter(records)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk
 
 
 def _keyset(rows: QuerySet[Operation]) -> Iterator[list[tuple[UUID, datetime | None]]]:

@@ -13,6 +13,7 @@ from django.urls import reverse
 from config.lib import clock
 from payments import reconciliation
 from payments.models import Discrepancy
+from payments.outside import balance
 
 log = structlog.get_logger("payments.tasks")
 LISTED = 100  # discrepancies that one mail describes
@@ -66,6 +67,12 @@ WHAT_TO_DO = {
 def reconcile() -> None:
     """Reconcile what was done, or has changed in the provider's books, in the last two days."""
     reconciliation.compare(clock.now() - reconciliation.LOOK_BACK)
+
+
+@shared_task
+def read_balance() -> None:
+    """Keep what the provider's balances say of the last two weeks: fees, and what was paid out."""
+    balance.read(clock.now() - balance.LOOK_BACK)
 
 
 @shared_task

@@ -118,7 +118,7 @@ class OutboundEmailAdmin(ReadOnlyAdmin):
 
     list_display = ("id", "merchant", "kind", "tries", "created_at", "next_try_at", "sent_at")
     search_fields = ("id",)
-    secret = ("facts",)
+    secret = ("facts", "text")
 
 
 @admin.register(PaymentHour)

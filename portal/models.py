@@ -162,14 +162,24 @@ class AuditEntry(models.Model):
 
 
 class OutboundEmail(models.Model):
-    """A mail to a merchant's people, due or sent. `key` makes it unique among those of its kind."""
+    """A mail, due or sent: to a merchant's people, or to one person about their login.
+
+    `key` makes it unique among the merchant's mails of its kind.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, null=True, blank=True)
     kind = models.CharField(max_length=40)
     key = models.CharField(max_length=80)
     facts = models.JSONField(default=dict)
+    text = EncryptedTextField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Of a mail about a login: recipient, subject and body as JSON, until it is sent.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+    ends_at = models.DateTimeField(null=True, blank=True, help_text="After which it is not sent.")
     next_try_at = models.DateTimeField(null=True, blank=True)
     tries = models.PositiveSmallIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, blank=True)

@@ -1,13 +1,22 @@
-"""Deletes and updates of many rows in small transactions, so that none locks or runs for long."""
+"""Many rows in small steps: deletes and updates in transactions of their own, so that none locks or runs for long."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
 
 from django.db import transaction
 from django.db.models import QuerySet
 
 ROWS = 1000
 BATCHES = 2000  # of one run; the next run goes on
+T = TypeVar("T")
+
+
+def chunks(things: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the things, `size` at a time."""
+    rest = iter(things)
+    while chunk := list(islice(rest, size)):
+        yield chunk
 
 
 def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:

@@ -83,7 +83,7 @@ TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),
     ("Other webhooks to send", DELIVER_DUE, PACED, lambda now: health.oldest_due(now, is_urgent=False)),
     ("SMS messages to send", SMS_MESSAGES, SOON, _oldest_of(SmsMessage, "due_at")),
-    ("Mails to merchants", MAILS, PACED, _oldest_of(OutboundEmail, "next_try_at")),
+    ("Mails to send", MAILS, PACED, _oldest_of(OutboundEmail, "next_try_at")),
     ("Refunds to settle", FINISH_OPERATIONS, A_DAY, _oldest_refund),
     ("The bank's notifications", BANK, SOON, _oldest_of(BankNotification, "due_at")),
 )

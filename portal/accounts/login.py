@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import structlog
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
@@ -10,14 +9,12 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from config.lib import crypto, idle
-from config.lib.bulkhead import Bulkhead, Busy
+from config.lib import crypto
 from config.lib.web import address, qr_codes
 from portal import access, audit
 from portal.accounts import login_limits, sessions
+from portal.mail import outbox
 from portal.models import User
-
-log = structlog.get_logger("portal.accounts.login")
 
 # By allauth's mail template: changes that people make to their own security. Each is recorded and mailed.
 RECORDED = {
@@ -34,10 +31,10 @@ REFUSALS = {  # the error message for a kind of attempt, by what the reached lim
     ("password", login_limits.ADDRESS): "address_locked",
     ("password_again", login_limits.ACCOUNT): "password_again_locked",
 }
-
-
-# Slots of a process, and as many callers waiting: a mail server that hangs holds up no more threads than these.
-MAILS = Bulkhead(4, queue=4)
+LIFETIMES = {  # seconds for which what a mail holds can be used, by its template
+    "account/email/login_code": settings.ACCOUNT_LOGIN_BY_CODE_TIMEOUT,
+    "account/email/password_reset_key": settings.PASSWORD_RESET_TIMEOUT,
+}
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -112,15 +109,10 @@ class AccountAdapter(DefaultAccountAdapter):
         return f"{settings.BASE_URL}{path}"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send a mail; if the mail server fails, the page still answers, the same for every account."""
+        """Queue a mail: no answer waits for the mail server, nor tells by its time whether there is an account."""
         facts = {"base_url": settings.BASE_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER} | context
-        try:
-            with MAILS.slot() as slot:
-                slot.wait()
-                idle.begin()
-                super().send_mail(template_prefix, email, facts)
-        except (OSError, Busy) as error:  # smtplib's errors are OSErrors too
-            log.error("mail not sent", mail=template_prefix, error=type(error).__name__)
+        message = self.render_mail(template_prefix, email, {"email": email} | facts)
+        outbox.put(message, template_prefix, seconds=LIFETIMES.get(template_prefix))
 
     def send_notification_mail(
         self,

@@ -1,7 +1,9 @@
-"""The outbox of mails to a merchant's people: rows with the facts that they tell, sent by a pump."""
+"""The outbox of mails: rows that a pump sends, so that no answer waits for a mail server (rule mail.outbox)."""
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import structlog
 from django.conf import settings
@@ -10,7 +12,8 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from checkout.models import Checkout
-from config.lib import clock, crypto, leases
+from config.lib import clock, crypto, leases, wakeup
+from config.lib.bulkhead import Bulkhead
 from hosted_page.sms import naming
 from payments import money
 from payments.models import Dispute, Merchant
@@ -19,8 +22,10 @@ from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Rol
 
 log = structlog.get_logger("portal.mail.outbox")
 LEASE = timedelta(minutes=2)  # longer than any mail server is waited for
-MAX_TRIES = 8
+MAX_TRIES = 10  # the last one four hours after the first
 AT_ONCE = 50
+SEND_EMAILS = "portal.tasks.send_emails"
+SERVER = Bulkhead(4)  # threads of a process that a mail server which hangs may hold up
 SUBJECTS = {
     "sensitive_change": "{merchant}: {what}",
     "invitation": "Join {shop}",
@@ -38,24 +43,41 @@ def tell(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
     _, is_new = OutboundEmail.objects.get_or_create(
         merchant=merchant, kind=kind, key=key, defaults={"facts": facts, "next_try_at": clock.now()}
     )
+    if is_new:
+        wakeup.after_commit(SEND_EMAILS)
     return is_new
+
+
+def put(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
+    """Queue a mail to one person as it is written, to be sent within a second, and not after `seconds` if given."""
+    now = clock.now()
+    OutboundEmail.objects.create(
+        kind=kind,
+        key=str(uuid4()),
+        text=json.dumps({"to": message.to, "subject": message.subject, "body": message.body}),
+        ends_at=None if seconds is None else now + timedelta(seconds=seconds),
+        next_try_at=now,
+    )
+    wakeup.after_commit(SEND_EMAILS)
 
 
 def send_due() -> int:
     """Send the mails that are due; return how many were sent. One that fails is tried again, ever less often."""
     waiting, sent = OutboundEmail.objects.select_related("merchant"), 0
-    for _ in range(AT_ONCE):
-        email = leases.take_oldest(waiting, "next_try_at", _tried)  # a slow server holds up no other sender
-        if email is None:
-            break
-        sent += _send(email)
+    with SERVER.slot() as slot:
+        for _ in range(AT_ONCE if slot.is_taken() else 0):
+            email = leases.take_oldest(
+                waiting, "next_try_at", _tried
+            )  # a slow server holds up no other sender
+            if email is None:
+                break
+            sent += _send(email)
     return sent
 
 
 def _tried(email: OutboundEmail, now: datetime) -> dict[str, Any]:
     """Return the fields of a mail that is taken: leased, so that none sends it twice."""
-    tries = email.tries + 1
-    return {"tries": tries, "next_try_at": now + max(LEASE, timedelta(minutes=2**tries))}
+    return {"tries": email.tries + 1, "next_try_at": now + LEASE}
 
 
 def _send(email: OutboundEmail) -> bool:
@@ -67,17 +89,24 @@ def _send(email: OutboundEmail) -> bool:
     except Exception as error:  # of the mail server or the facts: the other mails go out all the same
         log.error("mail not sent", email=str(email.pk), kind=email.kind, error=type(error).__name__)
         if email.tries < MAX_TRIES:
+            email.next_try_at = clock.now() + timedelta(seconds=15 * 2**email.tries)
+            email.save(update_fields=["next_try_at"])
             return False
         message = None
     email.next_try_at, email.sent_at = None, clock.now() if message else None
-    email.facts.pop("link", None)  # an invitation's link is not kept longer than needed
-    email.save(update_fields=["next_try_at", "sent_at", "facts"])
+    email.text = None
+    email.facts.pop("link", None)  # no link or code is kept longer than needed
+    email.save(update_fields=["next_try_at", "sent_at", "text", "facts"])
     return message is not None
 
 
 def _message(email: OutboundEmail) -> EmailMessage | None:
     """Return the mail as it reads now, None if there is nobody or nothing to tell any more."""
-    context = _context(email)
+    if email.ends_at is not None and email.ends_at <= clock.now():
+        return None
+    if email.merchant is None:
+        return EmailMessage(**json.loads(email.text or ""))
+    context = _context(email, email.merchant)
     to = _recipients(email)
     if context is None or not to:
         return None
@@ -101,17 +130,17 @@ def _recipients(email: OutboundEmail) -> list[str]:
     return list(owners.values_list("user__email", flat=True))
 
 
-def _context(email: OutboundEmail) -> dict[str, Any] | None:
+def _context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any] | None:
     if email.kind == "sensitive_change":
         entry = AuditEntry.objects.select_related("user", "client").get(pk=email.facts["entry"])
         return {"entry": entry, "what": email.facts["what"].lower(), "words": email.facts["what"]}
     if email.kind == "invitation":
         invitation = Invitation.objects.select_related("invited_by").get(pk=email.key)
         link = settings.BASE_URL + crypto.decrypt(email.facts["link"])
-        return {"invitation": invitation, "link": link, "shop": naming.shop(email.merchant)}
+        return {"invitation": invitation, "link": link, "shop": naming.shop(merchant)}
     if email.kind in ("deliveries_parked", "holds_lost"):
         look = needs.parked if email.kind == "deliveries_parked" else needs.lost_holds
-        count = look(email.merchant).count()
+        count = look(merchant).count()
         return {"count": count} if count else None
     if email.kind in ("dispute_opened", "dispute_decided"):
         return _of_dispute(Dispute.objects.select_related("payment").get(pk=email.key), email.kind)

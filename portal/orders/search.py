@@ -105,14 +105,16 @@ def checkouts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Checkout]:
     return of_days(rows, merchant, asked)
 
 
-def of_days(rows: QuerySet[Row], merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Row]:
-    """Return the rows made from the first day to the end of the last, in the merchant's time zone."""
+def of_days(
+    rows: QuerySet[Row], merchant: Merchant, asked: dict[str, Any], *, key: str = "created_at"
+) -> QuerySet[Row]:
+    """Return the rows made, by `key`, from the first day to the end of the last, in the merchant's time zone."""
     zone = ZoneInfo(merchant.time_zone)
     if asked.get("since"):
-        rows = rows.filter(created_at__gte=datetime.combine(asked["since"], time(), zone))
+        rows = rows.filter(**{f"{key}__gte": datetime.combine(asked["since"], time(), zone)})
     if asked.get("until"):
         after = asked["until"] + timedelta(days=1)
-        rows = rows.filter(created_at__lt=datetime.combine(after, time(), zone))
+        rows = rows.filter(**{f"{key}__lt": datetime.combine(after, time(), zone)})
     return rows
 
 

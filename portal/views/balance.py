@@ -1,4 +1,4 @@
-"""The page of the merchant's balance and movements, straight from the ledger."""
+"""The page of the merchant's balance and movements, straight from the ledger, with what the processor says of each."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -12,14 +12,18 @@ from django.shortcuts import redirect
 from checkout.models import Checkout
 from config.lib import clock
 from payments import money
-from payments.models import Booking, Dispute, Merchant, Operation, Posting
+from payments.models import BalanceEntry, Booking, Dispute, Merchant, Operation, Posting
 from portal import audit, files, lists
 from portal.access import requires
 from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import search
+from portal.views import payouts
 
-HEADING = ("posted_at", "kind", "amount", "currency", "order_id", "checkout_uuid", "operation")
+HEADING = (
+    *("posted_at", "kind", "amount", "currency", "order_id", "checkout_uuid", "operation"),
+    *("processor_fee", "processor_fee_currency", "payout"),
+)
 KINDS = {Operation.Kind.CAPTURE: "Captured", Operation.Kind.REFUND: "Refunded"}
 LOST, KEPT = "Dispute lost", "Kept for a lost dispute"
 
@@ -29,11 +33,16 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the merchant's balance in each currency, and the movements behind it, newest first."""
     merchant, form = membership.merchant, search.Days(request.GET or None)
     rows = _movements(merchant, lists.asked(form))
-    return lists.show(request, membership, Listing("balance", form, rows, partial(_shown, merchant)))
+    shown = partial(_shown, merchant, lists.asked(form))
+    return lists.show(request, membership, Listing("balance", form, rows, shown))
 
 
-def _shown(merchant: Merchant, found: Sequence[Posting]) -> dict[str, Any]:
-    return {"balances": _balances(merchant), "rows": list(_rows(merchant, found))}
+def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Posting]) -> dict[str, Any]:
+    return {
+        "balances": _balances(merchant),
+        "rows": list(_rows(merchant, found)),
+        "payouts": [payouts.shown(row) for row in payouts.newest(merchant, asked)],
+    }
 
 
 @requires("export")
@@ -73,7 +82,10 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
     kinds |= {row.closed_as: KEPT for row in closed if row.closed_as is not None}
     booked = Booking.objects.filter(borne_as__in={posting.transaction for posting in found})
     kinds |= dict.fromkeys(booked.values_list("borne_as", flat=True), KINDS[Operation.Kind.REFUND])
+    told = BalanceEntry.objects.filter(operation__in={posting.transaction for posting in found})
+    lines = {row.operation: row for row in told}
     for posting in found:
+        line = lines.get(posting.transaction)
         yield {
             "at": posting.created_at,
             "kind": kinds.get(posting.transaction, ""),
@@ -83,6 +95,8 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
             "order": orders.get(posting.checkout_uuid, ""),
             "checkout_uuid": posting.checkout_uuid,
             "operation": posting.transaction,
+            "fee": money.display(line.fee, line.currency) if line and line.fee else "",
+            "line": line,
         }
 
 
@@ -90,6 +104,7 @@ def _lines(merchant: Merchant, rows: QuerySet[Posting]) -> Iterator[tuple[Any, .
     for found in files.batches(rows):
         for row in _rows(merchant, found):
             at: datetime = row["at"]
+            line: BalanceEntry | None = row["line"]
             yield (
                 clock.iso(at),
                 row["kind"].lower(),
@@ -98,4 +113,7 @@ def _lines(merchant: Merchant, rows: QuerySet[Posting]) -> Iterator[tuple[Any, .
                 row["order"],
                 str(row["checkout_uuid"]),
                 str(row["operation"]),
+                money.plain(line.fee, line.currency) if line else "",
+                line.currency if line else "",
+                line.payout if line else "",
             )

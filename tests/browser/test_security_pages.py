@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.test_gallery import CUT, LOOKED_AT, MIN_TARGET, SHOTS, TOO_SMALL, appear
 from tests.journeys.service import Service
 from tests.portal import people
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.journey
 FOLDER = Path(".local") / "screenshots"
@@ -67,9 +68,15 @@ class Owner:
         self.page.context.clear_cookies()
 
     def open_mail(self, subject: str) -> None:
-        self.go("/mail")
-        mine = self.page.locator(".mails li", has_text=self.email)
-        mine.get_by_role("link", name=subject).first.click()
+        """Open the mail, as soon as a worker has sent it."""
+        mine = self.page.locator(".mails li", has_text=self.email).get_by_role("link", name=subject)
+
+        def is_there() -> bool:
+            self.go("/mail")
+            return mine.count() > 0
+
+        wait_for(is_there)
+        mine.first.click()
 
 
 @pytest.fixture(

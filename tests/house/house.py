@@ -19,7 +19,7 @@ MAX_OF_VIEW = 15  # lines from `def` on, its docstring not counted
 MAX_TEMPLATE_LINES = 80
 MAX_TEMPLATE_WIDTH = 160
 PORTAL = "static/css/portal.css"  # takes its sizes from tokens.css; only a breakpoint cannot be a token
-LONGER = {"config/settings.py": 500, "payments/models.py": 480, "checkout/models.py": 480}  # one room each
+LONGER = {"config/settings.py": 500, "payments/models.py": 520, "checkout/models.py": 480}  # one room each
 NOT_USED = {
     *(
         "asker",

@@ -34,6 +34,7 @@ ROWS: dict[str, Row] = {
     ),
     "portal_balance": Row("GET", ALL),
     "portal_balance_csv": Row("GET", NO_VIEWER),
+    "portal_payout_csv": Row("GET", NO_VIEWER),
     "portal_webhooks": Row("GET", ALL),
     "portal_endpoint": Row(
         "POST",

@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from payments.models import Merchant
+from portal.mail import outbox
 from portal.models import Membership, Role, User
 
 EMAIL = "lea@acme.example"
@@ -77,10 +78,17 @@ def is_in(client: Client) -> bool:
     return client.get("/portal/security").status_code == 200
 
 
+def mails() -> list[Any]:
+    """Send the mails that wait, and return all that were sent."""
+    outbox.send_due()
+    return list(mail.outbox)
+
+
 def mailed(pattern: str) -> str:
     """Return what the latest mail says where the pattern stands."""
-    found = re.search(pattern, str(mail.outbox[-1].body))
-    assert found, mail.outbox[-1].body
+    body = str(mails()[-1].body)
+    found = re.search(pattern, body)
+    assert found, body
     return found.group()
 
 

@@ -1,6 +1,7 @@
 """A merchant with people of every role, an order, an endpoint, a key: what the portal's tests act on."""
 
 import math
+from datetime import timedelta
 from typing import Any
 
 from django.test import Client
@@ -9,7 +10,7 @@ from django.utils import timezone
 from checkout import authorizations, captures
 from checkout.models import Checkout
 from config.lib import clock
-from payments.models import Merchant
+from payments.models import BalanceEntry, Merchant
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
 from portal import keys, team
@@ -85,6 +86,21 @@ def parked(merchant: Merchant, checkout: Checkout | None = None) -> Delivery:
     return rows.get()
 
 
+def payout(merchant: Merchant, amount: int = 8709, reference: str = "po_1") -> BalanceEntry:
+    """A payout to the merchant's bank account, in minor units."""
+    return BalanceEntry.objects.create(
+        merchant=merchant,
+        account=f"acct_{merchant.pk.hex[-8:]}",
+        reference=f"txn_{reference}",
+        kind=BalanceEntry.Kind.PAYOUT,
+        amount=-amount,
+        currency="GBP",
+        made_at=clock.now(),
+        available_at=clock.now() + timedelta(days=2),
+        payout=reference,
+    )
+
+
 class Stage:
     """One of everything that an address of the portal can name."""
 
@@ -100,11 +116,14 @@ class Stage:
             self.people[Role.OWNER], f"new@{merchant.pk.hex[-8:]}.example", Role.VIEWER
         )
 
+        self.payout = payout(merchant)
+
     def ids(self) -> dict[str, Any]:
         """What the addresses' parts are called."""
         return {
             "checkout_uuid": self.checkout.pk,
             "delivery_uuid": self.delivery.pk,
+            "entry_uuid": self.payout.pk,
             "client_uuid": self.client.pk,
             "invitation_uuid": self.invitation.pk,
             "membership_uuid": self.target.pk,

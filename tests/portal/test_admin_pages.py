@@ -32,7 +32,7 @@ from portal.models import AuditEntry, DeliveryHour, Invitation, Membership, Paym
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
-from tests.portal import people
+from tests.portal import people, stage
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -88,6 +88,7 @@ def world(
     _people(acme, shared)
     _sending(acme, told)
     factories.stop(acme)
+    stage.payout(acme)
     return acme
 
 

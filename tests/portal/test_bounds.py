@@ -4,26 +4,22 @@ from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from django.core import mail
-from django.core.mail.backends import locmem
 from django.db.models import Model
-from django.test import Client
 from oauth2_provider.models import AccessToken
 
-from config.lib import bulkhead, clock
+from config.lib import clock
 from payments.models import Merchant
 from payments.providers.sandbox import bank
 from payments.providers.sandbox import tasks as bank_tasks
 from payments.providers.sandbox.models import BankNotification, CardSession, CardToken
 from portal import keys, team
 from portal import tasks as portal_tasks
-from portal.accounts import login
 from portal.deliveries import log
 from portal.mail import outbox as mail_outbox
 from portal.models import ApiClient, Invitation, OutboundEmail, Role
 from tests import factories
 from tests.conftest import Api
-from tests.portal import people, stage
+from tests.portal import stage
 from webhooks import outbox, subscriptions
 from webhooks import tasks as webhook_tasks
 from webhooks.models import Attempt, EventType, SigningSecret, Subscription
@@ -148,44 +144,3 @@ class TestRowsOfPayers:
         left = {age(told[1], 29.9), age(told[2], 30.1)}
         bank_tasks.delete_old_visits()
         assert set(BankNotification.objects.values_list("pk", flat=True)) == left
-
-
-class TestAMailServerThatHangs:
-    def test_is_waited_for_by_few_requests_and_the_others_answer(
-        self, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        people.join(acme)
-        seconds: list[float] = []
-
-        def refused(one: bulkhead.Bulkhead, patience: float) -> bool:
-            seconds.append(patience)
-            return False
-
-        monkeypatch.setattr(bulkhead.Bulkhead, "wait", refused)
-        answer = client.post("/accounts/login/code/", {"email": people.EMAIL})
-        assert (answer.status_code, len(mail.outbox)) == (302, 0)
-        assert seconds and max(seconds) <= bulkhead.WAIT_SECONDS
-
-    def test_takes_a_slot_that_is_given_back(
-        self, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        people.join(acme)
-        free: list[int] = []
-        send = locmem.EmailBackend.send_messages
-
-        def heard(backend: locmem.EmailBackend, messages: list[object]) -> int:
-            free.append(_free(login.MAILS))
-            return send(backend, messages)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(locmem.EmailBackend, "send_messages", heard)
-        client.post("/accounts/login/code/", {"email": people.EMAIL})
-        assert free == [login.MAILS.slots - 1] and _free(login.MAILS) == login.MAILS.slots
-
-
-def _free(one: bulkhead.Bulkhead) -> int:
-    count = 0
-    while one.enter():
-        count += 1
-    for _ in range(count):
-        one.leave()
-    return count

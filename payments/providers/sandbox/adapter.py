@@ -14,6 +14,7 @@ from payments.provider import (
     CardForm,
     CardUse,
     DisputeRecord,
+    Entry,
     Notification,
     Outcome,
     Record,
@@ -101,6 +102,9 @@ class SandboxProvider:
     def records(self, since: datetime) -> Iterable[Record]:
         found: list[Record] = client.ask("records", since=since)
         return found
+
+    def entries(self, since: datetime) -> Iterable[Entry]:
+        return ()
 
     def missing(self) -> Iterable[str]:
         return ()

@@ -21,6 +21,7 @@ from payments.provider import (
     CardPage,
     CardUse,
     DisputeRecord,
+    Entry,
     Notification,
     Outcome,
     Record,
@@ -28,6 +29,7 @@ from payments.provider import (
 )
 from payments.providers.stripe import (
     amounts,
+    balance,
     books,
     client,
     disputes,
@@ -142,6 +144,9 @@ class StripeProvider:
 
     def records(self, since: datetime) -> Iterable[Record]:
         return books.records(since)
+
+    def entries(self, since: datetime) -> Iterable[Entry]:
+        return balance.entries(since)
 
     def missing(self) -> Iterable[str]:
         return readiness.missing()

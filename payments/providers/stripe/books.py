@@ -4,18 +4,21 @@ An intent or refund of a payment that is not ours, or not in its account, has no
 Rule provider.accounts.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid5
 
 import stripe
+import structlog
 from stripe.params import EventListParams
 
 from payments.models import Merchant, Operation, Payment
 from payments.provider import ProviderUnreachable, Record, Verdict
 from payments.providers.stripe import client, intents, refunds
 
+log = structlog.get_logger("payments.providers.stripe")
+T = TypeVar("T", bound=stripe.StripeObject)
 Kind = Operation.Kind
 EVENTS = (
     *("payment_intent.amount_capturable_updated", "payment_intent.canceled", "payment_intent.payment_failed"),
@@ -57,9 +60,20 @@ def accounts() -> list[str]:
 def _events(account: str, since: datetime, *kinds: str) -> Iterator[stripe.Event]:
     types = [name for name in EVENTS if name.startswith(kinds)]
     asked: EventListParams = {"created": {"gte": int(since.timestamp())}, "types": types, "limit": 100}
+    yield from pages(account, lambda asks: asks.v1.events.list(asked))
+
+
+def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
+    """Yield all pages of a list of an account's. Raises ProviderUnreachable.
+
+    An account that we may no longer ask has none: what is missing there shows, and the others' lists are read on.
+    """
     try:
-        stripe_client = client.of(account, seconds=client.BOOKS_SECONDS)
-        yield from stripe_client.v1.events.list(asked).auto_paging_iter()
+        yield from ask(client.of(account, seconds=client.BOOKS_SECONDS)).auto_paging_iter()
+    except stripe.PermissionError as error:
+        if not account:
+            raise ProviderUnreachable from error
+        log.error("stripe account not readable", account=account, code=error.code, request=error.request_id)
     except stripe.StripeError as error:
         raise ProviderUnreachable from error
 

@@ -189,9 +189,7 @@ class TestQueues:
             due_at=clock.now() - LONG_AGO,
             ends_at=clock.now() + LONG_AGO,
         )
-        assert (
-            queue("SMS messages to send").verdict == "late" and queue("Mails to merchants").verdict == "fine"
-        )
+        assert queue("SMS messages to send").verdict == "late" and queue("Mails to send").verdict == "fine"
 
     def test_tell_of_a_refund_that_does_not_settle(self, at: Callable[[str], Checkout]) -> None:
         at("refunding")

@@ -46,7 +46,7 @@ _ROUTES: dict[str, Answer] = {
     "POST /v1/payment_method_domains": accounts.register_domain,
     "GET /v1/payment_method_domains": lists.of("payment_method_domain", "/v1/payment_method_domains"),
 }
-for _kind in ("payment_intent", "refund", "charge", "dispute", "event", "balance_transaction"):
+for _kind in ("payment_intent", "refund", "charge", "dispute", "event", "balance_transaction", "payout"):
     _ROUTES[f"GET /v1/{_kind}s"] = lists.of(_kind, f"/v1/{_kind}s")
     _ROUTES[f"GET /v1/{_kind}s/{{id}}"] = lists.one(_kind)
 _PATTERNS = {re.compile(re.escape(path).replace(r"\{id\}", "([^/]+)")): path for path in _ROUTES}

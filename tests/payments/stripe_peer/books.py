@@ -21,6 +21,7 @@ PREFIXES = {
     "dispute": "du",
     "event": "evt",
     "balance_transaction": "txn",
+    "payout": "po",
     "payment_method": "pm",
     "confirmation_token": "ctoken",
     "webhook_endpoint": "we",

@@ -86,5 +86,6 @@ def add_transaction(book: Book, source: Thing, amount: int, **fields: Any) -> Th
         reporting_category=fields["type"],
         source=source["id"],
         status="pending",
+        _payout=None,
         **fields,
     )

@@ -41,6 +41,8 @@ def _matches(row: Thing, given: Thing) -> bool:
 
 
 def _fits(row: Thing, name: str, value: Any) -> bool:
+    if name == "payout":
+        return bool(row["_payout"] == value)
     if name == "types":
         return row["type"] in value
     if name == "type" and row["object"] == "event" and value.endswith("*"):

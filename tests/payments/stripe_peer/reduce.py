@@ -40,6 +40,7 @@ PATHS = {
     "GET /v1/events/{id}": "event_retrieve",
     "GET /v1/balance_transactions": "balance_transaction_list",
     "GET /v1/balance_transactions/{id}": "balance_transaction_retrieve",
+    "GET /v1/payouts": "payout_list",
     "POST /v1/payment_methods": "payment_method_create",
     "GET /v1/payment_methods/{id}": "payment_method_retrieve",
     "GET /v1/confirmation_tokens/{id}": "confirmation_token_retrieve",

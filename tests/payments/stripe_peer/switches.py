@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tests.payments.stripe_peer import disputes, events, idempotency, methods, refunds
+from tests.payments.stripe_peer import disputes, events, idempotency, methods, payouts, refunds
 from tests.payments.stripe_peer.books import CONNECTED, KEYS, PLATFORM, Book, Peer, each_book, shown
 from tests.payments.stripe_peer.errors import Refusal
 
@@ -67,6 +67,10 @@ def _settle(peer: Peer, asked: Asked) -> None:
         refunds.settle(book)
 
 
+def _pay_out(peer: Peer, asked: Asked) -> Any:
+    return payouts.pay_out(_book(peer, asked), asked["currency"], is_automatic=asked.get("automatic", True))
+
+
 def _dispute(peer: Peer, asked: Asked) -> Any:
     book = _book(peer, asked)
     return disputes.open_one(book, book.find("charge", asked["charge"]), asked.get("reason", "fraudulent"))
@@ -102,6 +106,7 @@ _SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
     "age_keys": lambda peer, asked: idempotency.age(peer, **asked),
     "partial": lambda peer, asked: peer.partial.append(asked["amount"]),
     "settle_refunds": _settle,
+    "pay_out": _pay_out,
     "dispute": _dispute,
     "decide": _decide,
     "confirmation_token": _token,

@@ -5,7 +5,6 @@ import json
 import pytest
 from allauth.mfa.models import Authenticator
 from django.contrib.sessions.models import Session
-from django.core import mail
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -50,7 +49,7 @@ class TestSettingUp:
         self.set_up(client)
         page = client.get("/accounts/2fa/codes/").content.decode()
         assert all(code in page for code in people.recovery_codes(lea))
-        (sent,) = mail.outbox
+        (sent,) = people.mails()
         assert sent.subject.endswith("An authenticator app was set up")
         assert AuditEntry.objects.filter(action="second_factor_added").count() == 1
 
@@ -203,7 +202,7 @@ class TestChanging:
         assert page.redirect_chain[-1][0] == "/portal/security"
         assert "Your authenticator app is removed" in page.content.decode()
         assert not Authenticator.objects.exists()
-        assert mail.outbox[-1].subject.endswith("Your authenticator app was removed")
+        assert people.mails()[-1].subject.endswith("Your authenticator app was removed")
         assert AuditEntry.objects.filter(action="second_factor_removed").count() == 1
 
     @pytest.mark.django_db(transaction=True)
@@ -214,7 +213,7 @@ class TestChanging:
         client.post(ASKED, {"code": people.code(secret)})
         client.post("/accounts/2fa/codes/new/")
         assert not set(old) & set(people.recovery_codes(lea))
-        assert mail.outbox[-1].subject.endswith("New recovery codes were made")
+        assert people.mails()[-1].subject.endswith("New recovery codes were made")
         assert AuditEntry.objects.filter(action="recovery_codes_made").count() == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from checkout import refunds
-from payments.models import Merchant
+from payments.models import BalanceEntry, Merchant
 from portal.models import AuditEntry, Role
 from tests import factories, mates
 from tests.portal import stage
@@ -20,6 +20,30 @@ def client(acme: Merchant) -> Client:
     return stage.browser(stage.person(acme, Role.ADMIN))
 
 
+def lines(answer: Any) -> list[list[str]]:
+    return list(csv.reader(b"".join(answer.streaming_content).decode("utf-8-sig").splitlines()))
+
+
+def charged(merchant: Merchant) -> BalanceEntry:
+    """A captured order's line in the processor's balance, which is in a payout."""
+    checkout = stage.captured(merchant)
+    assert checkout.payment is not None
+    payout = stage.payout(merchant)
+    return BalanceEntry.objects.create(
+        merchant=merchant,
+        account=payout.account,
+        reference="txn_2",
+        kind=BalanceEntry.Kind.PAYMENT,
+        amount=9000,
+        fee=291,
+        currency="GBP",
+        made_at=payout.made_at,
+        checkout_uuid=checkout.pk,
+        operation=checkout.payment.operations.get(kind="capture").pk,
+        payout=payout.payout,
+    )
+
+
 class TestBalance:
     def test_is_what_the_movements_add_up_to(self, acme: Merchant, client: Client) -> None:
         stage.captured(acme)
@@ -30,6 +54,17 @@ class TestBalance:
         _, *lines = csv.reader(b"".join(answer.streaming_content).decode("utf-8-sig").splitlines())
         assert len(lines) == 2 and sum(float(line[2]) for line in lines) == 180.0
         assert AuditEntry.objects.filter(action="exported").exists()
+
+    @pytest.mark.rule("provider.balance")
+    def test_says_the_fee_of_each_movement_as_far_as_it_is_told(self, acme: Merchant, client: Client) -> None:
+        lines_of = charged(acme)
+        stage.captured(acme, merchant_order_id="A-2")
+        page = client.get("/portal/balance").content.decode()
+        assert page.count("fee £2.91") == 1 and "£180.00" in page, "a fee is no movement of the ledger"
+        heading, untold, told = lines(client.get("/portal/balance.csv"))
+        assert heading[-3:] == ["processor_fee", "processor_fee_currency", "payout"]
+        assert untold[-3:] == ["", "", ""] and told[-3:] == ["2.91", "GBP", "po_1"]
+        assert told[6] == str(lines_of.operation)
 
     def test_file_holds_refunds_as_numbers(self, acme: Merchant, client: Client) -> None:
         captured = stage.captured(acme)

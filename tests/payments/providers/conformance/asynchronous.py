@@ -22,6 +22,7 @@ from payments.provider import (
     CardUse,
     DisputeRecord,
     DisputeStatus,
+    Entry,
     ForgedNotification,
     Notification,
     Outcome,
@@ -178,6 +179,9 @@ class AsynchronousProvider:
         return [
             self.record(*keys) for keys in dict.fromkeys((p, k) for at, p, k in self.changed if at >= since)
         ]
+
+    def entries(self, since: datetime) -> Iterable[Entry]:
+        return ()
 
     def missing(self) -> Iterable[str]:
         return ()

@@ -1,0 +1,24 @@
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from config.lib import clock
+from payments.outside import balance
+from payments.provider import ProviderUnreachable
+
+
+class Command(BaseCommand):
+    help = "Read fees and payouts from the provider's balances, as is done each night."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--days", type=int, default=balance.LOOK_BACK.days, help="how far to look back (14)"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            count = balance.read(clock.now() - timedelta(days=options["days"]))
+        except ProviderUnreachable:
+            raise CommandError("The provider does not answer. Run it again: what was read is kept.") from None
+        self.stdout.write(f"{count} lines of merchants' balances")

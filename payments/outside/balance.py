@@ -1,0 +1,79 @@
+"""The balance that the provider keeps: fees and payouts, read at night for merchants' own books.
+
+Nothing here moves money or enters the ledger, which knows what a card was charged, not what its charge has cost.
+Rule provider.balance.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import structlog
+from django.db.models import Count
+
+from config.lib import batches, clock
+from payments import answers, provider
+from payments.models import BalanceEntry, Merchant, Payment
+from payments.provider import Entry
+
+log = structlog.get_logger("payments.balance")
+LOOK_BACK = timedelta(days=14)  # a payout may come days after what it pays out
+CHUNK = 500
+
+
+def read(since: datetime) -> int:
+    """Keep what the provider's balances say since then of our merchants; return how many lines are theirs.
+
+    A line that was kept before is told its payout. Raises ProviderUnreachable.
+    """
+    count = 0
+    told = answers.entries(provider.current().entries(since), now=clock.now())
+    for entries in batches.chunks(told, CHUNK):
+        rows = list(_rows(entries))
+        _keep(rows)
+        count += len(rows)
+    log.info("balance read", lines=count)
+    return count
+
+
+def _rows(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
+    """Yield the lines of merchants of ours: whose payment it is, or whose account."""
+    payments = Payment.objects.in_bulk({entry.payment for entry in entries if entry.payment})
+    owners = _owners({entry.account for entry in entries})
+    for entry in entries:
+        payment = payments.get(entry.payment) if entry.payment else None
+        merchant = payment.merchant_id if payment else owners.get(entry.account)
+        if merchant is not None and entry.currency:
+            yield BalanceEntry(
+                merchant_id=merchant,
+                account=entry.account,
+                reference=entry.reference,
+                kind=entry.kind.value,
+                amount=entry.amount,
+                fee=entry.fee,
+                currency=entry.currency,
+                made_at=entry.at,
+                available_at=entry.available_at,
+                checkout_uuid=payment.checkout_uuid if payment else None,
+                operation=entry.operation,
+                payout=entry.payout,
+            )
+
+
+def _owners(accounts: set[str]) -> dict[str, UUID]:
+    """Return the merchant of each account that is one merchant's alone; ours is nobody's."""
+    rows = Merchant.objects.filter(provider_account__in=accounts - {""}).values("provider_account")
+    alone = rows.annotate(count=Count("pk")).filter(count=1).values("provider_account")
+    return dict(Merchant.objects.filter(provider_account__in=alone).values_list("provider_account", "pk"))
+
+
+def _keep(rows: Sequence[BalanceEntry]) -> None:
+    """Write the lines; what is there already gets its payout, if that is known now."""
+    paid_out = {(row.account, row.reference): row for row in rows if row.payout}
+    BalanceEntry.objects.bulk_create([row for row in rows if not row.payout], ignore_conflicts=True)
+    BalanceEntry.objects.bulk_create(
+        paid_out.values(),
+        update_conflicts=True,
+        unique_fields=["account", "reference"],
+        update_fields=["payout", "available_at"],
+    )

@@ -1,0 +1,82 @@
+"""Stripe's balances: what each charge brought and cost, and the payout that it went with.
+
+Stripe's documentation: "Payout reconciliation", "Balance transaction types". Who is paid out from the platform's own
+balance is not Stripe's to know: there only fees are told.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import stripe
+from stripe.params import BalanceTransactionListParams, PayoutListParams
+
+from payments.models import Operation, Payment
+from payments.provider import Entry, EntryKind
+from payments.providers.stripe import amounts, books, refunds
+
+Kind = Operation.Kind
+_KINDS = {
+    "charge": EntryKind.PAYMENT,
+    "refund": EntryKind.REFUND,
+    "dispute": EntryKind.DISPUTE,
+    "payout": EntryKind.PAYOUT,
+}
+_FEES = frozenset(("stripe_fee", "stripe_fx_fee", "tax_fee"))
+
+
+def entries(since: datetime) -> Iterator[Entry]:
+    """Yield the lines of every account that were made since, then those of its payouts. Raises ProviderUnreachable."""
+    first = int(since.timestamp())
+    for account in books.accounts():
+        yield from _lines(account, {"created": {"gte": first}})
+        for payout in _payouts(account, {"created": {"gte": first}, "limit": 100}) if account else ():
+            yield from _lines(account, {"payout": payout}, payout)
+
+
+def _payouts(account: str, asked: PayoutListParams) -> Iterator[str]:
+    """Yield the ids of automatic payouts: of another nobody knows what it pays out."""
+    for payout in books.pages(account, lambda client: client.v1.payouts.list(asked)):
+        if payout.automatic:
+            yield payout.id
+
+
+def _lines(account: str, asked: BalanceTransactionListParams, payout: str = "") -> Iterator[Entry]:
+    wanted: BalanceTransactionListParams = {**asked, "limit": 100, "expand": ["data.source"]}
+    for line in books.pages(account, lambda client: client.v1.balance_transactions.list(wanted)):
+        yield _entry(line, account, payout)
+
+
+def _entry(line: stripe.BalanceTransaction, account: str, payout: str) -> Entry:
+    source: Any = line.source
+    about = getattr(source, "object", "")
+    payment, operation = _ours(source, account) if about in ("charge", "refund", "dispute") else (None, None)
+    arrives_at = source.arrival_date if about == "payout" else line.available_on
+    return Entry(
+        reference=line.id,
+        account=account,
+        kind=EntryKind.FEE if line.type in _FEES else _KINDS.get(about, EntryKind.OTHER),
+        amount=amounts.ours(line.amount, line.currency),
+        fee=amounts.ours(line.fee, line.currency),
+        currency=line.currency.upper(),
+        at=datetime.fromtimestamp(line.created, UTC),
+        available_at=datetime.fromtimestamp(arrives_at, UTC),
+        payment=payment.pk if payment else None,
+        operation=operation,
+        payout=source.id if about == "payout" else payout,
+    )
+
+
+def _ours(source: Any, account: str) -> tuple[Payment | None, UUID | None]:
+    """Return our payment that a charge, refund or dispute is about, and our capture or refund."""
+    payment = books.payment_of(source, account)
+    if payment is None or source.object == "dispute":
+        return payment, None
+    if source.object == "charge":
+        own = payment.operations.filter(kind=Kind.CAPTURE, state=Operation.State.SUCCEEDED)
+        return payment, own.values_list("pk", flat=True).first()
+    named = refunds.operation_of(source)
+    return payment, next(
+        (row.pk for row in payment.operations.filter(kind=Kind.REFUND) if str(row.pk) == named), None
+    )

@@ -1,0 +1,64 @@
+"""What the card processor has paid out to a merchant's bank account, and what each payout is made of."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponseBase
+
+from checkout.models import Checkout
+from config.lib import clock
+from payments import money
+from payments.models import BalanceEntry, Merchant
+from portal import audit, files
+from portal.access import requires
+from portal.models import Membership
+from portal.orders import search
+
+HEADING = ("made_at", "kind", "amount", "fee", "net", "currency", "order_id", "checkout_uuid", "reference")
+SHOWN = 31  # the newest, a month of them
+
+
+def newest(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[BalanceEntry]:
+    """Return the merchant's newest payouts, of the days that are asked for; a negative one has come back."""
+    rows = BalanceEntry.objects.filter(merchant=merchant, kind=BalanceEntry.Kind.PAYOUT)
+    return search.of_days(rows, merchant, asked, key="made_at").order_by("-made_at", "-pk")[:SHOWN]
+
+
+def shown(row: BalanceEntry) -> dict[str, Any]:
+    """Return what the page shows of a payout: as the bank account has it, what comes in is positive."""
+    return {"entry": row, "amount": money.display(row.fee - row.amount, row.currency)}
+
+
+@requires("export")
+def exported(request: HttpRequest, membership: Membership, entry_uuid: UUID) -> HttpResponseBase:
+    """Return the lines of a payout as a CSV file; their net adds up to what the bank account got."""
+    payouts = BalanceEntry.objects.filter(merchant=membership.merchant, kind=BalanceEntry.Kind.PAYOUT)
+    payout = payouts.filter(pk=entry_uuid).first()
+    if payout is None:
+        raise Http404
+    audit.record(request, membership, "exported", file="payout", reference=payout.payout)
+    day = payout.available_at or payout.made_at
+    return files.answer(f"payout-{day:%Y-%m-%d}.csv", HEADING, _lines(payout))
+
+
+def _lines(payout: BalanceEntry) -> Iterator[tuple[Any, ...]]:
+    rows = BalanceEntry.objects.filter(
+        merchant=payout.merchant_id, account=payout.account, payout=payout.payout
+    ).exclude(kind=BalanceEntry.Kind.PAYOUT)
+    for found in files.batches(rows, "made_at"):
+        named = {row.checkout_uuid for row in found if row.checkout_uuid}
+        orders = dict(Checkout.objects.filter(pk__in=named).values_list("pk", "merchant_order_id"))
+        for row in found:
+            yield (
+                clock.iso(row.made_at),
+                row.kind,
+                money.plain(row.amount, row.currency),
+                money.plain(row.fee, row.currency),
+                money.plain(row.amount - row.fee, row.currency),
+                row.currency,
+                orders.get(row.checkout_uuid, "") if row.checkout_uuid else "",
+                str(row.checkout_uuid or ""),
+                row.reference,
+            )

@@ -1,0 +1,113 @@
+"""Stripe's balances: fees and payouts, line by line."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from config.lib import clock
+from payments.models import Merchant, Payment
+from payments.provider import Entry, EntryKind, ProviderUnreachable
+from tests.payments.providers.conformance.desk import Goes
+from tests.payments.providers.conformance.story import Kind, Story
+from tests.payments.providers.conformance.stripe import StripeDesk
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("provider.balance")]
+CONNECTED = "acct_connected1"
+FEE = 291  # 2.9 % and 30 of 9,000
+
+
+def captured(desk: StripeDesk, merchant: Merchant) -> Story:
+    """A payment that was captured in its merchant's account."""
+    story = Story(desk, merchant)
+    if account := merchant.provider_account:
+        token = desk.peer.switch("confirmation_token", account=account, card="pm_card_visa")["id"]
+        story.payment.provider_account, story.payment.card_token = account, token
+        story.payment.save()
+    story.before(Kind.REFUND)
+    return story
+
+
+def refund(story: Story, amount: int) -> None:
+    operation = story.begin(Kind.REFUND, amount)
+    story.end(operation, story.ask(operation))
+
+
+def told(desk: StripeDesk) -> list[Entry]:
+    return list(desk.provider.entries(clock.now() - timedelta(hours=1)))
+
+
+@pytest.fixture
+def acme(acme: Merchant) -> Merchant:
+    acme.provider_account = CONNECTED
+    acme.save()
+    return acme
+
+
+class TestEntries:
+    def test_name_what_they_are_about_and_what_it_cost(self, desk: StripeDesk, acme: Merchant) -> None:
+        story = captured(desk, acme)
+        refund(story, 4000)
+        back, taken = told(desk)
+        capture = story.payment.operations.get(kind=Kind.CAPTURE)
+        assert (taken.kind, taken.amount, taken.fee, taken.currency) == (EntryKind.PAYMENT, 9000, FEE, "GBP")
+        assert (taken.account, taken.payment, taken.operation) == (CONNECTED, story.payment.pk, capture.pk)
+        assert abs(taken.at - datetime.now(UTC)) < timedelta(minutes=1) and taken.payout == ""
+        assert taken.available_at and taken.available_at > taken.at
+        assert (back.kind, back.amount, back.fee) == (EntryKind.REFUND, -4000, 0)
+        assert back.operation == story.payment.operations.get(kind=Kind.REFUND).pk
+
+    def test_of_a_payout_add_up_to_it(self, desk: StripeDesk, acme: Merchant) -> None:
+        refund(captured(desk, acme), 1000)
+        sent = desk.peer.switch("pay_out", account=CONNECTED, currency="gbp")
+        captured(desk, acme)
+        paid_out = [
+            entry for entry in told(desk) if entry.payout == sent["id"] and entry.kind != EntryKind.PAYOUT
+        ]
+        assert len(paid_out) == 2 and sum(entry.amount - entry.fee for entry in paid_out) == sent["amount"]
+        payouts = {entry for entry in told(desk) if entry.kind == EntryKind.PAYOUT}
+        (payout,) = payouts
+        assert (payout.amount, payout.payout) == (-sent["amount"], sent["id"])
+        assert payout.available_at == datetime.fromtimestamp(sent["arrival_date"], UTC)
+
+    def test_of_a_manual_payout_are_not_told_apart(self, desk: StripeDesk, acme: Merchant) -> None:
+        captured(desk, acme)
+        desk.peer.switch("pay_out", account=CONNECTED, currency="gbp", automatic=False)
+        assert [(entry.kind, bool(entry.payout)) for entry in told(desk)] == [
+            (EntryKind.PAYOUT, True),
+            (EntryKind.PAYMENT, False),
+        ]
+
+    def test_tell_what_a_dispute_took_and_cost(self, desk: StripeDesk, acme: Merchant) -> None:
+        story = captured(desk, acme)
+        of = desk.peer.client(account=CONNECTED)
+        intent = of.v1.payment_intents.retrieve(story.payment.provider_reference)
+        desk.peer.switch("dispute", account=CONNECTED, charge=intent.latest_charge)
+        lost, _ = told(desk)
+        assert (lost.kind, lost.amount, lost.fee) == (EntryKind.DISPUTE, -9000, 1500)
+        assert lost.payment == story.payment.pk
+
+    def test_of_the_platforms_own_account_are_fees_alone(self, desk: StripeDesk, rival: Merchant) -> None:
+        story = captured(desk, rival)
+        desk.peer.switch("pay_out", currency="gbp")
+        lines = [(entry.kind, entry.fee, entry.payment) for entry in told(desk) if entry.payment]
+        assert lines == [(EntryKind.PAYMENT, FEE, story.payment.pk)]
+
+    def test_of_others_who_use_the_account_name_no_payment(self, desk: StripeDesk, acme: Merchant) -> None:
+        story = captured(desk, acme)
+        Payment.objects.filter(pk=story.payment.pk).update(provider_account="acct_another")
+        (line,) = told(desk)
+        assert (line.payment, line.operation, line.amount) == (None, None, 9000)
+
+    def test_of_an_account_that_is_closed_to_us_keep_no_other_from_being_read(
+        self, desk: StripeDesk, acme: Merchant, rival: Merchant
+    ) -> None:
+        captured(desk, acme)
+        Merchant.objects.filter(pk=rival.pk).update(provider_account="acct_closed")
+        assert [entry.account for entry in told(desk)] == [CONNECTED]
+
+    def test_that_cannot_be_read_now_are_said_to_be_out_of_reach(
+        self, desk: StripeDesk, acme: Merchant
+    ) -> None:
+        desk.go_wrong("look_up", Goes.SILENT)
+        with pytest.raises(ProviderUnreachable):
+            told(desk)
