@@ -5,14 +5,14 @@ import statistics
 import threading
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import NamedTuple
 
 from tests.chaos import truth
 from tests.chaos.backend import Backend
-from tests.chaos.faults import FAULTS
+from tests.chaos.faults import Fault
 from tests.chaos.stories import PLOTS, Story
 from tests.chaos.world import World
 from tests.journeys.merchant import Credentials
@@ -47,10 +47,12 @@ class Result(NamedTuple):
 
 
 class Chaos:
-    """Runs faults against a world."""
+    """Runs faults, of those in the table, against a world."""
 
-    def __init__(self, world: World, service: Service, receiver: Receiver) -> None:
-        self._world, self._service, self._receiver = world, service, receiver
+    def __init__(
+        self, faults: Mapping[str, Fault], world: World, service: Service, receiver: Receiver
+    ) -> None:
+        self._faults, self._world, self._service, self._receiver = faults, world, service, receiver
         self._secrets: list[str] = []
         receiver.secrets = self._secrets
 
@@ -70,7 +72,7 @@ class Chaos:
     def _run(self, run: Run, merchant: NewMerchant) -> Result:
         chance = Random(f"{run.fault} {run.seed}")
         backend = self._subscribed(merchant)
-        plots = [FAULTS[run.fault].plot, *chance.choices(sorted(PLOTS), k=CHECKOUTS - 1)]
+        plots = [self._faults[run.fault].plot, *chance.choices(sorted(PLOTS), k=CHECKOUTS - 1)]
         stories = [Story(backend, Random(chance.random())) for _ in plots]
         threads = [
             threading.Thread(target=_tell, args=(story, plot))
@@ -79,7 +81,7 @@ class Chaos:
         for thread in threads:
             thread.start()
         time.sleep(chance.uniform(0, 0.4))
-        FAULTS[run.fault].strike(self._world, chance)
+        self._faults[run.fault].strike(self._world, chance)
         mended_at = time.monotonic()
         for thread in threads:
             thread.join()
@@ -130,7 +132,8 @@ def _tell(story: Story, plot: str) -> None:
 def table(results: list[Result]) -> str:
     """Return the results as a table: fault, runs, violations, seconds to recover p50 and max."""
     lines = [f"{'fault':<42} {'runs':>5} {'violations':>10} {'p50 s':>7} {'max s':>7}"]
-    for fault in sorted({result.run.fault for result in results}, key=list(FAULTS).index):
+    order = [result.run.fault for result in results].index
+    for fault in sorted({result.run.fault for result in results}, key=order):
         own = [result for result in results if result.run.fault == fault]
         seconds = [result.seconds for result in own]
         broken = sum(len(result.violations) for result in own)

@@ -1,12 +1,12 @@
 """Whatever breaks, nothing is lost, nothing happens twice, and everything comes to rest by itself."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import pytest
 
 from tests.chaos import runs
-from tests.chaos.faults import FAULTS
+from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.runs import Chaos, Run
 from tests.chaos.world import World
 from tests.journeys import receiver as receivers
@@ -19,14 +19,14 @@ ONLY = os.environ.get("FAULT", "")
 ALL = os.environ.get("FAULTS", "") == "all"  # as `make chaos` has it
 # They stand by families: a third of each, but for the bank's switches, which other tests throw without processes, and
 # which here meet whatever other runs are about: `make chaos` and the thirty seeds have them.
-SOME = [fault for fault in FAULTS if not fault.startswith("bank: ")][::3]
+SOME = dict([(name, fault) for name, fault in FAULTS.items() if not name.startswith("bank: ")][::3])
 
 
-def break_everything(whole: tuple[World, Service], seeds: range, faults: Iterable[str]) -> None:
+def break_everything(whole: tuple[World, Service], seeds: range, faults: Mapping[str, Fault]) -> None:
     """Run these faults with every seed, print the table, and fail with what did not hold."""
     planned = [Run(fault, seed) for seed in seeds for fault in faults if ONLY in fault]
     with receivers.listening() as receiver:
-        results = Chaos(*whole, receiver).run_all(planned)
+        results = Chaos(faults, *whole, receiver).run_all(planned)
         print("\n" + runs.table(results))
         broken = [f"{result.run}: {violation}" for result in results for violation in result.violations]
         assert broken == [], "\n".join(broken)

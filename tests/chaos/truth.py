@@ -7,13 +7,16 @@ from tests.chaos.stories import Story
 from tests.chaos.world import World
 from tests.journeys.receiver import Receiver
 
-# Where a silent call came before an error that its key repeats, an authorization or a refund may still arrive. It is
-# looked up for a day, and given no new key: what may have happened must not happen twice.
+# Where a silent call came before an error that its key repeats, an authorization or a refund may still arrive; so may
+# an authorization whose payer's minute ended with a silent call. It is looked up for a day, and given no new key: what
+# may have happened must not happen twice.
 RESTLESS = """
 WITH open AS (
   SELECT o.kind, o.state, o.reason, o.attempts, o.next_attempt_at, p.checkout_uuid, (
-    o.state = 'unknown' AND o.reason = 'server_error_after_silence' AND o.attempts > 4
-    AND (o.kind = 'refund' OR (o.kind = 'authorize' AND p.abandoned_at IS NOT NULL))
+    o.state = 'unknown' AND o.attempts > 4 AND (
+      (o.kind = 'refund' AND o.reason = 'server_error_after_silence')
+      OR (o.kind = 'authorize' AND o.reason IN ('', 'server_error_after_silence') AND p.abandoned_at IS NOT NULL)
+    )
   ) AS is_followed_for_a_day
   FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
   WHERE p.merchant_id = %s AND o.ended_at IS NULL
@@ -37,13 +40,14 @@ EVENTS = """
 SELECT e.checkout_uuid::text, e.type, e.id::text, d.status FROM webhooks_event e
 JOIN webhooks_delivery d ON d.event_id = e.id WHERE e.merchant_id = %s
 """
-PAYMENTS = "SELECT id, checkout_uuid::text FROM payments_payment WHERE merchant_id = %s"
-CHARGES = "SELECT payment, state, amount, refunded_amount FROM bank_charge WHERE account = %s"
-CAPTURES = """
-SELECT c.payment::text FROM bank_charge c JOIN bank_call l ON l.charge_id = c.id
-WHERE c.account = %s AND l.kind = 'capture' AND l.verdict = 'succeeded'
-GROUP BY c.payment HAVING count(*) > 1
+# What refunds that are looked up for a day may give back yet: a reimbursement of such a kind leaves a lead's card
+# with all that it was charged while the mates' cards have borne their parts.
+IN_DOUBT = """
+SELECT p.checkout_uuid::text, sum(o.amount)::bigint
+FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
+WHERE p.merchant_id = %s AND o.kind = 'refund' AND o.ended_at IS NULL GROUP BY 1
 """
+PAYMENTS = "SELECT id, checkout_uuid::text FROM payments_payment WHERE merchant_id = %s"
 PAID = ("captured", "refunding", "refunded")
 
 
@@ -83,23 +87,25 @@ def _promises(stories: list[Story]) -> list[str]:
 
 def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[str]:
     """The bank has taken what is captured, given back what is refunded, and holds nothing."""
-    owner = dict(world.rows(PAYMENTS, merchant_uuid))
+    owner = {str(payment): checkout for payment, checkout in world.rows(PAYMENTS, merchant_uuid)}
     borne: Counter[str] = Counter()
+    in_doubt = dict(world.rows(IN_DOUBT, merchant_uuid))
     found = []
-    for payment, state, amount, refunded_amount in world.rows(CHARGES, merchant_uuid, of_bank=True):
-        if payment not in owner:
-            found.append(f"the bank knows a payment {payment} that we do not")
+    for charge in world.charges(merchant_uuid):
+        if charge.payment not in owner:
+            found.append(f"the bank knows a payment {charge.payment} that we do not")
             continue
-        if state in ("held", "challenged"):
-            found.append(f"{owner[payment]}: the bank still has a charge {state}")
-        if state == "captured":
-            borne[owner[payment]] += amount - refunded_amount
+        if charge.state in ("held", "challenged"):
+            found.append(f"{owner[charge.payment]}: the bank still has a charge {charge.state}")
+        borne[owner[charge.payment]] += charge.borne
+        if charge.captures > 1:
+            found.append(f"{owner[charge.payment]}: captured {charge.captures} times at the bank")
     for checkout_uuid, (_, status, amount, _held) in checkouts.items():
-        due = amount if status in ("captured", "refunding") else 0
-        if borne[checkout_uuid] != due:
+        due, most = (amount if status in ("captured", "refunding") else 0), in_doubt.get(checkout_uuid, 0)
+        least = 0 if status == "refunding" and most else due  # some of its parts may be settled
+        if not least <= borne[checkout_uuid] <= due + most:
             found.append(f"{checkout_uuid}: {status}, yet its cards have borne {borne[checkout_uuid]}")
-    twice = world.rows(CAPTURES, merchant_uuid, of_bank=True)
-    return found + [f"{row[0]}: captured twice at the bank" for row in twice]
+    return found
 
 
 def _events(world: World, merchant_uuid: str, rows: list[Any], receiver: Receiver) -> list[str]:

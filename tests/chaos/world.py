@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
@@ -27,22 +27,39 @@ BACK_WITHIN = 60.0
 COMMIT_FIRST = """
 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = on', current_database()); END $$
 """
+CHARGES = """
+SELECT c.payment::text, c.state, CASE c.state WHEN 'captured' THEN c.amount - c.refunded_amount ELSE 0 END,
+    (SELECT count(*) FROM bank_call l WHERE l.charge_id = c.id AND l.kind = 'capture' AND l.verdict = 'succeeded')
+FROM bank_charge c WHERE c.account = %s
+"""
 FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), "100000/second")
 
 
+class Charge(NamedTuple):
+    """What the bank's books have of a card: our payment, its state, what the card has borne, how often it was taken."""
+
+    payment: str
+    state: str
+    borne: int
+    captures: int
+
+
 class World(Deployment):
-    """A deployment with two workers, a bank and a supervisor."""
+    """A deployment with two workers and a supervisor; `books` are the engines of its bank, if that is of ours."""
 
     def __init__(
-        self, folder: Path, own: engines.Engines, variables: Mapping[str, str], books: engines.Engines
+        self,
+        folder: Path,
+        own: engines.Engines,
+        variables: Mapping[str, str],
+        books: engines.Engines | None = None,
     ) -> None:
         super().__init__(folder, own, variables)
         self.books = books
         self._points = Path(variables["FAIL_POINTS"])
-        bank = {name: text for name, text in variables.items() if name not in ("BANK_URL", "FAIL_POINTS")}
-        bank |= {"DATABASE_URL": books.database_url, "DATABASE_POOL": "40"}
-        command = (sys.executable, "-m", "gunicorn", "--config", "python:tests.bank.process")
-        self.parts |= {"second worker": self.parts["worker"], "bank": Part(command, bank)}
+        self.parts["second worker"] = self.parts["worker"]
+        if books is not None:
+            self.parts["bank"] = _bank(variables, books)
         self.alone = threading.Lock()  # held by a fault that no other of its kind may meet
         self._keeper = ThreadPoolExecutor(1)  # an engine ends with the thread that started it
         self._is_over = threading.Event()
@@ -54,7 +71,8 @@ class World(Deployment):
     def fill(self) -> None:
         super().fill()
         self.rows(COMMIT_FIRST)
-        self.rows(COMMIT_FIRST, of_bank=True)
+        if self.books is not None:
+            self.rows(COMMIT_FIRST, of_bank=True)
 
     def make_whole(self) -> None:
         super().make_whole()
@@ -133,7 +151,7 @@ class World(Deployment):
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
         """Return the rows of a statement, for what no API tells, however often PostgreSQL crashes meanwhile."""
-        url = self.books.database_url if of_bank else self.engines.database_url
+        url = (self.books if of_bank and self.books else self.engines).database_url
         end = time.monotonic() + BACK_WITHIN
         while True:
             try:
@@ -154,6 +172,10 @@ class World(Deployment):
             opened[url] = psycopg.connect(url, autocommit=True)
         return opened[url]
 
+    def charges(self, merchant_uuid: str) -> list[Charge]:
+        """Return what the bank's books have of a merchant's payments."""
+        return [Charge(*row) for row in self.rows(CHARGES, merchant_uuid, of_bank=True)]
+
     def set_fault(self, verb: str, mode: str, times: int) -> None:
         """Let the bank's next `times` calls of the verb go wrong."""
         statement = "INSERT INTO bank_fault (id, verb, mode, times) VALUES (gen_random_uuid(), %s, %s, %s)"
@@ -168,6 +190,12 @@ class World(Deployment):
             self._supervisor.join()
         super().end()
         self._keeper.shutdown()
+
+
+def _bank(variables: Mapping[str, str], books: engines.Engines) -> Part:
+    own = {name: text for name, text in variables.items() if name not in ("BANK_URL", "FAIL_POINTS")}
+    own |= {"DATABASE_URL": books.database_url, "DATABASE_POOL": "40"}
+    return Part((sys.executable, "-m", "gunicorn", "--config", "python:tests.bank.process"), own)
 
 
 @contextlib.contextmanager

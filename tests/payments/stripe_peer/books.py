@@ -37,6 +37,7 @@ class Peer:
     books: dict[tuple[str, bool], "Book"] = field(default_factory=dict)
     keys: dict[Any, Any] = field(default_factory=dict)  # idempotency keys
     faults: list[Thing] = field(default_factory=list)
+    met: list[Thing] = field(default_factory=list)  # the faults that went wrong with a request
     partial: list[int] = field(default_factory=list)  # what the next authorizations get at most
     ahead: int = 0  # seconds that tests have moved the clock
 

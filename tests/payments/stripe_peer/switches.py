@@ -28,6 +28,7 @@ def fault(peer: Peer, method: str, path: str) -> Asked | None:
         for row in peer.faults:
             if row["method"] in ("", method) and re.fullmatch(row["path"], path):
                 row["times"] -= 1
+                peer.met.append(dict(row))
                 if row["times"] <= 0:
                     peer.faults.remove(row)
                 return row
@@ -53,7 +54,7 @@ def _book(peer: Peer, asked: Asked) -> Book:
 
 def _clear(peer: Peer, asked: Asked) -> None:
     """Begin anew, as a peer that has just been started."""
-    for held in (peer.books, peer.keys, peer.faults, peer.partial):
+    for held in (peer.books, peer.keys, peer.faults, peer.met, peer.partial):
         held.clear()
     peer.ahead = 0
 
@@ -101,6 +102,7 @@ def _lacks(peer: Peer, asked: Asked) -> None:
 _SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
     "fault": _fault,
     "faults": lambda peer, asked: peer.faults,
+    "met": lambda peer, asked: peer.met,
     "clear": _clear,
     "advance": _advance,
     "age_keys": lambda peer, asked: idempotency.age(peer, **asked),

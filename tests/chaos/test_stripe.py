@@ -1,0 +1,24 @@
+"""Whatever Stripe, or the way to it, does to a call: nothing is lost, nothing happens twice, all comes to rest."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chaos.stripe import world
+from tests.chaos.stripe.world import FAULTS, StripeWorld
+from tests.chaos.test_chaos import ONLY, break_everything
+from tests.journeys.service import Service
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+
+
+@pytest.fixture(scope="module")
+def at_stripe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StripeWorld, Service]]:
+    with world.running(tmp_path_factory.mktemp("world at Stripe")) as parts:
+        yield parts
+
+
+@pytest.mark.rule("provider.alike", "doubt.crash")
+def test_each_fault_is_survived_without_a_trace(at_stripe: tuple[StripeWorld, Service]) -> None:
+    break_everything(at_stripe, range(1, 3), FAULTS)
+    assert at_stripe[0].met() >= {fault for fault in FAULTS if ONLY in fault}, "each met a call"
