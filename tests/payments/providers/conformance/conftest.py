@@ -4,11 +4,20 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from payments import provider
+from tests.payments.providers.conformance import stripe_test_mode
 from tests.payments.providers.conformance.asynchronous import AsynchronousDesk
 from tests.payments.providers.conformance.desk import Desk
+from tests.payments.providers.conformance.network import Network, carrying
 from tests.payments.providers.conformance.sandbox import SandboxDesk
 from tests.payments.providers.conformance.stripe import StripeDesk
+from tests.payments.providers.conformance.stripe_test_mode import TestModeDesk
 from tests.payments.stripe_peer import line, shops
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    with carrying(stripe_test_mode.API) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +26,20 @@ def running_peer() -> Iterator[line.Remote]:
         yield remote
 
 
-@pytest.fixture(params=["sandbox", "stripe", "asynchronous"])
+# With STRIPE_TEST_KEY set, Stripe's own test mode too.
+PROVIDERS = ["sandbox", "stripe", "asynchronous", *(["stripe's test mode"] if stripe_test_mode.KEY else [])]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what Stripe's test mode offers no way to do."""
+    items[:] = [
+        item
+        for item in items
+        if "test mode" not in item.name or item.name.partition("[")[0] not in stripe_test_mode.BEYOND
+    ]
+
+
+@pytest.fixture(params=PROVIDERS)
 def desk(
     request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch, db: None
 ) -> Iterator[Desk]:
@@ -30,6 +52,8 @@ def desk(
             peer: line.Remote = request.getfixturevalue("running_peer")
             peer.switch("clear")
             made = StripeDesk(settings, peer, shop)
+        elif request.param == "stripe's test mode":
+            made = TestModeDesk(settings, request.getfixturevalue("network"))
         else:
             made = AsynchronousDesk()
         monkeypatch.setattr(provider, "current", lambda: made.provider)

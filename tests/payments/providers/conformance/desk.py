@@ -20,6 +20,7 @@ class Card(StrEnum):
     EXPIRED = "declined: the card has expired"
     ASKS = "the bank asks the payer first"
     REFUND_FAILS = "a refund is accepted and fails"
+    DISPUTED = "approved, to be disputed"
 
 
 class Goes(StrEnum):
@@ -59,7 +60,7 @@ class Desk(Protocol):
         """Capture, void or refund as the merchant's staff do in the provider's own dashboard."""
 
     def dispute(self, payment: Payment) -> None:
-        """Dispute a payment as its payer's bank."""
+        """Dispute a payment, whose card is one to be disputed, as its payer's bank."""
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
         """Decide the open dispute of a payment."""

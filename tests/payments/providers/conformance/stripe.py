@@ -24,6 +24,7 @@ CARDS = {
     Card.EXPIRED: "pm_card_chargeDeclinedExpiredCard",
     Card.ASKS: "pm_card_threeDSecure2Required",
     Card.REFUND_FAILS: "pm_card_refundFail",
+    Card.DISPUTED: "pm_card_createDispute",
 }
 INTENT = "/v1/payment_intents"
 PATHS = {
@@ -76,17 +77,10 @@ class StripeDesk:
         self.peer.switch("age_keys")
 
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
-        intents, intent = self.dashboard.v1.payment_intents, payment.provider_reference
-        if kind == "refund":
-            self.dashboard.v1.refunds.create({"payment_intent": intent, "amount": amount})
-        elif kind == "capture":
-            intents.capture(intent)
-        else:
-            intents.cancel(intent)
+        act(self.dashboard, kind, payment, amount)
 
     def dispute(self, payment: Payment) -> None:
-        intent = self.dashboard.v1.payment_intents.retrieve(payment.provider_reference)
-        self.peer.switch("dispute", charge=intent.latest_charge)
+        """The card has brought it about."""
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
         (dispute,) = self.dashboard.v1.disputes.list({"payment_intent": payment.provider_reference}).data
@@ -98,8 +92,7 @@ class StripeDesk:
         return [message(body, signature) for body, signature in self.shop.told]
 
     def forged(self) -> HttpRequest:
-        body = b'{"id": "evt_1", "object": "event", "type": "payment_intent.succeeded"}'
-        return message(body, events.signature("whsec_guessed", body, 2_000_000_000))
+        return forged()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -116,6 +109,22 @@ def listen(client: StripeClient, shop: Shop) -> str:
     """Have the shop told of every event; return the secret that signs them."""
     endpoint = client.v1.webhook_endpoints.create({"url": shop.address, "enabled_events": ["*"]})
     return str(endpoint.secret)
+
+
+def act(client: StripeClient, kind: str, payment: Payment, amount: int) -> None:
+    """Capture, cancel or refund as Stripe's dashboard does."""
+    intents, intent = client.v1.payment_intents, payment.provider_reference
+    if kind == "refund":
+        client.v1.refunds.create({"payment_intent": intent, "amount": amount})
+    elif kind == "capture":
+        intents.capture(intent)
+    else:
+        intents.cancel(intent)
+
+
+def forged() -> HttpRequest:
+    body = b'{"id": "evt_1", "object": "event", "type": "payment_intent.succeeded"}'
+    return message(body, events.signature("whsec_guessed", body, 2_000_000_000))
 
 
 def message(body: bytes, signature: str) -> HttpRequest:

@@ -146,7 +146,7 @@ class TestWhatOthersDid:
 
     @pytest.mark.parametrize("is_won", [True, False])
     def test_a_dispute_is_told_and_found(self, desk: Desk, acme: Merchant, is_won: bool) -> None:
-        story, since = Story(desk, acme), clock.now() - timedelta(minutes=1)
+        story, since = Story(desk, acme, Card.DISPUTED), clock.now() - timedelta(minutes=1)
         story.before(Kind.REFUND)
         desk.messages()
         desk.dispute(story.payment)

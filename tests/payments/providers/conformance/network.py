@@ -1,0 +1,100 @@
+"""The way to a provider that cannot be told to go wrong: it breaks off, or answers errors in the provider's place."""
+
+import re
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from config.lib.web import http
+from tests.payments.providers.conformance.desk import Goes
+
+KEY = "Idempotency-Key"
+SECONDS = 30.0
+HOP = {"host", "connection", "content-length", "accept-encoding", "transfer-encoding", "content-encoding"}
+DONE = (Goes.DONE_SILENT, Goes.DONE_ERROR)
+ERRORS = (Goes.ERROR, Goes.DONE_ERROR, Goes.REPLAYED_ERROR)
+FAILED = b'{"error": {"type": "api_error", "message": "An unknown error occurred."}}'
+
+
+class Fault(NamedTuple):
+    """What goes wrong with the next request of a method to a path (an expression)."""
+
+    method: str
+    path: str
+    goes: Goes
+
+
+class Network(ThreadingHTTPServer):
+    """Carries requests to `upstream`, and answers what it says; `faults` go wrong, each once."""
+
+    daemon_threads = True
+
+    def __init__(self, upstream: str) -> None:
+        self.upstream = upstream
+        self.faults: list[Fault] = []
+        self.broken_keys: set[str] = set()
+        super().__init__(("127.0.0.1", 0), _Line)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def goes(self, method: str, path: str, key: str) -> Goes | None:
+        """Return how a request goes wrong, if it does; an error that is stored under a key comes again."""
+        for fault in self.faults:
+            if fault.method == method and re.fullmatch(fault.path, path):
+                self.faults.remove(fault)
+                if fault.goes == Goes.REPLAYED_ERROR:
+                    self.broken_keys.add(key)
+                return fault.goes
+        return Goes.REPLAYED_ERROR if key in self.broken_keys else None
+
+
+class _Line(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Network
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        goes = self.server.goes(self.command, self.path.partition("?")[0], self.headers.get(KEY, ""))
+        if goes is None or goes in DONE:
+            answer = self._carry(body)
+        if goes in ERRORS:
+            self._send(500, FAILED)
+        elif goes is not None:
+            self._break()
+        else:
+            self._send(answer.status, answer.body)
+
+    do_POST = do_DELETE = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: requests carry keys."""
+
+    def _carry(self, body: bytes) -> http.Response:
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in HOP}
+        return http.request(self.command, self.server.upstream + self.path, body, headers, seconds=SECONDS)
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _break(self) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+
+
+@contextmanager
+def carrying(upstream: str) -> Iterator[Network]:
+    """Run a network for as long as the block lasts."""
+    with Network(upstream) as network:
+        threading.Thread(target=network.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield network
+        network.shutdown()

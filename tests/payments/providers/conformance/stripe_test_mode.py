@@ -1,0 +1,152 @@
+"""The desk of Stripe itself, in the test mode of an account of yours: STRIPE_TEST_KEY=sk_test_….
+
+What the peer does by a switch, Stripe does by its test cards, its test helpers and evidence that decides a dispute; the
+network of ours before it goes wrong. Messages are Stripe's events, signed here as it signs them.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from django.http import HttpRequest
+from playwright.sync_api import Page, sync_playwright
+from pytest_django.fixtures import Settings
+from stripe import StripeClient
+from stripe.params import EventListParams, RefundListParams
+
+from payments.models import Operation, Payment
+from payments.provider import Provider
+from payments.providers.stripe import books
+from payments.providers.stripe.adapter import StripeProvider
+from tests.browser import chromium
+from tests.payments.providers.conformance import stripe
+from tests.payments.providers.conformance.desk import Card, Goes
+from tests.payments.providers.conformance.network import Fault, Network
+from tests.payments.stripe_peer import events
+from tests.payments.stripe_peer.line import Remote
+
+KEY = os.environ.get("STRIPE_TEST_KEY", "")
+API = os.environ.get("STRIPE_TEST_API", "https://api.stripe.com")
+SECRET = "whsec_of_nobody_but_us"
+PATIENCE = 120.0  # seconds for what Stripe does by and by
+IS_STRIPE = API.endswith(".stripe.com")
+QUIET = 3.0 if IS_STRIPE else 0.0  # seconds without a new event until all are there
+FAILING = "5126"  # the last four digits of the card whose refunds fail
+# What no test mode can do: hold less than was asked.
+BEYOND = ("test_that_is_held_for_less_than_asked_is_no_payment",)
+
+
+class TestModeDesk:
+    """Stripe's test mode, and the network before it."""
+
+    __test__ = False
+
+    def __init__(self, settings: Settings, network: Network) -> None:
+        self.provider: Provider = StripeProvider()
+        self.network = network
+        self.dashboard = StripeClient(KEY, base_addresses={"api": API}, max_network_retries=3)
+        self.seen: set[str] = set()
+        self.began = int(time.time()) - 5
+        settings.STRIPE_SECRET_KEY, settings.STRIPE_PUBLISHABLE_KEY = KEY, "pk_test_unused"
+        settings.STRIPE_WEBHOOK_SECRETS, settings.STRIPE_IS_LIVE = [SECRET], False
+        settings.STRIPE_API = network.address
+
+    def token(self, card: Card, subject: UUID) -> str:
+        made = self.dashboard.v1.test_helpers.confirmation_tokens
+        return made.create({"payment_method": stripe.CARDS[card]}).id
+
+    def answer(self, payment: Payment, *, confirms: bool) -> None:
+        """Press the button of the bank's page in a browser."""
+        asked = payment.operations.get(kind=Operation.Kind.AUTHORIZE)
+        with sync_playwright() as playwright, chromium.start(playwright) as browser:
+            page = browser.new_page()
+            page.goto(asked.action_url)
+            _press(page, ("complete", "confirm") if confirms else ("fail", "refuse"))
+            page.wait_for_timeout(1000)
+
+    def go_wrong(self, verb: str, goes: Goes) -> None:
+        method, path = stripe.PATHS[verb]
+        times = 2 if method == "GET" else 1  # a question that breaks off is asked again at once
+        self.network.faults += [Fault(method, path, goes)] * times
+
+    def hold_less(self, amount: int) -> None:
+        raise NotImplementedError("No test card holds less than it was asked for.")
+
+    def settle(self) -> None:
+        """Wait until the refunds that fail have failed; a peer that stands in for Stripe is told that it is time."""
+        if not IS_STRIPE:
+            Remote(API).switch("settle_refunds")
+
+        def are_ended() -> bool:
+            asked: RefundListParams = {
+                "created": {"gte": self.began},
+                "limit": 100,
+                "expand": ["data.charge"],
+            }
+            rows = self.dashboard.v1.refunds.list(asked)
+            return not any(
+                row.charge.payment_method_details.card.last4 == FAILING and row.status == "succeeded"  # type: ignore[union-attr]
+                for row in rows.auto_paging_iter()
+            )
+
+        _wait_for(are_ended)
+
+    def age_keys(self) -> None:
+        """Nothing here can: what is looked up is found by its id, whether the key lives or not."""
+
+    def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
+        stripe.act(self.dashboard, kind, payment, amount)
+
+    def dispute(self, payment: Payment) -> None:
+        """Wait for the dispute that this card brings about."""
+        _wait_for(lambda: bool(list(self.provider.disputes(payment))))
+
+    def decide(self, payment: Payment, *, is_won: bool) -> None:
+        disputes = self.dashboard.v1.disputes
+        (dispute,) = disputes.list({"payment_intent": payment.provider_reference}).data
+        evidence = "winning_evidence" if is_won else "losing_evidence"
+        disputes.update(dispute.id, {"evidence": {"uncategorized_text": evidence}, "submit": True})
+        _wait_for(lambda: disputes.retrieve(dispute.id).status in ("won", "lost"))
+
+    def messages(self) -> Sequence[HttpRequest]:
+        """Return what Stripe has to say since this was asked last, in the order in which it happened."""
+        asked: EventListParams = {"created": {"gte": self.began}, "types": list(books.EVENTS), "limit": 100}
+        sent: list[HttpRequest] = []
+        heard_at = time.monotonic()
+        while True:
+            found = reversed(list(self.dashboard.v1.events.list(asked).auto_paging_iter()))
+            fresh = [event for event in found if event.id not in self.seen]
+            for event in fresh:
+                self.seen.add(event.id)
+                body = json.dumps(event.to_dict()).encode()
+                sent.append(stripe.message(body, events.signature(SECRET, body, int(time.time()))))
+                heard_at = time.monotonic()
+            if not fresh and time.monotonic() - heard_at >= QUIET:
+                return sent
+            time.sleep(0.1)
+
+    def forged(self) -> HttpRequest:
+        return stripe.forged()
+
+
+def _press(page: Page, words: tuple[str, str]) -> None:
+    """Press the first button, in any frame of the page, that has one of the words in it."""
+
+    def is_pressed() -> bool:
+        for frame in page.frames:
+            for button in frame.locator("button").all():
+                if button.is_visible() and any(word in button.inner_text().lower() for word in words):
+                    button.click()
+                    return True
+        return False
+
+    _wait_for(is_pressed)
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.2)
