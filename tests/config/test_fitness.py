@@ -3,6 +3,7 @@
 import runpy
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pytest_django.fixtures import Settings
 
 from config import celery, fitness
 from config.lib import crypto
+from hosted_page.sms import senders
 from payments import patience
 from portal import canary
 from portal.models import Canary
@@ -147,6 +149,17 @@ def test_the_web_looks_before_it_serves() -> None:
     Canary.objects.all().delete()
     with pytest.raises(ImproperlyConfigured, match=r"Run manage\.py migrate"):
         runpy.run_path(str(Path(fitness.__file__).with_name("wsgi.py")))
+
+
+def test_web_and_worker_end_where_no_text_can_be_sent(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SMS_SENDER = "adapter.of.nobody.Sender"
+    monkeypatch.setattr(senders, "current", cache(senders.current.__wrapped__))
+    with pytest.raises(ImproperlyConfigured, match="SMS_SENDER names no class that is installed"):
+        runpy.run_path(str(Path(fitness.__file__).with_name("wsgi.py")))
+    with pytest.raises(SystemExit, match="SMS_SENDER names no class that is installed"):
+        celery._make_the_sender()
 
 
 def test_local_asks_nothing(settings: Settings) -> None:

@@ -1,9 +1,13 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from checkout import states
 from payments.providers.sandbox.cards import CARDS
+from payments.providers.stripe import books
 from payments.tasks import WHAT_TO_DO
+from tests.config import starting
 from tests.house import house
 
 README, OPERATE = Path("README.md").read_text(), Path("docs/operate.md").read_text()
@@ -32,6 +36,27 @@ def test_every_setting_is_listed() -> None:
 
 def test_every_discrepancy_is_explained() -> None:
     assert [kind for kind in WHAT_TO_DO if f"`{kind}`" not in OPERATE] == []
+
+
+class TestTakeRealMoney:
+    CHAPTER = README.partition("## Take real money")[2].partition("\n## ")[0]
+    NAMED = dict(re.findall(r"^ +([A-Z_]+)=(\S+)$", CHAPTER, re.MULTILINE))
+
+    @pytest.mark.rule("provider.live_keys")
+    def test_names_the_variables_that_production_wants_and_no_other(self) -> None:
+        named = {name: value.replace("…", "0aZ") for name, value in self.NAMED.items()}
+        assert len(named) == 4 and starting.refusal(starting.PRODUCTION | named) == ""
+        without = {name: value for name, value in starting.PRODUCTION.items() if name not in named}
+        for name in named:
+            others = {other: value for other, value in named.items() if other != name}
+            assert name in starting.refusal(without | others | {name: ""})
+
+    def test_names_every_event_that_is_listened_to(self) -> None:
+        groups = re.findall(r"`([a-z_.]+)\.\*`", self.CHAPTER)
+        heard = {
+            next((group for group in groups if name.startswith(f"{group}.")), name) for name in books.EVENTS
+        }
+        assert heard == set(groups)
 
 
 def test_every_link_leads_somewhere() -> None:
