@@ -71,7 +71,7 @@ def reconcile() -> None:
 
 @shared_task
 def read_balance() -> None:
-    """Keep what the provider's balances say of the last two weeks: fees, and what was paid out."""
+    """Keep what the provider's balances say of the last three days: fees, and what was paid out."""
     balance.read(clock.now() - balance.LOOK_BACK)
 
 

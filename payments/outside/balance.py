@@ -17,7 +17,7 @@ from payments.models import BalanceEntry, Merchant, Payment
 from payments.provider import Entry
 
 log = structlog.get_logger("payments.balance")
-LOOK_BACK = timedelta(days=14)  # a payout may come days after what it pays out
+LOOK_BACK = timedelta(days=3)  # a payout names its lines however old they are, a day or two after it was made
 CHUNK = 500
 
 

@@ -13,7 +13,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--days", type=int, default=balance.LOOK_BACK.days, help="how far to look back (14)"
+            "--days", type=int, default=balance.LOOK_BACK.days, help="how far to look back (3)"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

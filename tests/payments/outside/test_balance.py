@@ -118,7 +118,7 @@ class TestRead:
         assert tell(None, strange, odd, line) == 2
         assert kept() == [("txn_1", "Acme Tickets", ""), ("txn_3", "Acme Tickets", "")]
 
-    def test_is_done_at_night_two_weeks_back(self, bank: Bank, line: Entry) -> None:
+    def test_is_done_at_night_three_days_back(self, bank: Bank, line: Entry) -> None:
         bank.told = [line]
         tasks.read_balance()
-        assert bank.since and (clock.now() - bank.since).days == 14 and BalanceEntry.objects.exists()
+        assert bank.since and (clock.now() - bank.since).days == 3 and BalanceEntry.objects.exists()
