@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from config.local import children, engines, environment, run
+from payments.providers.stripe import books
 from tests import template
 from tests.browser.deployed.network import HOSTS, SERVICE, SHOP, STRIPE, TWILIO
 from tests.hosted_page.sms.senders import doubles, twilio_double
@@ -133,7 +134,8 @@ def _variables(folder: Path, kind: str, own: engines.Engines, stripe: Remote) ->
     }
     if kind != "production":
         return variables
-    hears: dict[str, object] = {"url": f"https://{SERVICE}/provider/notifications", "enabled_events": ["*"]}
+    url = f"https://{SERVICE}/provider/notifications"
+    hears: dict[str, object] = {"url": url, "enabled_events": list(books.EVENTS)}  # as README has it
     dashboard = stripe.client("sk_live_peer").v1
     endpoint = dashboard.webhook_endpoints.create(hears)  # type: ignore[arg-type]
     dashboard.payment_method_domains.create({"domain_name": SERVICE})
