@@ -9,7 +9,6 @@ from payments import provider
 NOBODY = (
     "accelerometer",
     "autoplay",
-    "bluetooth",
     "camera",
     "display-capture",
     "encrypted-media",
