@@ -12,7 +12,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
-from payments.models import Operation, Payment
+from payments.models import BalanceEntry, Operation, Payment
 
 # The reason of an UNKNOWN outcome if the provider has answered, with an error of its own (HTTP 5xx).
 SERVER_ERROR = "server_error"
@@ -148,17 +148,6 @@ class DisputeRecord:
     respond_by: datetime | None = None
 
 
-class EntryKind(StrEnum):
-    """What a line of the provider's balance is about."""
-
-    PAYMENT = "payment"
-    REFUND = "refund"
-    DISPUTE = "dispute"
-    PAYOUT = "payout"
-    FEE = "fee"
-    OTHER = "other"
-
-
 @dataclass(frozen=True)
 class Entry:
     """A line of the balance that the provider keeps: what came in or, negative, went out, and the fee that it kept.
@@ -171,7 +160,7 @@ class Entry:
 
     reference: str
     account: str
-    kind: EntryKind
+    kind: BalanceEntry.Kind
     amount: int
     fee: int
     currency: str

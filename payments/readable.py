@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from payments.models import Operation
-from payments.provider import Card, DisputeStatus, EntryKind, Verdict
+from payments.models import BalanceEntry, Operation
+from payments.provider import Card, DisputeStatus, Verdict
 
 OTHER = "other"  # for a reason, brand or kind that is not what it should be
 NOBODY = UUID(int=0)
@@ -108,8 +108,8 @@ def dispute_status(said: Any) -> DisputeStatus:
     return said if isinstance(said, DisputeStatus) else DisputeStatus.OPEN
 
 
-def entry_kind(said: Any) -> EntryKind:
-    return said if isinstance(said, EntryKind) else EntryKind.OTHER
+def entry_kind(said: Any) -> BalanceEntry.Kind:
+    return said if isinstance(said, BalanceEntry.Kind) else BalanceEntry.Kind.OTHER
 
 
 def account(said: Any) -> str:

@@ -12,16 +12,16 @@ from uuid import UUID
 import stripe
 from stripe.params import BalanceTransactionListParams, PayoutListParams
 
-from payments.models import Operation, Payment
-from payments.provider import Entry, EntryKind
+from payments.models import BalanceEntry, Operation, Payment
+from payments.provider import Entry
 from payments.providers.stripe import amounts, books, refunds
 
 Kind = Operation.Kind
 _KINDS = {
-    "charge": EntryKind.PAYMENT,
-    "refund": EntryKind.REFUND,
-    "dispute": EntryKind.DISPUTE,
-    "payout": EntryKind.PAYOUT,
+    "charge": BalanceEntry.Kind.PAYMENT,
+    "refund": BalanceEntry.Kind.REFUND,
+    "dispute": BalanceEntry.Kind.DISPUTE,
+    "payout": BalanceEntry.Kind.PAYOUT,
 }
 _FEES = frozenset(("stripe_fee", "stripe_fx_fee", "tax_fee"))
 
@@ -56,7 +56,7 @@ def _entry(line: stripe.BalanceTransaction, account: str, payout: str) -> Entry:
     return Entry(
         reference=line.id,
         account=account,
-        kind=EntryKind.FEE if line.type in _FEES else _KINDS.get(about, EntryKind.OTHER),
+        kind=BalanceEntry.Kind.FEE if line.type in _FEES else _KINDS.get(about, BalanceEntry.Kind.OTHER),
         amount=amounts.ours(line.amount, line.currency),
         fee=amounts.ours(line.fee, line.currency),
         currency=line.currency.upper(),

@@ -11,7 +11,7 @@ from config.lib import clock
 from payments import provider, tasks
 from payments.models import BalanceEntry, Merchant
 from payments.outside import balance
-from payments.provider import Entry, EntryKind
+from payments.provider import Entry
 from payments.providers.sandbox.adapter import SandboxProvider
 from tests.portal import stage
 
@@ -58,7 +58,7 @@ def line(acme: Merchant) -> Entry:
     return Entry(
         "txn_1",
         "",
-        EntryKind.PAYMENT,
+        BalanceEntry.Kind.PAYMENT,
         9000,
         291,
         "GBP",
@@ -95,12 +95,14 @@ class TestRead:
 
     def test_gives_a_payout_to_the_merchant_whose_account_it_is(self, tell: Told, acme: Merchant) -> None:
         Merchant.objects.filter(pk=acme.pk).update(provider_account="acct_1")
-        payout = Entry("txn_2", "acct_1", EntryKind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1")
+        payout = Entry(
+            "txn_2", "acct_1", BalanceEntry.Kind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1"
+        )
         assert tell(payout, replace(payout, account="acct_2")) == 1
         assert kept() == [("txn_2", "Acme Tickets", "po_1")]
 
     def test_gives_nobody_what_may_be_anothers(self, tell: Told, acme: Merchant, rival: Merchant) -> None:
-        payout = Entry("txn_2", "", EntryKind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1")
+        payout = Entry("txn_2", "", BalanceEntry.Kind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1")
         assert tell(payout) == 0, "our own account is the operators'"
         Merchant.objects.update(provider_account="acct_1")
         assert tell(replace(payout, account="acct_1")) == 0, "an account of two"

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from config.lib import clock
-from payments.models import Merchant, Payment
-from payments.provider import Entry, EntryKind, ProviderUnreachable
+from payments.models import BalanceEntry, Merchant, Payment
+from payments.provider import Entry, ProviderUnreachable
 from tests.payments.providers.conformance.desk import Goes
 from tests.payments.providers.conformance.story import Kind, Story
 from tests.payments.providers.conformance.stripe import StripeDesk
@@ -49,11 +49,16 @@ class TestEntries:
         refund(story, 4000)
         back, taken = told(desk)
         capture = story.payment.operations.get(kind=Kind.CAPTURE)
-        assert (taken.kind, taken.amount, taken.fee, taken.currency) == (EntryKind.PAYMENT, 9000, FEE, "GBP")
+        assert (taken.kind, taken.amount, taken.fee, taken.currency) == (
+            BalanceEntry.Kind.PAYMENT,
+            9000,
+            FEE,
+            "GBP",
+        )
         assert (taken.account, taken.payment, taken.operation) == (CONNECTED, story.payment.pk, capture.pk)
         assert abs(taken.at - datetime.now(UTC)) < timedelta(minutes=1) and taken.payout == ""
         assert taken.available_at and taken.available_at > taken.at
-        assert (back.kind, back.amount, back.fee) == (EntryKind.REFUND, -4000, 0)
+        assert (back.kind, back.amount, back.fee) == (BalanceEntry.Kind.REFUND, -4000, 0)
         assert back.operation == story.payment.operations.get(kind=Kind.REFUND).pk
 
     def test_of_a_payout_add_up_to_it(self, desk: StripeDesk, acme: Merchant) -> None:
@@ -61,10 +66,12 @@ class TestEntries:
         sent = desk.peer.switch("pay_out", account=CONNECTED, currency="gbp")
         captured(desk, acme)
         paid_out = [
-            entry for entry in told(desk) if entry.payout == sent["id"] and entry.kind != EntryKind.PAYOUT
+            entry
+            for entry in told(desk)
+            if entry.payout == sent["id"] and entry.kind != BalanceEntry.Kind.PAYOUT
         ]
         assert len(paid_out) == 2 and sum(entry.amount - entry.fee for entry in paid_out) == sent["amount"]
-        payouts = {entry for entry in told(desk) if entry.kind == EntryKind.PAYOUT}
+        payouts = {entry for entry in told(desk) if entry.kind == BalanceEntry.Kind.PAYOUT}
         (payout,) = payouts
         assert (payout.amount, payout.payout) == (-sent["amount"], sent["id"])
         assert payout.available_at == datetime.fromtimestamp(sent["arrival_date"], UTC)
@@ -73,8 +80,8 @@ class TestEntries:
         captured(desk, acme)
         desk.peer.switch("pay_out", account=CONNECTED, currency="gbp", automatic=False)
         assert [(entry.kind, bool(entry.payout)) for entry in told(desk)] == [
-            (EntryKind.PAYOUT, True),
-            (EntryKind.PAYMENT, False),
+            (BalanceEntry.Kind.PAYOUT, True),
+            (BalanceEntry.Kind.PAYMENT, False),
         ]
 
     def test_tell_what_a_dispute_took_and_cost(self, desk: StripeDesk, acme: Merchant) -> None:
@@ -83,14 +90,14 @@ class TestEntries:
         intent = of.v1.payment_intents.retrieve(story.payment.provider_reference)
         desk.peer.switch("dispute", account=CONNECTED, charge=intent.latest_charge)
         lost, _ = told(desk)
-        assert (lost.kind, lost.amount, lost.fee) == (EntryKind.DISPUTE, -9000, 1500)
+        assert (lost.kind, lost.amount, lost.fee) == (BalanceEntry.Kind.DISPUTE, -9000, 1500)
         assert lost.payment == story.payment.pk
 
     def test_of_the_platforms_own_account_are_fees_alone(self, desk: StripeDesk, rival: Merchant) -> None:
         story = captured(desk, rival)
         desk.peer.switch("pay_out", currency="gbp")
         lines = [(entry.kind, entry.fee, entry.payment) for entry in told(desk) if entry.payment]
-        assert lines == [(EntryKind.PAYMENT, FEE, story.payment.pk)]
+        assert lines == [(BalanceEntry.Kind.PAYMENT, FEE, story.payment.pk)]
 
     def test_of_others_who_use_the_account_name_no_payment(self, desk: StripeDesk, acme: Merchant) -> None:
         story = captured(desk, acme)
