@@ -176,7 +176,7 @@ class OutboundEmail(models.Model):
         null=True,
         blank=True,
         editable=False,
-        help_text="Of a mail about a login: recipient, subject and body as JSON, until it is sent.",
+        help_text="Of a mail about a login: recipient, subject and body, a line each, until it is sent.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     ends_at = models.DateTimeField(null=True, blank=True, help_text="After which it is not sent.")

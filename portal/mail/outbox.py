@@ -1,6 +1,5 @@
 """The outbox of mails: rows that a pump sends, so that no answer waits for a mail server (rule mail.outbox)."""
 
-import json
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -54,7 +53,7 @@ def put(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
     OutboundEmail.objects.create(
         kind=kind,
         key=str(uuid4()),
-        text=json.dumps({"to": message.to, "subject": message.subject, "body": message.body}),
+        text=f"{message.to[0]}\n{message.subject}\n{message.body}",
         ends_at=None if seconds is None else now + timedelta(seconds=seconds),
         next_try_at=now,
     )
@@ -105,7 +104,8 @@ def _message(email: OutboundEmail) -> EmailMessage | None:
     if email.ends_at is not None and email.ends_at <= clock.now():
         return None
     if email.merchant is None:
-        return EmailMessage(**json.loads(email.text or ""))
+        to, subject, body = (email.text or "").split("\n", 2)
+        return EmailMessage(subject, body, to=[to])
     context = _context(email, email.merchant)
     to = _recipients(email)
     if context is None or not to:

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
             field=config.lib.crypto.EncryptedTextField(
                 blank=True,
                 editable=False,
-                help_text="Of a mail about a login: recipient, subject and body as JSON, until it is sent.",
+                help_text="Of a mail about a login: recipient, subject and body, a line each, until it is sent.",
                 null=True,
             ),
         ),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from allauth.mfa.models import Authenticator
 from cryptography.fernet import Fernet, InvalidToken
+from django.core.mail import EmailMessage
 from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django.fixtures import Settings
@@ -19,6 +20,7 @@ from hosted_page.sms import outbox as sms_outbox
 from payments.models import Merchant
 from portal import team
 from portal.accounts import second_factor
+from portal.mail import outbox as email_outbox
 from portal.models import Canary, Membership, OutboundEmail, Role, User
 from tests import factories, mates
 from tests.conftest import Api
@@ -77,6 +79,7 @@ class Kept:
             "",
         )
         sms_outbox.put(about)
+        email_outbox.put(EmailMessage("Your code", "12345678", to=[people.EMAIL]), "code", seconds=600)
         team.invite(Membership.objects.get(user=self.owner), "dora@acme.example", Role.VIEWER)
 
     def read(self) -> list[object]:
@@ -86,6 +89,7 @@ class Kept:
             *SmsMessage.objects.values_list("phone", "body"),
             *OptIn.objects.values_list("email", flat=True),
             *(event.plain_body for event in Event.objects.filter(type=EventType.OPTED_IN).order_by("id")),
+            *OutboundEmail.objects.filter(kind="code").values_list("text", flat=True),
             *people.recovery_codes(self.owner),
             *(
                 crypto.decrypt(notice.facts["link"])
@@ -128,7 +132,7 @@ def test_does_nothing_twice(kept: Kept, keys: Keys) -> None:
     keys.are(SECOND, FIRST)
     rotate()
     counts = [line.split(": ")[1] for line in rotate().splitlines()[:-1]]
-    assert len(counts) == 10 and set(counts) == {"0 encrypted anew"}
+    assert len(counts) == 11 and set(counts) == {"0 encrypted anew"}
 
 
 def test_says_which_row_none_of_the_keys_opens(kept: Kept, keys: Keys) -> None:
