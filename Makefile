@@ -22,6 +22,9 @@ help: ## Show this list
 run: $(INSTALLED) ## Start the whole service on http://127.0.0.1:8000 (PORT, SHOP_PORT); Ctrl-C ends it
 	@$(TIED) $(BIN)/python -m config.local.run
 
+# Many processes start and read the same modules: they are compiled once, whatever the shell says.
+test test-full chaos: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 

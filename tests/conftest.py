@@ -34,6 +34,7 @@ from tests.outside import RETURNS, settle
 # with a world of their own; every other one of the thirty seeds, which take longer than all the rest, has a third.
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
+ASKING_EVERYWHERE = "tests/config/test_price.py::TestAddresses"  # which addresses want a login is found out once
 BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
 
 
@@ -45,6 +46,8 @@ class Spread(LoadScopeScheduling):
             return "seeds beside"
         if nodeid.startswith(WITH_A_WORLD):
             return "with a world"
+        if nodeid.startswith(ASKING_EVERYWHERE):
+            return "asking everywhere"
         return "sharing a service" if nodeid.startswith(SHARING_A_SERVICE) else nodeid
 
 
