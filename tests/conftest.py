@@ -34,7 +34,8 @@ from tests.outside import RETURNS, settle
 # with a world of their own; every other one of the thirty seeds, which take longer than all the rest, has a third.
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
-ASKING_EVERYWHERE = "tests/config/test_price.py::TestAddresses"  # which addresses want a login is found out once
+# Which of all addresses want a login is found out once.
+ASKING_EVERYWHERE = "tests/config/test_price.py::TestAddresses"
 BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
 
 
