@@ -104,8 +104,8 @@ def _message(email: OutboundEmail) -> EmailMessage | None:
     if email.ends_at is not None and email.ends_at <= clock.now():
         return None
     if email.merchant is None:
-        to, subject, body = (email.text or "").split("\n", 2)
-        return EmailMessage(subject, body, to=[to])
+        recipient, written_subject, written_body = (email.text or "").split("\n", 2)
+        return EmailMessage(written_subject, written_body, to=[recipient])
     context = _context(email, email.merchant)
     to = _recipients(email)
     if context is None or not to:
