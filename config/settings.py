@@ -437,9 +437,7 @@ EMAIL_USE_TLS = env.boolean("EMAIL_USE_TLS", True)
 EMAIL_TIMEOUT = 5  # seconds for each answer of the server
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "checkout@localhost")
 OPERATORS = env.words("OPERATORS", "operators@localhost" if LOCAL else "")
-SUPPORT_EMAIL = env.text(
-    "SUPPORT_EMAIL", OPERATORS[0] if OPERATORS else DEFAULT_FROM_EMAIL
-)  # merchants write there
+SUPPORT_EMAIL = env.text("SUPPORT_EMAIL", [*OPERATORS, DEFAULT_FROM_EMAIL][0])  # merchants write there
 
 # --- Logs ------------------------------------------------------------------------------------------------
 

@@ -65,9 +65,7 @@ def send_due() -> int:
     waiting, sent = OutboundEmail.objects.select_related("merchant"), 0
     with SERVER.slot() as slot:
         for _ in range(AT_ONCE if slot.is_taken() else 0):
-            email = leases.take_oldest(
-                waiting, "next_try_at", _tried
-            )  # a slow server holds up no other sender
+            email = leases.take_oldest(waiting, "next_try_at", _tried)  # held up by no other sender
             if email is None:
                 break
             sent += _send(email)

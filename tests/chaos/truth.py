@@ -7,15 +7,15 @@ from tests.chaos.stories import Story
 from tests.chaos.world import World
 from tests.journeys.receiver import Receiver
 
-# Where a silent call came before an error that its key repeats, an authorization or a refund may still arrive; so may
-# an authorization whose payer's minute ended with a silent call. It is looked up for a day, and given no new key: what
-# may have happened must not happen twice.
+# Where a silent call came before an error that its key repeats, an authorization or a refund may still arrive. It is
+# looked up for a day, and given no new key: what may have happened must not happen twice. World.silences says by which
+# reasons an authorization is known to have had a silent call.
 RESTLESS = """
 WITH open AS (
   SELECT o.kind, o.state, o.reason, o.attempts, o.next_attempt_at, p.checkout_uuid, (
     o.state = 'unknown' AND o.attempts > 4 AND (
       (o.kind = 'refund' AND o.reason = 'server_error_after_silence')
-      OR (o.kind = 'authorize' AND o.reason IN ('', 'server_error_after_silence') AND p.abandoned_at IS NOT NULL)
+      OR (o.kind = 'authorize' AND o.reason = ANY(%s) AND p.abandoned_at IS NOT NULL)
     )
   ) AS is_followed_for_a_day
   FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
@@ -40,12 +40,14 @@ EVENTS = """
 SELECT e.checkout_uuid::text, e.type, e.id::text, d.status FROM webhooks_event e
 JOIN webhooks_delivery d ON d.event_id = e.id WHERE e.merchant_id = %s
 """
-# What refunds that are looked up for a day may give back yet: a reimbursement of such a kind leaves a lead's card
-# with all that it was charged while the mates' cards have borne their parts.
+# What reimbursements that are looked up for a day may give back yet: until then a lead's card has borne all of it, and
+# the mates' cards their parts.
 IN_DOUBT = """
 SELECT p.checkout_uuid::text, sum(o.amount)::bigint
 FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
-WHERE p.merchant_id = %s AND o.kind = 'refund' AND o.ended_at IS NULL GROUP BY 1
+WHERE p.merchant_id = %s AND o.kind = 'refund' AND o.refund_uuid IS NULL AND o.ended_at IS NULL
+  AND o.state = 'unknown' AND o.attempts > 4 AND o.reason = 'server_error_after_silence'
+GROUP BY 1
 """
 PAYMENTS = "SELECT id, checkout_uuid::text FROM payments_payment WHERE merchant_id = %s"
 PAID = ("captured", "refunding", "refunded")
@@ -53,7 +55,7 @@ PAID = ("captured", "refunding", "refunded")
 
 def restless(world: World, merchant_uuid: str) -> list[str]:
     """Return what has not ended yet of a merchant."""
-    return [row[0] for row in world.rows(RESTLESS, *[merchant_uuid] * 3)]
+    return [row[0] for row in world.rows(RESTLESS, list(world.silences), *[merchant_uuid] * 3)]
 
 
 def violations(world: World, merchant_uuid: str, stories: list[Story], receiver: Receiver) -> list[str]:
@@ -101,9 +103,8 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
         if charge.captures > 1:
             found.append(f"{owner[charge.payment]}: captured {charge.captures} times at the bank")
     for checkout_uuid, (_, status, amount, _held) in checkouts.items():
-        due, most = (amount if status in ("captured", "refunding") else 0), in_doubt.get(checkout_uuid, 0)
-        least = 0 if status == "refunding" and most else due  # some of its parts may be settled
-        if not least <= borne[checkout_uuid] <= due + most:
+        due = amount if status in ("captured", "refunding") else 0
+        if not due <= borne[checkout_uuid] <= due + in_doubt.get(checkout_uuid, 0):
             found.append(f"{checkout_uuid}: {status}, yet its cards have borne {borne[checkout_uuid]}")
     return found
 

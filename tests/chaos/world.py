@@ -47,6 +47,8 @@ class Charge(NamedTuple):
 class World(Deployment):
     """A deployment with two workers and a supervisor; `books` are the engines of its bank, if that is of ours."""
 
+    silences: tuple[str, ...] = ("server_error_after_silence",)
+
     def __init__(
         self,
         folder: Path,

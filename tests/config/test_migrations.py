@@ -80,7 +80,6 @@ def schema(database_url: str) -> Schema:
         }
 
 
-@pytest.mark.long
 def test_forward_back_and_forward_again_is_the_same(database_url: str) -> None:
     labels = ours()
     assert {"payments", "webhooks", "checkout", "hosted_page", "portal"} < set(labels)

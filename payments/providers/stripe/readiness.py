@@ -19,9 +19,7 @@ def missing() -> Iterator[str]:
         yield from _webhooks()
         for account in books.accounts() or [""]:
             yield from _account(account)
-            _of(account).v1.balance_transactions.list(
-                {"limit": 1}
-            )  # fees and payouts are read by the same key
+            _of(account).v1.balance_transactions.list({"limit": 1})  # the key may read fees and payouts
             yield from _wallets(account)
     except stripe.AuthenticationError:
         yield "Stripe does not know STRIPE_SECRET_KEY: take it anew from Stripe's dashboard, Developers, API keys."
