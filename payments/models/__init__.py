@@ -1,0 +1,18 @@
+"""The tables of money and whose it is."""
+
+from payments.models.books import BalanceEntry, Booking, Discrepancy, Posting
+from payments.models.merchants import Merchant, Switch
+from payments.models.payments import Dispute, Inquiry, Operation, Payment
+
+__all__ = [
+    "BalanceEntry",
+    "Booking",
+    "Discrepancy",
+    "Dispute",
+    "Inquiry",
+    "Merchant",
+    "Operation",
+    "Payment",
+    "Posting",
+    "Switch",
+]

@@ -1,0 +1,171 @@
+"""What has moved: the ledger, the provider's balance, what an operator booked, and what does not add up."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from uuid_utils.compat import uuid7
+
+from payments import money
+from payments.models.merchants import Merchant
+from payments.models.payments import Operation, Payment
+
+
+class Posting(models.Model):
+    """One line of the ledger. Append-only; the lines of a transaction sum to zero."""
+
+    class Account(models.TextChoices):
+        PROVIDER = "provider", "provider: what the provider owes us"
+        MERCHANT = "merchant", "merchant: what we owe the merchant"
+        LEAD = "lead", "lead: what we owe the lead"
+        DISPUTED = "disputed", "disputed: what was taken back until it is decided"
+        OUTSIDE = "outside", "outside: what moved where we do not see it"
+        RETURNED = "returned", "returned: refunds that came back"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    transaction = models.UUIDField(
+        help_text="What moved the money: an operation, its coming back or closing, a dispute, a booking."
+    )
+    checkout_uuid = models.UUIDField()
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    account = models.CharField(max_length=10, choices=Account)
+    amount = models.BigIntegerField(help_text="Minor units; what comes in is positive on `provider`.")
+    currency = models.CharField(max_length=3)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("transaction", "account", name="a_transaction_posts_once_per_account"),
+            models.CheckConstraint(condition=~Q(amount=0), name="a_posting_moves_something"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["checkout_uuid"]),
+            models.Index(
+                fields=["merchant", "account", "-created_at", "-id"],
+                include=["amount", "currency"],
+                name="posting_movements",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account} {money.display(self.amount, self.currency)}"
+
+
+class BalanceEntry(models.Model):
+    """A line of the balance that the provider keeps for a merchant, as it tells it: the ledger does not know it."""
+
+    class Kind(models.TextChoices):
+        PAYMENT = "payment"
+        REFUND = "refund"
+        DISPUTE = "dispute"
+        PAYOUT = "payout"
+        FEE = "fee"
+        OTHER = "other"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    account = models.CharField(max_length=64, blank=True, help_text="At the provider. Empty: ours.")
+    reference = models.CharField(max_length=255, help_text="The provider's id of the line.")
+    kind = models.CharField(max_length=7, choices=Kind)
+    amount = models.BigIntegerField(help_text="Minor units; what goes out is negative.")
+    fee = models.BigIntegerField(default=0)
+    currency = models.CharField(max_length=3)
+    made_at = models.DateTimeField()
+    available_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it can be paid out, or reaches the bank account."
+    )
+    checkout_uuid = models.UUIDField(null=True, blank=True)
+    operation = models.UUIDField(null=True, blank=True, help_text="The capture or refund that it is about.")
+    payout = models.CharField(max_length=255, blank=True, help_text="The provider's id of its payout.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["account", "reference"], name="a_line_of_the_balance_is_kept_once"
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index("operation", name="balance_of_operation", condition=Q(operation__isnull=False)),
+            models.Index(
+                fields=["merchant", "-made_at", "-id"], name="balance_payouts", condition=Q(kind="payout")
+            ),
+            models.Index("merchant", "payout", name="balance_in_payout", condition=~Q(payout="")),
+        ]
+        verbose_name_plural = "balance entries"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {money.display(self.amount, self.currency)}"
+
+
+class Booking(models.Model):
+    """A payment's money that moved by no operation of ours, booked by an operator. Append-only."""
+
+    class Kind(models.TextChoices):
+        SETTLED_OTHERWISE = "settled_otherwise", "settled otherwise: the card could not take it"
+        REFUNDED_OUTSIDE = "refunded_outside", "refunded outside: by somebody at the provider"
+
+    id = models.UUIDField(
+        primary_key=True, default=uuid7, editable=False, help_text="In the ledger: where it went."
+    )
+    borne_as = models.UUIDField(default=uuid7, editable=False, help_text="In the ledger: who bears it.")
+    kind = models.CharField(max_length=20, choices=Kind)
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="bookings")
+    checkout_uuid = models.UUIDField(db_index=True)
+    operation = models.OneToOneField(
+        Operation,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        help_text="The part of a refund, or the reimbursement, that it closes.",
+    )
+    reference = models.UUIDField(
+        null=True, blank=True, unique=True, help_text="The provider's record, booked once."
+    )
+    account = models.CharField(max_length=10, help_text="Who bears it.")
+    amount = models.BigIntegerField()
+    note = models.TextField()
+    actor = models.CharField(max_length=60)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="a_booking_is_of_something")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} · {money.display(self.amount, self.payment.currency)}"
+
+
+class Discrepancy(models.Model):
+    """Something that should not be, left for a person, such as a difference from the provider's books."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, null=True, blank=True)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, null=True, blank=True)
+    kind = models.CharField(max_length=60)
+    subject = models.UUIDField(
+        null=True, blank=True, help_text="The operation's, checkout's or provider record's own id."
+    )
+    facts = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+    mailed_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    note = models.TextField(blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "kind",
+                "subject",
+                condition=Q(closed_at=None),
+                nulls_distinct=False,
+                name="one_open_discrepancy_per_kind_and_subject",
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index("created_at", name="discrepancy_to_mail", condition=Q(mailed_at=None))
+        ]
+        verbose_name_plural = "discrepancies"
+
+    def __str__(self) -> str:
+        return self.kind

@@ -1,0 +1,74 @@
+"""Whose money it is, and an operator's stop."""
+
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from uuid_utils.compat import uuid7
+
+
+class Merchant(models.Model):
+    """A business that takes payments; every query starts from one."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=120)
+    country = models.CharField(max_length=2, default="GB", help_text="Of phone numbers without a prefix.")
+    brand_colour = models.CharField(max_length=7, default="#1F4596", help_text="#RRGGBB")
+    brand_version = models.PositiveIntegerField(default=1, help_text="Raise it when the colour changes.")
+    support_url = models.URLField(blank=True)
+    terms_url = models.URLField(blank=True)
+    privacy_url = models.URLField(blank=True)
+    opt_in_enabled = models.BooleanField(default=False)
+    time_zone = models.CharField(
+        max_length=64, default="Europe/London", help_text="Of the times in the portal. An IANA name."
+    )
+    provider_account = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="Their account at the provider. Empty: ours. Of payments to come.",
+    )
+    return_hosts = ArrayField(
+        models.CharField(max_length=253),
+        default=list,
+        blank=True,
+        help_text="Where customers may be sent back to. None: anywhere.",
+    )
+    unpaid_minutes = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        help_text="How long an unpaid checkout can be paid. Empty: as the service has it.",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(unpaid_minutes=None) | Q(unpaid_minutes__gte=15, unpaid_minutes__lte=1440),
+                name="an_unpaid_checkout_lives_a_quarter_of_an_hour_to_a_day",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Switch(models.Model):
+    """An operator's stop: no new checkouts, payments or captures, for one merchant or for all."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(
+        Merchant, on_delete=models.PROTECT, null=True, blank=True, help_text="Empty: all merchants."
+    )
+    is_stopped = models.BooleanField(default=True)
+    reason = models.CharField(max_length=200, help_text="For your colleagues.")
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("merchant", nulls_distinct=False, name="one_switch_per_merchant")
+        ]
+        verbose_name_plural = "switches"
+
+    def __str__(self) -> str:
+        return f"{self.merchant or 'All merchants'}: {'stopped' if self.is_stopped else 'open'}"
