@@ -153,8 +153,14 @@ def _disputes(undecided: Sequence[Dispute]) -> Need | None:
     title = f"A payer disputes {amount}"
     if len(undecided) > 1:
         title = f"{_number(len(undecided))} payments are disputed"
-    before = f" before {when(first.respond_by)}" if first.respond_by else ""
-    text = f"The bank has taken it back until it is decided. Send your evidence to {settings.SUPPORT_EMAIL}{before}."
+    wanted = f"Send your evidence to {settings.SUPPORT_EMAIL}"
+    if first.is_overdue:
+        wanted = (
+            f"Evidence was due {when(first.respond_by)}. Ask {settings.SUPPORT_EMAIL} if it can still be sent"
+        )
+    elif first.respond_by:
+        wanted += f" before {when(first.respond_by)}"
+    text = f"The bank has taken it back until it is decided. {wanted}."
     button = "See it" if len(undecided) == 1 else "See the most urgent"
     return Need("alert", "stop", title, text, f"/portal/checkouts/{first.checkout_uuid}", button)
 

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from checkout import captures
@@ -14,6 +15,7 @@ from config.lib import clock
 from payments.models import Dispute, Merchant
 from portal.dashboard.needs import Waiting
 from portal.models import Role
+from portal.templatetags.portal import when
 from tests import factories
 from tests.factories import CAUSE
 from tests.outside import decide, dispute
@@ -25,6 +27,12 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def client(acme: Merchant) -> Client:
     return stage.browser(stage.person(acme, Role.VIEWER))
+
+
+def shown(moment: datetime) -> str:
+    """Return a moment as the portal shows it to a merchant in London."""
+    with timezone.override("Europe/London"):
+        return when(moment)
 
 
 class TestNeeds:
@@ -55,15 +63,30 @@ class TestNeeds:
     ) -> None:
         settings.SUPPORT_EMAIL = "help@checkout.example"
         found = dispute(captured.payment)
-        Dispute.objects.update(respond_by=datetime(2026, 12, 4, 18, tzinfo=UTC))
+        due = clock.now() + timedelta(days=12)
+        Dispute.objects.update(respond_by=due)
         page = client.get("/portal").content.decode()
         assert "A payer disputes £90.00" in page
-        assert "Send your evidence to help@checkout.example before 4 Dec" in page
+        assert f"Send your evidence to help@checkout.example before {shown(due)}" in page
         assert f'href="/portal/checkouts/{captured.pk}"' in page
         page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
         assert f'href="mailto:help@checkout.example?subject=Dispute%20{captured.merchant_order_id}"' in page
         decide(found, is_won=True)
         assert Waiting(acme).needs() == []
+
+    @pytest.mark.rule("dispute.told")
+    @pytest.mark.usefixtures("posted")
+    def test_of_a_dispute_whose_time_is_over_say_so(
+        self, captured: Checkout, client: Client, settings: Settings
+    ) -> None:
+        settings.SUPPORT_EMAIL = "help@checkout.example"
+        dispute(captured.payment)
+        due = clock.now() - timedelta(days=1)
+        Dispute.objects.update(respond_by=due)
+        page = client.get("/portal").content.decode()
+        assert f"Evidence was due {shown(due)}. Ask help@checkout.example if it can still be sent." in page
+        page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+        assert f"Evidence was due {shown(due)}. Ask" in page and "if it can still be sent:" in page
 
     @pytest.mark.usefixtures("posted")
     def test_of_several_disputes_lead_to_the_most_urgent(
