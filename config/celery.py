@@ -16,6 +16,7 @@ from celery.schedules import crontab
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections
+from kombu.transport.redis import Channel
 
 from config import fitness, version
 from hosted_page.sms import senders
@@ -26,6 +27,8 @@ log = structlog.get_logger("config.celery")
 app = Celery("checkout")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+# What a worker has taken and not begun is not put back: over a lost connection that fails, and would end the worker.
+Channel.do_restore = False
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"

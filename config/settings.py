@@ -408,17 +408,15 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {
     "interval_max": 0.2,
 }
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": 120,
-    "unacked_restore_interval": 5,
-    "unacked_restore_throttle": 1,
+    "ack_emulation": False,
     "socket_timeout": 3,
     "socket_connect_timeout": 1,
     "health_check_interval": 10,
     **CELERY_TASK_PUBLISH_RETRY_POLICY,
 }
 CELERY_TASK_IGNORE_RESULT = True
-# Tasks are wake-ups: the rows that they see to are found again anyhow. Acknowledged late, one that runs while
-# Redis goes away would end its worker.
+# Tasks are wake-ups: the rows that they see to are found again anyhow. So Redis keeps nothing of those that a worker
+# has taken; acknowledged late, one that runs while Redis goes away would end its worker.
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

@@ -2,6 +2,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+import redis
 from celery import signals
 
 from checkout import cancellations, refunds
@@ -26,6 +27,24 @@ def test_beat_starts_every_task_of_ours_and_nothing_else() -> None:
     app.loader.import_default_modules()
     planned = {entry["task"] for entry in app.conf.beat_schedule.values()}
     assert planned == {name for name in app.tasks if not name.startswith("celery.")}
+
+
+def test_what_was_taken_is_not_put_back_over_a_lost_connection(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Trying to has ended a worker."""
+
+    def gone(*_: object) -> None:
+        raise redis.exceptions.ConnectionError("gone")
+
+    connection = app.connection()
+    connection.SimpleQueue("taken").put("a wake-up")
+    taken = connection.default_channel.basic_get
+    wait_for(lambda: taken("taken"))
+    monkeypatch.setattr(redis.connection.AbstractConnection, "send_packed_command", gone)
+    connection.collect()
+    connection.close()
+    assert [line.message for line in caplog.records] == []
 
 
 @pytest.mark.django_db(transaction=True)
