@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # What the tests start besides Python: a command, and Debian's package of it.
-TOOLS := $${CHROMIUM:-chromium}:chromium php:php-cli faketime:faketime node:nodejs npm:npm
+TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli faketime:faketime node:nodejs npm:npm
 MISSING = for tool in $(TOOLS); do \
   command -v "$${tool%:*}" >/dev/null 2>&1 || printf ' %s' "$${tool\#\#*:}"; done
 FOREIGN := tests/webhooks/foreign
@@ -28,7 +28,7 @@ test test-full chaos: export PYTHONDONTWRITEBYTECODE :=
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 
-test-full: TOOLS += nginx:nginx-light ip:iproute2 unshare:util-linux
+test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light ip:iproute2 unshare:util-linux
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 

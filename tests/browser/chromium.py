@@ -1,4 +1,4 @@
-"""Debian's Chromium, or the one that CHROMIUM names."""
+"""Debian's Chromium without its windows, which costs less CPU, or the browser that CHROMIUM names."""
 
 import os
 import shutil
@@ -12,7 +12,9 @@ QUIET = (
 
 
 def start(playwright: Playwright, *more: str) -> Browser:
-    """Start it without a window, with more of its options; fails with what to do where there is none."""
-    found = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    assert found, "The browser tests need Debian's package chromium, or CHROMIUM set to a browser of yours."
+    """Start it, with more of its options; fails with what to do where there is none."""
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell")
+    assert found, (
+        "The browser tests need Debian's chromium-headless-shell, or CHROMIUM set to a browser of yours."
+    )
     return playwright.chromium.launch(executable_path=found, args=[*QUIET.split(), *more])

@@ -92,8 +92,9 @@ def test_a_state_reads_well(
 def test_a_page_of_the_portal_reads_well(
     desk: Desk, open_page: Callable[..., Page], take: Callable[[Page, str, str], None], name: str
 ) -> None:
-    page = desk.sign_in(open_page(may_fail=True))
-    look(PAGES[name](desk, page), take, name, "en")
+    page = PAGES[name](desk, desk.sign_in(open_page(may_fail=True)))
+    assert page.title().startswith("TEST · ")
+    look(page, take, name, "en")
 
 
 def look(page: Page, take: Callable[[Page, str, str], None], name: str, language: str) -> None:

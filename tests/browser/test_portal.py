@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.desk import PAGES, Desk
+from tests.browser.desk import Desk
 
 pytestmark = pytest.mark.journey
 
@@ -21,17 +21,6 @@ def owner(desk: Desk, open_page: Callable[..., Page]) -> Callable[..., Page]:
         return desk.sign_in(open_page(**options))
 
     return opener
-
-
-def test_every_page_reads_well_on_a_phone(
-    desk: Desk, owner: Callable[..., Page], accessible: Callable[[Page], None]
-) -> None:
-    page = owner(may_fail=True)
-    for name, open_it in PAGES.items():
-        open_it(desk, page)
-        page.wait_for_load_state("load")
-        assert page.title().startswith("TEST · "), name
-        accessible(page)
 
 
 class TestRefund:

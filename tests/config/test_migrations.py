@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from django.apps import apps
 
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "round_trip"
 # What a schema is made of, each thing a text. Extensions and what belongs to them are the cluster's.

@@ -55,12 +55,17 @@ class Stranger:
     def __init__(self) -> None:
         addresses.asking("POST", "/api/nothing")()  # what is done once and for all
         self._found = transaction.savepoint()
-        self._plain = min(self._cost("POST", "/api/nothing") for _ in range(20))
+        self._plain = self._refusal()
 
     def times(self, *asked: str, **headers: str) -> float:
-        """Return how many plain refusals a request costs."""
-        maximum = MAXIMUM * self._plain
-        return price.lowest(lambda: self._cost(*asked, **headers), enough=maximum) / self._plain
+        """Return how many plain refusals a request costs; one that seems dear is held against those of its moment."""
+        times = self._cost(*asked, **headers) / self._plain
+        if times > MAXIMUM:
+            times = price.lowest(lambda: self._cost(*asked, **headers) / self._refusal(), enough=MAXIMUM)
+        return times
+
+    def _refusal(self) -> float:
+        return min(self._cost("POST", "/api/nothing") for _ in range(20))
 
     def _cost(self, *asked: str, **headers: str) -> float:
         seconds = price.cpu(addresses.asking(*asked, **headers))

@@ -23,7 +23,7 @@ from webhooks.models import Subscription
 
 Live = Callable[[settings], None]
 ORDINARY = settings(
-    max_examples=30,
+    max_examples=12,
     stateful_step_count=30,
     deadline=None,
     derandomize=False,

@@ -3,7 +3,6 @@
 import io
 import logging
 import logging.config
-import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +18,8 @@ from gunicorn.glogging import Logger
 from pytest_django.fixtures import Settings
 
 from config.lib import redaction
-from tests.config import addresses
+from tests.config import addresses, price
+from tests.config.shapes import Filled
 
 pytestmark = pytest.mark.django_db
 TOKEN = "kX3vWq_9-ZtR2mLb7Ay5Hw"
@@ -211,12 +211,4 @@ class TestBlanking:
         ],
     )
     def test_costs_time_that_grows_with_the_text_alone(self, shape: str) -> None:
-        once, twice = (shape * (size // len(shape)) for size in (50_000, 100_000))
-        rounds = [(cost(once), cost(twice)) for _ in range(9)]
-        assert min(cost for _, cost in rounds) <= 2.5 * min(cost for cost, _ in rounds)
-
-
-def cost(text: str) -> float:
-    began = time.process_time()
-    redaction.blank(text)
-    return time.process_time() - began
+        assert price.growth(redaction.blank, Filled(shape), 100_000) <= price.MAX_GROWTH
