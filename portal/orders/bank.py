@@ -170,11 +170,8 @@ def _postings(posted: Sequence[Posting]) -> str:
     parts = []
     for line in posted:
         amount = -line.amount if line.account != "provider" else line.amount
-        sign = "+" if amount > 0 else "\N{MINUS SIGN}"
-        signed = (
-            f"{sign}\N{WORD JOINER}{money.display(abs(amount), line.currency)}"  # no line ends between them
-        )
-        parts.append(f"{ACCOUNTS[Account(line.account)]} {signed}")
+        sign = "+" if amount > 0 else ""
+        parts.append(f"{ACCOUNTS[Account(line.account)]} {sign}{money.display(amount, line.currency)}")
     return ", ".join(sorted(parts))
 
 

@@ -15,11 +15,11 @@ from tests.journeys.service import Service
 PHONE: ViewportSize = {"width": 375, "height": 812}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The whole of `make run`, the demo shop included: the same one that the journeys use."""
-    with services.shared(tmp_path_factory) as shared:
-        yield shared
+    """The whole of `make run`, the demo shop included."""
+    with services.running(tmp_path_factory.mktemp("service")) as started:
+        yield started
 
 
 @pytest.fixture

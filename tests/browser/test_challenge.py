@@ -11,6 +11,10 @@ from tests.browser.test_buying import GOOD, Visit, heading, pay, sign_in
 from tests.journeys import polling
 
 pytestmark = pytest.mark.journey
+WITH_AND_WITHOUT = [
+    pytest.param(True, id="with script"),
+    pytest.param(False, id="without script", marks=pytest.mark.long),
+]
 
 ASKS = "4000002500003155"
 
@@ -57,7 +61,7 @@ def is_asked_for_a_card(page: Page, notice: str) -> None:
 
 
 class TestTheAnswer:
-    @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+    @pytest.mark.parametrize("script", WITH_AND_WITHOUT)
     def test_yes_holds_the_money(
         self, order: Order, open_page: Callable[..., Page], accessible: Visit, script: bool
     ) -> None:
@@ -114,6 +118,7 @@ class TestTheAnswer:
         order.comes_to("held", "voided")
 
 
+@pytest.mark.long
 class TestAnotherWay:
     def test_back_and_a_plain_card(self, order: Order, open_page: Callable[..., Page]) -> None:
         page = open_page()
@@ -193,7 +198,7 @@ class TestAnotherWay:
 
 
 class TestTwice:
-    @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+    @pytest.mark.parametrize("script", WITH_AND_WITHOUT)
     def test_two_taps_are_one_hold(self, order: Order, open_page: Callable[..., Page], script: bool) -> None:
         page = open_page(java_script_enabled=script)
         go_to_the_card(page, order)

@@ -51,6 +51,7 @@ def test_a_reload_changes_nothing_at_any_step(order: Order, open_page: Callable[
     assert order.charges() == ["captured"]
 
 
+@pytest.mark.long
 def test_back_leads_to_the_step_before_and_what_is_changed_there_counts(
     order: Order, open_page: Callable[..., Page]
 ) -> None:
@@ -74,6 +75,7 @@ def test_back_leads_to_the_step_before_and_what_is_changed_there_counts(
     assert order.charges() == ["held"]
 
 
+@pytest.mark.long
 def test_a_second_tab_shows_what_the_first_has_done(order: Order, open_page: Callable[..., Page]) -> None:
     first = open_page()
     first.goto(order.url)
@@ -89,6 +91,7 @@ def test_a_second_tab_shows_what_the_first_has_done(order: Order, open_page: Cal
     assert order.charges() == ["held"]
 
 
+@pytest.mark.long
 def test_a_tab_that_is_opened_again_later_stays_with_what_is_true(
     order: Order, open_page: Callable[..., Page]
 ) -> None:

@@ -78,6 +78,7 @@ def test_twice_as_large_still_fits(order: Order, open_page: Callable[..., Page])
     expect(page.locator("#phone")).to_be_visible()
 
 
+@pytest.mark.long
 def test_colours_of_the_readers_own_leave_every_mark(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page(forced_colors="active")
     page.goto(order.url)
@@ -108,6 +109,7 @@ def pay_all_of_it(page: Page, order: Order) -> None:
     heading(page, "Held, not taken yet")
 
 
+@pytest.mark.long
 def test_nothing_moves_for_who_wants_no_motion(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page(reduced_motion="reduce")
     pay_all_of_it(page, order)
@@ -116,6 +118,7 @@ def test_nothing_moves_for_who_wants_no_motion(order: Order, open_page: Callable
     assert page.evaluate(running) == 0
 
 
+@pytest.mark.long
 def test_a_receipt_prints_alone(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     pay_all_of_it(page, order)

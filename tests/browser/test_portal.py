@@ -11,6 +11,10 @@ from playwright.sync_api import Page, expect
 from tests.browser.desk import Desk
 
 pytestmark = pytest.mark.journey
+WITH_AND_WITHOUT = [
+    pytest.param(True, id="with script"),
+    pytest.param(False, id="without script", marks=pytest.mark.long),
+]
 
 
 @pytest.fixture
@@ -24,7 +28,7 @@ def owner(desk: Desk, open_page: Callable[..., Page]) -> Callable[..., Page]:
 
 
 class TestRefund:
-    @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without script"])
+    @pytest.mark.parametrize("has_script", WITH_AND_WITHOUT)
     def test_is_followed_until_it_is_settled(
         self, desk: Desk, owner: Callable[..., Page], has_script: bool
     ) -> None:
@@ -104,7 +108,7 @@ class TestDeliveries:
 
 
 class TestWebhooks:
-    @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without script"])
+    @pytest.mark.parametrize("has_script", WITH_AND_WITHOUT)
     def test_event_shows_its_answer_on_the_spot(
         self, desk: Desk, owner: Callable[..., Page], has_script: bool
     ) -> None:

@@ -105,6 +105,7 @@ def set_up_app(owner: Owner) -> str:
     return secret
 
 
+@pytest.mark.long
 def test_an_app_is_set_up_asked_for_and_removed(owner: Owner) -> None:
     owner.go("/accounts/login/")
     owner.see("Log in")

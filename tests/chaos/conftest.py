@@ -7,7 +7,7 @@ from tests.chaos.world import World
 from tests.journeys.service import Service
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Service]]:
     """The world that everything here breaks."""
     with world.running(tmp_path_factory.mktemp("world")) as parts:

@@ -17,7 +17,7 @@ SEEDS = int(os.environ.get("SEEDS", "1"))
 FIRST = int(os.environ.get("FIRST_SEED", "1"))
 ONLY = os.environ.get("FAULT", "")
 ALL = os.environ.get("FAULTS", "") == "all"  # as `make chaos` has it
-# They stand by families: a third of each, but for the bank's switches, which other tests throw without processes, and
+# They stand by families: a sixth of each, but for the bank's switches, which other tests throw without processes, and
 # which here meet whatever other runs are about: `make chaos` and the thirty seeds have them.
 SOME = dict([(name, fault) for name, fault in FAULTS.items() if not name.startswith("bank: ")][::6])
 

@@ -130,7 +130,11 @@ class TestSuccess:
 @pytest.mark.parametrize("verdict", Verdict)
 @pytest.mark.parametrize("kind", KINDS)
 class TestEveryVerdict:
-    @pytest.mark.parametrize("value", [LONG, ODD, WRONG], ids=named)
+    @pytest.mark.parametrize(
+        "value",
+        [ODD, pytest.param(LONG, marks=pytest.mark.long), pytest.param(WRONG, marks=pytest.mark.long)],
+        ids=named,
+    )
     def test_is_recorded_whatever_is_said_beside_it(
         self, says: SaidOf, ended: Callable[[str], Operation], kind: str, verdict: Verdict, value: Any
     ) -> None:

@@ -9,11 +9,11 @@ from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The whole of `make run`, for every journey that breaks nothing."""
-    with services.shared(tmp_path_factory) as shared:
-        yield shared
+    with services.running(tmp_path_factory.mktemp("service")) as started:
+        yield started
 
 
 @pytest.fixture

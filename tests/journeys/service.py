@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-import pytest
-
 from config.local import children, environment, run
 from tests import template
 from tests.config.local import living
@@ -106,22 +104,6 @@ def running(folder: Path) -> Iterator[Service]:
         assert process.wait(END_SECONDS) == 0
     assert living.processes_in(folder) == []
     assert not (folder / run.SANDBOX).exists()
-
-
-_held = contextlib.ExitStack()
-_shared: list[Service] = []
-
-
-@contextlib.contextmanager
-def shared(factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The one run of this test session: the first who asks starts it, the last who leaves ends it."""
-    _shared.append(_shared[0] if _shared else _held.enter_context(running(factory.mktemp("service"))))
-    try:
-        yield _shared[0]
-    finally:
-        _shared.pop()
-        if not _shared:
-            _held.close()
 
 
 def _sandbox_of(process: "subprocess.Popen[bytes]", folder: Path) -> dict[str, str]:

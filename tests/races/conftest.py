@@ -18,11 +18,11 @@ pytest.register_assert_rewrite("tests.races.rivals")
 CHALLENGED = "4000002500003155"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The whole of `make run`: the same one that the journeys use."""
-    with services.shared(tmp_path_factory) as shared:
-        yield shared
+    """The whole of `make run`."""
+    with services.running(tmp_path_factory.mktemp("service")) as started:
+        yield started
 
 
 @pytest.fixture
