@@ -198,7 +198,7 @@ def _wheel(package: str, *, variable: str) -> Path:
     """Return the folder of an installed package without importing it."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise CannotStart(f"{package} is not installed: install requirements.lock, or set {variable}.")
+        raise CannotStart(f"{package} is not installed: install requirements-dev.lock, or set {variable}.")
     return Path(spec.submodule_search_locations[0])
 
 
