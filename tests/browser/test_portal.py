@@ -58,6 +58,7 @@ class TestFinding:
         page.go_back()
         expect(page.locator("#range-7d")).to_have_attribute("aria-current", "true")
 
+    @pytest.mark.long
     def test_filters_work_without_script(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = desk.at(owner(java_script_enabled=False), "/portal/checkouts")
         page.select_option("#state", "lapsed")
@@ -68,6 +69,7 @@ class TestFinding:
 
 
 class TestTimeline:
+    @pytest.mark.long
     def test_is_copied_as_json(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = owner(permissions=["clipboard-read", "clipboard-write"])
         desk.at(page, f"/portal/checkouts/{desk.uuids['split']}")
@@ -76,6 +78,7 @@ class TestTimeline:
         copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
         assert copied["checkout_uuid"] == desk.uuids["split"]
 
+    @pytest.mark.long
     def test_opens_as_json_without_script(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = desk.at(owner(java_script_enabled=False), f"/portal/checkouts/{desk.uuids['split']}")
         page.click("text=Copy as JSON")
@@ -133,6 +136,7 @@ class TestMenu:
         expect(page.locator("#side-nav")).to_be_hidden()
         assert page.evaluate("document.activeElement.className").endswith("side-menu")
 
+    @pytest.mark.long
     def test_without_script_is_a_page(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = desk.at(owner(java_script_enabled=False), "/portal")
         page.click(".side-menu")

@@ -12,14 +12,10 @@ from tests.chaos.world import World
 from tests.journeys import receiver as receivers
 from tests.journeys.service import Service
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 SEEDS = int(os.environ.get("SEEDS", "1"))
 FIRST = int(os.environ.get("FIRST_SEED", "1"))
 ONLY = os.environ.get("FAULT", "")
-ALL = os.environ.get("FAULTS", "") == "all"  # as `make chaos` has it
-# They stand by families: a sixth of each, but for the bank's switches, which other tests throw without processes, and
-# which here meet whatever other runs are about: `make chaos` and the thirty seeds have them.
-SOME = dict([(name, fault) for name, fault in FAULTS.items() if not name.startswith("bank: ")][::6])
 
 
 def break_everything(whole: tuple[World, Service], seeds: range, faults: Mapping[str, Fault]) -> None:
@@ -36,9 +32,8 @@ def break_everything(whole: tuple[World, Service], seeds: range, faults: Mapping
 
 class TestEachFault:
     def test_is_survived_without_a_trace(self, whole: tuple[World, Service]) -> None:
-        break_everything(whole, range(FIRST, FIRST + SEEDS), FAULTS if ALL else SOME)
+        break_everything(whole, range(FIRST, FIRST + SEEDS), FAULTS)
 
-    @pytest.mark.long
     @pytest.mark.parametrize("seed", range(1, 31))
     def test_is_survived_with_thirty_seeds(self, whole: tuple[World, Service], seed: int) -> None:
         break_everything(whole, range(seed, seed + 1), FAULTS)

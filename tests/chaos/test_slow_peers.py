@@ -15,7 +15,7 @@ from tests.journeys import polling
 from tests.journeys.merchant import Json, Merchant, refusal
 from tests.journeys.service import ROOT, Service
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 SLOW_CARD = "4000000000000341"  # each call takes two seconds
 PAYERS, CAPTURES, MANY = 10, 6, 16
 CAPTURE_SECONDS = 8.0

@@ -12,7 +12,7 @@ from tests.chaos.world import World
 from tests.journeys import polling
 from tests.journeys.service import Service
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 AT_ONCE = CAP_URGENT
 SETTLED = 20.0
 WORKERS = ("worker", "second worker")

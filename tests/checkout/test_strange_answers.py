@@ -25,6 +25,10 @@ from tests.outages import pump
 pytestmark = pytest.mark.django_db
 LONG, ODD, WRONG = "x" * 5000, "a\x00b\ud800\x1b", {"a": [1]}
 STRANGE: list[Any] = [LONG, ODD, WRONG, None, 7, True, b"\xff"]
+SOME = [
+    ODD,
+    *(pytest.param(value, marks=pytest.mark.long) for value in (LONG, WRONG)),
+]  # beside every verdict
 State = Operation.State
 KINDS = ["authorize", "capture", "void", "refund", "look_up"]
 Change = Callable[[Outcome], Any]
@@ -130,11 +134,7 @@ class TestSuccess:
 @pytest.mark.parametrize("verdict", Verdict)
 @pytest.mark.parametrize("kind", KINDS)
 class TestEveryVerdict:
-    @pytest.mark.parametrize(
-        "value",
-        [ODD, pytest.param(LONG, marks=pytest.mark.long), pytest.param(WRONG, marks=pytest.mark.long)],
-        ids=named,
-    )
+    @pytest.mark.parametrize("value", SOME, ids=named)
     def test_is_recorded_whatever_is_said_beside_it(
         self, says: SaidOf, ended: Callable[[str], Operation], kind: str, verdict: Verdict, value: Any
     ) -> None:

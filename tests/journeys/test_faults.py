@@ -166,6 +166,7 @@ class TestWorkerKilled:
         ]
         assert subscribed.capture(checkout_uuid)["status"] == "captured"
 
+    @pytest.mark.long
     def test_what_is_due_meanwhile_happens_when_the_next_one_starts(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:

@@ -124,12 +124,20 @@ def ended(run: Run) -> Iterator[None]:
 
 @pytest.mark.rule("environment.run")
 class TestMakeRun:
-    def test_announces_itself_and_keeps_the_data_from_run_to_run(self, tree: Path) -> None:
+    def test_announces_itself_and_ends_whole(self, tree: Path) -> None:
         with make_run(tree) as run:
             known = run.await_announcement()
             assert set(known) == KEYS
             assert run.sandbox.stat().st_mode & 0o777 == 0o600
             assert [key for key in KEYS if known[key] not in run.log()] == []
+            merchant_of(known).captured()
+            with ended(run):
+                run.ctrl_c()
+
+    @pytest.mark.long
+    def test_keeps_the_data_from_run_to_run(self, tree: Path) -> None:
+        with make_run(tree) as run:
+            known = run.await_announcement()
             checkout_uuid = merchant_of(known).captured()
             with ended(run):
                 run.ctrl_c()

@@ -188,6 +188,7 @@ class TestEveryPage:
             "usersessions.UserSession",
         }
 
+    @pytest.mark.long
     def test_of_those_who_may_only_look_opens_too(self, client: Client, world: Merchant) -> None:
         person = User.objects.create_user("looker@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
@@ -200,11 +201,13 @@ class TestEveryPage:
             )
         assert "Run a pump now" not in opened(client, "/admin/operations/")
 
+    @pytest.mark.long
     def test_finds_nothing_odd_and_never_breaks(self, operator: Client, world: Merchant) -> None:
         for address, shown in lists_of():
             for word in ODD if shown.search_fields else ():
                 opened(operator, f"{address}?q={word}")
 
+    @pytest.mark.long
     def test_filters_by_everything_it_offers(self, operator: Client, world: Merchant) -> None:
         """One choice of each filter at a time, and all filters at once: what any of them breaks breaks the list."""
         for address, _ in lists_of():

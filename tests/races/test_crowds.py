@@ -80,7 +80,13 @@ def bank_calls(service: Service, checkout_uuid: str, kind: str) -> list[str]:
 
 @pytest.mark.rule("capture.one")
 class TestAHundredCaptures:
-    @pytest.mark.parametrize("card", [SLOW_CARD, CARD], ids=["slow bank", "quick bank"])
+    @pytest.mark.parametrize(
+        "card",
+        [
+            pytest.param(SLOW_CARD, id="slow bank", marks=pytest.mark.long),
+            pytest.param(CARD, id="quick bank"),
+        ],
+    )
     def test_of_one_checkout_are_one(self, service: Service, merchant: Merchant, card: str) -> None:
         checkout = merchant.held(card)
         capture = verb(merchant, checkout, "capture")
@@ -108,6 +114,7 @@ class TestAHundredRefunds:
         assert [refund["refund_uuid"] for refund in refunded["refunds"]] == list(told)
         assert bank_calls(service, checkout, "refund") == ["succeeded"]
 
+    @pytest.mark.long
     def test_under_a_ref_each_are_one_and_99_refusals(self, service: Service, merchant: Merchant) -> None:
         checkout = merchant.captured()
         refs = [f"R-{number}-{uuid4()}" for number in range(MANY)]

@@ -241,6 +241,7 @@ class TestHundredAtOnce:
         at_once(lambda number: people.log_in(Client(), f"guess {number}"))
         assert len(compared) == LoginAttempt.objects.count() == 10
 
+    @pytest.mark.long
     def test_passwords_from_many_addresses(self, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
         compared = self.looked_at(monkeypatch)
         at_once(lambda number: people.log_in(Client(), f"guess {number}", at=f"10.2.0.{number}"))
@@ -254,6 +255,7 @@ class TestHundredAtOnce:
         at_once(lambda number: self.guess("2fa/authenticate/", f"{number:06}", cookies))
         assert LoginAttempt.objects.filter(kind="second_factor").count() == 10
 
+    @pytest.mark.long
     def test_codes_by_mail(self, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
         client = Client()
         client.post("/accounts/login/code/", {"email": EMAIL})
