@@ -28,7 +28,7 @@ run: $(INSTALLED) ## Start the whole service on http://127.0.0.1:8000 (PORT, SHO
 test test-full chaos: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
-	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
+	@$(BIN)/python -m pytest -m "not long" -n 2 $(ARGS)
 
 test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light ip:iproute2 unshare:util-linux
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too

@@ -107,6 +107,7 @@ class TestTooLarge:
 
 @pytest.mark.rule("api.slow_body")
 class TestSlow:
+    @pytest.mark.long
     def test_is_given_up_after_ten_seconds_and_holds_up_nobody(self, service: Service) -> None:
         began = time.monotonic()
         with connected(service) as counted, connected(service) as chunked:
@@ -162,6 +163,7 @@ class TestBrokenOff:
 
 
 class TestAPeerThatDawdles:
+    @pytest.mark.long
     def test_over_the_head_of_a_request_is_hung_up_on(self, service: Service) -> None:
         with connected(service) as connection:
             connection.settimeout(30)
