@@ -53,6 +53,7 @@ def test_the_first_view_is_light(order: Order, open_page: Callable[..., Page]) -
     assert scripts.count() == 0, "no script is waited for"
 
 
+@pytest.mark.long
 def test_the_steps_stand_still(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.goto(order.url)

@@ -86,6 +86,7 @@ class TestTimeline:
 
 
 class TestDeliveries:
+    @pytest.mark.long
     def test_row_opens_and_closes_in_place(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = desk.at(owner(), "/portal/deliveries?outcome=failed")
         first = page.locator(".money-thing a").first

@@ -116,6 +116,7 @@ class TestValkeyStopped:
         goes_on(deployment, subscribed, receiver)
 
 
+@pytest.mark.long
 class TestValkeyFlushed:
     def test_nothing_is_lost(self, deployment: Deployment, subscribed: Merchant, receiver: Receiver) -> None:
         receiver.answer_with(500)

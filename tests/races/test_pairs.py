@@ -52,6 +52,7 @@ IN_LINE: dict[str, tuple[str, ...]] = {
     "not taken, in doubt": ("capture", "cancel", "lapse", "refund", "take over"),
     "captured": ("capture", "cancel", "lapse", "refund"),
 }
+WIDEST = {"payment in doubt", "not taken, in doubt"}
 # Who asks the bank, from which state, and who comes between.
 BETWEEN: dict[tuple[str, str], tuple[str, ...]] = {
     ("created", "pay"): (*PAYERS, "take over", "fence"),
@@ -189,7 +190,9 @@ class TestAtTheSameMoment:
 
 
 class TestInTheQueue:
-    @pytest.mark.parametrize("state", IN_LINE)
+    @pytest.mark.parametrize(
+        "state", [pytest.param(state, marks=[pytest.mark.long] * (state in WIDEST)) for state in IN_LINE]
+    )
     def test_each_sees_what_the_one_before_has_done(self, fresh: Fresh, state: str) -> None:
         for pair in permutations(IN_LINE[state], 2):
             checkout = fresh(state)
