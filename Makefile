@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # What the tests start besides Python: a command, and Debian's package of it.
-TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli faketime:faketime node:nodejs npm:npm
+TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli faketime:faketime node:nodejs npm:npm openssl:openssl
 MISSING = for tool in $(TOOLS); do \
   command -v "$${tool%:*}" >/dev/null 2>&1 || printf ' %s' "$${tool\#\#*:}"; done
 FOREIGN := tests/webhooks/foreign
@@ -16,7 +16,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run test test-full chaos bench bench-webhooks screenshots messages rules check lock tools packages
+.PHONY: help run install static env test test-full chaos bench bench-webhooks screenshots messages rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -28,9 +28,9 @@ run: $(INSTALLED) ## Start the whole service on http://127.0.0.1:8000 (PORT, SHO
 test test-full chaos: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
-	@$(BIN)/python -m pytest -m "not long" -n 2 $(ARGS)
+	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 
-test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light ip:iproute2 unshare:util-linux
+test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 
@@ -52,13 +52,25 @@ messages: $(INSTALLED) ## Collect the words of the payer's pages, and compile th
 rules: $(INSTALLED) ## Print each rule of docs/contract.md with its code and tests (ARGS="capture." for some of them)
 	@$(BIN)/python -m tests.house.rules $(ARGS)
 
+install: ## Install what production runs into .venv
+	@python3 -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes -r requirements.lock
+
+static: export ENVIRONMENT := sandbox
+static: ## Gather and compress the static files, with hashed names, and compile the modules
+	@$(BIN)/python manage.py collectstatic --no-input --clear --verbosity 0
+	@$(BIN)/python -m compileall -q checkout config hosted_page payments portal webhooks
+
+env: ## Write a new installation's variables, with keys of its own, and a first certificate (HOST=checkout.example)
+	@python3 config/deploy/first.py $(HOST)
+
 check: export ENVIRONMENT := production
-check: export BASE_URL := https://checkout.example
-check: export ALLOWED_HOSTS := checkout.example
-check: export SECRET_KEY := nobody-signs-with-this-key-0123456789-abcdefghijklm
-check: export FIELD_KEYS := AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
-check: export DATABASE_URL := postgresql://checkout@127.0.0.1:1/checkout
-check: export REDIS_URL := redis://127.0.0.1:1/0
+check static: export BASE_URL := https://checkout.example
+check static: export ALLOWED_HOSTS := checkout.example
+check static: export SECRET_KEY := nobody-signs-with-this-key-0123456789-abcdefghijklm
+check static: export FIELD_KEYS := AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+check static: export DATABASE_URL := postgresql://checkout@127.0.0.1:1/checkout
+check static: export REDIS_URL := redis://127.0.0.1:1/0
 check: export DATABASE_POOL := 0
 check: export PROVIDER := payments.providers.stripe.adapter.StripeProvider
 check: export STRIPE_SECRET_KEY := sk_live_nobody

@@ -247,11 +247,14 @@ COOKIE_PREFIX = "" if LOCAL else "__Host-"
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid", f"{COOKIE_PREFIX}csrftoken"
 X_FRAME_OPTIONS = "DENY"
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / ".local" / "static"
-STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns of a folder that is not there
+STATIC_ROOT = (
+    None if LOCAL else BASE_DIR / ".static"
+)  # filled by `make static`; in local they are where they stand
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = LOCAL
 WHITENOISE_AUTOREFRESH = False
+_PLAIN = "django.contrib.staticfiles.storage.StaticFilesStorage"
+STORAGES = {"staticfiles": {"BACKEND": _PLAIN if LOCAL else "config.lib.web.static_files.HashedStaticFiles"}}
 
 # --- Database --------------------------------------------------------------------------------------------
 
@@ -419,6 +422,8 @@ CELERY_TASK_IGNORE_RESULT = True
 # has taken; acknowledged late, one that runs while Redis goes away would end its worker.
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = 4 * PUMP_SLOTS
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None

@@ -40,17 +40,14 @@ class Plan:
 def plan(folder: Path, port: str) -> Plan:
     """Return the plan of `make run`: all services bind 127.0.0.1 (rule environment.run)."""
     python = (sys.executable, "-m")
-    web = f"gunicorn config.wsgi:application --preload --bind 127.0.0.1:{port} --no-control-socket"
-    options = (
-        "--worker-class config.web.Worker --workers 2 --threads 160 --keep-alive 30 --graceful-timeout 5"
-    )
+    web = f"gunicorn --config python:config.gunicorn --bind 127.0.0.1:{port} --workers 2 --graceful-timeout 5"
     as_root = "ignore:You're running the worker with superuser"  # on this machine alone, and without pickle
-    worker = "celery --quiet -A config.celery worker --pool threads --concurrency 16 --without-gossip --without-mingle"
-    beat = "celery --quiet -A config.celery beat --schedule"
+    worker = "celery --quiet --app config.celery worker --without-gossip --without-mingle"
+    beat = "celery --quiet --app config.celery beat --schedule"
     return Plan(
         seed=(*python, "config.local.seed", str(folder / CREDENTIALS)),
         services={
-            "web": (*python, *web.split(), *options.split()),
+            "web": (*python, *web.split(), "config.wsgi"),
             "worker": (sys.executable, "-W", as_root, "-m", *worker.split(), "--loglevel", "INFO"),
             "beat": (*python, *beat.split(), str(folder / "beat")),
             "shop": (*python, "config.local.shop"),

@@ -12,10 +12,10 @@ from pytest_django.fixtures import Settings
 
 from checkout import authorizations, cancellations, captures, doubt, sharing, tasks
 from checkout.models import Checkout
+from config import gunicorn
 from config.lib import bulkhead
 from config.lib.bulkhead import Bulkhead, Busy
 from config.lib.deadline import Deadline
-from config.local import environment, run
 from payments import bulkheads
 from payments.models import Operation
 from payments.provider import CardUse, Outcome, Verdict
@@ -71,17 +71,14 @@ class TestEnough:
         assert orders * seconds * peak <= settings.CAPTURE_SLOTS
 
     def test_threads_are_there_for_all_who_wait_and_forty_more(self, settings: Settings) -> None:
-        services = run.plan(environment.FOLDER, "8000").services
-        web, worker = list(services["web"]), list(services["worker"])
-        threads = int(web[web.index("--threads") + 1])
-        assert threads == 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40
+        assert gunicorn.threads == 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40
         assert bulkheads.QUEUE == 2 and bulkheads.JOINING.places < 40
-        concurrency = int(worker[worker.index("--concurrency") + 1])
-        assert concurrency == (len(bulkheads.PUMPS) + 1) * settings.PUMP_SLOTS
+        assert (len(bulkheads.PUMPS) + 1) * settings.PUMP_SLOTS == settings.CELERY_WORKER_CONCURRENCY
 
-    def test_operators_start_as_many(self) -> None:
-        words = (environment.FOLDER.parent / "docs" / "operate.md").read_text()
-        assert "config.web.Worker --threads 160`" in words and "threads --concurrency 16`" in words
+    def test_operators_read_how_many(self, settings: Settings) -> None:
+        words = (settings.BASE_DIR / "docs" / "operate.md").read_text()
+        assert f"+ 40 = {gunicorn.threads}." in words
+        assert f"`PUMP_SLOTS` = {settings.CELERY_WORKER_CONCURRENCY}." in words
 
 
 @pytest.mark.rule("capture.slot")

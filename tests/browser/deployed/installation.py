@@ -111,7 +111,7 @@ def running(folder: Path, kind: str) -> Iterator[Installation]:
         polling.until(lambda: _answers(f"https://{STRIPE[1]}/endive/stripe.js"), within=30, what="Stripe")
         own = stack.enter_context(engines.running(folder, durable=False))
         variables = _variables(folder, kind, own, stripe) | {"PORT": "8000"}
-        for command in (["migrate"], ["collectstatic", "--no-input"]):
+        for command in (["migrate"], ["collectstatic", "--no-input", "--clear"]):
             _manage(command, trusting | variables)
         plan = run.plan(folder, "8000").services
         for part in ("web", "worker", "beat"):

@@ -1,0 +1,45 @@
+"""`make env`: the variables of a new installation, with keys of its own, and a certificate to begin with.
+
+Needs the standard library and openssl alone: nothing is installed yet. What is there already stays as it is.
+"""
+
+import base64
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+VARIABLES = """\
+# Of this installation. docs/operate.md has the table of all. Keep it as secret as the database.
+HOST={host}
+ENVIRONMENT=sandbox
+BASE_URL=https://{host}
+SECRET_KEY={secret_key}
+FIELD_KEYS={field_key}
+POSTGRES_PASSWORD={password}
+"""
+CERTIFICATE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30"
+
+
+def write(folder: Path, host: str) -> None:
+    """Write .env, and a certificate for the host that no browser trusts, into the folder: replace it by a real one."""
+    variables, tls = folder / ".env", folder / ".tls"
+    if not variables.exists():
+        variables.touch(mode=0o600)
+        variables.write_text(
+            VARIABLES.format(
+                host=host,
+                secret_key=secrets.token_urlsafe(48),
+                field_key=base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+                password=secrets.token_urlsafe(24),
+            )
+        )
+    if not tls.exists():
+        tls.mkdir(mode=0o755)
+        names = ["-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}"]
+        files = ["-keyout", str(tls / "private.pem"), "-out", str(tls / "public.pem")]
+        subprocess.run([*CERTIFICATE.split(), *names, *files], check=True, capture_output=True, umask=0o077)
+
+
+if __name__ == "__main__":
+    write(Path.cwd(), sys.argv[1])

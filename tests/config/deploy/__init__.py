@@ -1,0 +1,1 @@
+"""The package: image, units, proxy and pooler, read and run."""

@@ -1,0 +1,56 @@
+"""What the image, compose.yaml and systemd's units say, for the tests that read it and that run it."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+DEPLOY = ROOT / "config" / "deploy"
+PARTS = ("web", "worker", "beat")
+HOME = "/srv/checkout"
+
+
+def dockerfile() -> list[tuple[str, str]]:
+    """Return the image's instructions with what stands behind each."""
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines) if word and word != "#"]
+
+
+def said(instruction: str) -> list[str]:
+    return [rest for word, rest in dockerfile() if word == instruction]
+
+
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    return found
+
+
+def command(part: str) -> list[str]:
+    """Return how a container of ours starts."""
+    words: list[str] = compose()["services"][part].get("command") or json.loads(said("CMD")[-1])
+    return words
+
+
+def unit(part: str) -> dict[str, str]:
+    lines = (DEPLOY / f"checkout-{part}.service").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def unit_command(part: str) -> list[str]:
+    return shlex.split(unit(part)["ExecStart"])
+
+
+def shipped() -> list[str]:
+    """Return the paths that .dockerignore lets into the image."""
+    let_in = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    assert all((ROOT / path).exists() for path in let_in)
+    return let_in
+
+
+def targets() -> set[str]:
+    """Return the targets of the Makefile."""
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -1,0 +1,101 @@
+"""The image, compose.yaml and the units say the same, and nothing that the Makefile and docs/operate.md do not."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from config import version
+from config.deploy import first
+from tests.config.deploy import package
+
+
+def variables_of_operators() -> set[str]:
+    """Return the variables of the table in docs/operate.md."""
+    table = (package.ROOT / "docs" / "operate.md").read_text().partition("## Settings")[2]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    return {name for cell in cells for name in re.findall(r"`([A-Z_]+)`", cell)}
+
+
+class TestImage:
+    def test_is_made_of_bases_by_their_digest(self) -> None:
+        bases = package.said("FROM")
+        assert len(bases) == 2
+        assert all(re.fullmatch(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}( AS build)?", base) for base in bases)
+
+    def test_is_built_by_the_makefile_alone(self) -> None:
+        run = package.said("RUN")
+        assert run == ["make install", "make static"]
+        assert {words.removeprefix("make ") for words in run} <= package.targets()
+
+    def test_runs_as_nobody_in_particular(self) -> None:
+        (user,) = package.said("USER")
+        assert int(user.split(":")[0]) > 1000
+        assert package.dockerfile()[-1][0] == "CMD" and ("USER", user) in package.dockerfile()[-4:]
+
+    def test_says_its_version(self) -> None:
+        assert f'version="{version.VERSION}"' in " ".join(package.said("LABEL"))
+        assert package.compose()["services"]["web"]["image"].endswith(f":{version.VERSION}")
+
+    def test_holds_the_product_and_no_tests(self) -> None:
+        assert set(package.shipped()) == {
+            *("Makefile", "manage.py", "requirements.lock", "static", "templates"),
+            *("checkout", "config", "hosted_page", "payments", "portal", "webhooks"),
+        }
+
+
+class TestCompose:
+    def test_sets_what_operators_know(self) -> None:
+        ours = [service for service in package.compose()["services"].values() if service.get("build")]
+        assert len(ours) == 4
+        known = variables_of_operators()
+        assert len(known) > 40
+        for service in ours:
+            assert set(service["environment"]) <= known
+
+    def test_lets_ours_write_nothing_but_what_is_mounted(self) -> None:
+        for name, service in package.compose()["services"].items():
+            if service.get("build"):
+                assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+
+    @pytest.mark.parametrize("part", package.PARTS)
+    def test_starts_what_the_units_start(self, part: str) -> None:
+        python, *unit = package.unit_command(part)
+        assert python == f"{package.HOME}/.venv/bin/python"
+        words = package.command(part)
+        assert words[0] == "python"
+        if part == "web":  # a container's port is published, a machine's own is behind its proxy
+            place = words.index("--bind")
+            assert words[place : place + 2] == ["--bind", "0.0.0.0:8000"]
+            del words[place : place + 2]
+        assert words[1:] == unit
+
+
+class TestUnit:
+    @pytest.mark.parametrize("part", package.PARTS)
+    def test_is_started_again_and_may_write_nothing_else(self, part: str) -> None:
+        said = package.unit(part)
+        assert (
+            said["Restart"] == "always" and said["ProtectSystem"] == "strict" and said["User"] == "checkout"
+        )
+        assert said["WorkingDirectory"] == package.HOME
+
+
+class TestNewInstallation:
+    def test_has_keys_of_its_own_and_keeps_them(self, tmp_path: Path) -> None:
+        first.write(tmp_path, "pay.shop.example")
+        written = (tmp_path / ".env").read_text()
+        said = dict(line.split("=", 1) for line in written.splitlines() if not line.startswith("#"))
+        assert set(said) - variables_of_operators() == {"HOST", "POSTGRES_PASSWORD"}  # compose.yaml's own
+        assert len(said["SECRET_KEY"]) >= 50 and said["BASE_URL"] == "https://pay.shop.example"
+        assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
+        first.write(tmp_path, "another.example")
+        assert (tmp_path / ".env").read_text() == written
+
+    def test_has_a_certificate_to_begin_with(self, tmp_path: Path) -> None:
+        first.write(tmp_path, "pay.shop.example")
+        shown = f"openssl x509 -noout -ext subjectAltName -in {tmp_path}/.tls/public.pem".split()
+        told = subprocess.run(shown, capture_output=True, check=True, text=True).stdout
+        assert "DNS:pay.shop.example" in told
+        assert (tmp_path / ".tls" / "private.pem").stat().st_mode & 0o077 == 0
