@@ -62,6 +62,7 @@ static: ## Gather and compress the static files, with hashed names, and compile 
 	@$(BIN)/python -m compileall -q checkout config hosted_page payments portal webhooks
 
 env: ## Write a new installation's variables, with keys of its own, and a first certificate (HOST=checkout.example)
+	@[ -n "$(HOST)" ] || { echo "Say where it will be: make env HOST=checkout.example" >&2; exit 1; }
 	@python3 config/deploy/first.py $(HOST)
 
 check: export ENVIRONMENT := production

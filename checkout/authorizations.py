@@ -31,7 +31,7 @@ class NotPayable(StateConflict):
 
 
 class NotTheLead(Exception):
-    """Somebody else has signed in since, and is the lead now."""
+    """Somebody else has signed in since, and is the lead now (rule pay.lead)."""
 
 
 @dataclass(frozen=True)

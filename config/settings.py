@@ -227,7 +227,7 @@ TEMPLATES: list[dict[str, Any]] = [
 FILE_UPLOAD_HANDLERS: list[str] = []  # nobody uploads files here
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 250  # the longest list with boxes to tick has a hundred
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # rule api.body_size
-CONTENT_SECURITY_POLICY = {
+CONTENT_SECURITY_POLICY = {  # rule secret.csp
     "DIRECTIVES": {
         **{name: [NONE] for name in ("default-src", "base-uri", "object-src", "frame-ancestors")},
         **{f"{kind}-src": [SELF] for kind in ("script", "style", "img", "font", "connect")},

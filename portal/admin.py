@@ -1,4 +1,4 @@
-"""The portal's models in the admin: people and their rights, keys, tokens, mails, logs."""
+"""The portal's models in the admin: people and their rights (rule operator.rights), keys, tokens, mails, logs."""
 
 from typing import Any
 

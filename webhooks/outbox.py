@@ -104,7 +104,7 @@ def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
 def supersede_all(ended: Mapping[UUID, datetime]) -> None:
     """End the `checkout.authorized` deliveries of checkouts that are no longer held, each as of its moment.
 
-    An attempt in flight finishes, and its result stands.
+    An attempt in flight finishes, and its result stands (rule event.superseded).
     """
     with connection.cursor() as cursor:
         cursor.execute(_SUPERSEDE, [list(ended), list(ended.values()), EventType.AUTHORIZED.value])

@@ -1,4 +1,4 @@
-"""A merchant's subscription and its signing secrets."""
+"""A merchant's subscription (rule subscription.one) and its signing secrets."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -11,7 +11,7 @@ from pathlib import Path
 
 VARIABLES = """\
 # Of this installation. docs/operate.md has the table of all. Keep it as secret as the database.
-HOST={host}
+SERVER_NAME={host}
 ENVIRONMENT=sandbox
 BASE_URL=https://{host}
 SECRET_KEY={secret_key}

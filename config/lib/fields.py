@@ -68,7 +68,7 @@ class Boolean(Field[bool, Any, bool, Any]):
 
 
 class Timestamp(Field[datetime, Any, str, Any]):
-    """An ISO 8601 timestamp with an offset; becomes an aware datetime in UTC."""
+    """An ISO 8601 timestamp with an offset; becomes an aware datetime in UTC (rule api.timestamps)."""
 
     def to_internal_value(self, data: Any) -> datetime:
         example = "Must be a timestamp with an offset, such as 2026-06-01T18:30:00.000Z."
