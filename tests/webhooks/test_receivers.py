@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,6 @@ from typing import NamedTuple
 import pytest
 
 from config.local import children
-from tests.journeys import service
 from tests.webhooks import vectors
 from webhooks import signing
 
@@ -86,7 +86,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
         def started(
             language: str, secrets: list[str], now: int | None = None, *, needs_api: bool = False
         ) -> Running:
-            receiver = Running(tmp_path / str(len(list(tmp_path.iterdir()))), service.free_ports()[0])
+            port = held_port(stack)
+            receiver = Running(tmp_path / str(len(list(tmp_path.iterdir()))), port)
             receiver.folder.mkdir()
             suffix = SUFFIXES.get(language, language)
             source = BLOCKS[language].replace(*NEEDS_API[language]) if needs_api else BLOCKS[language]
@@ -108,6 +109,14 @@ def start(tmp_path: Path) -> Iterator[Start]:
             return receiver
 
         yield started
+
+
+def held_port(stack: ExitStack) -> str:
+    """Return a port that nobody else is given until the end: who listens there shares it, as servers do by default."""
+    holder = stack.enter_context(socket.socket())
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return str(holder.getsockname()[1])
 
 
 def stopped_clock(now: int | None) -> dict[str, str]:

@@ -87,7 +87,10 @@ class TestNewInstallation:
         first.write(tmp_path, "pay.shop.example")
         written = (tmp_path / ".env").read_text()
         said = dict(line.split("=", 1) for line in written.splitlines() if not line.startswith("#"))
-        assert set(said) - variables_of_operators() == {"SERVER_NAME", "POSTGRES_PASSWORD"}  # compose.yaml's own
+        assert set(said) - variables_of_operators() == {
+            "SERVER_NAME",
+            "POSTGRES_PASSWORD",
+        }  # compose.yaml's own
         assert len(said["SECRET_KEY"]) >= 50 and said["BASE_URL"] == "https://pay.shop.example"
         assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
         first.write(tmp_path, "another.example")
