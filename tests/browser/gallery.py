@@ -23,6 +23,7 @@ MATES = (
     *("Finn", "Priya", "نور", "Amadou", "Zoë", "Kai", "Mia", "Noor", "Sam", "Ana"),
     *("Leo", "Ida", "Max", "Eva", "Tom", "Ada", "Ben", "Gus", "Kim"),
 )
+NEVER_ASK_AGAIN = "document.addEventListener('htmx:beforeRequest', (event) => event.preventDefault())"
 _numbers = count(100)  # a number gets one code in half a minute
 
 
@@ -224,6 +225,7 @@ def _silent(stage: Stage, state: str) -> Page:
     if state == "silent":
         order.grow_older(60)
         at(page, "silent")
+    page.evaluate(NEVER_ASK_AGAIN)  # else the bank's recovery moves the page on while its picture is taken
     order.let_the_bank_fail(times=0)
     return page
 

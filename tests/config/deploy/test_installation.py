@@ -209,6 +209,7 @@ def _serve(made: Installation, folder: Path, https: str, stack: contextlib.ExitS
         "HTTPS_PORT": https,
         "TLS": str(folder / ".tls"),
         "ACCESS_LOG": str(made.kept / "access.log"),
+        "ERROR_LOG": str(made.kept / "error.log"),
     }
     conf = made.kept / "nginx.conf"
     kept = "\n".join(f"{name}_temp_path {made.kept}/nginx-{name};" for name in KEPT)
@@ -298,4 +299,7 @@ class TestInstallation:
         )
         log = whole.kept / "access.log"
         until(lambda: " /pay 4" in log.read_text() or " /pay 3" in log.read_text(), within=5)
-        assert "kX3vWq9ZtR2mLb7Ay5Hw" not in log.read_text() and "secret" not in log.read_text()
+        for path in whole.kept.glob("*.log"):
+            said = path.read_text(errors="replace")
+            assert "kX3vWq9ZtR2mLb7Ay5Hw" not in said and "id=secret" not in said, path.name
+            assert 'request: "GET' not in said, "nginx was asked before web was there, and quotes what failed"

@@ -59,6 +59,12 @@ class TestCompose:
             if service.get("build"):
                 assert service["read_only"] and service["cap_drop"] == ["ALL"], name
 
+    def test_lets_beat_keep_what_it_has_started(self) -> None:
+        kept = package.command("beat")[-1].rpartition("/")[0]
+        mounted = {mount.partition(":")[0]: mount for mount in package.compose()["services"]["beat"]["tmpfs"]}
+        (user,) = package.said("USER")
+        assert f"uid={user.split(':')[0]}," in mounted[kept]
+
     @pytest.mark.parametrize("part", package.PARTS)
     def test_starts_what_the_units_start(self, part: str) -> None:
         python, *unit = package.unit_command(part)
