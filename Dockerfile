@@ -14,4 +14,4 @@ ENV PATH=/srv/checkout/.venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERE
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=4s --start-period=30s CMD ["python", "-m", "config.deploy.probe"]
-CMD ["python", "-m", "gunicorn", "--config", "python:config.gunicorn", "--bind", "0.0.0.0:8000", "config.wsgi"]
+CMD ["python", "-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", "0.0.0.0:8000", "config.wsgi"]

@@ -16,7 +16,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env test test-full chaos bench bench-webhooks screenshots messages rules check lock tools packages
+.PHONY: help run install static env sbom test test-full chaos bench bench-webhooks screenshots messages monitoring rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -30,7 +30,7 @@ test test-full chaos: export PYTHONDONTWRITEBYTECODE :=
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 
-test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux
+test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 
@@ -49,6 +49,9 @@ screenshots: $(INSTALLED) tools ## Picture every page and state, under .local/sc
 messages: $(INSTALLED) ## Collect the words of the payer's pages, and compile their translations
 	@$(BIN)/python -m tests.house.messages
 
+monitoring: $(INSTALLED) ## Make config/monitoring's alert rules and dashboard of their tables
+	@$(BIN)/python -m config.monitoring
+
 rules: $(INSTALLED) ## Print each rule of docs/contract.md with its code and tests (ARGS="capture." for some of them)
 	@$(BIN)/python -m tests.house.rules $(ARGS)
 
@@ -64,6 +67,10 @@ static: ## Gather and compress the static files, with hashed names, and compile 
 env: ## Write a new installation's variables, with keys of its own, and a first certificate (HOST=checkout.example)
 	@[ -n "$(HOST)" ] || { echo "Say where it will be: make env HOST=checkout.example" >&2; exit 1; }
 	@python3 config/deploy/first.py $(HOST)
+
+sbom: $(INSTALLED) ## Write sbom.json, which lists what production runs (CycloneDX)
+	@$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --mc-type application \
+	  --output-reproducible --output-format JSON --output-file sbom.json
 
 check: export ENVIRONMENT := production
 check static: export BASE_URL := https://checkout.example

@@ -21,6 +21,7 @@ from config.lib import batches, clock, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
+from config.lib.process import liveness
 from payments import bulkheads, disputes, due, open_operations, operations
 from payments.models import Operation
 from payments.outside import inquiries
@@ -131,6 +132,7 @@ def prove_all() -> None:
 
 def _try_on(verb: Callable[..., object], row: object, *more: object) -> bool:
     """Run a verb on a row; log its failure, so that other rows go on. Return whether it succeeded."""
+    liveness.sign()
     try:
         verb(row, *more)
     except Exception:

@@ -12,13 +12,16 @@ from typing import Any
 
 import structlog
 from celery import Celery, signals
+from celery.beat import PersistentScheduler
 from celery.schedules import crontab
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections
 from kombu.transport.redis import Channel
+from prometheus_client import Counter, Gauge
 
 from config import fitness, version
+from config.lib.process import liveness, sampling
 from hosted_page.sms import senders
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -26,6 +29,7 @@ log = structlog.get_logger("config.celery")
 
 app = Celery("checkout")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.include = ["config.probes"]
 app.autodiscover_tasks()
 # What a worker has taken and not begun is not put back: over a lost connection that fails, and would end the worker.
 Channel.do_restore = False
@@ -81,6 +85,26 @@ GLANCE = 0.25  # seconds between two looks at which pumps were started
 _heard: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
 _is_ending = threading.Event()
 
+STARTED = Counter(
+    "checkout_pump_starts", "Starts of a pump, by beat, a wake-up or a worker itself", ["pump", "by"]
+)
+BEAT = Gauge("checkout_beat_last_sign_timestamp_seconds", "When a worker last heard from beat")
+TICKERS = Gauge(
+    "checkout_ticker_silence_seconds", "For how long a worker's thread has stood still", ["ticker"]
+)
+
+
+class Scheduler(PersistentScheduler):
+    """Beat's scheduler, which gives a sign of life at each of its turns."""
+
+    def tick(self, *arguments: Any, **more: Any) -> Any:
+        """Send what is due, as Celery's own does; return the seconds until more is."""
+        liveness.watch()
+        return super().tick(*arguments, **more)
+
+
+app.conf.beat_scheduler = "config.celery:Scheduler"
+
 
 @signals.setup_logging.connect
 def _keep_our_logging(**_: Any) -> None:
@@ -90,8 +114,20 @@ def _keep_our_logging(**_: Any) -> None:
 
 @signals.task_prerun.connect
 def _hear(task: Any = None, **_: Any) -> None:
-    if task is not None and task.name in _heard:
+    if task is None:
+        return
+    is_by_beat = bool((task.request.headers or {}).get("celery_beat_task"))
+    if is_by_beat:
+        BEAT.set_to_current_time()
+    if task.name in _heard:
         _heard[task.name] = time.monotonic()
+        STARTED.labels(task.name, "beat" if is_by_beat else "wake-up").inc()
+
+
+@signals.celeryd_init.connect
+def _be_named(instance: Any = None, **_: Any) -> None:
+    """Give a worker a name that no other has, also on the same machine."""
+    instance.hostname = f"{os.getpid()}.{instance.hostname}"
 
 
 @signals.worker_init.connect
@@ -139,10 +175,19 @@ def _end_tickers(**_: Any) -> None:
 def _tick(name: str) -> None:
     """Run the pump, straight from PostgreSQL, when neither beat nor a wake-up has started it lately."""
     while not _is_ending.wait(GLANCE):
+        liveness.watch()
         now = time.monotonic()
         if now - _heard[name] >= SILENCE:
             _heard[name] = now - SILENCE + RHYTHM
+            STARTED.labels(name, "ticker").inc()
             _run(name)
+    liveness.forget()
+
+
+@sampling.every_second
+def _show_tickers() -> None:
+    for ticker, silence in liveness.ages().items():
+        TICKERS.labels(ticker).set(silence)
 
 
 def _run(name: str) -> None:

@@ -1,6 +1,8 @@
 """Typed readers of environment variables. A missing or malformed one stops the start with a sentence."""
 
 import os
+import sys
+from pathlib import Path
 from typing import Any
 
 from cryptography.fernet import Fernet
@@ -71,4 +73,13 @@ def database(name: str) -> dict[str, Any]:
     known = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     settings = {known[key]: value for key, value in parts.items() if key in known and value is not None}
     options = {key: value for key, value in parts.items() if key not in known and value is not None}
+    options.setdefault("application_name", _process())
     return {**settings, "OPTIONS": options}
+
+
+def _process() -> str:
+    """Return this process's name in PostgreSQL's lists: checkout-web, checkout-worker, checkout-migrate …"""
+    if "gunicorn" in sys.argv[0]:
+        return "checkout-web"
+    commands = [word for word in sys.argv if word in {"worker", "beat"}] or sys.argv[1:2] or sys.argv
+    return f"checkout-{Path(commands[0]).stem}"[:60]

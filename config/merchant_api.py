@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+import structlog
 from django.db import connection
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import UnsupportedMediaType
@@ -52,7 +53,15 @@ class BearerAuthentication(BaseAuthentication):
         if found[1].startswith(keys.SECRET_PREFIX):
             raise ClientSecretSent
         caller = _caller(found[1])
+        structlog.contextvars.bind_contextvars(
+            merchant=str(caller.merchant.pk), client=str(caller.client_uuid), **_checkout_of(request)
+        )
         return caller, caller
+
+
+def _checkout_of(request: Request) -> dict[str, str]:
+    named = request.parser_context["kwargs"].get("checkout_uuid")
+    return {"checkout": str(named)} if named else {}
 
 
 _MERCHANT = [field.column for field in Merchant._meta.concrete_fields]

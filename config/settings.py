@@ -11,7 +11,7 @@ import structlog
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from config import env
+from config import env, version
 from config.lib import redaction
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -151,6 +151,12 @@ API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
 if timedelta(days=2) > API_CALL_RETENTION:
     _refuse("API_CALL_RETENTION_DAYS must be at least 2: idempotency keys are kept for 24 hours.")
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
+
+METRICS_TOKEN = env.optional("METRICS_TOKEN")  # who knows it may read /metrics; without one nobody may
+if METRICS_TOKEN and not LOCAL and len(METRICS_TOKEN) < 20:
+    _refuse("METRICS_TOKEN must be 20 random characters or more.")
+PROBE_HOST = env.text("PROBE_HOST", "127.0.0.1")
+PROBE_PORT = env.integer("PROBE_PORT", 0)  # at which a worker or beat answers probes; 0: at none
 
 # --- Apps ------------------------------------------------------------------------------------------------
 
@@ -446,6 +452,7 @@ SUPPORT_EMAIL = env.text("SUPPORT_EMAIL", [*OPERATORS, DEFAULT_FROM_EMAIL][0])  
 
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
+    version.add,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),

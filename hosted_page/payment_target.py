@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import wraps
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -85,7 +86,10 @@ def for_target(view: Callable[[HttpRequest, PaymentTarget], HttpResponse]) -> Ca
 
     @wraps(view)
     def found(request: HttpRequest, token: str = "") -> HttpResponse:
-        return view(request, at_link(token) if token else _order_of(request))
+        target = at_link(token) if token else _order_of(request)
+        facts = {"merchant": target.checkout.merchant_id, "checkout": target.checkout.pk}
+        structlog.contextvars.bind_contextvars(**{name: str(uuid) for name, uuid in facts.items()})
+        return view(request, target)
 
     return found
 

@@ -3,6 +3,7 @@
 No other module moves money at a provider, and none calls one inside a transaction.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -12,6 +13,7 @@ from uuid import UUID, uuid4
 import structlog
 from django.db import connection
 from django.db.models import Sum
+from prometheus_client import Histogram
 
 from config.lib import failpoint, idle
 from config.lib.deadline import Deadline
@@ -27,6 +29,12 @@ PATIENCE = 8.0  # seconds for a whole call, if its caller sets no deadline
 CALL_SECONDS = {"authorize": 6.0, "capture": 3.0, "void": 5.0, "refund": 5.0}
 LOOK_UP_SECONDS = 2.0
 HELD_FOR_LESS = "held_for_less"  # the reason of an authorization that held another amount than was asked for
+CALLS = Histogram(
+    "checkout_provider_call_seconds",
+    "Time to the provider's answer, by what was asked for and what came of it",
+    ["kind", "outcome"],
+    buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8),
+)
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 Status: TypeAlias = Payment.Status
@@ -142,6 +150,7 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: s
         return Outcome(Verdict.UNKNOWN)
     failpoint.reach(f"before_{what}", operation.kind, operation.payment.checkout_uuid)
     idle.begin()
+    started = time.monotonic()
     try:
         outcome = answers.outcome(operation, ask())
     except Exception as error:
@@ -149,12 +158,18 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: s
         outcome = Outcome(Verdict.UNKNOWN)
     failpoint.reach(f"after_{what}", operation.kind, operation.payment.checkout_uuid)
     outcome = _judged_by_amount(operation, outcome)
+    seconds = time.monotonic() - started
+    CALLS.labels("look_up" if what == "look_up" else operation.kind, outcome.verdict).observe(seconds)
     log.info(
         "provider",
         kind=operation.kind,
+        asked=what,
         operation=str(operation.pk),
+        merchant=str(operation.payment.merchant_id),
+        checkout=str(operation.payment.checkout_uuid),
         verdict=outcome.verdict,
         reason=outcome.reason,
+        ms=round(seconds * 1000),
     )
     return outcome
 

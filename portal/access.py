@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
+import structlog
 from allauth.account.internal.flows.login import get_authentication_records
 from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.utils import is_mfa_enabled
@@ -78,6 +79,7 @@ def requires(action: str, *, sensitive: bool = False, form_of: str = "") -> Call
             membership = current(request)
             if membership is None:
                 raise PermissionDenied
+            structlog.contextvars.bind_contextvars(merchant=str(membership.merchant_id))
             if not may(membership, action):
                 raise NotAllowed(membership, action)
             if wants_second_factor(membership):

@@ -51,6 +51,8 @@ class Claimed(NamedTuple):
     url: str
     is_urgent: bool
     sealed_secrets: Sequence[str]
+    merchant_uuid: UUID
+    checkout_uuid: UUID | None
 
 
 @dataclass(frozen=True)

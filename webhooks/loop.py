@@ -17,9 +17,11 @@ from typing import TypeVar
 import structlog
 from django.conf import settings
 from django.db import connection
+from prometheus_client import Histogram
 
 from config.lib import failpoint
-from webhooks import delivery, headers, targets, transport
+from config.lib.process import liveness
+from webhooks import delivery, headers, retries, targets, transport
 from webhooks.models import plain
 
 log = structlog.get_logger("webhooks.loop")
@@ -37,6 +39,12 @@ URGENT_SHARE = 0.4  # of the slots, which take urgent deliveries only
 RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
 TRIES_TOGETHER = 2
 
+DELIVERIES = Histogram(
+    "checkout_delivery_seconds",
+    "Time to a receiver's answer, by what came of the attempt",
+    ["outcome"],
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15),
+)
 Returned = TypeVar("Returned")
 
 
@@ -103,12 +111,14 @@ class Sender:
 
     async def _claim_until_stopped(self) -> None:
         while not self._is_stopping:
+            liveness.watch()
             with contextlib.suppress(TimeoutError):
                 is_brisk = time.monotonic() - self._claimed_at < LOOK_SECONDS
                 await asyncio.wait_for(self._woken.wait(), BRISK_SECONDS if is_brisk else LOOK_SECONDS)
             self._woken.clear()
             if not await self._survives(self._claim) or not await self._survives(self._sweep):
                 self._woken.set()
+        liveness.forget()
 
     async def _survives(self, turn: Callable[[], Awaitable[None]]) -> bool:
         """Take a turn; if it fails, pause and return False: PostgreSQL may be away for a while."""
@@ -201,8 +211,30 @@ def _result(task: asyncio.Task[transport.Answer], claimed: delivery.Claimed) -> 
     if task.cancelled():
         return delivery.Result(*lease, None, delivery.WORKER_LOST, None)
     answer = task.result()
+    _count_and_log(claimed, answer)
     return delivery.Result(
         *lease, answer.http_status, answer.error_message, answer.duration_ms, answer.excerpt
+    )
+
+
+def _count_and_log(claimed: delivery.Claimed, answer: transport.Answer) -> None:
+    if retries.is_delivered(answer.http_status):
+        outcome = "delivered"
+    else:
+        outcome = "unanswered" if answer.http_status is None else "refused"
+    DELIVERIES.labels(outcome).observe(answer.duration_ms / 1000)
+    log.info(
+        "delivery",
+        outcome=outcome,
+        delivery=str(claimed.delivery_id),
+        event_id=str(claimed.event_id),
+        type=claimed.event_type,
+        attempt=claimed.attempt_number,
+        merchant=str(claimed.merchant_uuid),
+        checkout=str(claimed.checkout_uuid or ""),
+        status=answer.http_status,
+        error=answer.error_message,
+        ms=answer.duration_ms,
     )
 
 

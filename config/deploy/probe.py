@@ -1,8 +1,10 @@
-"""The container's health check: exits 0 if the web process in it answers. `python -m config.deploy.probe`"""
+"""A container's health check: exits 0 if the process in it answers that it is alive. `python -m config.deploy.probe`"""
 
+import os
 import urllib.request
 
-ADDRESS = "http://127.0.0.1:8000/livez"
+PORT_OF_WEB = "8000"
 
 if __name__ == "__main__":
-    urllib.request.urlopen(ADDRESS, timeout=3).close()
+    port = os.environ.get("PROBE_PORT") or PORT_OF_WEB
+    urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=3).close()

@@ -9,11 +9,18 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from prometheus_client import Counter, Gauge
+
 from config.lib import idle
 from config.lib.deadline import Deadline
+from config.lib.process import sampling
 
 WAIT_SECONDS = 2.0  # for a free slot
 Begun = TypeVar("Begun")
+
+SLOTS = Gauge("checkout_slots", "Slots there are", ["bulkhead"], multiprocess_mode="livesum")
+TAKEN = Gauge("checkout_slots_taken", "Slots that are taken", ["bulkhead"], multiprocess_mode="livesum")
+REFUSED = Counter("checkout_slots_refused", "Callers who found no slot in time", ["bulkhead"])
 
 
 class Busy(Exception):
@@ -21,13 +28,19 @@ class Busy(Exception):
 
 
 class Bulkhead:
-    """`slots` that threads take while they wait for something outside; `queue` more threads may wait for one."""
+    """`slots` that threads take while they wait for something outside; `queue` more threads may wait for one.
 
-    def __init__(self, slots: int, *, queue: int = 0) -> None:
+    What has a name is measured under it (rule environment.metrics).
+    """
+
+    def __init__(self, slots: int, *, queue: int = 0, name: str = "") -> None:
         self.slots = self._free = slots
         self._queue = queue
+        self._name = name
         self._lock = threading.Lock()
         self._waiting: deque[threading.Event] = deque()
+        if name:
+            sampling.every_second(self.sample)
 
     @contextmanager
     def slot(self) -> Iterator["Slot"]:
@@ -65,6 +78,11 @@ class Bulkhead:
             self._waiting.remove(turn)
             return False
 
+    def refuse(self) -> None:
+        """Count a caller who found no slot. Raises Busy."""
+        REFUSED.labels(self._name).inc()
+        raise Busy
+
     def leave(self) -> None:
         """Give a slot back, to the thread that has waited longest if any waits."""
         with self._lock:
@@ -72,6 +90,11 @@ class Bulkhead:
                 self._waiting.popleft().set()
             else:
                 self._free += 1
+
+    def sample(self) -> None:
+        """Show how many slots there are and are taken."""
+        SLOTS.labels(self._name).set(self.slots)
+        TAKEN.labels(self._name).set(self.slots - self._free)
 
 
 class Slot:
@@ -96,7 +119,7 @@ class Slot:
         patience = (deadline or Deadline.after(WAIT_SECONDS)).left(WAIT_SECONDS)
         self._is_ours = self._is_ours or self._bulkhead.wait(patience)
         if not self._is_ours:
-            raise Busy
+            self._bulkhead.refuse()
 
     def begin(self, begin: Callable[["Slot"], Begun], deadline: Deadline | None = None) -> Begun:
         """Return what `begin` returns, which takes the slot in its transaction once it knows that it needs it.

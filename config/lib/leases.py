@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 
 from config.lib import clock
+from config.lib.process import liveness
 
 M = TypeVar("M", bound=Model)
 
@@ -18,6 +19,7 @@ def take_oldest(rows: QuerySet[M], due: str, changed: Callable[[M, datetime], Ma
     `changed` gets the row and the time, and returns the fields that say that it is taken: when it is due again, if
     ever. They are committed at once, in a transaction of its own, so that no other process takes the same row.
     """
+    liveness.sign()
     with transaction.atomic(durable=True):
         now = clock.now()
         late = rows.filter(**{f"{due}__lte": now}).order_by(due)

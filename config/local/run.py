@@ -40,7 +40,7 @@ class Plan:
 def plan(folder: Path, port: str) -> Plan:
     """Return the plan of `make run`: all services bind 127.0.0.1 (rule environment.run)."""
     python = (sys.executable, "-m")
-    web = f"gunicorn --config python:config.gunicorn --bind 127.0.0.1:{port} --workers 2 --graceful-timeout 5"
+    web = f"gunicorn --config config/gunicorn.py --bind 127.0.0.1:{port} --workers 2 --graceful-timeout 5"
     as_root = "ignore:You're running the worker with superuser"  # on this machine alone, and without pickle
     worker = "celery --quiet --app config.celery worker --without-gossip --without-mingle"
     beat = "celery --quiet --app config.celery beat --schedule"

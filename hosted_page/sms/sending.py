@@ -26,7 +26,7 @@ from payments.switches import AllStopped, MerchantSuspended
 log = structlog.get_logger("hosted_page.sms.sending")
 LATE_AT_ONCE = 100
 AGAIN_AFTER = timedelta(seconds=5)  # when the carrier has too much to do, or is out of reach
-_carrier = Bulkhead(settings.SMS_SLOTS, queue=1)  # only `stop` waits for a slot
+_carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # only `stop` waits for a slot
 _is_stopped = threading.Event()
 
 

@@ -24,7 +24,7 @@ LEASE = timedelta(minutes=2)  # longer than any mail server is waited for
 MAX_TRIES = 10  # the last one four hours after the first
 AT_ONCE = 50
 SEND_EMAILS = "portal.tasks.send_emails"
-SERVER = Bulkhead(4)  # threads of a process that a mail server which hangs may hold up
+SERVER = Bulkhead(4, name="mail")  # threads of a process that a mail server which hangs may hold up
 SUBJECTS = {
     "sensitive_change": "{merchant}: {what}",
     "invitation": "Join {shop}",

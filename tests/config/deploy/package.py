@@ -36,7 +36,8 @@ def command(part: str) -> list[str]:
 
 
 def unit(part: str) -> dict[str, str]:
-    lines = (DEPLOY / f"checkout-{part}.service").read_text().splitlines()
+    (path,) = DEPLOY.glob(f"checkout-{part}*.service")
+    lines = path.read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if "=" in line)
 
 

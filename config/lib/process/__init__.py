@@ -1,0 +1,1 @@
+"""What a process does about itself: measuring, and giving signs of life."""

@@ -1,0 +1,183 @@
+"""The alerts, in one table of which alerts.yml is made. docs/operate.md says what to do about each.
+
+Every time in it passes through a Pace, so that a test can let all of them pass faster.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+PAGE, TICKET = "page", "ticket"  # wakes somebody; or waits until they work
+RUNBOOKS = "docs/operate.md"
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast the rules' times pass: with 0.05, what wants a minute is true after three seconds."""
+
+    factor: float = 1.0
+
+    def seconds(self, number: float) -> str:
+        """Return so many seconds as a number in an expression."""
+        return f"{number * self.factor:g}"
+
+    def span(self, number: float) -> str:
+        """Return so many seconds as Prometheus writes a span of time."""
+        return f"{round(number * self.factor * 1000)}ms" if self.factor < 1 else f"{number:g}s"
+
+
+@dataclass(frozen=True)
+class Alert:
+    """An alert: once its expression has been true for `lasts` seconds, it fires and says one sentence."""
+
+    name: str
+    severity: str
+    lasts: float
+    says: str
+    expression: Callable[[Pace], str]
+
+
+ALERTS = (
+    Alert("WebDown", PAGE, 30, "A web process does not answer.", lambda _: 'up{job="checkout-web"} == 0'),
+    Alert(
+        "WorkerDown",
+        PAGE,
+        30,
+        "A worker does not answer: webhooks, releases and refunds may stand still.",
+        lambda _: 'up{job="checkout-worker"} == 0',
+    ),
+    Alert(
+        "BeatGone",
+        TICKET,
+        30,
+        "Beat starts nothing: workers look by themselves, but nothing is cleaned up, proved or reconciled.",
+        lambda pace: f"time() - max(checkout_beat_last_sign_timestamp_seconds) > {pace.seconds(120)}",
+    ),
+    Alert(
+        "WorkerStandsStill",
+        PAGE,
+        0,
+        "A thread of a worker stands still; after two minutes its process ends by itself.",
+        lambda pace: f"max by (ticker) (checkout_ticker_silence_seconds) > {pace.seconds(60)}",
+    ),
+    Alert(
+        "DatabaseAway",
+        PAGE,
+        30,
+        "The database does not answer: nothing can be created, paid or captured.",
+        lambda _: "max(checkout_database_answers) == 0",
+    ),
+    Alert(
+        "PoolFull",
+        PAGE,
+        60,
+        "Requests wait for a connection to the database, and are refused after five seconds.",
+        lambda _: "max(checkout_pool_waiting) > 0",
+    ),
+    Alert(
+        "ProviderSilent",
+        PAGE,
+        60,
+        "More than half of the calls of the provider end without a clear answer.",
+        lambda pace: (
+            f'sum(rate(checkout_provider_call_seconds_count{{outcome="unknown"}}[{pace.span(120)}]))'
+            f" / sum(rate(checkout_provider_call_seconds_count[{pace.span(120)}])) > 0.5"
+        ),
+    ),
+    Alert(
+        "SlotsRefused",
+        PAGE,
+        60,
+        "Payers or captures find no slot at the provider in two seconds, and are told to come again.",
+        lambda pace: f"sum by (bulkhead) (rate(checkout_slots_refused_total[{pace.span(120)}])) > 0",
+    ),
+    Alert(
+        "QueueStuck",
+        PAGE,
+        60,
+        "Rows of a queue have been due for too long: no worker takes them, or each try fails.",
+        lambda _: "max by (queue) (checkout_queue_late) > 0",
+    ),
+    Alert(
+        "HoldsUnheard",
+        PAGE,
+        30,
+        "Holds end within 30 s, and their merchants have not taken the event that says so.",
+        lambda _: "max(checkout_holds_unheard) > 0",
+    ),
+    Alert(
+        "OutcomeUnknown",
+        TICKET,
+        0,
+        "The provider has said nothing clear about an operation for a quarter of an hour.",
+        lambda pace: (
+            f'max by (kind) (checkout_unresolved_oldest_seconds{{kind!="refund"}}) > {pace.seconds(900)}'
+        ),
+    ),
+    Alert(
+        "Discrepancies",
+        TICKET,
+        0,
+        "Our books and the provider's, or money and states, disagree.",
+        lambda _: "max by (kind) (checkout_discrepancies) > 0",
+    ),
+    Alert(
+        "RequestsFail",
+        PAGE,
+        60,
+        "More than one request in fifty is answered with a 5xx.",
+        lambda pace: (
+            f'sum(rate(checkout_requests_total{{status=~"5.."}}[{pace.span(300)}]))'
+            f" / sum(rate(checkout_requests_total[{pace.span(300)}])) > 0.02"
+        ),
+    ),
+    Alert(
+        "RequestsSlow",
+        TICKET,
+        300,
+        "One request in twenty takes longer than 2.5 s.",
+        lambda pace: (
+            "histogram_quantile(0.95, sum by (le)"
+            f" (rate(checkout_request_seconds_bucket[{pace.span(300)}]))) > 2.5"
+        ),
+    ),
+    Alert(
+        "DeliveriesFail",
+        TICKET,
+        600,
+        "More than half of the webhooks are not taken: perhaps we cannot reach the world.",
+        lambda pace: (
+            f'sum(rate(checkout_delivery_seconds_count{{outcome!="delivered"}}[{pace.span(600)}]))'
+            f" / sum(rate(checkout_delivery_seconds_count[{pace.span(600)}])) > 0.5"
+        ),
+    ),
+    Alert(
+        "VersionsMixed",
+        TICKET,
+        900,
+        "Processes of several versions have been running side by side for a quarter of an hour.",
+        lambda _: "count(count by (version) (checkout_version)) > 1",
+    ),
+)
+
+
+def rules(pace: Pace = Pace()) -> str:
+    """Return the rules as Prometheus reads them."""
+    lines = [
+        "# Made of config/monitoring/alerts.py by `make monitoring`.",
+        "groups:",
+        "- name: checkout",
+        "  rules:",
+    ]
+    for alert in ALERTS:
+        lines += [
+            f"  - alert: {alert.name}",
+            f"    expr: {json.dumps(alert.expression(pace))}",
+            f"    for: {pace.span(alert.lasts)}",
+            "    labels:",
+            f"      severity: {alert.severity}",
+            "    annotations:",
+            f"      summary: {json.dumps(alert.says)}",
+            f"      runbook: {RUNBOOKS}#{alert.name.lower()}",
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,83 @@
+"""The service's figures that stand in the database, for /metrics: read by one process every five seconds at most.
+
+Rule environment.metrics.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from django.core.cache import cache
+from django.db.models import Exists, OuterRef
+
+from checkout.models import Checkout
+from checkout.states import Status
+from config.lib import clock
+from config.operators import queues
+from payments.models import Discrepancy, Operation
+from webhooks.models import Delivery, EventType
+
+EVERY_SECONDS = 5  # a read at most, however many ask in however many processes
+KEPT_SECONDS = 60  # then what was read is too old to be shown, should the next read not come about
+COUNTED = 1000  # rows that are counted at most
+SOON = timedelta(seconds=30)  # before a hold's end
+_TURN, _FIGURES = "metrics.turn", "metrics.figures"
+
+Figure: TypeAlias = tuple[str, str, float]  # which of TABLE, its label's value, the number
+# The label of each figure, and what it says.
+TABLE = {
+    "checkout_queue_oldest_seconds": ("queue", "How long the oldest row has been due"),
+    "checkout_queue_late": ("queue", "1 while the oldest row has waited too long, else 0"),
+    "checkout_unresolved_operations": (
+        "kind",
+        "Operations sent a minute ago or more, outcome unknown (up to 1,000)",
+    ),
+    "checkout_unresolved_oldest_seconds": ("kind", "Age of the oldest of them"),
+    "checkout_discrepancies": ("kind", "Open discrepancies (up to 1,000)"),
+    "checkout_holds_unheard": ("", "Holds that end within 30 s, whose merchant has not taken the event yet"),
+    "checkout_figures_taken_timestamp_seconds": ("", "When the figures from the database were read"),
+}
+
+
+def read() -> list[Figure]:
+    """Return the figures, at most five seconds old while the database answers. Raises Error if it does not."""
+    if cache.add(_TURN, True, EVERY_SECONDS):
+        cache.set(_FIGURES, list(_take(clock.now())), KEPT_SECONDS)
+    figures: list[Figure] = cache.get(_FIGURES, [])
+    return figures
+
+
+def _take(now: datetime) -> Iterator[Figure]:
+    for queue in queues.read(now):
+        age = (now - queue.since).total_seconds() if queue.since else 0.0
+        yield "checkout_queue_oldest_seconds", queue.title, max(0.0, age)
+        yield "checkout_queue_late", queue.title, float(queue.verdict == queues.LATE)
+    yield from _unresolved(now)
+    kinds = Discrepancy.objects.filter(closed_at=None).values_list("kind", flat=True)
+    for kind, count in Counter(kinds[:COUNTED]).items():
+        yield "checkout_discrepancies", kind, count
+    yield "checkout_holds_unheard", "", _unheard(now)
+    yield "checkout_figures_taken_timestamp_seconds", "", now.timestamp()
+
+
+def _unresolved(now: datetime) -> Iterator[Figure]:
+    doubtful = (Operation.State.IN_FLIGHT, Operation.State.PENDING, Operation.State.UNKNOWN)
+    rows = Operation.objects.filter(
+        ended_at=None, state__in=doubtful, created_at__lte=now - timedelta(minutes=1)
+    )
+    found = list(rows.order_by("created_at").values_list("kind", "created_at")[:COUNTED])
+    counts = Counter(kind for kind, _ in found)
+    for kind in Operation.Kind.values:
+        first = next((at for each, at in found if each == kind), now)
+        yield "checkout_unresolved_operations", kind, counts[kind]
+        yield "checkout_unresolved_oldest_seconds", kind, (now - first).total_seconds()
+
+
+def _unheard(now: datetime) -> int:
+    """Count the holds that are about to end, whose merchant listens and has not taken the event."""
+    waiting = Delivery.objects.filter(
+        event__checkout_uuid=OuterRef("pk"), event__type=EventType.AUTHORIZED, status=Delivery.Status.PENDING
+    )
+    holds = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__range=(now, now + SOON))
+    return holds.filter(Exists(waiting))[:COUNTED].count()

@@ -1,0 +1,77 @@
+"""Threads that stand still: who is named, and when their process ends."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from config import health
+from config.lib.process import liveness
+
+pytestmark = pytest.mark.rule("environment.liveness")
+
+
+class Clock:
+    """A monotonic clock that is set by hand, and whether the process was ended."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.ended: int | None = None
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def pass_by(self, seconds: int) -> None:
+        """Let seconds pass, each with a look of the process at itself."""
+        for _ in range(seconds):
+            self.now += 1
+            liveness.end_if_still()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    one = Clock()
+    monkeypatch.setattr(time, "monotonic", one.monotonic)
+    monkeypatch.setattr(os, "_exit", lambda code: setattr(one, "ended", code))
+    monkeypatch.setattr(liveness, "_signs", {})
+    liveness.end_if_still()
+    yield one
+
+
+def test_is_named_by_the_probe_after_a_minute(clock: Clock) -> None:
+    liveness.watch("ticker 0")
+    clock.pass_by(59)
+    assert health.answer("/livez", "") == (200, b"alive\n")
+    clock.pass_by(2)
+    assert health.answer("/livez", "") == (503, b"ticker 0 stands still\n")
+    liveness.sign("ticker 0")
+    assert health.answer("/livez", "")[0] == 200
+
+
+def test_ends_its_process_after_two(clock: Clock) -> None:
+    liveness.watch("ticker 0")
+    clock.pass_by(119)
+    assert clock.ended is None
+    clock.pass_by(3)
+    assert clock.ended
+
+
+def test_is_not_blamed_for_a_process_that_was_stopped_as_a_whole(clock: Clock) -> None:
+    liveness.watch("ticker 0")
+    clock.now += 3600
+    clock.pass_by(5)
+    assert clock.ended is None and liveness.standing_still() == []
+
+
+def test_may_end(clock: Clock) -> None:
+    liveness.watch("ticker 0")
+    liveness.forget("ticker 0")
+    clock.pass_by(300)
+    assert clock.ended is None
+
+
+def test_is_no_thread_that_nobody_watches(clock: Clock) -> None:
+    threading.Thread(target=liveness.sign, name="another").start()
+    assert liveness.ages() == {}

@@ -1,0 +1,137 @@
+"""Series made by hand for `promtool test rules`: for each alert one that must fire, and one that must not.
+
+A series is written as promtool reads it, one value each 15 s: `0+5x40` rises by 5 forty times.
+"""
+
+from typing import Any, NamedTuple
+
+from config.monitoring import alerts
+
+
+class Series(NamedTuple):
+    """What a metric says while its alert must fire, and while it must not; `within` is in seconds."""
+
+    bad: dict[str, str]
+    good: dict[str, str]
+    within: int
+
+
+UP = 'up{{job="checkout-{}"}}'
+SERIES: dict[str, Series] = {
+    "WebDown": Series({UP.format("web"): "0x8"}, {UP.format("web"): "1x8"}, 45),
+    "WorkerDown": Series({UP.format("worker"): "0x8"}, {UP.format("worker"): "1x8"}, 45),
+    "BeatGone": Series(
+        {"checkout_beat_last_sign_timestamp_seconds": "0x20"},
+        {"checkout_beat_last_sign_timestamp_seconds": "0+15x20"},
+        240,
+    ),
+    "WorkerStandsStill": Series(
+        {'checkout_ticker_silence_seconds{ticker="a"}': "0+15x10"},
+        {'checkout_ticker_silence_seconds{ticker="a"}': "50x10"},
+        90,
+    ),
+    "DatabaseAway": Series({"checkout_database_answers": "0x8"}, {"checkout_database_answers": "1x8"}, 45),
+    "PoolFull": Series({"checkout_pool_waiting": "3x10"}, {"checkout_pool_waiting": "3 0 3 0 3 0 3 0 3"}, 90),
+    "ProviderSilent": Series(
+        {
+            'checkout_provider_call_seconds_count{outcome="unknown"}': "0+6x20",
+            'checkout_provider_call_seconds_count{outcome="succeeded"}': "0+4x20",
+        },
+        {
+            'checkout_provider_call_seconds_count{outcome="unknown"}': "0+4x20",
+            'checkout_provider_call_seconds_count{outcome="succeeded"}': "0+6x20",
+        },
+        120,
+    ),
+    "SlotsRefused": Series(
+        {'checkout_slots_refused_total{bulkhead="payers"}': "0+1x20"},
+        {'checkout_slots_refused_total{bulkhead="payers"}': "7x20"},
+        120,
+    ),
+    "QueueStuck": Series(
+        {'checkout_queue_late{queue="a"}': "1x10"}, {'checkout_queue_late{queue="a"}': "1 0 1 0 1 0 1 0"}, 90
+    ),
+    "HoldsUnheard": Series(
+        {"checkout_holds_unheard": "1x8"}, {"checkout_holds_unheard": "1 0 1 0 1 0 1"}, 60
+    ),
+    "OutcomeUnknown": Series(
+        {'checkout_unresolved_oldest_seconds{kind="capture"}': "0+15x80"},
+        {'checkout_unresolved_oldest_seconds{kind="refund"}': "0+15x80"},
+        930,
+    ),
+    "Discrepancies": Series(
+        {'checkout_discrepancies{kind="disputed"}': "1x4"},
+        {'checkout_discrepancies{kind="disputed"}': "_x4"},
+        15,
+    ),
+    "RequestsFail": Series(
+        {
+            'checkout_requests_total{status="500"}': "0+3x30",
+            'checkout_requests_total{status="200"}': "0+97x30",
+        },
+        {
+            'checkout_requests_total{status="500"}': "0+1x30",
+            'checkout_requests_total{status="404"}': "0+99x30",
+        },
+        120,
+    ),
+    "RequestsSlow": Series(
+        {
+            'checkout_request_seconds_bucket{le="2.5"}': "0+90x60",
+            'checkout_request_seconds_bucket{le="5.0"}': "0+100x60",
+            'checkout_request_seconds_bucket{le="+Inf"}': "0+100x60",
+        },
+        {
+            'checkout_request_seconds_bucket{le="2.5"}': "0+96x60",
+            'checkout_request_seconds_bucket{le="5.0"}': "0+100x60",
+            'checkout_request_seconds_bucket{le="+Inf"}': "0+100x60",
+        },
+        360,
+    ),
+    "DeliveriesFail": Series(
+        {
+            'checkout_delivery_seconds_count{outcome="refused"}': "0+6x80",
+            'checkout_delivery_seconds_count{outcome="delivered"}': "0+4x80",
+        },
+        {
+            'checkout_delivery_seconds_count{outcome="refused"}': "0+4x80",
+            'checkout_delivery_seconds_count{outcome="delivered"}': "0+6x80",
+        },
+        660,
+    ),
+    "VersionsMixed": Series(
+        {'checkout_version{version="1"}': "1x80", 'checkout_version{version="2"}': "1x80"},
+        {
+            'checkout_version{version="1",job="web"}': "1x80",
+            'checkout_version{version="1",job="worker"}': "1x80",
+        },
+        930,
+    ),
+}
+
+
+def tests(rules: str) -> dict[str, Any]:
+    """Return the file of tests: each alert fires by its time, not before it has lasted, and not when calm."""
+    found = []
+    for alert in alerts.ALERTS:
+        series = SERIES[alert.name]
+        found.append(_test(alert, series.good, at=series.within, fires=False))
+        found.append(_test(alert, series.bad, at=series.within, fires=True))
+        if alert.lasts:
+            found.append(_test(alert, series.bad, at=int(alert.lasts) - 15, fires=False))
+    return {"rule_files": [rules], "evaluation_interval": "15s", "tests": found}
+
+
+def _test(alert: alerts.Alert, series: dict[str, str], *, at: int, fires: bool) -> dict[str, Any]:
+    expression = f'max(ALERTS{{alertname="{alert.name}",alertstate="firing"}})'
+    return {
+        "interval": "15s",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": expression,
+                "eval_time": f"{at}s",
+                "exp_samples": [{"labels": "{}", "value": 1}] if fires else [],
+            }
+        ],
+    }

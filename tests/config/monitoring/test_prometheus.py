@@ -1,0 +1,182 @@
+"""Prometheus itself watches the service: no alert fires while all is calm, and each does when its fault is made.
+
+While faults are made, the rules' times pass twenty times as fast. What stays: a hold is told in the last 30 s, figures
+are read every five seconds, an operation is in doubt from its first minute on.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from config.monitoring import alerts
+from tests.config.monitoring import watched
+from tests.config.monitoring.watched import Prometheus, World
+from tests.journeys import polling
+
+pytestmark = [pytest.mark.journey, pytest.mark.long, pytest.mark.rule("environment.alerts")]
+FAST = alerts.Pace(1 / 20)
+CALM_SECONDS = 600
+FIRES_WITHIN, ENDS_WITHIN = 75.0, 90.0
+OLD_DOUBT = """
+from datetime import timedelta
+from django.db.models import F
+from payments.models import Operation
+Operation.objects.filter(payment__checkout_uuid="{}").update(created_at=F("created_at") - timedelta(minutes=20))
+"""
+DELETE_DISCREPANCIES = """
+from payments.models import Discrepancy
+Discrepancy.objects.all().delete()
+"""
+
+
+def kill(part: str) -> Callable[[World], None]:
+    return lambda world: world.whole.kill(part)
+
+
+def whole_again(world: World) -> None:
+    world.whole.make_whole()
+
+
+def stop_a_thread(world: World) -> None:
+    """Have a worker look for itself, as nobody wakes it, and fall asleep before it asks the bank."""
+    world.whole.stop_redis()
+    (Path(world.whole.parts["worker"].variables["FAIL_POINTS"]) / "before_call.refund").write_text("sleep 20")
+
+
+def close_the_database(world: World) -> None:
+    world.open_database(False)
+
+
+def open_the_database(world: World) -> None:
+    world.open_database(True)
+
+
+def fill_the_pool(world: World) -> None:
+    """Let callers wait for a table, in more threads than there are connections."""
+    world.hold("payments_merchant")
+    world.call_in_parallel(24, "merchant/v1/checkouts")
+
+
+def let_callers_go(world: World) -> None:
+    world.send_callers_away()
+    world.let_go()
+
+
+def silence_the_bank(world: World) -> None:
+    world.set_fault("error")
+
+
+def mend_the_bank(world: World) -> None:
+    world.set_fault("error", times=0)
+
+
+def hang_the_bank(world: World) -> None:
+    """Let the bank hang, and more payers come than there are slots for."""
+    uuids = [world.merchant.create() for _ in range(12)]
+    world.set_fault("hang", "authorize")
+    for uuid in uuids:
+        world.call_in_parallel(1, f"sandbox/v1/checkouts/{uuid}/pay", {"card": "4242424242424242"})
+
+
+def mend_the_hanging_bank(world: World) -> None:
+    world.send_callers_away()
+    world.set_fault("hang", "authorize", times=0)
+
+
+def nobody_tells(world: World) -> None:
+    """Kill the worker, then let a hold come to its last half minute."""
+    world.whole.kill("worker")
+    world.merchant.advance(world.merchant.held(), 92)
+
+
+def leave_a_doubt(world: World) -> None:
+    world.set_fault("error")
+    uuid = world.merchant.create()
+    world.merchant.call("POST", f"sandbox/v1/checkouts/{uuid}/pay", {"card": "4242424242424242"})
+    world.service.command("shell", "--command", OLD_DOUBT.format(uuid))
+
+
+def forge_a_notification(world: World) -> None:
+    requests.post(f"{world.merchant.base_url}/provider/notifications", json={"id": "x"}, timeout=10)
+
+
+def close_discrepancies(world: World) -> None:
+    world.service.command(
+        "shell", "--command", "from payments.models import Discrepancy\nDiscrepancy.objects.all().delete()"
+    )
+
+
+def refuse_webhooks(world: World) -> None:
+    world.shop.answer_with(500)
+
+
+def take_webhooks(world: World) -> None:
+    world.shop.answer_with(200)
+
+
+# What is made, what must fire, and how it is mended. VersionsMixed is promtool's alone: there is one version here.
+FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], None]]] = {
+    "web dead": (kill("web"), {"WebDown"}, whole_again),
+    "worker dead": (kill("worker"), {"WorkerDown", "QueueStuck"}, whole_again),
+    "beat gone": (kill("beat"), {"BeatGone"}, whole_again),
+    "thread stands still": (stop_a_thread, {"WorkerStandsStill"}, whole_again),
+    "database away": (close_the_database, {"DatabaseAway", "RequestsFail"}, open_the_database),
+    "pool full": (fill_the_pool, {"PoolFull", "RequestsSlow"}, let_callers_go),
+    "bank silent": (silence_the_bank, {"ProviderSilent"}, mend_the_bank),
+    "bank hangs": (hang_the_bank, {"SlotsRefused"}, mend_the_hanging_bank),
+    "nobody tells": (nobody_tells, {"HoldsUnheard"}, whole_again),
+    "a doubt that stays": (leave_a_doubt, {"OutcomeUnknown"}, mend_the_bank),
+    "a forged notification": (forge_a_notification, {"Discrepancies"}, close_discrepancies),
+    "webhooks refused": (refuse_webhooks, {"DeliveriesFail"}, take_webhooks),
+}
+
+
+@pytest.fixture(scope="module")
+def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Prometheus, Prometheus]]:
+    """The service, a Prometheus with the rules as they are, and one whose times pass faster."""
+    folder = tmp_path_factory.mktemp("watched")
+    with (
+        watched.running(folder / "service") as (world, ports),
+        watched.prometheus(folder / "real", ports, alerts.Pace(), "15s") as real,
+        watched.prometheus(folder / "fast", ports, FAST, "1s") as fast,
+    ):
+        yield world, real, fast
+
+
+def test_is_silent_for_ten_calm_minutes(watching: tuple[World, Prometheus, Prometheus]) -> None:
+    """It runs first, before anything is broken."""
+    _, real, _ = watching
+    time.sleep(CALM_SECONDS)
+    assert real.ever_fired() == set()
+    orders = real.value(
+        'increase(checkout_provider_call_seconds_count{kind="capture",outcome="succeeded"}[9m])'
+    )
+    assert orders is not None and orders > 60, "there was something to watch"
+    assert real.value("count(up == 1)") == 3
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_says_what_is_broken(watching: tuple[World, Prometheus, Prometheus], fault: str) -> None:
+    world, _, fast = watching
+    make, expected, mend = FAULTS[fault]
+    polling.until(lambda: not fast.firing() & expected, within=ENDS_WITHIN, what="calm before it")
+    seen = set[str]()
+
+    def fires() -> bool:
+        seen.update(fast.firing())
+        return expected <= seen
+
+    make(world)
+    try:
+        polling.until(fires, within=FIRES_WITHIN, what=f"{expected} of {seen}")
+    finally:
+        mend(world)
+    polling.until(lambda: not fast.firing() & expected, within=ENDS_WITHIN, what="calm after it")
+
+
+def test_every_alert_has_a_fault() -> None:
+    made = set[str]().union(*(expected for _, expected, _ in FAULTS.values()))
+    assert made == {alert.name for alert in alerts.ALERTS} - {"VersionsMixed"}

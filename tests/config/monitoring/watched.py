@@ -1,0 +1,184 @@
+"""The whole service under traffic, watched by Prometheus itself: its alerts as they fire."""
+
+import contextlib
+import json
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import requests
+import yaml
+
+from config.local import children
+from config.monitoring import alerts
+from config.monitoring.__main__ import HERE
+from tests.journeys import deployment, polling, receiver, service
+from tests.journeys.deployment import Deployment, Part
+from tests.journeys.receiver import Receiver
+from tests.journeys.service import Service
+
+TOKEN = "nobody-guesses-this-token"
+SMALL = {"DATABASE_POOL": "4", "PROVIDER_SLOTS": "2", "CAPTURE_SLOTS": "2"}  # so that few callers fill it
+SET_FAULT = """
+from payments.providers.sandbox import fault_injection
+for verb in {verbs}:
+    fault_injection.set_fault(verb=verb, mode="{mode}", times={times})
+"""
+
+
+class Prometheus:
+    """A Prometheus of a test's own, with the rules at some pace."""
+
+    def __init__(self, folder: Path, port: str) -> None:
+        self.folder, self._url = folder, f"http://127.0.0.1:{port}"
+        self._http = requests.Session()
+        self._http.trust_env = False
+
+    def _api(self, path: str, **query: str) -> Any:
+        return self._http.get(f"{self._url}/api/v1/{path}", params=query, timeout=10).json()["data"]
+
+    def firing(self) -> set[str]:
+        """Return the names of the alerts that fire now."""
+        return {
+            one["labels"]["alertname"] for one in self._api("alerts")["alerts"] if one["state"] == "firing"
+        }
+
+    def ever_fired(self) -> set[str]:
+        """Return the names of the alerts that have fired since the start."""
+        found = self._api("query", query='max_over_time(ALERTS{alertstate="firing"}[1d])')["result"]
+        return {one["metric"]["alertname"] for one in found}
+
+    def value(self, query: str) -> float | None:
+        """Return a query's first value, None without one."""
+        found = self._api("query", query=query)["result"]
+        return float(found[0]["value"][1]) if found else None
+
+    def is_up(self) -> bool:
+        with contextlib.suppress(requests.RequestException):
+            return self._http.get(f"{self._url}/-/ready", timeout=2).status_code == 200
+        return False
+
+
+@contextlib.contextmanager
+def prometheus(folder: Path, ports: dict[str, str], pace: alerts.Pace, every: str) -> Iterator[Prometheus]:
+    """Run Prometheus on config/monitoring's own files, with the addresses and the pace of this test."""
+    folder.mkdir()
+    told = yaml.safe_load((HERE / "prometheus.yml").read_text())
+    told["global"] = {"scrape_interval": every, "evaluation_interval": every, "scrape_timeout": every}
+    for job in told["scrape_configs"]:
+        job["static_configs"] = [{"targets": [f"127.0.0.1:{ports[job['job_name']]}"]}]
+    (folder / "prometheus.yml").write_text(json.dumps(told))
+    (folder / "alerts.yml").write_text(alerts.rules(pace))
+    (folder / "token").write_text(TOKEN)
+    port, _ = service.free_ports()
+    command = [
+        "prometheus",
+        f"--config.file={folder}/prometheus.yml",
+        f"--storage.tsdb.path={folder}/data",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    with open(folder / "prometheus.log", "wb") as log:
+        process = subprocess.Popen(
+            children.tied(command, by=signal.SIGKILL), stdout=log, stderr=subprocess.STDOUT, cwd=folder
+        )
+    try:
+        one = Prometheus(folder, port)
+        polling.until(one.is_up, within=30, what="Prometheus")
+        yield one
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+class World:
+    """The service, its faults, and a merchant whose orders come all the time."""
+
+    def __init__(self, whole: Deployment, helper: Service, shop: Receiver) -> None:
+        self.whole, self.service, self.shop = whole, helper, shop
+        self.merchant = helper.new_merchant("Acme Tickets")
+        shop.secrets = [self.merchant.subscribe(shop.url)]
+        self._is_over = threading.Event()
+        self._threads = [threading.Thread(target=self._trade, daemon=True)]
+        self._threads[0].start()
+
+    def _trade(self) -> None:
+        """Order, pay, capture and refund, again and again, whatever is broken."""
+        while not self._is_over.wait(0.2):
+            with contextlib.suppress(AssertionError, requests.RequestException, KeyError):
+                self.merchant.refund(self.merchant.captured())
+
+    def call_in_parallel(self, callers: int, path: str, body: Any = None) -> None:
+        """Have so many more callers ask for a path of the API, each again and again."""
+
+        def ask() -> None:
+            with requests.Session() as http:
+                http.trust_env = False
+                while not self._is_crowd_over.wait(0.05):
+                    with contextlib.suppress(requests.RequestException):
+                        url = f"{self.merchant.base_url}/api/{path}"
+                        method = "GET" if body is None else "POST"
+                        http.request(method, url, json=body, headers=self.merchant.headers, timeout=15)
+
+        self._is_crowd_over = threading.Event()
+        for _ in range(callers):
+            threading.Thread(target=ask, daemon=True).start()
+
+    def send_callers_away(self) -> None:
+        self._is_crowd_over.set()
+
+    def set_fault(self, mode: str, *verbs: str, times: int = 100_000) -> None:
+        """Have the bank go wrong from now on; `times` of 0 ends it."""
+        wanted = verbs or ("authorize", "capture", "void", "refund", "look_up")
+        self.service.command("shell", "--command", SET_FAULT.format(verbs=wanted, mode=mode, times=times))
+
+    def hold(self, table: str) -> None:
+        """Hold a table so that nobody can read it, until `let_go`."""
+        self._holder = psycopg.connect(self.whole.engines.database_url)
+        self._holder.execute("SET lock_timeout = 0")
+        self._holder.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+
+    def let_go(self) -> None:
+        self._holder.close()
+
+    def open_database(self, is_open: bool) -> None:
+        """Let the database take connections, or take none and end those that there are."""
+        there = self.whole.engines.database_url.replace("@/checkout", "@/postgres")
+        with psycopg.connect(there, autocommit=True) as connection:
+            connection.execute(f"ALTER DATABASE checkout ALLOW_CONNECTIONS {is_open}")
+            if not is_open:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'checkout'"
+                )
+
+    def end(self) -> None:
+        self._is_over.set()
+        for thread in self._threads:
+            thread.join(30)
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[tuple[World, dict[str, str]]]:
+    """Run the service with its metrics; yield it and the port of each of Prometheus' jobs."""
+    with deployment.running(folder) as (whole, helper), receiver.listening() as shop:
+        probes = service.free_ports()
+        ports = dict(zip(("worker", "beat"), probes, strict=True))
+        measured = whole.variables | {"METRICS_TOKEN": TOKEN, "METRICS_DIR": str(folder / "metrics")}
+        for name, (command, _) in list(whole.parts.items()):
+            whole.kill(name)
+            more = SMALL if name == "web" else {}
+            port = {"PROBE_PORT": ports[name]} if name in ports else {}
+            whole.parts[name] = Part(command, measured | more | port | {"FAIL_POINTS": str(folder / "fail")})
+        (folder / "fail").mkdir()
+        whole.make_whole()
+        world = World(whole, helper, shop)
+        try:
+            yield (
+                world,
+                {"checkout-web": whole.variables["PORT"]} | {f"checkout-{k}": v for k, v in ports.items()},
+            )
+        finally:
+            world.end()
