@@ -21,7 +21,7 @@ from config.lib import batches, clock, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
-from config.lib.process import liveness
+from config.lib.process import liveness, tracing
 from payments import bulkheads, disputes, due, open_operations, operations
 from payments.models import Operation
 from payments.outside import inquiries
@@ -92,7 +92,8 @@ def _finish_one(kinds: Sequence[Operation.Kind], bulkhead: Bulkhead) -> bool:
         claimed = due.claim(limit=1, kinds=kinds) if slot.is_taken() else []
         if claimed:
             wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
-            _try_on(doubt.finish, claimed[0], deadline)
+            with tracing.span("finish", parent=claimed[0].traceparent):
+                _try_on(doubt.finish, claimed[0], deadline)
     return bool(claimed)
 
 

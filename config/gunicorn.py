@@ -29,10 +29,10 @@ control_socket_disable = True
 
 
 def post_fork(_arbiter: Any, _worker: Any) -> None:
-    """Begin to measure in a new process."""
-    from config import metrics
+    """Begin to measure and to tell in a new process."""
+    from config import telemetry
 
-    metrics.begin()
+    telemetry.begin("web")
 
 
 def child_exit(_arbiter: Any, worker: Any) -> None:

@@ -13,7 +13,7 @@ from celery import signals
 from django.conf import settings
 from django.db import close_old_connections
 
-from config import health, metrics
+from config import health, metrics, telemetry
 
 log = structlog.get_logger("probes")
 SECONDS = 5.0  # that a peer has for its request, and for taking the answer
@@ -42,9 +42,9 @@ class Handler(BaseHTTPRequestHandler):
 
 @signals.worker_init.connect
 @signals.beat_init.connect
-def begin(**_: Any) -> None:
-    """Begin to measure, and to answer."""
-    metrics.begin()
+def begin(signal: Any = None, **_: Any) -> None:
+    """Begin to measure, to tell and to answer."""
+    telemetry.begin("worker" if signal is signals.worker_init else "beat")
     serve()
 
 

@@ -155,6 +155,10 @@ WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
 METRICS_TOKEN = env.optional("METRICS_TOKEN")  # who knows it may read /metrics; without one nobody may
 if METRICS_TOKEN and not LOCAL and len(METRICS_TOKEN) < 20:
     _refuse("METRICS_TOKEN must be 20 random characters or more.")
+SENTRY_DSN = env.optional("SENTRY_DSN")  # where errors are told
+TRACES = bool(
+    env.optional("OTEL_EXPORTER_OTLP_ENDPOINT")
+)  # which its library reads itself, with its other variables
 PROBE_HOST = env.text("PROBE_HOST", "127.0.0.1")
 PROBE_PORT = env.integer("PROBE_PORT", 0)  # at which a worker or beat answers probes; 0: at none
 

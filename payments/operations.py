@@ -18,6 +18,7 @@ from prometheus_client import Histogram
 from config.lib import failpoint, idle
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
+from config.lib.process import tracing
 from payments import answers, discrepancies, due, ledger, planning, provider
 from payments.cause import Cause
 from payments.models import Operation, Payment
@@ -74,6 +75,7 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
         lease_token=uuid4(),
         actor=cause.actor,
         request_id=cause.request_id,
+        traceparent=tracing.current(),
         created_at=now,
     )
 
@@ -148,6 +150,14 @@ def look_up_capture(capture: Operation, *, deadline: Deadline | None = None) -> 
 def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: str = "call") -> Outcome:
     if wait <= 0:
         return Outcome(Verdict.UNKNOWN)
+    with tracing.span(f"provider {operation.kind} {what}", checkout=operation.payment.checkout_uuid) as span:
+        outcome = _asked(operation, ask, what)
+        if span is not None:
+            span.set_attribute("verdict", outcome.verdict)
+    return outcome
+
+
+def _asked(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outcome:
     failpoint.reach(f"before_{what}", operation.kind, operation.payment.checkout_uuid)
     idle.begin()
     started = time.monotonic()

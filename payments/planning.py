@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from uuid_utils.compat import uuid7
 
+from config.lib.process import tracing
 from payments import open_operations
 from payments.cause import Cause
 from payments.models import Operation, Posting
@@ -61,15 +62,16 @@ def plan(
                 "due_at": details.at or now,
                 "actor": cause.actor,
                 "request_id": cause.request_id,
+                "traceparent": tracing.current(),
             },
         )
 
 
 _PLAN = """
 INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, account,
-    refund_uuid, share_uuid, attempts, next_attempt_at, actor, request_id, created_at)
+    refund_uuid, share_uuid, attempts, next_attempt_at, actor, request_id, traceparent, created_at)
 SELECT planned.id, payment.id, %(kind)s, %(purpose)s, coalesce(%(amount)s, payment.amount), 'planned', '', '', '',
-    %(account)s, %(refund_uuid)s, %(share_uuid)s, 0, %(due_at)s, %(actor)s, %(request_id)s, %(due_at)s
+    %(account)s, %(refund_uuid)s, %(share_uuid)s, 0, %(due_at)s, %(actor)s, %(request_id)s, %(traceparent)s, %(due_at)s
 FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS planned (id, payment_id)
 JOIN payments_payment payment ON payment.id = planned.payment_id
 """
@@ -97,6 +99,7 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
         "share_uuid",
         "actor",
         "request_id",
+        "traceparent",
     )
     Operation.objects.create(
         **{name: getattr(operation, name) for name in copied},

@@ -53,6 +53,7 @@ class Claimed(NamedTuple):
     sealed_secrets: Sequence[str]
     merchant_uuid: UUID
     checkout_uuid: UUID | None
+    traceparent: str
 
 
 @dataclass(frozen=True)

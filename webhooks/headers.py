@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from config.lib import crypto
+from config.lib.process import tracing
 from webhooks import signing
 from webhooks.delivery import Claimed
 
@@ -17,7 +18,7 @@ def _opened(sealed_secret: str) -> str:
 def signed(claimed: Claimed, body: bytes) -> dict[str, str]:
     """Return the headers of a delivery, signed for the claim's time by the database's clock."""
     secrets = [_opened(sealed) for sealed in claimed.sealed_secrets]
-    at = int(claimed.claimed_at.timestamp())
+    at, trace = int(claimed.claimed_at.timestamp()), tracing.current()
     return {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,
@@ -27,4 +28,5 @@ def signed(claimed: Claimed, body: bytes) -> dict[str, str]:
         "X-Service-Timestamp": str(at),
         "X-Service-Signature": signing.sign(secrets, body, at),
         **signing.standard_headers(secrets, body, at, event_id=str(claimed.event_id)),
+        **({"traceparent": trace} if trace else {}),
     }

@@ -20,7 +20,7 @@ from django.db import connection
 from prometheus_client import Histogram
 
 from config.lib import failpoint
-from config.lib.process import liveness
+from config.lib.process import liveness, tracing
 from webhooks import delivery, headers, retries, targets, transport
 from webhooks.models import plain
 
@@ -183,13 +183,16 @@ class Sender:
             return transport.Answer(None, "its personal data has been removed", "", 0)
         try:
             body = plain(claimed.event_type, claimed.body)
-            return await transport.post(
-                self._pool,
-                targets.check_url(claimed.url, allow_loopback=self._allow_loopback),
-                headers.signed(claimed, body),
-                body,
-                deadline_seconds=left,
-            )
+            with tracing.span(
+                f"delivery {claimed.event_type}", parent=claimed.traceparent, checkout=claimed.checkout_uuid
+            ):
+                return await transport.post(
+                    self._pool,
+                    targets.check_url(claimed.url, allow_loopback=self._allow_loopback),
+                    headers.signed(claimed, body),
+                    body,
+                    deadline_seconds=left,
+                )
         except targets.TargetRefused:
             return transport.Answer(None, "address not allowed", "", 0)
         except Exception as error:

@@ -100,6 +100,7 @@ class Event(models.Model):
         null=True, blank=True, help_text="When its personal data was deleted."
     )
     request_id = models.CharField(max_length=64, blank=True)
+    traceparent = models.CharField(max_length=55, blank=True, default="", db_default="", editable=False)
 
     class Meta:
         indexes: ClassVar = [

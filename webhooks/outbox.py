@@ -12,6 +12,7 @@ from django.db.models import F
 from uuid_utils.compat import uuid7
 
 from config.lib import clock, failpoint, wakeup
+from config.lib.process import tracing
 from config.lib.web import request_id
 from payments.models import Merchant
 from webhooks.models import URGENT, Delivery, Event, EventType, Subscription, sealed
@@ -74,6 +75,7 @@ def _event(event_type: EventType, message: OutboxMessage) -> Event:
         created_at=message.at,
         valid_until=message.valid_until,
         request_id=request_id.current(),
+        traceparent=tracing.current(),
     )
 
 

@@ -96,7 +96,7 @@ opened AS (
 SELECT leased.id, lease_token, attempt_count, now, e.id, e.type, e.body, s.url, is_urgent, ARRAY(
     SELECT secret FROM webhooks_signingsecret signing
     WHERE signing.subscription_id = s.id AND (expires_at IS NULL OR expires_at > now)
-    ORDER BY expires_at DESC NULLS FIRST LIMIT %(signing)s), leased.merchant_id, e.checkout_uuid
+    ORDER BY expires_at DESC NULLS FIRST LIMIT %(signing)s), leased.merchant_id, e.checkout_uuid, e.traceparent
 FROM leased
 JOIN webhooks_event e ON e.id = leased.event_id
 JOIN webhooks_subscription s ON s.id = leased.subscription_id

@@ -145,6 +145,7 @@ class Operation(models.Model):
     lease_token = models.UUIDField(null=True, blank=True)
     actor = models.CharField(max_length=60)
     request_id = models.CharField(max_length=64, blank=True)
+    traceparent = models.CharField(max_length=55, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(
         help_text="By the database's clock, which judges how long it is in doubt."
     )

@@ -109,6 +109,23 @@ class TestValkeyStopped:
         deployment.make_whole()
         goes_on(deployment, subscribed, receiver)
 
+    @pytest.mark.long
+    def test_and_started_again_and_again_ends_nobody(
+        self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
+    ) -> None:
+        """A worker was seen to die of it once in 22 times; tasks run whenever it stops here."""
+        for times in range(40):
+            refunded = subscribed.captured()
+            subscribed.refund(refunded)
+            time.sleep(times % 10 / 20)
+            deployment.stop_redis()
+            assert deployment.are_alive(), f"after {times} restarts"
+            time.sleep(times % 4 / 2)
+            deployment.make_whole()
+        time.sleep(5)
+        assert deployment.are_alive()
+        goes_on(deployment, subscribed, receiver)
+
     def test_while_it_is_silent_everything_goes_on(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:

@@ -4,11 +4,14 @@ import re
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Any
 
 import structlog
 from django.http import HttpRequest, HttpResponse
 from prometheus_client import Counter, Histogram
 from uuid_utils.compat import uuid7
+
+from config.lib.process import tracing
 
 _ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _current: ContextVar[str] = ContextVar("request_id", default="")
@@ -45,8 +48,11 @@ class RequestIdMiddleware:
         started = time.monotonic()
         try:
             structlog.contextvars.bind_contextvars(request_id=request_id)
-            response = self.get_response(request)
-            self._count_and_log(request, response, started)
+            with tracing.span("request", parent=_trace_of(request)) as span:
+                response = self.get_response(request)
+                self._count_and_log(request, response, started)
+                if span is not None:
+                    self._describe(span, request, response)
         finally:
             structlog.contextvars.clear_contextvars()
             _current.reset(token)
@@ -61,3 +67,16 @@ class RequestIdMiddleware:
         REQUESTS.labels(route, method, status).inc()
         SECONDS.labels(route).observe(seconds)
         log.info("request", method=request.method, route=route, status=status, ms=round(seconds * 1000))
+
+    def _describe(self, span: Any, request: HttpRequest, response: HttpResponse) -> None:
+        match = request.resolver_match
+        span.update_name(f"{request.method} {match.route if match else '-'}")
+        span.set_attribute("http.response.status_code", response.status_code)
+        span.set_attributes(structlog.contextvars.get_contextvars())
+
+
+def _trace_of(request: HttpRequest) -> str:
+    """Return the trace that a merchant's backend goes on with: it has it from our webhook."""
+    is_api = request.path_info.startswith("/api/")
+    given: str = request.headers.get("traceparent", "") if is_api else ""
+    return given

@@ -1,0 +1,183 @@
+"""What the service tells an operator's own systems: a Sentry and an OpenTelemetry collector of this test."""
+
+import gzip
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.journeys import deployment, polling
+from tests.journeys.deployment import Deployment, Part
+from tests.journeys.merchant import Merchant
+from tests.journeys.receiver import Arrival, Receiver
+from tests.journeys.service import Service
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+CARD = "4242424242424242"
+
+
+class Collector:
+    """Takes Sentry's envelopes and OTLP's spans over HTTP."""
+
+    def __init__(self) -> None:
+        self.errors: list[bytes] = []
+        self.spans: list[tuple[str, str, str, dict[str, str]]] = []  # trace, span's parent, name, attributes
+
+    def take(self, path: str, body: bytes) -> None:
+        if path != "/v1/traces":
+            self.errors.append(body)
+            return
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            for span in (one for scope in resource.scope_spans for one in scope.spans):
+                facts = {fact.key: fact.value.string_value for fact in span.attributes}
+                self.spans.append((span.trace_id.hex(), span.parent_span_id.hex(), span.name, facts))
+
+    def traces_with(self, name: str) -> set[str]:
+        return {trace for trace, _, each, _ in list(self.spans) if each == name}
+
+    def names_in(self, trace: str) -> set[str]:
+        return {name for each, _, name, _ in list(self.spans) if each == trace}
+
+
+@contextmanager
+def collecting() -> Iterator[tuple[Collector, str]]:
+    collector = Collector()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            collector.take(self.path, body)
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield collector, f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment, Service, Collector]]:
+    folder = tmp_path_factory.mktemp("telemetry")
+    with deployment.running(folder) as (whole, service), collecting() as (collector, place):
+        (folder / "fail").mkdir()
+        more = {
+            "SENTRY_DSN": f"http://key@{place}/1",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{place}",
+            "OTEL_BSP_SCHEDULE_DELAY": "200",
+            "FAIL_POINTS": str(folder / "fail"),
+        }
+        for name, (command, variables) in list(whole.parts.items()):
+            whole.kill(name)
+            whole.parts[name] = Part(command, {**variables, **more})
+        whole.make_whole()
+        yield whole, service, collector
+
+
+@pytest.fixture
+def shop(told: tuple[Deployment, Service, Collector], receiver: Receiver) -> tuple[Merchant, Receiver]:
+    """A merchant whose backend captures in its webhook, and goes on with the trace that it was told."""
+    merchant = told[1].new_merchant()
+    receiver.secrets = [merchant.subscribe(receiver.url)]
+
+    def answer(arrival: Arrival) -> int:
+        if arrival.envelope["type"] == "checkout.authorized":
+            uuid = arrival.envelope["data"]["checkout_uuid"]
+            trace = arrival.headers["traceparent"]
+            url = f"{merchant.base_url}/api/merchant/v1/checkouts/{uuid}/capture"
+            requests.post(url, json={}, headers={**merchant.headers, "traceparent": trace}, timeout=20)
+        return 200
+
+    receiver.answer = answer
+    return merchant, receiver
+
+
+@pytest.mark.rule("environment.traces")
+def test_what_one_request_sets_off_is_one_trace(
+    told: tuple[Deployment, Service, Collector], shop: tuple[Merchant, Receiver]
+) -> None:
+    collector, (merchant, _) = told[2], shop
+    uuid = merchant.create()
+    merchant.pay(uuid)
+    merchant.awaited(uuid, "captured", within=10)
+    merchant.refund(uuid)
+    merchant.awaited(uuid, "refunded", within=20)
+    (paid,) = polling.until(
+        lambda: collector.traces_with("provider authorize call"), within=10, what="the payment's trace"
+    )
+    expected = {
+        "POST api/sandbox/v1/checkouts/<api_uuid:checkout_uuid>/pay",
+        "provider authorize call",
+        "delivery checkout.authorized",
+        "POST api/merchant/v1/checkouts/<api_uuid:checkout_uuid>/capture",
+        "provider capture call",
+    }
+    polling.until(lambda: expected <= collector.names_in(paid), within=10, what=f"{expected}")
+    (refunded,) = polling.until(
+        lambda: collector.traces_with("provider refund call"), within=10, what="the refund's trace"
+    )
+    later = {"POST api/merchant/v1/checkouts/<api_uuid:checkout_uuid>/refund", "provider refund look_up"}
+    polling.until(lambda: later <= collector.names_in(refunded), within=10, what="what a worker did later")
+    of_order = {trace for trace, _, _, facts in collector.spans if facts.get("checkout") == uuid}
+    assert {paid, refunded} <= of_order
+
+
+@pytest.mark.rule("environment.traces")
+def test_a_release_and_its_webhook_belong_to_the_cancel(
+    told: tuple[Deployment, Service, Collector], shop: tuple[Merchant, Receiver]
+) -> None:
+    collector, (merchant, receiver) = told[2], shop
+    receiver.answer = lambda arrival: 200
+    merchant.cancel(merchant.held())
+    (cancelled,) = polling.until(
+        lambda: collector.traces_with("delivery checkout.voided"), within=10, what="the webhook's trace"
+    )
+    whole = {"POST api/merchant/v1/checkouts/<api_uuid:checkout_uuid>/cancel", "provider void call"}
+    polling.until(lambda: whole <= collector.names_in(cancelled), within=10, what="one trace")
+
+
+@pytest.mark.rule("environment.errors")
+def test_errors_are_told_without_what_nobody_may_read(
+    told: tuple[Deployment, Service, Collector], tmp_path: Path
+) -> None:
+    whole, service, collector = told
+    merchant, fail = service.new_merchant(), Path(whole.parts["web"].variables["FAIL_POINTS"])
+    held = merchant.held()
+    (fail / "before_call.capture").write_text("raise")
+    answer = merchant.post(f"checkouts/{held}/capture", {})
+    assert answer.status_code == 500
+    refunded = merchant.captured()
+    (fail / "before_call.refund").write_text("raise")
+    merchant.refund(refunded)
+    found = polling.until(
+        lambda: found if b"row failed" in (found := b"\n".join(list(collector.errors))) else None,
+        within=15,
+        what="the worker's error",
+    )
+    assert b"Failed" in found and b"failpoint.py" in found and b"row failed" in found
+    token = merchant.headers["Authorization"].split()[1]
+    for secret in (token, CARD, "Bearer", "SECRET_KEY", merchant.owner[1]):
+        assert secret.encode() not in found
+    for line in filter(None, found.splitlines()):
+        event = json.loads(line)
+        if "exception" in event:
+            assert event["release"] == "0.1.0" and "request" not in event and "user" not in event
+            frames = [
+                frame for value in event["exception"]["values"] for frame in value["stacktrace"]["frames"]
+            ]
+            assert frames and not any("vars" in frame for frame in frames)
