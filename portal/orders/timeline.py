@@ -12,7 +12,7 @@ from django.core import signing
 
 from checkout.models import ApiCall, Change, Checkout
 from config.lib import clock
-from portal.actors import Names
+from portal import actors
 from portal.orders import bank, entries, lost
 from portal.orders.entries import Entry
 from portal.window import Window
@@ -36,13 +36,10 @@ class Story:
 
 def of(checkout: Checkout, cursor: str = "") -> Story:
     """Return a page of the timeline of a checkout read with its payment and merchant: the newest, or the cursor's."""
-    names = Names(checkout.merchant)
     before = _before(checkout, cursor)
-    found = sorted(
-        _found(checkout, names, before), key=lambda one: (one.at, one.kind != "state"), reverse=True
-    )
+    found = sorted(_found(checkout, before), key=lambda one: (one.at, one.kind != "state"), reverse=True)
     shown = _cut(found)
-    names.fill()
+    names = actors.names(checkout.merchant, {entry.actor for entry in shown})
     return Story(
         entries=[_placed(entry, checkout.authorized_at, names) for entry in shown],
         why_voided=lost.why(checkout),
@@ -53,7 +50,7 @@ def of(checkout: Checkout, cursor: str = "") -> Story:
     )
 
 
-def _found(checkout: Checkout, names: Names, before: datetime | None) -> list[Entry]:
+def _found(checkout: Checkout, before: datetime | None) -> list[Entry]:
     """Return the entries of a page, and at least one more if the timeline goes on."""
     window = Window(before, PER_PAGE + 1)
     attempts = Attempt.objects.filter(
@@ -64,8 +61,8 @@ def _found(checkout: Checkout, names: Names, before: datetime | None) -> list[En
     has_create = oldest is not None and entries.verb_of(oldest) == "create"
     changes = window.of(Change.objects.filter(checkout=checkout))
     found = [
-        *entries.of_states(checkout, changes, names, has_create=has_create),
-        *entries.of_calls(window.of(calls), names),
+        *entries.of_states(checkout, changes, has_create=has_create),
+        *entries.of_calls(window.of(calls)),
         *entries.of_attempts(window.of(attempts.select_related("delivery__event"), "started_at")),
         *bank.entries(checkout, window),
         *entries.of_split(checkout),
@@ -118,6 +115,7 @@ def as_json(checkout: Checkout, cursor: str = "") -> dict[str, Any]:
     }
 
 
-def _placed(entry: Entry, held_at: datetime | None, names: Names) -> Entry:
+def _placed(entry: Entry, held_at: datetime | None, names: dict[str, str]) -> Entry:
     since = entry.at - held_at if held_at else None
-    return replace(entry, text=names.put(entry.text), since_hold=since)
+    named = f"{entry.text} {names[entry.actor]}.".strip() if entry.actor else entry.text
+    return replace(entry, text=named, since_hold=since)
