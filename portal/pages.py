@@ -39,7 +39,7 @@ def show(
     request: HttpRequest,
     membership: Membership,
     template: str,
-    context: dict[str, Any] | None = None,
+    context: dict[str, Any],
     *,
     here: str = "",
     waiting: Waiting | None = None,
@@ -48,7 +48,7 @@ def show(
 
     A page that shows `errors` of a form is a 422.
     """
-    around = around_page(membership, here, waiting or Waiting(membership.merchant)) | (context or {})
+    around = around_page(membership, here, waiting or Waiting(membership.merchant)) | context
     status = 422 if around.get("errors") else 200
     with timezone.override(membership.merchant.time_zone):
         response = render(request, template, around, status=status)
@@ -58,7 +58,7 @@ def show(
 
 def errors(form: Form) -> dict[str, str]:
     """Return the first error of each wrong field, by the field's name."""
-    return {name: found[0] for name, found in form.errors.items()}
+    return {name: str(found[0]) for name, found in form.errors.items()}
 
 
 def is_asked_for(request: HttpRequest, part: str) -> bool:
