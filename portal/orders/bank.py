@@ -12,8 +12,7 @@ from django.db.models.functions import Coalesce
 from checkout.models import Checkout
 from payments import money
 from payments.models import Booking, Dispute, Operation, Payment, Posting
-from portal.orders.entries import Entry, card_of
-from portal.window import Window
+from portal.orders.entries import Entry, Window, card_of
 
 Account = Posting.Account
 Posted = defaultdict[UUID | None, list[Posting]]  # by transaction

@@ -1,10 +1,11 @@
-"""The entries of a checkout's timeline: changes of state, calls, webhook attempts, mates."""
+"""The entries of a checkout's timeline: changes of state, calls, webhook attempts, mates; the window on them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+from django.db.models import Model, QuerySet
 from django.urls import reverse
 
 from checkout.models import ApiCall, Change, Checkout, PaymentRequest
@@ -17,6 +18,23 @@ from webhooks.models import Attempt
 
 VERBS = {"capture": "called capture", "cancel": "called cancel", "refund": "called refund"}
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # where it matters who did it
+
+
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window on rows, for keyset pages: the newest `maximum` of them, or of those before a moment."""
+
+    before: datetime | None
+    maximum: int
+
+    def of(self, rows: QuerySet[Row, Any], key: str = "created_at") -> list[Row]:
+        """Return the window's rows, newest first by the column `key`."""
+        if self.before is not None:
+            rows = rows.filter(**{f"{key}__lt": self.before})
+        return list(rows.order_by(f"-{key}", "-pk")[: self.maximum])
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Rule portal.timeline.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,13 +12,15 @@ from django.core import signing
 
 from checkout.models import ApiCall, Change, Checkout
 from config.lib import clock
-from portal import actors
+from payments.models import Merchant
+from portal.models import ApiClient, User
 from portal.orders import bank, entries, lost
-from portal.orders.entries import Entry
-from portal.window import Window
+from portal.orders.entries import Entry, Window
+from portal.orders.search import parse_uuid
 from webhooks.models import Attempt
 
 PER_PAGE = 500
+UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def of(checkout: Checkout, cursor: str = "") -> Story:
     before = _before(checkout, cursor)
     found = sorted(_found(checkout, before), key=lambda one: (one.at, one.kind != "state"), reverse=True)
     shown = _cut(found)
-    names = actors.names(checkout.merchant, {entry.actor for entry in shown})
+    names = _names(checkout.merchant, {entry.actor for entry in shown})
     return Story(
         entries=[_placed(entry, checkout.authorized_at, names) for entry in shown],
         why_voided=lost.why(checkout),
@@ -119,3 +121,16 @@ def _placed(entry: Entry, held_at: datetime | None, names: dict[str, str]) -> En
     since = entry.at - held_at if held_at else None
     named = f"{entry.text} {names[entry.actor]}.".strip() if entry.actor else entry.text
     return replace(entry, text=named, since_hold=since)
+
+
+def _names(merchant: Merchant, actors: Collection[str]) -> dict[str, str]:
+    """Return the name of each actor as a sentence without its full stop; all are looked up together."""
+    split = {actor: actor.partition(":")[::2] for actor in actors}
+    found = {actor: UNKNOWN.get(kind, "By itself") for actor, (kind, _) in split.items()}
+    clients = [uuid for kind, text in split.values() if kind == "client" and (uuid := parse_uuid(text))]
+    users = [uuid for kind, text in split.values() if kind == "user" and (uuid := parse_uuid(text))]
+    for client in ApiClient.objects.filter(merchant=merchant, pk__in=clients):
+        found[f"client:{client.pk}"] = f"By key “{client.name}”"
+    for user in User.objects.filter(pk__in=users):
+        found[f"user:{user.pk}"] = "By our support" if user.is_staff else f"By {user.email}"
+    return found
