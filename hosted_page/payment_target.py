@@ -11,6 +11,8 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
 
 from checkout import reading
 from checkout.models import Checkout, PaymentRequest
@@ -81,7 +83,10 @@ class PaymentTarget:
         return HttpResponseRedirect(self.address(step), status=303)
 
 
-def for_target(view: Callable[[HttpRequest, PaymentTarget], HttpResponse]) -> Callable[..., HttpResponse]:
+TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]
+
+
+def for_target(view: TargetView) -> Callable[..., HttpResponse]:
     """Decorate a view, which gets what its address names: the order of `pay?id=`, or a pay link's share; 404 else."""
 
     @wraps(view)
@@ -92,6 +97,16 @@ def for_target(view: Callable[[HttpRequest, PaymentTarget], HttpResponse]) -> Ca
         return view(request, target)
 
     return found
+
+
+def for_page(view: TargetView) -> Callable[..., HttpResponse]:
+    """Decorate a view as `for_target` does, which shows something, never from a cache."""
+    return never_cache(require_safe(for_target(view)))
+
+
+def for_form(view: TargetView) -> Callable[..., HttpResponse]:
+    """Decorate a view as `for_target` does, to which a form is posted."""
+    return require_POST(for_target(view))
 
 
 def _order_of(request: HttpRequest) -> PaymentTarget:

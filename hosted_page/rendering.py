@@ -32,6 +32,21 @@ def show(
     return response
 
 
+def say(
+    request: HttpRequest,
+    target: PaymentTarget,
+    heading: str,
+    words: str,
+    *,
+    link: dict[str, Any] | None = None,
+    status: int = 200,
+    **more: Any,
+) -> HttpResponse:
+    """Return a page that says one thing, with a link (`href`, `label`) if there is somewhere to go."""
+    context = {"heading": heading, "words": words, "link": link, **more}
+    return show(request, target, "message", context, status=status)
+
+
 def _ends_of_forms(target: PaymentTarget) -> tuple[str, ...]:
     """Return where forms may lead in the end: the shop, our own pages, and the provider's that ask for a card."""
     shop = (target.checkout.cancel_url, target.checkout.return_url)

@@ -9,11 +9,10 @@ from hosted_page.steps import declines
 
 STOP_SECONDS = 3.0  # for what is being sent when the worker ends
 
-
-@shared_task
-def send_sms_messages() -> None:
-    """Have the due SMS messages sent."""
-    sending.wake()
+# Tasks that are a function of another module as it stands.
+send_sms_messages = shared_task(sending.wake, name="hosted_page.tasks.send_sms_messages")
+delete_old_sms_messages = shared_task(outbox.delete_old, name="hosted_page.tasks.delete_old_sms_messages")
+delete_old_card_tries = shared_task(declines.delete_old, name="hosted_page.tasks.delete_old_card_tries")
 
 
 @shared_task
@@ -21,18 +20,6 @@ def watch_sms_budgets() -> None:
     """Stop counting SMS messages of what was paid, and warn the operators of budgets that are nearly used up."""
     budgets.give_back()
     budgets.warn()
-
-
-@shared_task
-def delete_old_sms_messages() -> None:
-    """Delete SMS messages and codes that no limit looks at any more."""
-    outbox.delete_old()
-
-
-@shared_task
-def delete_old_card_tries() -> None:
-    """Delete the tries of cards that no limit looks at any more."""
-    declines.delete_old()
 
 
 @signals.worker_shutdown.connect

@@ -9,8 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST, require_safe
+from django.views.decorators.http import require_GET, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from checkout import reading, sharing
@@ -21,7 +20,7 @@ from config.lib.web import address
 from hosted_page import brand, payer, rendering
 from hosted_page.group import invitations, links
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, for_target
+from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target
 from hosted_page.sms import limits
 from hosted_page.status import of_order
 from hosted_page.steps import codes, sign_in
@@ -40,9 +39,7 @@ class Refused:
 NOTHING = Refused()
 
 
-@never_cache
-@require_safe
-@for_target
+@for_page
 def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Show the next step, or what became of the money."""
     return _page(request, target)
@@ -102,12 +99,9 @@ def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
 
 def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that somebody else has signed in since: there is one lead at a time."""
-    context = {
-        "heading": _("Somebody else is paying now"),
-        "paragraphs": [_("They signed in on this order after you. You have paid nothing.")],
-        "link": {"href": target.address("again"), "label": _("Sign in again")},
-    }
-    return rendering.show(request, target, "message", context)
+    words = _("They signed in on this order after you. You have paid nothing.")
+    link = {"href": target.address("again"), "label": _("Sign in again")}
+    return rendering.say(request, target, _("Somebody else is paying now"), words, link=link)
 
 
 @require_GET
@@ -124,13 +118,11 @@ def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     link = {"href": target.address(), "label": _("Go to your order")}
     if target.is_of_lead_alone:
         link = {"href": f"{target.address()}&{sign_in.SIGN_IN}=1", "label": _("Sign in again")}
-    words = [_("Nothing was saved. Your order is as it was.")]
-    context = {"heading": _("You are signed out"), "paragraphs": words, "link": link, "cancel_url_path": ""}
-    return rendering.show(request, target, "message", context, status=403)
+    heading, words = _("You are signed out"), _("Nothing was saved. Your order is as it was.")
+    return rendering.say(request, target, heading, words, link=link, status=403, cancel_url_path="")
 
 
-@require_POST
-@for_target
+@for_form
 def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Take the lead's tick of the merchant's box."""
     if target.checkout.captured_at is None:
@@ -141,8 +133,7 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return _page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
 
 
-@require_POST
-@for_target
+@for_form
 def cancel_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Cancel a share that nobody has paid yet, so that it stays with the lead."""
     if not _is_lead(request, target):
@@ -154,8 +145,7 @@ def cancel_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return target.go()
 
 
-@require_POST
-@for_target
+@for_form
 def text_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a share's link to a mate, or a reminder, for the lead."""
     if not _is_lead(request, target):
@@ -197,8 +187,7 @@ def _named_share(request: HttpRequest, target: PaymentTarget) -> PaymentRequest 
     return shares.get(request.POST.get("share", ""))
 
 
-@require_POST
-@for_target
+@for_form
 def cancel(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Redirect to the shop; the order stays payable until it expires."""
     return HttpResponseRedirect(target.checkout.cancel_url, status=303)

@@ -8,6 +8,7 @@ from django import forms
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 
 from config.lib import cursor
 from portal import pages
@@ -56,6 +57,7 @@ def _page(request: HttpRequest, membership: Membership, listing: Listing) -> dic
     )
     return {
         "form": listing.form,
+        "list_url": reverse(f"portal_{listing.name}"),
         "is_filtered": any(asked(listing.form).values()),
         "older": older,
         "is_first": "cursor" not in request.GET,

@@ -78,10 +78,6 @@ class Validator(OAuth2Validator):
         return matches and bool(previous)
 
 
-class _Issuer(OAuthLibMixin):
-    """The library's issuing of tokens, without its HTTP."""
-
-
 @csrf_exempt
 @sensitive_variables()
 def token(request: HttpRequest) -> HttpResponse:
@@ -114,7 +110,7 @@ def _limited(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
 def _issue(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
     """Return the response with a new token, or the refusal in our words."""
     request.token_parameters = parameters  # type: ignore[attr-defined]  # read by Core
-    _, headers, body, status = _Issuer().create_token_response(request)
+    _, headers, body, status = OAuthLibMixin().create_token_response(request)  # without the library's HTTP
     if status == 401:
         return _refusal("invalid_client", 401, _other_client(), WWW_Authenticate='Basic realm="token"')
     told: dict[str, str] = orjson.loads(body)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -38,18 +39,26 @@ def show(
     request: HttpRequest,
     membership: Membership,
     template: str,
-    context: dict[str, Any] | None = None,
+    context: dict[str, Any],
     *,
     here: str = "",
-    status: int = 200,
     waiting: Waiting | None = None,
 ) -> HttpResponse:
-    """Return a page of the portal, its times in the merchant's zone. `here` is its place in the menu."""
-    around = around_page(membership, here, waiting or Waiting(membership.merchant)) | (context or {})
+    """Return a page of the portal, its times in the merchant's zone. `here` is its place in the menu.
+
+    A page that shows `errors` of a form is a 422.
+    """
+    around = around_page(membership, here, waiting or Waiting(membership.merchant)) | context
+    status = 422 if around.get("errors") else 200
     with timezone.override(membership.merchant.time_zone):
         response = render(request, template, around, status=status)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def errors(form: Form) -> dict[str, str]:
+    """Return the first error of each wrong field, by the field's name."""
+    return {name: str(found[0]) for name, found in form.errors.items()}
 
 
 def is_asked_for(request: HttpRequest, part: str) -> bool:

@@ -12,7 +12,6 @@ from django.views.generic import RedirectView
 from portal.views import (
     audit,
     balance,
-    checklist,
     checkouts,
     deliveries,
     frame,
@@ -55,7 +54,7 @@ portal = [
     path("/keys/<uuid:client_uuid>/rotate", keys.rotate, name="portal_key_rotate"),
     path("/keys/<uuid:client_uuid>/stop", keys.stop_previous, name="portal_key_stop"),
     path("/keys/<uuid:client_uuid>/revoke", keys.revoke, name="portal_key_revoke"),
-    path("/checklist", checklist.ticked, name="portal_checklist"),
+    path("/checklist", home.ticked, name="portal_checklist"),
     path("/team", team.listed, name="portal_team"),
     path("/team/invite", team.invite, name="portal_invite"),
     path("/team/invitations/<uuid:invitation_uuid>/end", team.take_back, name="portal_invitation_end"),

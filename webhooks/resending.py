@@ -34,29 +34,28 @@ class DeliveryNotFound(Exception):
 
 
 class CannotResend(Exception):
-    """The delivery cannot be sent again; the message is a sentence for people."""
+    """The delivery cannot be sent again; `words` is a sentence for people."""
+
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
 
 
 class AlreadyDelivered(CannotResend):
-    def __init__(self) -> None:
-        super().__init__("It has been delivered.")
+    words = "It has been delivered."
 
 
 class UnderWay(CannotResend):
-    def __init__(self) -> None:
-        super().__init__("It is being sent right now. Look again in a moment.")
+    words = "It is being sent right now. Look again in a moment."
 
 
 class BodyDeleted(CannotResend):
-    def __init__(self) -> None:
-        super().__init__("Its personal data has been removed, so there is nothing left to send.")
+    words = "Its personal data has been removed, so there is nothing left to send."
 
 
 class HoldIsOver(CannotResend):
-    def __init__(self) -> None:
-        super().__init__(
-            "The hold is over: your server cannot capture any more. Confirm to send it all the same."
-        )
+    words = "The hold is over: your server cannot capture any more. Confirm to send it all the same."
 
 
 class Resent(NamedTuple):

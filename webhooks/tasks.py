@@ -10,17 +10,14 @@ from webhooks import loop, retention
 # Longer than an attempt may take; on a developer's machine Ctrl-C comes first.
 DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
 
+# A function of another module as it stands.
+delete_personal = shared_task(retention.delete_personal, name="webhooks.tasks.delete_personal")
+
 
 @shared_task(name="webhooks.tasks.deliver_due")
 def deliver_due() -> None:
     """Wake this worker's sender: deliveries may be due."""
     loop.wake()
-
-
-@shared_task
-def delete_personal() -> None:
-    """Delete the personal data of events that ended a week ago."""
-    retention.delete_personal()
 
 
 @shared_task

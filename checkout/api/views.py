@@ -27,9 +27,7 @@ class Checkouts(RecordedView):
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         merchant = caller_of(request).merchant
-        fields = serializers.CheckoutIn(data=request.data, context={"merchant": merchant})
-        fields.is_valid(raise_exception=True)
-        order = Order(**fields.validated_data)
+        order = Order(**self.body(serializers.CheckoutIn, merchant=merchant))
         checkout = creation.create(merchant, order, cause=cause_of(request))
         return Response({"data": presentation.created(checkout)}, status=201)
 
@@ -83,15 +81,10 @@ class Capture(RecordedView):
         return reading.ends_soon(caller_of(request).merchant, checkout_uuid)
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
-        fields = serializers.CaptureIn(data=request.data)
-        fields.is_valid(raise_exception=True)
+        asked = self.body(serializers.CaptureIn)
         merchant = caller_of(request).merchant
-        checkout = captures.capture(
-            merchant,
-            _given(checkout_uuid),
-            amount=fields.validated_data.get("amount"),
-            cause=cause_of(request),
-        )
+        amount = asked.get("amount")
+        checkout = captures.capture(merchant, _given(checkout_uuid), amount=amount, cause=cause_of(request))
         return Response({"data": presentation.read(merchant, checkout.pk)})
 
 
@@ -102,10 +95,8 @@ class Cancel(RecordedView):
     limit = "verbs"
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
-        fields = serializers.CancelIn(data=request.data)
-        fields.is_valid(raise_exception=True)
+        note = self.body(serializers.CancelIn).get("reason") or ""
         merchant = caller_of(request).merchant
-        note = fields.validated_data.get("reason") or ""
         checkout = cancellations.cancel(merchant, _given(checkout_uuid), note=note, cause=cause_of(request))
         return Response({"data": presentation.read(merchant, checkout.pk)})
 
@@ -116,9 +107,7 @@ class Refund(RecordedView):
     scopes = {"POST": "refunds:write"}
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
-        fields = serializers.RefundIn(data=request.data)
-        fields.is_valid(raise_exception=True)
-        asked = fields.validated_data
+        asked = self.body(serializers.RefundIn)
         accepted = refunds.accept(
             caller_of(request).merchant,
             _given(checkout_uuid),

@@ -52,7 +52,7 @@ BOOK = confirming.Question(
     button="Book it",
 )
 BUSY = "A card operation is open. Try again in a moment."
-Remedy = Callable[..., UUID]  # called with the cause; returns the checkout's uuid
+Remedy = Callable[..., UUID]  # called with the row's key and the cause; returns the checkout's uuid
 
 
 def _said_of_operation(operation: Operation) -> str:
@@ -72,10 +72,11 @@ class Remedies:
     def has_remedy_permission(self: Any, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("payments.change_operation"))
 
-    def remedy(self: Any, request: HttpRequest, row: Any, act: Remedy, *, done: str) -> None:
-        """Run a remedy on a row, log what was done, prove the checkout's ledger, and show both results."""
+    def remedy(self: Any, request: HttpRequest, rows: QuerySet[Any], act: Remedy, *, done: str) -> None:
+        """Run a remedy on the one row, log what was done, prove the checkout's ledger, and show both results."""
+        row = rows.get()
         try:
-            checkout_uuid = act(cause=cause_of_operator(request))
+            checkout_uuid = act(row.pk, cause=cause_of_operator(request))
         except NotAllowed as refusal:
             self.message_user(request, f"Nothing is done. {refusal}", messages.WARNING)
             return
@@ -107,22 +108,19 @@ class RemediedOperationAdmin(Remedies, OperationAdmin):
     @admin.action(description="Close as settled otherwise: the card can't take it", permissions=["remedy"])
     @confirming.confirmed(SETTLE, seen=_said_of_operation)
     def close_as_settled_otherwise(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
-        row = rows.get()
-        act = partial(closing.close_as_settled_otherwise, row.pk, note=note)
-        self.remedy(request, row, act, done=f"Closed as settled otherwise: {note}.")
+        act = partial(closing.close_as_settled_otherwise, note=note)
+        self.remedy(request, rows, act, done=f"Closed as settled otherwise: {note}.")
 
     @admin.action(description="Send again: it failed, or never arrived", permissions=["remedy"])
     @confirming.confirmed(SEND, seen=_said_of_operation)
     def send_again(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
-        row = rows.get()
-        self.remedy(request, row, partial(sending.send_again, row.pk), done=f"Sent again: {note}.")
+        self.remedy(request, rows, sending.send_again, done=f"Sent again: {note}.")
 
     @admin.action(description="Give up the doubt: it never arrived", permissions=["remedy"])
     @confirming.confirmed(GIVE_UP, seen=_said_of_operation)
     def give_up(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
-        row = rows.get()
-        act = partial(giving_up.give_up, row.pk, note=note)
-        self.remedy(request, row, act, done=f"Given up: {note}.")
+        act = partial(giving_up.give_up, note=note)
+        self.remedy(request, rows, act, done=f"Given up: {note}.")
 
 
 class RemediedDiscrepancyAdmin(Remedies, DiscrepancyAdmin):
@@ -137,6 +135,5 @@ class RemediedDiscrepancyAdmin(Remedies, DiscrepancyAdmin):
     @admin.action(description="Book a refund that was made at the provider", permissions=["remedy"])
     @confirming.confirmed(BOOK, seen=_said_of_record)
     def book_outside_refund(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
-        row = rows.get()
-        act = partial(booking.book_outside_refund, row.pk, note=note)
-        self.remedy(request, row, act, done=f"Booked: {note}.")
+        act = partial(booking.book_outside_refund, note=note)
+        self.remedy(request, rows, act, done=f"Booked: {note}.")

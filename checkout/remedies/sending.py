@@ -13,7 +13,6 @@ from config.lib import clock, wakeup
 from payments import operations, planning
 from payments.cause import Cause
 from payments.models import Operation, Payment
-from payments.provider import Outcome
 
 Kind, State = Operation.Kind, Operation.State
 RELEASED = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Status.REFUNDED)
@@ -43,7 +42,7 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
         if operation.ended_at is None:
             _advance(operation, asked, now)
         else:
-            _send_anew(operation, outcome, cause, now)
+            _send_anew(operation, cause, now)
         wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
     return checkout_uuid
 
@@ -76,7 +75,7 @@ def _advance(operation: Operation, asked: Operation, now: datetime) -> None:
         planning.renew(operation, now=now)
 
 
-def _send_anew(operation: Operation, outcome: Outcome, cause: Cause, now: datetime) -> None:
+def _send_anew(operation: Operation, cause: Cause, now: datetime) -> None:
     """Plan the operation under a new key; if another attempt is planned already, make that one due now."""
     rows = planning.parts_like(operation)
     if operation.kind == Kind.VOID:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rest_framework.request import Request
+from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from config.lib.fields import Query
@@ -24,3 +25,10 @@ class ApiView(APIView):
         asked = self.queries.get(str(request.method), Query)(data=request.query_params)
         asked.is_valid(raise_exception=True)
         self.query = asked.validated_data
+
+    def body(self, kind: type[Serializer[Any]], **context: Any) -> dict[str, Any]:
+        """Return the fields of the request's body as `kind` reads them; raises ValidationError."""
+        sent = kind(data=self.request.data, context=context)
+        sent.is_valid(raise_exception=True)
+        fields: dict[str, Any] = sent.validated_data
+        return fields

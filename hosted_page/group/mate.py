@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import cache_control, never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from checkout import sharing
@@ -15,15 +15,13 @@ from config.lib import clock
 from config.lib.web import qr_codes
 from hosted_page import payer, rendering
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, at_link, for_target, lead_name
+from hosted_page.payment_target import PaymentTarget, at_link, for_form, for_page, for_target, lead_name
 from hosted_page.status import of_share
 from hosted_page.status.of_order import PageStatus
 from hosted_page.steps import sign_in
 
 
-@never_cache
-@require_safe
-@for_target
+@for_page
 def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Show the next step, or where the share is."""
     return _page(request, target)
@@ -63,14 +61,9 @@ def _status(
 
 
 def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    context = {
-        "heading": _("This is your own order"),
-        "paragraphs": [
-            _("You signed in with the number that placed it. Send this link to your mate instead.")
-        ],
-        "link": {"href": PaymentTarget(target.checkout).address(), "label": _("Go to your order")},
-    }
-    return rendering.show(request, target, "message", context)
+    words = _("You signed in with the number that placed it. Send this link to your mate instead.")
+    link = {"href": PaymentTarget(target.checkout).address(), "label": _("Go to your order")}
+    return rendering.say(request, target, _("This is your own order"), words, link=link)
 
 
 @require_safe
@@ -81,16 +74,14 @@ def qr(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return HttpResponse(qr_codes.svg(target.absolute()), content_type="image/svg+xml")
 
 
-@require_POST
-@for_target
+@for_form
 def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Take a mate's tick of the merchant's box, signed in or not."""
     wrong = box.take(request, target)
     return _page(request, target, wrong) if wrong else target.go_with(box.SAVED)
 
 
-@require_POST
-@for_target
+@for_form
 def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Decline the share, as anybody who has its link may."""
     with contextlib.suppress(ShareNotOpen):  # the page tells what is true

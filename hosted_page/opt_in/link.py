@@ -42,8 +42,8 @@ def page(request: HttpRequest, token: str) -> HttpResponse:
     shown = box.on(request, target)
     if shown is None:
         words = _("{shop} sends no offers now.").format(shop=target.checkout.merchant.name)
-        told = {"heading": _("There is nothing to sign up for"), "paragraphs": [words], "cancel_url_path": ""}
-        return rendering.show(request, target, "message", told)
+        heading = _("There is nothing to sign up for")
+        return rendering.say(request, target, heading, words, cancel_url_path="")
     alone = shown | {"action": request.path, "is_alone": True}
     context = {"box": alone | wrong, "here": request.path, "cancel_url_path": ""}
     return rendering.show(request, target, "opt_in", context, status=422 if wrong else 200)

@@ -70,11 +70,10 @@ class Pay(ApiView):
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = PayIn(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = self.body(PayIn)
         merchant = caller_of(request).merchant
         checkout = _of(merchant, checkout_uuid)
-        paying.pay(checkout, asked.validated_data, cause=cause_of(request))
+        paying.pay(checkout, asked, cause=cause_of(request))
         return Response({"data": presentation.read(merchant, checkout_uuid) | _requests(checkout_uuid)})
 
 
@@ -96,10 +95,9 @@ class PayShare(ApiView):
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = PayShareIn(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = self.body(PayShareIn)
         checkout = _of(caller_of(request).merchant, checkout_uuid)
-        share = paying.pay_share(checkout, asked.validated_data, cause=cause_of(request))
+        share = paying.pay_share(checkout, asked, cause=cause_of(request))
         return Response({"data": {"payment_request_uuid": str(share.pk), "status": share.status}})
 
 
@@ -109,10 +107,9 @@ class TickOptIn(ApiView):
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = OptInIn(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = self.body(OptInIn)
         checkout = _of(caller_of(request).merchant, checkout_uuid)
-        event_uuid = _tick(checkout, asked.validated_data)
+        event_uuid = _tick(checkout, asked)
         return Response({"data": {"event_id": str(event_uuid) if event_uuid else None}})
 
 
@@ -146,8 +143,7 @@ class Advance(ApiView):
     scopes = {"POST": "checkouts:write"}
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
-        asked = AdvanceIn(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = self.body(AdvanceIn)
         merchant = caller_of(request).merchant
-        advancing.advance(merchant, checkout_uuid, asked.validated_data["seconds"])
+        advancing.advance(merchant, checkout_uuid, asked["seconds"])
         return Response({"data": presentation.read(merchant, checkout_uuid)})

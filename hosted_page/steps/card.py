@@ -7,8 +7,6 @@ from uuid import UUID
 from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from checkout import abandonment, authorizations, doubt, sharing
 from checkout.authorizations import NotPayable, NotTheLead, Paid
@@ -19,7 +17,7 @@ from config.lib import idle
 from config.lib.bulkhead import Busy
 from config.lib.web import address, request_id
 from hosted_page import moments, payer, rendering
-from hosted_page.payment_target import PaymentTarget, for_target
+from hosted_page.payment_target import PaymentTarget, for_form, for_page
 from hosted_page.steps import card_page, declines
 from hosted_page.steps.declines import TooManyDeclines, TooManyOfOrder
 from payments import answers, bulkheads
@@ -41,9 +39,7 @@ NOT_TRIED = (
 _TOKEN = re.compile(r"[\x21-\x7e]{1,255}")
 
 
-@never_cache
-@require_safe
-@for_target
+@for_page
 def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Redirect a person who may pay to the provider's card page; a lead only once it is clear who shares the cost."""
     customer_uuid = target.payer_of(request)
@@ -76,9 +72,7 @@ def _card_page(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID)
     return rendering.show_card_page(request, target, page, around)
 
 
-@never_cache
-@require_safe
-@for_target
+@for_page
 def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Pay with the card token that the provider has sent back, good once, for this target and this person."""
     customer_uuid, bound = target.payer_of(request), _bound(request)
@@ -117,9 +111,9 @@ def _not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) 
         case Busy():
             return busy(request, target)
         case MerchantSuspended() | AllStopped():
-            words = [_("You paid nothing.")]
-            context = {"heading": _("This shop takes no payments now"), "paragraphs": words}
-            return rendering.show(request, target, "message", context)
+            return rendering.say(
+                request, target, _("This shop takes no payments now"), _("You paid nothing.")
+            )
         case _:
             return target.go()  # the page tells what is true
 
@@ -131,8 +125,8 @@ def _enough(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclin
         words = _("No money was taken. Ask your bank what is wrong, or order again at the shop.")
         if not isinstance(too_many, TooManyOfOrder):
             words = _("No money was taken. Ask your bank what is wrong. You can order again {when}.")
-    context = {"heading": _("Too many cards were declined"), "paragraphs": [words.format(when=when)]}
-    return rendering.show(request, target, "message", context, status=429)
+    heading = _("Too many cards were declined")
+    return rendering.say(request, target, heading, words.format(when=when), status=429)
 
 
 def _try(target: PaymentTarget, use: CardUse, person: Customer, address: str) -> Paid:
@@ -155,17 +149,12 @@ def _pay(target: PaymentTarget, use: CardUse, person: Customer) -> Paid:
 
 def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that the bank is slow. Nothing was begun and the token is still good, so the same address tries again."""
-    context = {
-        "heading": _("The bank is slow just now"),
-        "paragraphs": [_("You paid nothing yet. Try again in a moment.")],
-        "link": {"href": request.get_full_path(), "label": _("Try again")},
-    }
-    return rendering.show(request, target, "message", context, status=503)
+    words = _("You paid nothing yet. Try again in a moment.")
+    link = {"href": request.get_full_path(), "label": _("Try again")}
+    return rendering.say(request, target, _("The bank is slow just now"), words, link=link, status=503)
 
 
-@never_cache
-@require_safe
-@for_target
+@for_page
 def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Take the payer back from the bank's question, and ask the bank at once what came of it."""
     if target.payer_of(request):
@@ -173,8 +162,7 @@ def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return target.go()
 
 
-@require_POST
-@for_target
+@for_form
 def another(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Give up the card that the bank is silent about, or asks about, and go back to the card page."""
     if target.payer_of(request):

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import get_language, ngettext, to_locale
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from checkout import sharing
 from checkout.authorizations import NotPayable
@@ -19,7 +18,7 @@ from config.lib.web import address
 from hosted_page import payer, rendering, summary
 from hosted_page.models import SignInCode
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, for_target, lead_name
+from hosted_page.payment_target import PaymentTarget, for_form, lead_name
 from hosted_page.sms import limits
 from hosted_page.steps import codes
 from payments.models import Merchant
@@ -100,8 +99,7 @@ def _change_url(target: PaymentTarget) -> str:
     return url if target.is_payable else f"{url}&{SIGN_IN}=1"
 
 
-@require_POST
-@for_target
+@for_form
 def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a code to the number that was typed."""
     typed = request.POST.get("phone", "")
@@ -113,8 +111,7 @@ def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return _send_code(request, target, number, typed)
 
 
-@require_POST
-@for_target
+@for_form
 def resend(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a new code to the same number."""
     waiting = codes.waiting(target.subject, payer.browser_of(request))
@@ -151,13 +148,11 @@ def _not_sent(
 
 
 def _stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    words = [_("We have sent no code. Try again later.")]
-    context = {"heading": _("This shop takes no payments now"), "paragraphs": words}
-    return rendering.show(request, target, "message", context)
+    words = _("We have sent no code. Try again later.")
+    return rendering.say(request, target, _("This shop takes no payments now"), words)
 
 
-@require_POST
-@for_target
+@for_form
 def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Sign in the person who enters the right code; at an order, make them the lead."""
     customer = _take_code(request, target)

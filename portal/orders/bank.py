@@ -12,8 +12,7 @@ from django.db.models.functions import Coalesce
 from checkout.models import Checkout
 from payments import money
 from payments.models import Booking, Dispute, Operation, Payment, Posting
-from portal.orders.entries import Entry, card_of
-from portal.window import Window
+from portal.orders.entries import Entry, Window, card_of
 
 Account = Posting.Account
 Posted = defaultdict[UUID | None, list[Posting]]  # by transaction
@@ -88,7 +87,7 @@ def _of_return(checkout: Checkout, refund: Operation, lines: Sequence[Posting]) 
     """Yield the entry of a settled refund that came back, at the time of its postings."""
     if lines:
         amount = money.display(refund.amount, checkout.currency)
-        title = f"The refund of {amount} to {_whose_card(checkout, refund.payment)} came back"
+        title = f"The refund of {amount} to {_whose_card(refund.payment)} came back"
         facts: dict[str, Any] = {
             "operation": str(refund.pk),
             "amount": refund.amount,
@@ -121,7 +120,7 @@ def _of_booking(checkout: Checkout, booking: Booking, posted: Posted) -> Entry:
     """Return the entry of an operator's booking, without its postings on `outside`, which sum to zero."""
     lines = [*posted[booking.pk], *posted[booking.borne_as]]
     amount = money.display(booking.amount, checkout.currency)
-    title = BOOKED[booking.kind].format(amount=amount, card=_whose_card(checkout, booking.payment))
+    title = BOOKED[booking.kind].format(amount=amount, card=_whose_card(booking.payment))
     shown = [line for line in lines if line.account != Account.OUTSIDE]
     return _booked(
         booking.created_at,
@@ -135,7 +134,7 @@ def _of_booking(checkout: Checkout, booking: Booking, posted: Posted) -> Entry:
 
 def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Posting]) -> Entry:
     going, done = BANK[operation.kind]
-    card = _whose_card(checkout, operation.payment)
+    card = _whose_card(operation.payment)
     facts = {"amount": money.display(operation.amount, checkout.currency), "card": card}
     has_failed = operation.state in (Operation.State.DECLINED, Operation.State.FAILED)
     has_ended = operation.state in Operation.ENDED
@@ -179,5 +178,5 @@ def _in_words(reason: str) -> str:
     return reason.replace("_", " ").capitalize() + "."
 
 
-def _whose_card(checkout: Checkout, payment: Payment) -> str:
+def _whose_card(payment: Payment) -> str:
     return f"{'a mate’s ' if payment.kind == Payment.Kind.SHARE else ''}{card_of(payment)}"

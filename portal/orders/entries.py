@@ -1,17 +1,17 @@
-"""The entries of a checkout's timeline: changes of state, calls, webhook attempts, mates."""
+"""The entries of a checkout's timeline: changes of state, calls, webhook attempts, mates; the window on them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+from django.db.models import Model, QuerySet
 from django.urls import reverse
 
 from checkout.models import ApiCall, Change, Checkout, PaymentRequest
 from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Payment
-from portal.actors import Names
 from portal.templatetags.portal import time_of
 from webhooks.delivery import in_words
 from webhooks.models import Attempt
@@ -20,9 +20,29 @@ VERBS = {"capture": "called capture", "cancel": "called cancel", "refund": "call
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # where it matters who did it
 
 
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window on rows, for keyset pages: the newest `maximum` of them, or of those before a moment."""
+
+    before: datetime | None
+    maximum: int
+
+    def of(self, rows: QuerySet[Row, Any], key: str = "created_at") -> list[Row]:
+        """Return the window's rows, newest first by the column `key`."""
+        if self.before is not None:
+            rows = rows.filter(**{f"{key}__lt": self.before})
+        return list(rows.order_by(f"-{key}", "-pk")[: self.maximum])
+
+
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the timeline. `kind` is state, call, attempt, bank or split; `facts` are for programs."""
+    """An entry of the timeline. `kind` is state, call, attempt, bank or split; `facts` are for programs.
+
+    `actor` is whom the text is to name at its end, "" for nobody.
+    """
 
     at: datetime
     kind: str
@@ -30,24 +50,21 @@ class Entry:
     icon: str
     title: str
     text: str = ""
+    actor: str = ""
     request_id: str = ""
     link: str = ""
     since_hold: timedelta | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def of_states(
-    checkout: Checkout, changes: Iterable[Change], names: Names, *, has_create: bool
-) -> Iterator[Entry]:
+def of_states(checkout: Checkout, changes: Iterable[Change], *, has_create: bool) -> Iterator[Entry]:
     """Yield the changes of state; the creation only if no call tells of it (not `has_create`)."""
     amount = money.display(checkout.amount, checkout.currency)
     for change in changes:
         title, tone, icon, text = _state(checkout, change, amount)
-        if change.to == Status.CREATED:
-            if has_create:
-                continue
-        elif change.to in WITH_ACTOR and not change.actor.startswith("pump"):
-            text = f"{text} {names.ask(change.actor)}."
+        if change.to == Status.CREATED and has_create:
+            continue
+        is_named = change.to in WITH_ACTOR and not change.actor.startswith("pump")
         yield Entry(
             at=change.created_at,
             kind="state",
@@ -55,6 +72,7 @@ def of_states(
             icon=icon,
             title=title,
             text=text,
+            actor=change.actor if is_named else "",
             request_id=change.request_id if change.actor.startswith("user:") else "",
             facts={"from": change.origin or None, "to": change.to, "actor": _kind_of(change.actor)},
         )
@@ -96,7 +114,7 @@ def verb_of(call: ApiCall) -> str:
     return "create" if last == "checkouts" else last
 
 
-def of_calls(calls: Iterable[ApiCall], names: Names) -> Iterator[Entry]:
+def of_calls(calls: Iterable[ApiCall]) -> Iterator[Entry]:
     """Yield the merchant's calls, refused ones too."""
     for call in calls:
         verb = verb_of(call)
@@ -109,7 +127,7 @@ def of_calls(calls: Iterable[ApiCall], names: Names) -> Iterator[Entry]:
             tone="stop" if is_refused else "still",
             icon="code",
             title=f"You {did}, {answer}" + (f" {call.error_code}" if call.error_code else ""),
-            text=names.ask(f"client:{call.client_uuid}") + ".",
+            actor=f"client:{call.client_uuid}",
             request_id=call.request_id,
             facts={
                 "method": call.method,

@@ -3,7 +3,7 @@
 Rule portal.timeline.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,13 +12,15 @@ from django.core import signing
 
 from checkout.models import ApiCall, Change, Checkout
 from config.lib import clock
-from portal.actors import Names
+from payments.models import Merchant
+from portal.models import ApiClient, User
 from portal.orders import bank, entries, lost
-from portal.orders.entries import Entry
-from portal.window import Window
+from portal.orders.entries import Entry, Window
+from portal.orders.search import parse_uuid
 from webhooks.models import Attempt
 
 PER_PAGE = 500
+UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,10 @@ class Story:
 
 def of(checkout: Checkout, cursor: str = "") -> Story:
     """Return a page of the timeline of a checkout read with its payment and merchant: the newest, or the cursor's."""
-    names = Names(checkout.merchant)
     before = _before(checkout, cursor)
-    found = sorted(
-        _found(checkout, names, before), key=lambda one: (one.at, one.kind != "state"), reverse=True
-    )
+    found = sorted(_found(checkout, before), key=lambda one: (one.at, one.kind != "state"), reverse=True)
     shown = _cut(found)
-    names.fill()
+    names = _names(checkout.merchant, {entry.actor for entry in shown})
     return Story(
         entries=[_placed(entry, checkout.authorized_at, names) for entry in shown],
         why_voided=lost.why(checkout),
@@ -53,7 +52,7 @@ def of(checkout: Checkout, cursor: str = "") -> Story:
     )
 
 
-def _found(checkout: Checkout, names: Names, before: datetime | None) -> list[Entry]:
+def _found(checkout: Checkout, before: datetime | None) -> list[Entry]:
     """Return the entries of a page, and at least one more if the timeline goes on."""
     window = Window(before, PER_PAGE + 1)
     attempts = Attempt.objects.filter(
@@ -64,8 +63,8 @@ def _found(checkout: Checkout, names: Names, before: datetime | None) -> list[En
     has_create = oldest is not None and entries.verb_of(oldest) == "create"
     changes = window.of(Change.objects.filter(checkout=checkout))
     found = [
-        *entries.of_states(checkout, changes, names, has_create=has_create),
-        *entries.of_calls(window.of(calls), names),
+        *entries.of_states(checkout, changes, has_create=has_create),
+        *entries.of_calls(window.of(calls)),
         *entries.of_attempts(window.of(attempts.select_related("delivery__event"), "started_at")),
         *bank.entries(checkout, window),
         *entries.of_split(checkout),
@@ -118,6 +117,20 @@ def as_json(checkout: Checkout, cursor: str = "") -> dict[str, Any]:
     }
 
 
-def _placed(entry: Entry, held_at: datetime | None, names: Names) -> Entry:
+def _placed(entry: Entry, held_at: datetime | None, names: dict[str, str]) -> Entry:
     since = entry.at - held_at if held_at else None
-    return replace(entry, text=names.put(entry.text), since_hold=since)
+    named = f"{entry.text} {names[entry.actor]}.".strip() if entry.actor else entry.text
+    return replace(entry, text=named, since_hold=since)
+
+
+def _names(merchant: Merchant, actors: Collection[str]) -> dict[str, str]:
+    """Return the name of each actor as a sentence without its full stop; all are looked up together."""
+    split = {actor: actor.partition(":")[::2] for actor in actors}
+    found = {actor: UNKNOWN.get(kind, "By itself") for actor, (kind, _) in split.items()}
+    clients = [uuid for kind, text in split.values() if kind == "client" and (uuid := parse_uuid(text))]
+    users = [uuid for kind, text in split.values() if kind == "user" and (uuid := parse_uuid(text))]
+    for client in ApiClient.objects.filter(merchant=merchant, pk__in=clients):
+        found[f"client:{client.pk}"] = f"By key “{client.name}”"
+    for user in User.objects.filter(pk__in=users):
+        found[f"user:{user.pk}"] = "By our support" if user.is_staff else f"By {user.email}"
+    return found

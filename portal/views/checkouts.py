@@ -1,6 +1,6 @@
 """The pages of checkouts: the list and its CSV file, one checkout and its timeline."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -20,24 +20,25 @@ from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import detail, search, timeline
 
-HEADING = (
-    "order_id",
-    "checkout_uuid",
-    "status",
-    "void_reason",
-    "amount",
-    "currency",
-    "created_at",
-    "authorized_at",
-    "captured_at",
-    "voided_at",
-    "refunded_amount",
-    "last_refund_at",
-    "card_brand",
-    "card_last4",
-    "mates",
-    "mates_paid",
-)
+# The columns of the file.
+COLUMNS: dict[str, Callable[[Checkout], Any]] = {
+    "order_id": lambda row: row.merchant_order_id,
+    "checkout_uuid": lambda row: str(row.pk),
+    "status": lambda row: row.status,
+    "void_reason": lambda row: row.void_reason,
+    "amount": lambda row: money.plain(row.amount, row.currency),
+    "currency": lambda row: row.currency,
+    "created_at": lambda row: clock.iso(row.created_at),
+    "authorized_at": lambda row: clock.iso(row.authorized_at),
+    "captured_at": lambda row: clock.iso(row.captured_at),
+    "voided_at": lambda row: clock.iso(row.voided_at),
+    "refunded_amount": lambda row: money.plain(row.refunded_amount, row.currency),
+    "last_refund_at": lambda row: clock.iso(row.last_refund_at),
+    "card_brand": lambda row: row.payment.card_brand if row.payment else "",
+    "card_last4": lambda row: row.payment.card_last4 if row.payment else "",
+    "mates": lambda row: _mates(row)[0],
+    "mates_paid": lambda row: _mates(row)[1],
+}
 
 
 @requires("view")
@@ -64,7 +65,7 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
         return redirect(f"/portal/checkouts?{request.GET.urlencode()}")
     rows = _whole(search.checkouts(membership.merchant, form.cleaned_data))
     audit.record(request, membership, "exported", file="checkouts", filters=search.typed(form))
-    return files.answer(f"checkouts-{clock.now():%Y-%m-%d}.csv", HEADING, _lines(rows))
+    return files.answer(f"checkouts-{clock.now():%Y-%m-%d}.csv", tuple(COLUMNS), _lines(rows))
 
 
 @requires("view")
@@ -110,24 +111,7 @@ def _mates(checkout: Checkout) -> tuple[int, int]:
     return len(shares), sum(share.status in SHARE_PAID for share in shares)
 
 
-def _lines(rows: QuerySet[Checkout]) -> Iterator[tuple[Any, ...]]:
+def _lines(rows: QuerySet[Checkout]) -> Iterator[list[Any]]:
     for found in files.batches(rows):
         for checkout in reading.fresh(rows, found):
-            card = checkout.payment
-            yield (
-                checkout.merchant_order_id,
-                str(checkout.pk),
-                checkout.status,
-                checkout.void_reason,
-                money.plain(checkout.amount, checkout.currency),
-                checkout.currency,
-                clock.iso(checkout.created_at),
-                clock.iso(checkout.authorized_at),
-                clock.iso(checkout.captured_at),
-                clock.iso(checkout.voided_at),
-                money.plain(checkout.refunded_amount, checkout.currency),
-                clock.iso(checkout.last_refund_at),
-                card.card_brand if card else "",
-                card.card_last4 if card else "",
-                *_mates(checkout),
-            )
+            yield [value(checkout) for value in COLUMNS.values()]

@@ -47,10 +47,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "scopes": _scopes(settings.SCOPES),
         "base_url": settings.BASE_URL,
     }
-    status = 422 if "errors" in more else 200
-    return pages.show(
-        request, membership, "portal/keys.html", context | more, here="portal_keys", status=status
-    )
+    return pages.show(request, membership, "portal/keys.html", context | more, here="portal_keys")
 
 
 def _made(request: HttpRequest, made: NewClient) -> HttpResponse:
@@ -85,9 +82,10 @@ def _record(request: HttpRequest, membership: Membership, action: str, client: A
 
 
 def _show_errors(request: HttpRequest, membership: Membership, form: KeyForm) -> HttpResponse:
-    errors = {name: found[0] for name, found in form.errors.items()}
     scopes = _scopes(request.POST.getlist("scopes"))
-    return _show(request, membership, errors=errors, name=request.POST.get("name", ""), scopes=scopes)
+    return _show(
+        request, membership, errors=pages.errors(form), name=request.POST.get("name", ""), scopes=scopes
+    )
 
 
 def _scopes(chosen: Collection[str]) -> list[dict[str, Any]]:

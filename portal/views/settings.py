@@ -104,8 +104,7 @@ def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Save the settings. A change of the name, by which customers know whom they pay, requires fresh proof."""
     form = SettingsForm(request.POST)
     if not form.is_valid():
-        errors = {name: found[0] for name, found in form.errors.items()}
-        return _show(request, membership, values=request.POST, errors=errors)
+        return _show(request, membership, values=request.POST, errors=pages.errors(form))
     different = _write(request, membership, form.cleaned_data)
     messages.success(request, "Saved." if different else "Nothing was different.")
     return redirect("portal_settings")
@@ -164,8 +163,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "wording": "",
         "language": settings.LANGUAGE_CODE,
     }
-    status = 422 if more.get("errors") else 200
-    return pages.show(request, membership, "portal/settings.html", context | more, here=HERE, status=status)
+    return pages.show(request, membership, "portal/settings.html", context | more, here=HERE)
 
 
 def _values(membership: Membership) -> dict[str, Any]:

@@ -57,8 +57,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         ],
         "form": InviteForm(),
     }
-    status = 422 if "errors" in more else 200
-    return pages.show(request, membership, "portal/team.html", context | more, here=HERE, status=status)
+    return pages.show(request, membership, "portal/team.html", context | more, here=HERE)
 
 
 def _members(merchant: Merchant) -> list[dict[str, Any]]:
@@ -84,8 +83,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
         else:
             messages.success(request, f"Invited. The link in the mail to {email} is good for 7 days.")
             return redirect("portal_team")
-    errors = {name: found[0] for name, found in form.errors.items()}
-    return _show(request, membership, errors=errors, form=form)
+    return _show(request, membership, errors=pages.errors(form), form=form)
 
 
 @requires("change_team", sensitive=True, form_of="portal_team")

@@ -65,8 +65,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         **_tested(request, membership),
         **more,
     }
-    status = 422 if "url_error" in more or "types_error" in more else 200
-    return pages.show(request, membership, "portal/webhooks.html", context, here=HERE, status=status)
+    return pages.show(request, membership, "portal/webhooks.html", context, here=HERE)
 
 
 def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
@@ -140,7 +139,7 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     try:
         secret = _save(request, membership, url, chosen)
     except Unfit as unfit:
-        return _show(request, membership, url=url, types=_ticked(chosen), **unfit.errors)
+        return _show(request, membership, url=url, types=_ticked(chosen), errors=unfit.errors)
     if secret:
         pages.hand_over(request, "signing", secret)
     else:
@@ -161,15 +160,15 @@ def _save(request: HttpRequest, membership: Membership, url: str, chosen: Sequen
 def _checked(merchant: Merchant, url: str, chosen: Sequence[str]) -> CheckedUrl:
     errors = {}
     if len(url) > MAX_ADDRESS or not url:
-        errors["url_error"] = "Write the address of your endpoint, such as https://shop.example/hooks."
+        errors["url"] = "Write the address of your endpoint, such as https://shop.example/hooks."
     if not chosen:
-        errors["types_error"] = "Choose at least one event."
+        errors["types"] = "Choose at least one event."
     if errors:
         raise Unfit(errors)
     try:
         return checks.checked(merchant, url)
     except (TargetRefused, TooManyChecks, Busy) as refused:
-        raise Unfit({"url_error": REFUSALS.get(type(refused)) or str(refused)}) from refused
+        raise Unfit({"url": REFUSALS.get(type(refused)) or str(refused)}) from refused
 
 
 def _types(chosen: Sequence[str]) -> list[str]:

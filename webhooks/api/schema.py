@@ -12,55 +12,51 @@ SHAPES = {
     "DeliveryLog": "deliveries next_cursor?",
 }
 
-REGISTER = DescribedOperation(
-    "register_subscription",
-    "Register or change the subscription",
-    "A merchant has one subscription. The first call answers 201 with the `signing_secret`, which is shown "
-    "this once; later calls change address and event types and keep the secret.",
-    {
-        201: DescribedResponse("The subscription is new. Keep its `signing_secret` now.", "NewSubscription"),
-        200: DescribedResponse("The subscription has changed; its secret has not.", "Subscription"),
-    },
-    takes=serializers.SubscriptionIn,
-)
-READ = DescribedOperation(
-    "read_subscription",
-    "Read the subscription",
-    "Where your events go, and which. The secret is never shown again.",
-    {200: DescribedResponse("The subscription.", "Subscription")},
-    codes=("subscription_not_found",),
-)
-END = DescribedOperation(
-    "end_subscription",
-    "End the subscription",
-    "No further delivery is sent; those that wait are parked. A new subscription gets a new secret.",
-    {204: DescribedResponse("The subscription has ended.")},
-    codes=("subscription_not_found",),
-)
-ROTATE = DescribedOperation(
-    "rotate_signing_secret",
-    "Rotate the signing secret",
-    "For the next two hours every delivery is signed with the new secret and the previous one. A rotation whose "
-    "answer was lost may be repeated: each previous secret signs until its own two hours are over, up to three at "
-    "once, newest first. With `revoke_previous` all previous ones stop at once, and deliveries may fail until your "
-    "server has the new one. The flag goes in the body or in the query.",
-    {200: DescribedResponse("The new secret, shown this once.", "RotatedSecret")},
-    takes=serializers.RotateIn,
-    query=serializers.RotateQuery,
-    codes=("subscription_not_found", "rotation_in_progress"),
-)
-DELIVERIES = DescribedOperation(
-    "list_delivery_attempts",
-    "List delivery attempts",
-    "One entry per attempt, newest first. An attempt that is under way is not in the list yet.",
-    {200: DescribedResponse("One page of the delivery log.", "DeliveryLog")},
-    query=serializers.DeliveriesQuery,
-)
-
 ENDPOINTS: DescribedOperations = {
-    (views.OneSubscription, "POST"): REGISTER,
-    (views.OneSubscription, "GET"): READ,
-    (views.OneSubscription, "DELETE"): END,
-    (views.RotateSecret, "POST"): ROTATE,
-    (views.Deliveries, "GET"): DELIVERIES,
+    (views.OneSubscription, "POST"): DescribedOperation(
+        "register_subscription",
+        "Register or change the subscription",
+        "A merchant has one subscription. The first call answers 201 with the `signing_secret`, which is shown "
+        "this once; later calls change address and event types and keep the secret.",
+        {
+            201: DescribedResponse(
+                "The subscription is new. Keep its `signing_secret` now.", "NewSubscription"
+            ),
+            200: DescribedResponse("The subscription has changed; its secret has not.", "Subscription"),
+        },
+        takes=serializers.SubscriptionIn,
+    ),
+    (views.OneSubscription, "GET"): DescribedOperation(
+        "read_subscription",
+        "Read the subscription",
+        "Where your events go, and which. The secret is never shown again.",
+        {200: DescribedResponse("The subscription.", "Subscription")},
+        codes=("subscription_not_found",),
+    ),
+    (views.OneSubscription, "DELETE"): DescribedOperation(
+        "end_subscription",
+        "End the subscription",
+        "No further delivery is sent; those that wait are parked. A new subscription gets a new secret.",
+        {204: DescribedResponse("The subscription has ended.")},
+        codes=("subscription_not_found",),
+    ),
+    (views.RotateSecret, "POST"): DescribedOperation(
+        "rotate_signing_secret",
+        "Rotate the signing secret",
+        "For the next two hours every delivery is signed with the new secret and the previous one. A rotation whose "
+        "answer was lost may be repeated: each previous secret signs until its own two hours are over, up to three at "
+        "once, newest first. With `revoke_previous` all previous ones stop at once, and deliveries may fail until your "
+        "server has the new one. The flag goes in the body or in the query.",
+        {200: DescribedResponse("The new secret, shown this once.", "RotatedSecret")},
+        takes=serializers.RotateIn,
+        query=serializers.RotateQuery,
+        codes=("subscription_not_found", "rotation_in_progress"),
+    ),
+    (views.Deliveries, "GET"): DescribedOperation(
+        "list_delivery_attempts",
+        "List delivery attempts",
+        "One entry per attempt, newest first. An attempt that is under way is not in the list yet.",
+        {200: DescribedResponse("One page of the delivery log.", "DeliveryLog")},
+        query=serializers.DeliveriesQuery,
+    ),
 }

@@ -47,9 +47,7 @@ class OneSubscription(ApiView):
         return Response({"data": _shown(subscriptions.read(caller_of(request).merchant))})
 
     def post(self, request: Request) -> Response:
-        fields = serializers.SubscriptionIn(data=request.data)
-        fields.is_valid(raise_exception=True)
-        asked = fields.validated_data
+        asked = self.body(serializers.SubscriptionIn)
         try:
             registered = _registered(request, asked["url"], asked["event_types"])
         except TargetRefused as refused:

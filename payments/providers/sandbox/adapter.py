@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -64,29 +65,16 @@ class SandboxProvider:
         return _with_address(outcome)
 
     def capture(self, operation: Operation, patience: float) -> Outcome:
-        return client.money("capture", patience=patience, key=operation.pk, payment=operation.payment_id)
+        return _ask("capture", operation, patience)
 
     def void(self, operation: Operation, patience: float) -> Outcome:
-        return client.money("void", patience=patience, key=operation.pk, payment=operation.payment_id)
+        return _ask("void", operation, patience)
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
-        return client.money(
-            "refund",
-            patience=patience,
-            key=operation.pk,
-            payment=operation.payment_id,
-            amount=operation.amount,
-        )
+        return _ask("refund", operation, patience, amount=operation.amount)
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
-        found = client.money(
-            "look_up",
-            patience=patience,
-            key=operation.pk,
-            payment=operation.payment_id,
-            kind=operation.kind,
-        )
-        return _with_address(found)
+        return _with_address(_ask("look_up", operation, patience, kind=operation.kind))
 
     def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
         return [notifications.read(request.headers.get(notifications.HEADER, ""), request.body)]
@@ -108,6 +96,11 @@ class SandboxProvider:
 
     def missing(self) -> Iterable[str]:
         return ()
+
+
+def _ask(verb: str, operation: Operation, patience: float, **more: Any) -> Outcome:
+    facts = {"key": operation.pk, "payment": operation.payment_id, **more}
+    return client.money(verb, patience=patience, **facts)
 
 
 def _with_address(outcome: Outcome) -> Outcome:

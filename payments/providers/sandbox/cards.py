@@ -3,15 +3,15 @@
 from itertools import pairwise
 from typing import NamedTuple
 
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_noop as _
 
 
 class TestCard(NamedTuple):
     """A test card: its number, what it does in words, and the settings that make the bank do it."""
 
     number: str
-    brand: str
     effect: str
+    brand: str = "Visa"
     decline_reason: str = ""
     asks_payer: bool = False
     refund_fails: bool = False
@@ -34,65 +34,21 @@ class TestCard(NamedTuple):
 
 
 _TABLE = (
-    TestCard("4242424242424242", "Visa", gettext_noop("approved")),
-    TestCard("5555555555554444", "Mastercard", gettext_noop("approved")),
-    TestCard("378282246310005", "American Express", gettext_noop("approved")),
-    TestCard("4000000000000002", "Visa", gettext_noop("declined"), decline_reason="declined"),
-    TestCard(
-        "4000000000009995",
-        "Visa",
-        gettext_noop("declined: too little money"),
-        decline_reason="insufficient_funds",
-    ),
-    TestCard(
-        "4000000000000069",
-        "Visa",
-        gettext_noop("declined: the card has expired"),
-        decline_reason="expired_card",
-    ),
-    TestCard("4000002500003155", "Visa", gettext_noop("the bank asks you to confirm first"), asks_payer=True),
-    TestCard(
-        "4000000000005126", "Visa", gettext_noop("approved, but a refund fails later"), refund_fails=True
-    ),
-    TestCard(
-        "4000000000000341", "Visa", gettext_noop("approved slowly: each step takes 2 s"), seconds_a_call=2
-    ),
-    TestCard(
-        "4000000000006975",
-        "Visa",
-        gettext_noop("captured, but the answer is lost"),
-        loses_capture_answer=True,
-    ),
-    TestCard(
-        "4000000000006983",
-        "Visa",
-        gettext_noop("no capture arrives: the hold ends after 2 min"),
-        gets_no_capture=True,
-    ),
-    TestCard(
-        "4000000000008013",
-        "Visa",
-        gettext_noop("approved, but its release fails ten times first"),
-        void_failures=10,
-    ),
-    TestCard(
-        "4000000000000077",
-        "Visa",
-        gettext_noop("the capture is accepted, and confirmed 3 s later"),
-        capture_settles_in=3,
-    ),
-    TestCard(
-        "4000000000000259",
-        "Visa",
-        gettext_noop("disputed 2 s after the capture"),
-        disputed_in=2,
-    ),
-    TestCard(
-        "4000000000007726",
-        "Visa",
-        gettext_noop("a refund is settled, and fails 2 s afterwards"),
-        refund_returns_in=2,
-    ),
+    TestCard("4242424242424242", _("approved")),
+    TestCard("5555555555554444", _("approved"), brand="Mastercard"),
+    TestCard("378282246310005", _("approved"), brand="American Express"),
+    TestCard("4000000000000002", _("declined"), decline_reason="declined"),
+    TestCard("4000000000009995", _("declined: too little money"), decline_reason="insufficient_funds"),
+    TestCard("4000000000000069", _("declined: the card has expired"), decline_reason="expired_card"),
+    TestCard("4000002500003155", _("the bank asks you to confirm first"), asks_payer=True),
+    TestCard("4000000000005126", _("approved, but a refund fails later"), refund_fails=True),
+    TestCard("4000000000000341", _("approved slowly: each step takes 2 s"), seconds_a_call=2),
+    TestCard("4000000000006975", _("captured, but the answer is lost"), loses_capture_answer=True),
+    TestCard("4000000000006983", _("no capture arrives: the hold ends after 2 min"), gets_no_capture=True),
+    TestCard("4000000000008013", _("approved, but its release fails ten times first"), void_failures=10),
+    TestCard("4000000000000077", _("the capture is accepted, and confirmed 3 s later"), capture_settles_in=3),
+    TestCard("4000000000000259", _("disputed 2 s after the capture"), disputed_in=2),
+    TestCard("4000000000007726", _("a refund is settled, and fails 2 s afterwards"), refund_returns_in=2),
 )
 CARDS = {card.number: card for card in _TABLE}
 BY_LAST4 = {card.last4: card for card in _TABLE}  # the digits that the bank keeps: they tell its cards apart

@@ -1,32 +1,19 @@
 """The adapter of Stripe, which implements the provider port."""
 
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeAlias
 from uuid import UUID
 
 import stripe
 import structlog
 from django.conf import settings
-from django.http import HttpRequest
 from stripe import PaymentIntentService, RequestOptions
 from stripe.params import PaymentIntentConfirmParams, PaymentIntentCreateParams, RefundCreateParams
 
 from config.lib.web import origins
 from payments.models import Operation, Payment
-from payments.provider import (
-    SERVER_ERROR,
-    AmountRule,
-    CardForm,
-    CardPage,
-    CardUse,
-    DisputeRecord,
-    Entry,
-    Notification,
-    Outcome,
-    Record,
-    Verdict,
-)
+from payments.provider import SERVER_ERROR, CardForm, CardPage, CardUse, Outcome, Verdict
 from payments.providers.stripe import (
     amounts,
     balance,
@@ -42,7 +29,6 @@ from payments.providers.stripe import (
 
 log = structlog.get_logger("payments.providers.stripe")
 Kind = Operation.Kind
-KEY_LIFE = timedelta(hours=24)  # Stripe's reference: "Idempotent requests"
 Change: TypeAlias = Callable[[PaymentIntentService, str, RequestOptions], stripe.PaymentIntent]
 METHODS = ["card", "link"]  # cards, the wallets that bring cards, and Link: all of them can be held
 UNKNOWN_CALL = "payment_intent_unexpected_state"
@@ -57,17 +43,18 @@ class StripeProvider:
 
     urls = ""
     page_origins: tuple[str, ...] = ()
+    key_life = timedelta(hours=24)  # Stripe's reference: "Idempotent requests"
+    amount_rule = staticmethod(amounts.rule)
+    parse_notifications = staticmethod(notifications.read)
+    disputes = staticmethod(disputes.of_payment)
+    disputed = staticmethod(books.disputed)
+    records = staticmethod(books.records)
+    entries = staticmethod(balance.entries)
+    missing = staticmethod(readiness.missing)
 
     @property
     def payment_origins(self) -> tuple[str, ...]:
         return (origins.of(settings.STRIPE_SCRIPT),)
-
-    @property
-    def key_life(self) -> timedelta:
-        return KEY_LIFE
-
-    def amount_rule(self, currency: str) -> AmountRule:
-        return amounts.rule(currency)
 
     def open_card_form(self, form: CardForm) -> CardPage:
         context = {
@@ -132,24 +119,6 @@ class StripeProvider:
         if operation.kind == Kind.REFUND:
             return refunds.look_up(operation, seconds=patience)
         return intents.outcome(operation.kind, client.intent_of(payment, seconds=patience))
-
-    def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
-        return notifications.read(request)
-
-    def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
-        return disputes.of_payment(payment)
-
-    def disputed(self, since: datetime) -> Iterable[UUID]:
-        return books.disputed(since)
-
-    def records(self, since: datetime) -> Iterable[Record]:
-        return books.records(since)
-
-    def entries(self, since: datetime) -> Iterable[Entry]:
-        return balance.entries(since)
-
-    def missing(self) -> Iterable[str]:
-        return readiness.missing()
 
 
 def _allowed() -> dict[str, list[str]]:

@@ -6,8 +6,7 @@ import pytest
 
 from checkout.models import Checkout
 from portal.orders import bank
-from portal.orders.entries import Entry
-from portal.window import Window
+from portal.orders.entries import Entry, Window
 from tests.outside import decide, dispute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]

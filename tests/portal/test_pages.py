@@ -1,0 +1,39 @@
+"""The frame of the portal's pages: a page with errors is a 422, and a secret is shown once."""
+
+import pytest
+from django import forms
+from django.http import HttpRequest
+from django.test import RequestFactory
+
+from payments.models import Merchant
+from portal import pages
+from portal.models import Role
+from tests.portal import stage
+
+
+class Form(forms.Form):
+    name = forms.CharField(max_length=3, error_messages={"required": "Give it a name."})
+    note = forms.CharField(required=False)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("errors", "status"), [({}, 200), ({"email": "Write one."}, 422)])
+def test_a_page_with_errors_is_a_422(
+    acme: Merchant, rf: RequestFactory, errors: dict[str, str], status: int
+) -> None:
+    owner = stage.person(acme, Role.OWNER)
+    shown = pages.show(rf.get("/"), owner, "portal/_badge.html", {"errors": errors})
+    assert (shown.status_code, shown["Cache-Control"]) == (status, "no-store")
+
+
+def test_errors_are_the_first_of_each_wrong_field() -> None:
+    assert pages.errors(Form({"name": "", "note": "x"})) == {"name": "Give it a name."}
+    assert pages.errors(Form({"name": "Box"})) == {}
+
+
+def test_a_secret_is_kept_unreadable_and_handed_over_once() -> None:
+    request = HttpRequest()
+    request.session = {}  # type: ignore[assignment]  # what is used of it, a dictionary has
+    pages.hand_over(request, "key", "sk_secret")
+    assert "sk_secret" not in str(request.session)
+    assert [pages.handed_over(request, "key") for _ in range(2)] == ["sk_secret", ""]
