@@ -3,6 +3,7 @@
 Rules environment.errors, environment.traces.
 """
 
+import logging
 import sys
 from typing import Any
 
@@ -35,7 +36,7 @@ def _tell_errors(part: str) -> None:
         server_name=part,
         default_integrations=False,
         auto_enabling_integrations=False,
-        integrations=[LoggingIntegration(level=None, event_level="ERROR")],
+        integrations=[LoggingIntegration(level=None, event_level=logging.ERROR)],
         include_local_variables=False,
         send_default_pii=False,
         max_request_body_size="never",

@@ -45,18 +45,22 @@ class RequestIdMiddleware:
         given = request.headers.get("X-Request-Id", "")
         request_id = given if _ACCEPTABLE.fullmatch(given) else f"req_{uuid7().hex}"
         token = _current.set(request_id)
-        started = time.monotonic()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
         try:
-            structlog.contextvars.bind_contextvars(request_id=request_id)
-            with tracing.span("request", parent=_trace_of(request)) as span:
-                response = self.get_response(request)
-                self._count_and_log(request, response, started)
-                if span is not None:
-                    self._describe(span, request, response)
+            response = self._traced(request)
         finally:
             structlog.contextvars.clear_contextvars()
             _current.reset(token)
         response["X-Request-Id"] = request_id
+        return response
+
+    def _traced(self, request: HttpRequest) -> HttpResponse:
+        started = time.monotonic()
+        with tracing.span("request", parent=_trace_of(request)) as span:
+            response = self.get_response(request)
+            self._count_and_log(request, response, started)
+            if span is not None:
+                self._describe(span, request, response)
         return response
 
     def _count_and_log(self, request: HttpRequest, response: HttpResponse, started: float) -> None:
