@@ -17,6 +17,7 @@ from config.local import CannotStart, children, engines, environment
 READY_SECONDS = 60
 END_SECONDS = 6  # with three for each engine at worst, all is over within the ten of rule environment.run
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+GUNICORN = Path(__file__).resolve().parents[1] / "gunicorn.py"
 CREDENTIALS = "credentials.json"
 SANDBOX = "sandbox.json"
 SHOWN = {
@@ -40,14 +41,14 @@ class Plan:
 def plan(folder: Path, port: str) -> Plan:
     """Return the plan of `make run`: all services bind 127.0.0.1 (rule environment.run)."""
     python = (sys.executable, "-m")
-    web = f"gunicorn --config config/gunicorn.py --bind 127.0.0.1:{port} --workers 2 --graceful-timeout 5"
+    web = f"--bind 127.0.0.1:{port} --workers 2 --graceful-timeout 5 config.wsgi"
     as_root = "ignore:You're running the worker with superuser"  # on this machine alone, and without pickle
     worker = "celery --quiet --app config.celery worker --without-gossip --without-mingle"
     beat = "celery --quiet --app config.celery beat --schedule"
     return Plan(
         seed=(*python, "config.local.seed", str(folder / CREDENTIALS)),
         services={
-            "web": (*python, *web.split(), "config.wsgi"),
+            "web": (*python, "gunicorn", "--config", str(GUNICORN), *web.split()),
             "worker": (sys.executable, "-W", as_root, "-m", *worker.split(), "--loglevel", "INFO"),
             "beat": (*python, *beat.split(), str(folder / "beat")),
             "shop": (*python, "config.local.shop"),

@@ -31,6 +31,6 @@ def test_is_what_the_command_says() -> None:
 
 @pytest.mark.parametrize("part", ["web", "worker", "beat"])
 def test_is_announced_in_the_log(part: str) -> None:
-    with capture_logs() as lines:
+    with capture_logs(processors=[version.add]) as lines:
         version.announce(part)
     assert lines == [{"event": "begins", "part": part, "version": version.VERSION, "log_level": "info"}]
