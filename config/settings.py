@@ -279,6 +279,8 @@ DATABASES = {
         "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL},
     }
 }
+# Whom `migrate` works as, where the service's own role owns nothing.
+DATABASE_OWNER = env.database("DATABASE_OWNER_URL") if env.optional("DATABASE_OWNER_URL") else {}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "cache"}}
 USE_TZ = True

@@ -16,7 +16,8 @@ ENVIRONMENT=sandbox
 BASE_URL=https://{host}
 SECRET_KEY={secret_key}
 FIELD_KEYS={field_key}
-POSTGRES_PASSWORD={password}
+POSTGRES_PASSWORD={owner_password}
+CHECKOUT_PASSWORD={password}
 METRICS_TOKEN={metrics_token}
 """
 CERTIFICATE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30"
@@ -32,6 +33,7 @@ def write(folder: Path, host: str) -> None:
                 host=host,
                 secret_key=secrets.token_urlsafe(48),
                 field_key=base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+                owner_password=secrets.token_urlsafe(24),
                 password=secrets.token_urlsafe(24),
                 metrics_token=secrets.token_urlsafe(24),
             )

@@ -71,6 +71,7 @@ class TestHealth:
             delivery.Result(row.delivery_id, row.lease_token, status, f"HTTP {status}", ms)
             for row, (status, ms) in zip(claimed, answers, strict=True)
         ]
+        time.sleep(0.01)  # no attempt ends later than it is recorded
         delivery.record(list(reversed(results)))
         found = health.read(acme)
         assert found.last_error == "HTTP 404" and found.failing_since == found.last_failure_at

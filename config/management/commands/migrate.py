@@ -13,7 +13,9 @@ from django.core.management import CommandError
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 
+from config import roles
 from config.lib import locks
+from payments import patience
 
 LOCK_SECONDS = 3
 # In seconds. To build an index takes as long as it takes; a wait for a lock holds up all that comes after it.
@@ -32,6 +34,17 @@ FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s))
 
 class Command(migrate.Command):
     """Brings the database up to date. It takes what Django's migrate takes."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Check and migrate as the owner, then let the service's role do what it must."""
+        alias = options["database"]
+        with roles.as_owner(connections[alias]) as is_owner:
+            done = super().execute(*args, **options)
+            if is_owner:
+                roles.grant(alias)
+        if is_owner:
+            patience.set_limits(using=alias)
+        return done
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate. Raises CommandError, naming the sessions in the way, when a lock is not free in three seconds."""

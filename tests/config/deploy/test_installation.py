@@ -17,6 +17,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import psycopg
 import pytest
 import requests
 
@@ -28,6 +29,7 @@ from tests.config.deploy import package
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 NOBODY = 65534
+SERVICE = "checkout_service"  # the service's role; the engine's own is the owner
 MAIN = """
 daemon off;
 user nobody nogroup;
@@ -166,12 +168,13 @@ def _start(made: Installation, folder: Path, stack: contextlib.ExitStack) -> Non
     made.variables = said | {"PATH": os.defpath, "HOME": str(made.kept), "PORT": port}
     made.variables |= {"BASE_URL": made.url, "TRUSTED_PROXY_COUNT": set_there["TRUSTED_PROXY_COUNT"]}
     made.variables |= {"REDIS_URL": own.redis_url, "PYTHONDONTWRITEBYTECODE": "1", "WEB_CONCURRENCY": "2"}
-    password = said["POSTGRES_PASSWORD"]
-    direct = f"postgresql://checkout:{password}@/checkout?host={sockets}"
-    made.variables["DATABASE_URL"] = direct
+    password = said["CHECKOUT_PASSWORD"]
+    made.variables["DATABASE_URL"] = f"postgresql://{SERVICE}:{password}@/checkout?host={sockets}"
+    made.variables["DATABASE_OWNER_URL"] = own.database_url
     made.manage(*package.compose()["services"]["migrate"]["command"][2:])
+    del made.variables["DATABASE_OWNER_URL"], made.variables["POSTGRES_PASSWORD"]
     _pool(made, sockets, pooler, password, stack)
-    made.variables["DATABASE_URL"] = f"postgresql://checkout:{password}@127.0.0.1:{pooler}/checkout"
+    made.variables["DATABASE_URL"] = f"postgresql://{SERVICE}:{password}@127.0.0.1:{pooler}/checkout"
     for part in package.PARTS:
         stack.enter_context(made.running(part, made.words(package.command(part)), **AS_NOBODY))
     _serve(made, folder, https, stack)
@@ -184,7 +187,9 @@ def _start(made: Installation, folder: Path, stack: contextlib.ExitStack) -> Non
 def _pool(made: Installation, sockets: Path, port: str, password: str, stack: contextlib.ExitStack) -> None:
     users, written = made.kept / "userlist.txt", made.kept / "pgbouncer.ini"
     users.write_text(
-        package.compose()["configs"]["pgbouncer_users"]["content"].replace("${POSTGRES_PASSWORD}", password)
+        package.compose()["configs"]["pgbouncer_users"]["content"]
+        .replace("${CHECKOUT_PASSWORD}", password)
+        .replace("checkout", SERVICE)
     )
     text = (package.DEPLOY / "pgbouncer.ini").read_text()
     for there, here in {
@@ -285,6 +290,31 @@ class TestInstallation:
         until(lambda: backend("GET", f"merchant/v1/checkouts/{uuid}")["status"] == "refunded", within=20)
         assert whole.files() == before
         assert whole.manage("prove_ledger") is not None
+
+    @pytest.mark.rule("environment.roles")
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "ALTER TABLE payments_posting DISABLE TRIGGER ALL",
+            "TRUNCATE payments_posting",
+            "UPDATE payments_posting SET amount = 1",
+            "DELETE FROM checkout_change",
+            "DELETE FROM portal_auditentry",
+            "SET session_replication_role = replica",
+            "DROP TABLE payments_posting",
+            "CREATE TABLE mine (id int)",
+            "DELETE FROM django_migrations",
+        ],
+    )
+    def test_may_change_no_rule_of_its_database(self, whole: Installation, statement: str) -> None:
+        with psycopg.connect(whole.variables["DATABASE_URL"], autocommit=True) as connection:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)  # type: ignore[arg-type]  # each is written above
+
+    def test_can_do_all_that_operators_do(self, whole: Installation) -> None:
+        whole.manage("rotate_field_keys")
+        whole.manage("reconcile")
+        whole.manage("prove_ledger")
 
     def test_serves_static_files_by_hashed_names_and_compressed(self, whole: Installation) -> None:
         page = get(whole, "/accounts/login/").text

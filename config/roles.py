@@ -1,0 +1,74 @@
+"""The two roles of the database: `migrate` works as the tables' owner, and the service as one that may change no rule.
+
+The owner's triggers bind the service: it cannot switch them off, nor empty a table. Rule environment.roles.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.core.management import CommandError
+from django.db import connections
+from django.db.utils import ProgrammingError
+from psycopg import sql
+
+# Tables whose rows nothing changes, as their trigger says; and the list of what was migrated.
+_APPEND_ONLY = """
+SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgfoid = 'append_only'::regproc
+"""
+_GRANTS = (
+    "GRANT CONNECT ON DATABASE {database} TO {role}",
+    "GRANT USAGE ON SCHEMA public TO {role}",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
+    "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}",
+    "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}",
+)
+_NO_CHANGES = "REVOKE UPDATE, DELETE ON {table} FROM {role}"
+_ROLE = "CREATE ROLE {role} LOGIN PASSWORD {password}"
+
+
+@contextmanager
+def as_owner(connection: Any) -> Iterator[bool]:
+    """Connect as the owner until the block ends, if DATABASE_OWNER_URL names one; yield whether it does."""
+    if not settings.DATABASE_OWNER:
+        yield False
+        return
+    service = connection.settings_dict
+    connection.close()
+    connection.settings_dict = service | settings.DATABASE_OWNER
+    connection.settings_dict["OPTIONS"] = settings.DATABASE_OWNER["OPTIONS"] | {"pool": False}
+    try:
+        yield True
+    finally:
+        connection.close()
+        connection.settings_dict = service
+
+
+def grant(alias: str) -> None:
+    """Let the service's role do what it must, and no more, on all tables that there are; make it where there is none.
+
+    Call it as the owner. Raises CommandError where the owner may not make roles.
+    """
+    service = settings.DATABASES[alias]
+    role, password = str(service["USER"]), str(service.get("PASSWORD", ""))
+    with connections[alias].cursor() as cursor:
+        cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [role])
+        if cursor.fetchone() is None:
+            _make(cursor, role, password)
+        named = {"role": sql.Identifier(role), "database": sql.Identifier(str(service["NAME"]))}
+        for words in _GRANTS:
+            cursor.execute(sql.SQL(words).format(**named))
+        cursor.execute(_APPEND_ONLY)
+        for (table,) in cursor.fetchall():
+            cursor.execute(sql.SQL(_NO_CHANGES).format(table=sql.Identifier(table), **named))
+
+
+def _make(cursor: Any, role: str, password: str) -> None:
+    try:
+        cursor.execute(sql.SQL(_ROLE).format(role=sql.Identifier(role), password=sql.Literal(password)))
+    except ProgrammingError:
+        raise CommandError(
+            f"The role {role} of DATABASE_URL does not exist, and the owner may not make it: "
+            f'CREATE ROLE "{role}" LOGIN PASSWORD …, then run migrate again.'
+        ) from None
