@@ -15,7 +15,7 @@ from psycopg import sql
 
 # Tables whose rows nothing changes, as their trigger says; and the list of what was migrated.
 _APPEND_ONLY = """
-SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgfoid = 'append_only'::regproc
+SELECT DISTINCT tgrelid::regclass::text FROM pg_trigger WHERE tgfoid = 'append_only'::regproc
 """
 _GRANTS = (
     "GRANT CONNECT ON DATABASE {database} TO {role}",
@@ -25,6 +25,9 @@ _GRANTS = (
     "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}",
 )
 _NO_CHANGES = "REVOKE UPDATE, DELETE ON {table} FROM {role}"
+_ENCRYPTED_ANEW = (
+    "GRANT UPDATE (email) ON hosted_page_optin TO {role}"  # the trigger lets nothing else change
+)
 _ROLE = "CREATE ROLE {role} LOGIN PASSWORD {password}"
 
 
@@ -62,6 +65,7 @@ def grant(alias: str) -> None:
         cursor.execute(_APPEND_ONLY)
         for (table,) in cursor.fetchall():
             cursor.execute(sql.SQL(_NO_CHANGES).format(table=sql.Identifier(table), **named))
+        cursor.execute(sql.SQL(_ENCRYPTED_ANEW).format(**named))
 
 
 def _make(cursor: Any, role: str, password: str) -> None:

@@ -257,9 +257,7 @@ COOKIE_PREFIX = "" if LOCAL else "__Host-"
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid", f"{COOKIE_PREFIX}csrftoken"
 X_FRAME_OPTIONS = "DENY"
 STATIC_URL = "static/"
-STATIC_ROOT = (
-    None if LOCAL else BASE_DIR / ".static"
-)  # filled by `make static`; in local they are where they stand
+STATIC_ROOT = None if LOCAL else BASE_DIR / ".static"  # filled by `make static`
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = LOCAL
 WHITENOISE_AUTOREFRESH = False

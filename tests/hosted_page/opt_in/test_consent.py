@@ -280,6 +280,14 @@ class TestTheWords:
         for model in (OptInText, OptIn):
             with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
                 model.objects.update(id=uuid4())
+            with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+                model.objects.all()._raw_delete("default")
+        with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+            OptIn.objects.update(email="other@example.com", placement="app")
+
+    def test_may_be_encrypted_anew(self, lea: Payer) -> None:
+        lea.post("/opt-in", **TICKED)
+        assert OptIn.objects.update(email="lea@example.com") == 1
 
     def test_are_kept_beside_an_address_that_nobody_can_read(self, lea: Payer) -> None:
         lea.post("/opt-in", **TICKED)
