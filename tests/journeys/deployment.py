@@ -23,10 +23,11 @@ SILENT_SECONDS = 600  # ended by a restart
 
 
 class Part(NamedTuple):
-    """A process: its command and its environment."""
+    """A process: its command, its environment, and where its code lies."""
 
     command: Sequence[str]
     variables: Mapping[str, str]
+    folder: Path = ROOT
 
 
 class Deployment:
@@ -55,7 +56,7 @@ class Deployment:
             self._running[part] = subprocess.Popen(
                 children.tied(self.parts[part].command, by=signal.SIGKILL),
                 env=self.parts[part].variables,
-                cwd=ROOT,
+                cwd=self.parts[part].folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -68,6 +69,12 @@ class Deployment:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+    def stop(self, part: str) -> None:
+        """End a part in good order."""
+        process = self._running.pop(part)
+        process.terminate()
+        process.wait(40)
 
     def stop_redis(self) -> None:
         self._is_redis_whole = False

@@ -29,6 +29,7 @@ from tests.config.deploy import package
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 NOBODY = 65534
+MAX_MEGABYTES = 400  # of what is installed for production; with tests and engines it is 750
 SERVICE = "checkout_service"  # the service's role; the engine's own is the owner
 MAIN = """
 daemon off;
@@ -276,6 +277,10 @@ class TestInstallation:
             "moto",
         }
         assert not (whole.home / "tests").exists()
+        weighed = subprocess.run(
+            ["du", "-sm", str(whole.home / ".venv")], capture_output=True, text=True, check=True
+        )
+        assert int(weighed.stdout.split()[0]) < MAX_MEGABYTES
 
     def test_takes_an_order_to_its_capture_and_refund_and_writes_nothing(self, whole: Installation) -> None:
         before = whole.files()

@@ -167,7 +167,7 @@ def running(folder: Path) -> Iterator[tuple[World, dict[str, str]]]:
         probes = service.free_ports()
         ports = dict(zip(("worker", "beat"), probes, strict=True))
         measured = whole.variables | {"METRICS_TOKEN": TOKEN, "METRICS_DIR": str(folder / "metrics")}
-        for name, (command, _) in list(whole.parts.items()):
+        for name, (command, _, _) in list(whole.parts.items()):
             whole.kill(name)
             more = SMALL if name == "web" else {}
             port = {"PROBE_PORT": ports[name]} if name in ports else {}

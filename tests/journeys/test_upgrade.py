@@ -1,0 +1,232 @@
+"""An upgrade under load: the release before and this one side by side on the new schema, and no order fails.
+
+The release before is the commit in release_before.txt, as git has it.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import requests
+
+from config.local import engines, environment
+from tests import factories
+from tests.journeys import polling, service
+from tests.journeys.deployment import Deployment, Part
+from tests.journeys.receiver import Receiver
+from tests.journeys.service import ROOT
+from webhooks.models import EventType
+
+pytestmark = [pytest.mark.journey, pytest.mark.long, pytest.mark.rule("environment.migrations")]
+BEFORE = (ROOT / "tests" / "journeys" / "release_before.txt").read_text().strip()
+SHOPS = 3
+SIDE_BY_SIDE = 5.0  # seconds for which each mix of releases takes orders
+WORKER = "-m celery --quiet --app config.celery worker --without-gossip --without-mingle --loglevel INFO"
+BEAT = "-m celery --quiet --app config.celery beat --schedule"
+NEW_CONFIG, OLD_CONFIG = "config/gunicorn.py", "python:config.gunicorn"
+
+
+class Shop(threading.Thread):
+    """A backend behind a balancer of two web processes: what one does not take, the other is asked."""
+
+    def __init__(self, addresses: list[str], key: dict[str, str]) -> None:
+        super().__init__(daemon=True)
+        self._addresses = addresses
+        self._http = requests.Session()
+        self._http.trust_env = False
+        grant = {"grant_type": "client_credentials"} | {
+            name: key[name] for name in ("client_id", "client_secret")
+        }
+        token = self.ask("POST", "/oauth/token", grant).json()["access_token"]
+        self._http.headers["Authorization"] = f"Bearer {token}"
+        self.is_over = threading.Event()
+        self.refunds: list[str] = []
+        self.captures: list[str] = []
+        self.failed: list[str] = []
+
+    def ask(self, method: str, path: str, body: Any = None) -> requests.Response:
+        """Return an answer; a process that ends or begins is passed over, for half a minute at most."""
+        until = time.monotonic() + 30
+        while True:
+            try:
+                return self._http.request(method, f"{self._addresses[0]}{path}", json=body, timeout=20)
+            except requests.ConnectionError:
+                self._addresses.reverse()
+                time.sleep(0.05)
+                if time.monotonic() > until:
+                    raise
+
+    def verb(self, path: str, body: Any, *wanted: int) -> Any:
+        answer = self.ask("POST", f"/api/{path}", body)
+        assert answer.status_code in wanted, f"{path}: {answer.status_code} {answer.text}"
+        return answer.json()["data"] if answer.content and answer.status_code < 300 else {}
+
+    def run(self) -> None:
+        while not self.is_over.is_set():
+            try:
+                self._order()
+            except Exception as error:
+                self.failed.append(f"{type(error).__name__}: {error}"[:600])
+
+    def _order(self) -> None:
+        uuid = self.verb("merchant/v1/checkouts", factories.order(), 201)["checkout_uuid"]
+        # 409: a process ended in between, and the first call had been carried out
+        self.verb(f"sandbox/v1/checkouts/{uuid}/pay", {"card": "4242424242424242"}, 200, 409)
+        self.verb(f"merchant/v1/checkouts/{uuid}/capture", {}, 200)
+        if len(self.captures) % 3:
+            self.captures.append(uuid)
+            return
+        ref = {"merchant_refund_ref": f"R-{uuid4().hex[:8]}"}
+        self.verb(f"merchant/v1/checkouts/{uuid}/refund", ref, 204)
+        self.captures.append(uuid)
+        self.refunds.append(uuid)
+
+    def status(self, uuid: str) -> str:
+        return str(self.ask("GET", f"/api/merchant/v1/checkouts/{uuid}").json()["data"]["status"])
+
+
+class Upgrade:
+    """Two web processes, a worker and beat, each of which can be of either release."""
+
+    def __init__(self, folder: Path, old: Path, own: engines.Engines) -> None:
+        self.ports = service.free_ports()
+        variables = environment.of_run(
+            service.bare_environment(PORT=self.ports[0], SHOP_PORT=self.ports[1]), folder
+        )
+        variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
+        self._whole = Deployment(folder, own, variables)
+        self._whole.parts = {}
+        self._folder, self._variables = folder, variables
+        self._trees = {"old": old, "new": ROOT}
+
+    @property
+    def addresses(self) -> list[str]:
+        return [f"http://127.0.0.1:{port}" for port in self.ports]
+
+    def manage(self, release: str, *words: str) -> str:
+        tree = self._trees[release]
+        command = [sys.executable, "manage.py", *words]
+        told = {**self._variables, "PYTHONPATH": str(tree)}
+        done = subprocess.run(command, cwd=tree, env=told, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self, name: str, release: str) -> None:
+        """Start a process of a release, and return when it takes work."""
+        tree = self._trees[release]
+        if name.startswith("web"):
+            port = self.ports[int(name[-1])]
+            config = OLD_CONFIG if release == "old" else NEW_CONFIG
+            words = f"-m gunicorn --config {config} --bind 127.0.0.1:{port} --workers 1 config.wsgi"
+        else:
+            words = f"{BEAT} {self._folder}/beat" if name == "beat" else WORKER
+        variables = {**self._variables, "PYTHONPATH": str(tree)}
+        self._whole.parts[name] = Part([sys.executable, *words.split()], variables, tree)
+        self._whole.start(name)
+        if name.startswith("web"):
+            address = self.addresses[int(name[-1])]
+            polling.until(lambda: _is_ready(address), within=60, what=f"{release} {name}")
+        elif name.startswith("worker"):
+            log = self._folder / f"{name}.log"
+            polling.until(lambda: b" ready." in log.read_bytes(), within=60, what=f"{release} {name}")
+
+    def replace(self, name: str) -> None:
+        """Stop a process of the old release in good order, and start it from the new one."""
+        self._whole.stop(name)
+        self.start(name, "new")
+
+    def stop(self, name: str) -> None:
+        self._whole.stop(name)
+
+    def end(self) -> None:
+        self._whole.end()
+
+
+def _is_ready(address: str) -> bool:
+    try:
+        return requests.get(f"{address}/readyz", timeout=5).status_code == 200
+    except requests.RequestException:
+        return False
+
+
+@pytest.fixture
+def upgrade(tmp_path: Path) -> Iterator[Upgrade]:
+    """The release before, running."""
+    old = tmp_path / "old"
+    old.mkdir()
+    packed = subprocess.run(["git", "-C", str(ROOT), "archive", BEFORE], capture_output=True, check=True)
+    subprocess.run(["tar", "-x", "-C", str(old)], input=packed.stdout, check=True)
+    with engines.running(tmp_path / "run", durable=False) as own:
+        one = Upgrade(tmp_path / "run", old, own)
+        one.manage("old", "migrate", "--verbosity", "0")
+        try:
+            for name in ("web0", "web1", "worker", "beat"):
+                one.start(name, "old")
+            yield one
+        finally:
+            one.end()
+
+
+@contextmanager
+def trading(upgrade: Upgrade, listening: Receiver) -> Iterator[list[Shop]]:
+    """Have shops order, pay, capture and refund until the block ends."""
+    shops = []
+    for number in range(SHOPS):
+        made = upgrade.manage(
+            "old", "create_merchant", f"Shop {number}", "--email", f"s{number}@a.example", "--json"
+        )
+        shops.append(Shop(upgrade.addresses, json.loads(made)))
+    hook = {"url": listening.url, "event_types": ["*"]}
+    listening.secrets = [
+        shop.verb("merchant/v1/webhooks/subscription", hook, 201)["signing_secret"] for shop in shops
+    ]
+    for shop in shops:
+        shop.start()
+    try:
+        yield shops
+    finally:
+        for shop in shops:
+            shop.is_over.set()
+            shop.join(60)
+
+
+def _awaited(ask: Callable[[], set[str]], wanted: set[str], what: str) -> None:
+    polling.until(lambda: wanted <= ask(), within=40, what=what)
+
+
+def test_side_by_side_with_the_release_before_no_order_fails(upgrade: Upgrade, receiver: Receiver) -> None:
+    with trading(upgrade, receiver) as shops:
+        time.sleep(SIDE_BY_SIDE)
+        upgrade.manage("new", "migrate", "--verbosity", "0")
+        time.sleep(SIDE_BY_SIDE)  # the old release alone, on the new schema
+        upgrade.start("worker2", "new")
+        time.sleep(SIDE_BY_SIDE)  # workers of both
+        for name in ("web0", "worker", "web1", "beat"):
+            upgrade.replace(name)
+            time.sleep(SIDE_BY_SIDE)
+        upgrade.stop("worker2")
+        time.sleep(SIDE_BY_SIDE)
+    assert [failure for shop in shops for failure in shop.failed] == []
+    captured = {uuid for shop in shops for uuid in shop.captures}
+    assert len(captured) > 50
+    for shop in shops:
+        for uuid in shop.refunds:
+            polling.until(
+                lambda uuid=uuid, shop=shop: shop.status(uuid) == "refunded", within=30, what="refund"
+            )
+        assert {shop.status(uuid) for uuid in set(shop.captures) - set(shop.refunds)} == {"captured"}
+
+    def told() -> set[str]:
+        known = (one.envelope for one in list(receiver.arrivals))
+        return {one["data"]["checkout_uuid"] for one in known if one["type"] == EventType.AUTHORIZED}
+
+    _awaited(told, captured, "each hold told")
+    upgrade.manage("new", "prove_ledger")
