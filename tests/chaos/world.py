@@ -147,8 +147,7 @@ class World(Deployment):
     def restart(self, part: str, **more: str) -> None:
         """Start a part anew with further variables, or without those that it was given so before."""
         self.hold_down(part)
-        command, _ = self.parts[part]
-        self.parts[part] = Part(command, self.variables | more)
+        self.parts[part] = Part(self.parts[part].command, self.variables | more)
         self.let_up(part)
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:

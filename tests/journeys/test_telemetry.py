@@ -82,9 +82,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment,
             "OTEL_BSP_SCHEDULE_DELAY": "200",
             "FAIL_POINTS": str(folder / "fail"),
         }
-        for name, (command, variables, _) in list(whole.parts.items()):
+        for name, part in list(whole.parts.items()):
             whole.kill(name)
-            whole.parts[name] = Part(command, {**variables, **more})
+            whole.parts[name] = Part(part.command, {**part.variables, **more})
         whole.make_whole()
         yield whole, service, collector
 

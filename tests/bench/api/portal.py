@@ -136,7 +136,7 @@ def _older(backend: Backend) -> str:
     """The cursor of a page in the middle, as a person has it who turns pages."""
     rows = Checkout.objects.filter(merchant=backend.merchant).order_by("-created_at")
     middle = rows[rows.count() // 2]
-    return cursor._write(middle.created_at, middle.pk, f"portal-checkouts:{backend.merchant.pk}")
+    return cursor._write(middle.created_at, middle.pk, f"portal-checkouts-created_at:{backend.merchant.pk}")
 
 
 def _signed_in(backend: Backend) -> str:

@@ -167,11 +167,13 @@ def running(folder: Path) -> Iterator[tuple[World, dict[str, str]]]:
         probes = service.free_ports()
         ports = dict(zip(("worker", "beat"), probes, strict=True))
         measured = whole.variables | {"METRICS_TOKEN": TOKEN, "METRICS_DIR": str(folder / "metrics")}
-        for name, (command, _, _) in list(whole.parts.items()):
+        for name, part in list(whole.parts.items()):
             whole.kill(name)
             more = SMALL if name == "web" else {}
             port = {"PROBE_PORT": ports[name]} if name in ports else {}
-            whole.parts[name] = Part(command, measured | more | port | {"FAIL_POINTS": str(folder / "fail")})
+            whole.parts[name] = Part(
+                part.command, measured | more | port | {"FAIL_POINTS": str(folder / "fail")}
+            )
         (folder / "fail").mkdir()
         whole.make_whole()
         world = World(whole, helper, shop)
