@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,10 @@ class Shop(threading.Thread):
         token = self.ask("POST", "/oauth/token", grant).json()["access_token"]
         self._http.headers["Authorization"] = f"Bearer {token}"
         self.is_over = threading.Event()
+        self.orders = 0
         self.refunds: list[str] = []
         self.captures: list[str] = []
+        self.cancels: list[str] = []
         self.failed: list[str] = []
 
     def ask(self, method: str, path: str, body: Any = None) -> requests.Response:
@@ -80,13 +82,17 @@ class Shop(threading.Thread):
         uuid = self.verb("merchant/v1/checkouts", factories.order(), 201)["checkout_uuid"]
         # 409: a process ended in between, and the first call had been carried out
         self.verb(f"sandbox/v1/checkouts/{uuid}/pay", {"card": "4242424242424242"}, 200, 409)
+        self.orders += 1
+        if self.orders % 4 == 0:
+            self.verb(f"merchant/v1/checkouts/{uuid}/cancel", {}, 200)
+            self.cancels.append(uuid)
+            return
         self.verb(f"merchant/v1/checkouts/{uuid}/capture", {}, 200)
-        if len(self.captures) % 3:
-            self.captures.append(uuid)
+        self.captures.append(uuid)
+        if self.orders % 4 < 3:
             return
         ref = {"merchant_refund_ref": f"R-{uuid4().hex[:8]}"}
         self.verb(f"merchant/v1/checkouts/{uuid}/refund", ref, 204)
-        self.captures.append(uuid)
         self.refunds.append(uuid)
 
     def status(self, uuid: str) -> str:
@@ -95,9 +101,17 @@ class Shop(threading.Thread):
             time.sleep(0.2)
         return str(answer.json()["data"]["status"])
 
-    def has_settled(self) -> bool:
-        """Whether all that was refunded is back on its cards."""
-        return {self.status(uuid) for uuid in self.refunds} == {"refunded"}
+    def settled(self, *, within: float) -> set[str]:
+        """Return what has become of all that was refunded, waited for as long as something is under way."""
+        until = time.monotonic() + within
+        left, found = set(self.refunds), set[str]()
+        while left and time.monotonic() < until:
+            now = {uuid: self.status(uuid) for uuid in left}
+            left = {uuid for uuid, status in now.items() if status == "refunding"}
+            found |= {status for uuid, status in now.items() if uuid not in left}
+        return found | (
+            {f"{len(left)} of {len(self.refunds)} under way: {sorted(left)[:3]}"} if left else set()
+        )
 
 
 class Upgrade:
@@ -205,10 +219,6 @@ def trading(upgrade: Upgrade, listening: Receiver) -> Iterator[list[Shop]]:
             shop.join(60)
 
 
-def _awaited(ask: Callable[[], set[str]], wanted: set[str], what: str) -> None:
-    polling.until(lambda: wanted <= ask(), within=40, what=what)
-
-
 def test_side_by_side_with_the_release_before_no_order_fails(upgrade: Upgrade, receiver: Receiver) -> None:
     with trading(upgrade, receiver) as shops:
         time.sleep(SIDE_BY_SIDE)
@@ -225,12 +235,13 @@ def test_side_by_side_with_the_release_before_no_order_fails(upgrade: Upgrade, r
     captured = {uuid for shop in shops for uuid in shop.captures}
     assert len(captured) > 50
     for shop in shops:
-        polling.until(shop.has_settled, within=60, what="refunds")
+        assert shop.settled(within=60) == {"refunded"}
         assert {shop.status(uuid) for uuid in set(shop.captures) - set(shop.refunds)} == {"captured"}
 
     def told() -> set[str]:
         known = (one.envelope for one in list(receiver.arrivals))
-        return {one["data"]["checkout_uuid"] for one in known if one["type"] == EventType.AUTHORIZED}
+        return {one["data"]["checkout_uuid"] for one in known if one["type"] == EventType.VOIDED}
 
-    _awaited(told, captured, "each hold told")
+    cancelled = {uuid for shop in shops for uuid in shop.cancels}
+    polling.until(lambda: cancelled and cancelled <= told(), within=40, what="each release told")
     upgrade.manage("new", "prove_ledger")
