@@ -16,7 +16,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env sbom test test-full chaos bench bench-webhooks screenshots messages monitoring rules check lock tools packages
+.PHONY: help run install static env sbom test test-full chaos drill bench bench-webhooks screenshots messages monitoring rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -36,6 +36,10 @@ test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
 
 chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
 	@$(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -k "not thirty_seeds" -s $(ARGS)
+
+drill: export DRILL_SECONDS ?= 300
+drill: $(INSTALLED) ## Lose the database's machine under load, restore it and repair it (DRILL_SECONDS=60)
+	@$(BIN)/python -m pytest -n 0 -s tests/journeys/test_drill.py $(ARGS)
 
 bench: $(INSTALLED) ## Measure the API against a bare view (ARGS="requests lag"; SCALE=0.1 to try it)
 	@$(BIN)/python -m tests.bench.api $(ARGS)

@@ -20,6 +20,7 @@ from checkout import states
 from checkout.states import ShareStatus, Status, VoidReason
 from config.lib.crypto import EncryptedTextField
 from config.lib.prepared import Prepared
+from payments import opening
 from payments.cause import Cause
 from payments.models import Merchant, Payment
 
@@ -124,9 +125,11 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
     def locked(self, checkout_uuid: UUID, merchant: Merchant | None = None) -> Checkout:
         """Return the checkout with its row locked. Raises Checkout.DoesNotExist, also for another merchant's.
 
+        Raises opening.Closed in a database that was restored and not repaired: no verb moves anything there.
         After a wait PostgreSQL reads the locked row anew, but no joined row: those are from before the wait. So only
         the merchant is joined; payment and lead are read when they are used.
         """
+        opening.check()
         if merchant is None:
             return _LOCKED.get(checkout_uuid)
         return _LOCKED_OF_MERCHANT.get(checkout_uuid, merchant.pk)

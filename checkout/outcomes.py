@@ -174,9 +174,13 @@ def _recover(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def _lapse(checkout: Checkout, now: datetime) -> None:
-    """Void a held order as of its deadline, since its hold was not captured in time."""
-    at = checkout.capture_before or now
-    checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=VoidReason.AUTH_EXPIRED)
+    """Void a held order as of its deadline, since its hold was not captured in time.
+
+    Before the deadline only a cancel has released it, which was lost when the database was restored.
+    """
+    at = min(checkout.capture_before or now, now)
+    reason = VoidReason.AUTH_EXPIRED if checkout.has_lapsed(now) else VoidReason.MERCHANT_CANCEL
+    checkout.move(Status.VOIDED, PUMP, at, voided_at=at, void_reason=reason)
     share_outcomes.end_drafts([checkout], now)
     events.voided([checkout])
 

@@ -12,7 +12,7 @@ from checkout.states import OperationInProgress, StateConflict, Status
 from config.lib import clock, wakeup
 from config.lib.prepared import Prepared
 from payments import disputes, open_operations
-from payments.cause import Cause
+from payments.cause import PUMP, Cause
 from payments.models import Dispute, Merchant
 
 
@@ -65,10 +65,13 @@ def accept(
             if amount is not None and amount != checkout.amount:
                 raise PartialRefundNotSupported(checkout.amount)
             existing = _OF_REF.first(merchant.pk, ref)
+            if existing is None:
+                existing = _adopted(checkout, ref)
             if existing is not None:
                 if existing.checkout_id != checkout.pk:
                     raise RefundRefConflict
                 return Accepted(existing, is_new=False)
+            _check_refundable(checkout)
             return Accepted(_begin(checkout, ref, reason, cause), is_new=True)
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" not in str(error):
@@ -82,8 +85,29 @@ _OF_REF = Prepared(
 )
 
 
+RESTORED = "restored_"  # begins the reference of a refund whose own was lost
+
+
+def restore(checkout: Checkout, lost: UUID) -> Refund:
+    """Begin a refund anew that was lost when the database was restored: the provider's books show it was one.
+
+    The first call that repeats it gives it its reference back. Must be called with the checkout locked.
+    """
+    return _begin(checkout, f"{RESTORED}{lost}", None, PUMP)
+
+
+def _adopted(checkout: Checkout, ref: str) -> Refund | None:
+    """Return the restored refund, under the reference with which its merchant repeats it (rule restore.refund)."""
+    if checkout.status not in (Status.REFUNDING, Status.REFUNDED):
+        return None
+    refund = checkout.refunds.filter(merchant_refund_ref__startswith=RESTORED).first()
+    if refund is not None:
+        refund.merchant_refund_ref = ref
+        refund.save(update_fields=["merchant_refund_ref"])
+    return refund
+
+
 def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Refund:
-    _check_refundable(checkout)
     now = clock.now()
     refund = Refund(
         merchant_id=checkout.merchant_id,

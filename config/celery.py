@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 import structlog
-from celery import Celery, signals
+from celery import Celery, Task, signals
 from celery.beat import PersistentScheduler
 from celery.schedules import crontab
 from django.conf import settings
@@ -23,11 +23,22 @@ from prometheus_client import Counter, Gauge
 from config import fitness, version
 from config.lib.process import liveness, sampling
 from hosted_page.sms import senders
+from payments import opening
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 log = structlog.get_logger("config.celery")
 
-app = Celery("checkout")
+
+class OpenTask(Task):
+    """A task that does nothing while the database is closed, whoever starts it (rule restore.closed)."""
+
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        if opening.is_closed():
+            return None
+        return super().__call__(*arguments, **more)
+
+
+app = Celery("checkout", task_cls=OpenTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.include = ["config.probes"]
 app.autodiscover_tasks()

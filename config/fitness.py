@@ -1,27 +1,36 @@
-"""Whether the database is the one that was meant: version, time limits, tables, keys. No other is served from.
+"""Whether the database is the one that was meant: version, time limits, guards, keys. No other is served from.
 
 Rule environment.database.
 """
 
+import structlog
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, ProgrammingError, connection
 
-from payments import patience
+from payments import opening, patience
 from portal import canary
 
+log = structlog.get_logger("config.fitness")
+CLOSED = "The database was restored, and is closed until manage.py reconcile --repair has ended."
+# Triggers that refuse what no process of ours may do. A back-up of data alone has none.
+GUARDS = (
+    *("a_transaction_sums_to_zero", "audit_entries_are_append_only", "bookings_are_append_only"),
+    *("changes_are_append_only", "checkout_begins", "checkout_moves", "opt_in_texts_are_append_only"),
+    *("opt_ins_are_append_only", "opt_ins_stay", "postings_are_append_only", "share_begins", "share_moves"),
+)
 OLDEST = 160000  # PostgreSQL 16.0, as server_version_num has it
 
 
 def require() -> None:
-    """Raise ImproperlyConfigured if the database does not fit, except in local.
+    """Raise ImproperlyConfigured if the database does not fit, except in local; log that it is closed, if it is.
 
     One that does not answer may still be the right one: /readyz looks again.
     """
-    if settings.LOCAL:
-        return
     try:
-        found = reason()
+        found = "" if settings.LOCAL else reason()
+        if not found and opening.is_closed():
+            log.error("closed", reason=CLOSED)
     except Error:
         return
     finally:
@@ -41,7 +50,24 @@ def reason() -> str:
     missing = patience.missing()
     if missing:
         return f"The database's role lacks its time limits ({', '.join(missing)}). Run manage.py migrate."
+    if found := _guards_missing():
+        return f"The database lacks triggers that guard it, or they are switched off ({', '.join(found)})."
     try:
         return canary.reason()
     except ProgrammingError:
         return "The database lacks a table. Run manage.py migrate."
+
+
+def _guards_missing() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name FROM unnest(%s::text[]) AS name EXCEPT"
+            " SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') ORDER BY name",
+            [list(GUARDS)],
+        )
+        return [name for (name,) in cursor.fetchall()]
+
+
+def reason_closed() -> str:
+    """Return a sentence if the database is closed, "" if it is open. Raises Error if it does not answer."""
+    return CLOSED if opening.is_closed() else ""

@@ -50,6 +50,6 @@ def _reason_not_ready() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-        return "" if settings.LOCAL else fitness.reason()
+        return (not settings.LOCAL and fitness.reason()) or fitness.reason_closed()
     except Error:
         return "the database does not answer"

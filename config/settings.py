@@ -152,13 +152,12 @@ if timedelta(days=2) > API_CALL_RETENTION:
     _refuse("API_CALL_RETENTION_DAYS must be at least 2: idempotency keys are kept for 24 hours.")
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
 
-METRICS_TOKEN = env.optional("METRICS_TOKEN")  # who knows it may read /metrics; without one nobody may
+DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # another word after each restored snapshot
+METRICS_TOKEN = env.optional("METRICS_TOKEN")  # who knows it may read /metrics
 if METRICS_TOKEN and not LOCAL and len(METRICS_TOKEN) < 20:
     _refuse("METRICS_TOKEN must be 20 random characters or more.")
 SENTRY_DSN = env.optional("SENTRY_DSN")  # where errors are told
-TRACES = bool(
-    env.optional("OTEL_EXPORTER_OTLP_ENDPOINT")
-)  # which its library reads itself, with its other variables
+TRACES = bool(env.optional("OTEL_EXPORTER_OTLP_ENDPOINT"))  # whose library reads the rest itself
 PROBE_HOST = env.text("PROBE_HOST", "127.0.0.1")
 PROBE_PORT = env.integer("PROBE_PORT", 0)  # at which a worker or beat answers probes; 0: at none
 
@@ -202,6 +201,7 @@ MIDDLEWARE = [
     "config.lib.web.cookies.CookieMiddleware",
     "config.headers.HeadersMiddleware",
     "config.health.HealthMiddleware",
+    "config.closing.ClosedMiddleware",
     "config.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -24,6 +24,7 @@ from payments.provider import (
     Entry,
     Notification,
     Outcome,
+    PaymentRecord,
     ProviderUnreachable,
     Record,
     Verdict,
@@ -52,6 +53,17 @@ RECORD: Readers = {
     "currency": readable.currency,
 }
 
+PAYMENT: Readers = {
+    "payment": readable.uuid,
+    "account": readable.uuid,
+    "subject": readable.uuid_or_none,
+    "amount": readable.amount_of_record,
+    "currency": readable.currency,
+    "is_moved": readable.is_moved,
+    "reference": readable.reference,
+    "place": readable.account,
+    "card": readable.card,
+}
 DISPUTE: Readers = {
     "reference": readable.distinct_reference,
     "amount": readable.amount_of_record,
@@ -123,6 +135,12 @@ def entries(said: Iterable[object], *, now: datetime) -> Iterator[Entry]:
     for told in said:
         read = _read(told, Entry, ENTRY)
         yield Entry(**read | {"at": read["at"] or now})
+
+
+def payment_records(said: Iterable[object]) -> Iterator[PaymentRecord]:
+    """Yield the payments in the provider's books, safe to write again."""
+    for told in said:
+        yield PaymentRecord(**_read(told, PaymentRecord, PAYMENT))
 
 
 def payments(said: Iterable[object]) -> Iterator[UUID]:

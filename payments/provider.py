@@ -127,6 +127,26 @@ class Record:
     currency: str
 
 
+@dataclass(frozen=True)
+class PaymentRecord:
+    """One payment in the provider's own books, told so that ours can be written again where they were lost.
+
+    `subject` is the order or share that it was for, `reference` the provider's id if it was registered there, `place`
+    the merchant's account there, "" for ours. `is_moved`: money is or was held by it, or taken. `amount` is what was
+    asked for, in minor units.
+    """
+
+    payment: UUID
+    account: UUID
+    subject: UUID | None
+    amount: int
+    currency: str
+    is_moved: bool
+    reference: str = ""
+    place: str = ""
+    card: Card | None = None
+
+
 class DisputeStatus(StrEnum):
     """How a dispute stands: open, or decided for the merchant or for the payer."""
 
@@ -260,6 +280,12 @@ class Provider(Protocol):
         """Return every operation in the provider's books that is new or has changed from `since` on, as it stands now.
 
         However old it is: a refund that comes back after weeks is among them. Further operations do no harm.
+        """
+
+    def payments(self, since: datetime) -> Iterable[PaymentRecord]:
+        """Return every payment that was made under our name from `since` on, also those that our books lack.
+
+        Asked only after a restore. Raises ProviderUnreachable.
         """
 
     def entries(self, since: datetime) -> Iterable[Entry]:

@@ -86,6 +86,11 @@ def is_vouched(said: Any) -> bool:
     return said is True
 
 
+def is_moved(said: Any) -> bool:
+    """Return whether money moved; True if it is invalid, so that a person looks."""
+    return said is not False
+
+
 def uuid(said: Any) -> UUID:
     return said if isinstance(said, UUID) else NOBODY
 

@@ -93,9 +93,10 @@ def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Diff
     merchants = Merchant.objects.in_bulk({row.account for row in records if row.key not in known})
     strangers = [record for record in records if record.key not in known]
     owners, booked = acts.owners(strangers), acts.booked(strangers)
+    reported = acts.of_unknown_orders(strangers)
     for record in records:
         operation = known.get(record.key)
-        if record.key in booked:
+        if record.key in booked or record.payment in reported:
             continue
         if operation is None:
             kind = acts.kind_of(record, owners, otherwise="missing_here")

@@ -1,17 +1,14 @@
 """The operators' stops, as this process last read them: at most three seconds ago (rule operator.stop)."""
 
-import threading
-import time
 from uuid import UUID
 
 from django.db import transaction
 
+from config.lib.process.fresh import Fresh
+from payments import opening
 from payments.models import Merchant, Switch
 
 FRESH_SECONDS = 3.0  # a stop is effective everywhere within five
-_reading = threading.Lock()
-_stopped: frozenset[UUID | None] = frozenset()
-_read_at = float("-inf")
 
 
 class MerchantSuspended(Exception):
@@ -23,11 +20,12 @@ class AllStopped(Exception):
 
 
 def check(merchant: Merchant) -> None:
-    """Raise MerchantSuspended or AllStopped if an operator has stopped new business.
+    """Raise MerchantSuspended or AllStopped if an operator has stopped new business, opening.Closed after a restore.
 
     The pumps do not ask: what is in doubt at the provider is finished all the same.
     """
-    stopped = _current()
+    opening.check()
+    stopped = _stopped()
     if merchant.pk in stopped:
         raise MerchantSuspended
     if None in stopped:
@@ -58,19 +56,10 @@ def _set(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
     return switch
 
 
-def read_anew() -> None:
-    """Make the next check read the database."""
-    global _read_at
-    _read_at = float("-inf")
+def _read() -> frozenset[UUID | None]:
+    """Return the stopped merchants; None stands for all."""
+    return frozenset(Switch.objects.filter(is_stopped=True).values_list("merchant_id", flat=True))
 
 
-def _current() -> frozenset[UUID | None]:
-    """Return the stopped merchants (None: all). One thread reads them anew; the others use what was read before."""
-    global _stopped, _read_at
-    if time.monotonic() - _read_at >= FRESH_SECONDS and _reading.acquire(blocking=_read_at < 0):
-        try:
-            rows = Switch.objects.filter(is_stopped=True).values_list("merchant_id", flat=True)
-            _stopped, _read_at = frozenset(rows), time.monotonic()
-        finally:
-            _reading.release()
-    return _stopped
+_stopped = Fresh(_read, seconds=FRESH_SECONDS)
+read_anew = _stopped.read_anew

@@ -57,6 +57,10 @@ WHAT_TO_DO = {
     "outside_refund": "Somebody has given money back in the provider's own dashboard. Tell the merchant, and book it on"
     " the discrepancy's page: then a refund gives back the rest; until then the provider refuses it.",
     "missing_here": "The provider has moved money that we know nothing of. Ask it who wanted that.",
+    "unknown_order": "The database was restored to a moment before this order, whose card was charged. Find it at the"
+    " merchant by amount and time: it is to be fulfilled or given back at the provider, as the merchant says.",
+    "restored_refund": "This refund was lost when the database was restored, and is booked as made outside. Ask the"
+    " merchant whether it was meant, then close this.",
     "texts_of_merchant_nearly_used_up": "Most of its texts of today led to no payment. Suspend it if it is misused.",
     "texts_of_all_nearly_used_up": "Most texts of today led to no payment. See whose they are, and who asks for them.",
     "missing_there": "The provider does not know what we hold for done. Ask it, before anything is fulfilled.",

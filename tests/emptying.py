@@ -7,7 +7,13 @@ permission and content type. Here rows are deleted where there are any, past the
 from django.db import connection
 from django.test import TransactionTestCase
 
-MIGRATED = ("django_migrations", "django_content_type", "auth_permission", "portal_canary")
+MIGRATED = (
+    "django_migrations",
+    "django_content_type",
+    "auth_permission",
+    "portal_canary",
+    "payments_databasemark",
+)
 _EMPTY = """
     DO $$
     DECLARE place regclass;

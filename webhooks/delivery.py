@@ -16,6 +16,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from psycopg.types.datetime import TimestamptzLoader
 
 from config.lib import failpoint
+from payments import opening
 from webhooks import health, retries, statements, subscriptions
 from webhooks.models import PERSONAL, URGENT, Delivery
 
@@ -103,8 +104,10 @@ def claim(*, slots: int, general_slots: int) -> list[Claimed]:
 
     Opens an attempt for each. No endpoint gets more than 10 in flight (20 with urgent ones), nor more than 50
     starts a second of what is not urgent; one that hangs gets fewer. Endpoints with the fewest in flight come
-    first.
+    first. None is sent from a database that was restored and not repaired.
     """
+    if opening.is_closed():
+        return []
     parameters: dict[str, Any] = {
         "claiming": CLAIMING,
         "signing": subscriptions.MAX_SIGNING,
@@ -198,8 +201,11 @@ def close_lost() -> int:
 def end_pointless() -> int:
     """End due deliveries that must not be sent any more; return how many there were.
 
-    Their event is superseded, their window is over, or their subscription has ended.
+    Their event is superseded, their window is over, or their subscription has ended. As `claim` it does nothing in a
+    database that was restored and not repaired.
     """
+    if opening.is_closed():
+        return 0
     with connection.cursor() as cursor:
         cursor.execute(statements.END_POINTLESS, {"rows": SWEEP_ROWS})
         return int(cursor.rowcount)

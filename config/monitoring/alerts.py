@@ -68,6 +68,13 @@ ALERTS = (
         lambda _: "max(checkout_database_answers) == 0",
     ),
     Alert(
+        "Closed",
+        PAGE,
+        0,
+        "The database was restored: nothing is moved or told until it is repaired.",
+        lambda _: "max(checkout_closed) == 1",
+    ),
+    Alert(
         "PoolFull",
         PAGE,
         60,

@@ -15,6 +15,7 @@ from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
 from config.operators import queues
+from payments import opening
 from payments.models import Discrepancy, Operation
 from webhooks.models import Delivery, EventType
 
@@ -36,6 +37,7 @@ TABLE = {
     "checkout_unresolved_oldest_seconds": ("kind", "Age of the oldest of them"),
     "checkout_discrepancies": ("kind", "Open discrepancies (up to 1,000)"),
     "checkout_holds_unheard": ("", "Holds that end within 30 s, whose merchant has not taken the event yet"),
+    "checkout_closed": ("", "1 while a restored database waits for its repair, else 0"),
     "checkout_figures_taken_timestamp_seconds": ("", "When the figures from the database were read"),
 }
 
@@ -58,6 +60,7 @@ def _take(now: datetime) -> Iterator[Figure]:
     for kind, count in Counter(kinds[:COUNTED]).items():
         yield "checkout_discrepancies", kind, count
     yield "checkout_holds_unheard", "", _unheard(now)
+    yield "checkout_closed", "", float(opening.is_closed())
     yield "checkout_figures_taken_timestamp_seconds", "", now.timestamp()
 
 

@@ -1,12 +1,13 @@
 """The tables of money and whose it is."""
 
 from payments.models.books import BalanceEntry, Booking, Discrepancy, Posting
-from payments.models.merchants import Merchant, Switch
+from payments.models.merchants import DatabaseMark, Merchant, Switch
 from payments.models.payments import Dispute, Inquiry, Operation, Payment
 
 __all__ = [
     "BalanceEntry",
     "Booking",
+    "DatabaseMark",
     "Discrepancy",
     "Dispute",
     "Inquiry",

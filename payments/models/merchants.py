@@ -1,4 +1,4 @@
-"""Whose money it is, and an operator's stop."""
+"""Whose money it is, an operator's stop, and the mark of the server that the database was opened on."""
 
 from typing import ClassVar
 
@@ -72,3 +72,18 @@ class Switch(models.Model):
 
     def __str__(self) -> str:
         return f"{self.merchant or 'All merchants'}: {'stopped' if self.is_stopped else 'open'}"
+
+
+class DatabaseMark(models.Model):
+    """The one row that says on which server the database was opened last (payments/opening.py)."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    server = models.CharField(max_length=100)
+    word = models.CharField(max_length=100, blank=True, help_text="DATABASE_RESTORED, as it was then.")
+    opened_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints: ClassVar = [models.CheckConstraint(condition=Q(id=1), name="a_database_has_one_mark")]
+
+    def __str__(self) -> str:
+        return self.server

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from payments.models import Booking, Payment
+from payments.models import Booking, Discrepancy, Payment
 from payments.provider import Record, Verdict
 
 # The discrepancy for each kind: an operator asks the provider, then books the act or closes it with a note.
 KINDS = {"capture": "outside_capture", "void": "outside_void", "refund": "outside_refund"}
+UNKNOWN_ORDER = "unknown_order"
 MOVES = (Verdict.SUCCEEDED, Verdict.PENDING)
 
 
@@ -21,6 +22,14 @@ def booked(records: Iterable[Record]) -> set[UUID]:
     """Return the keys of the records that an operator has booked, which are not reported again."""
     known = Booking.objects.filter(reference__in=[record.key for record in records])
     return {key for key in known.values_list("reference", flat=True) if key is not None}
+
+
+def of_unknown_orders(records: Iterable[Record]) -> set[UUID]:
+    """Return the payments of the records that were reported as an unknown order's after a restore."""
+    reported = Discrepancy.objects.filter(
+        kind=UNKNOWN_ORDER, subject__in=[record.payment for record in records]
+    )
+    return {subject for subject in reported.values_list("subject", flat=True) if subject is not None}
 
 
 def kind_of(record: Record, owners: Mapping[UUID, UUID], *, otherwise: str) -> str:

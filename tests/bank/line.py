@@ -17,6 +17,7 @@ from payments.provider import (
     DisputeRecord,
     DisputeStatus,
     Outcome,
+    PaymentRecord,
     ProviderUnreachable,
     Verdict,
 )
@@ -79,8 +80,14 @@ def _dispute(row: dict[str, Any]) -> DisputeRecord:
     return DisputeRecord(**row | times | {"status": DisputeStatus(row["status"])})
 
 
+def _payment(row: dict[str, Any]) -> PaymentRecord:
+    ids = {name: UUID(row[name]) for name in ("payment", "account", "subject")}
+    return PaymentRecord(**row | ids | {"card": Card(**row["card"])})
+
+
 _READ: dict[str, Callable[[Any], Any]] = {
     "records": notifications.as_record,
+    "payments": _payment,
     "disputes": _dispute,
     "disputed": UUID,
 }

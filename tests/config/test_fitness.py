@@ -69,6 +69,22 @@ def test_one_that_fits_is_served_by() -> None:
 
 
 @pytest.mark.rule("environment.database")
+@pytest.mark.parametrize("guard", fitness.GUARDS)
+def test_a_database_without_a_trigger_is_refused(guard: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tgrelid::regclass FROM pg_trigger WHERE tgname = %s", [guard])
+        table = cursor.fetchone()[0]
+        cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER {guard}")
+    refused(guard)
+
+
+def test_every_trigger_is_looked_for() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1")
+        assert [name for (name,) in cursor.fetchall()] == list(fitness.GUARDS)
+
+
+@pytest.mark.rule("environment.database")
 @pytest.mark.parametrize("limit", [name for name in patience.LIMITS if name != "tcp_user_timeout"])
 @pytest.mark.parametrize("milliseconds", [0, 60_000])
 def test_a_role_without_its_time_limits_is_refused(limit: str, milliseconds: int) -> None:

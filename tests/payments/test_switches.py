@@ -12,6 +12,7 @@ from django.test import Client
 
 from checkout import captures, tasks
 from checkout.models import Checkout
+from config.lib.process import fresh
 from payments import switches
 from payments.models import Merchant, Operation, Switch
 from payments.providers.sandbox import fault_injection
@@ -124,7 +125,7 @@ class TestWhenItIsEffective:
         is_stopped: bool,
     ) -> None:
         moment = [time.monotonic()]
-        monkeypatch.setattr(switches, "time", SimpleNamespace(monotonic=lambda: moment[0]))
+        monkeypatch.setattr(fresh, "time", SimpleNamespace(monotonic=lambda: moment[0]))
         Switch.objects.create(merchant=acme, is_stopped=not is_stopped, reason="Test")
         switches.read_anew()
         assert self.is_stopped(acme) is not is_stopped
@@ -146,10 +147,10 @@ class TestWhenItIsEffective:
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
     ) -> None:
         moment = [time.monotonic()]
-        monkeypatch.setattr(switches, "time", SimpleNamespace(monotonic=lambda: moment[0]))
+        monkeypatch.setattr(fresh, "time", SimpleNamespace(monotonic=lambda: moment[0]))
         switches.check(acme)
         moment[0] += 4
-        with switches._reading, django_assert_num_queries(0):
+        with switches._stopped._reading, django_assert_num_queries(0):
             switches.check(acme)
 
 

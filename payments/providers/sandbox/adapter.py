@@ -18,6 +18,7 @@ from payments.provider import (
     Entry,
     Notification,
     Outcome,
+    PaymentRecord,
     Record,
     Verdict,
 )
@@ -89,6 +90,10 @@ class SandboxProvider:
 
     def records(self, since: datetime) -> Iterable[Record]:
         found: list[Record] = client.ask("records", since=since)
+        return found
+
+    def payments(self, since: datetime) -> Iterable[PaymentRecord]:
+        found: list[PaymentRecord] = client.ask("payments", since=since)
         return found
 
     def entries(self, since: datetime) -> Iterable[Entry]:

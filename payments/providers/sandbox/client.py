@@ -21,6 +21,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "disputed": disputing.disputed,
     "disputes": disputing.disputes,
     "advance": settling.advance,
+    "payments": journal.payments,
     "records": journal.records,
     "set_fault": fault_injection.set_fault,
 }

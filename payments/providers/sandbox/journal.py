@@ -9,7 +9,7 @@ from django.conf import settings
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
-from payments.provider import Card, Outcome, Record, Verdict
+from payments.provider import Card, Outcome, PaymentRecord, Record, Verdict
 from payments.providers.sandbox.models import BankNotification, Call, Charge
 
 
@@ -71,6 +71,26 @@ def records(*, since: datetime) -> list[Record]:
     """Return the lines that are new or have changed after `since`, as they stand."""
     calls = Call.objects.filter(changed_at__gte=since).select_related("charge").order_by("created_at")
     return [record(call) for call in calls]
+
+
+def payments(*, since: datetime) -> list[PaymentRecord]:
+    """Return the charges that were made after `since`."""
+    charges = Charge.objects.filter(pk__gte=clock.first_id(since)).select_related("token").order_by("pk")
+    return [payment(charge) for charge in charges]
+
+
+def payment(charge: Charge) -> PaymentRecord:
+    """Return a charge as the caller's payment."""
+    token = charge.token
+    return PaymentRecord(
+        payment=charge.payment,
+        account=charge.account,
+        subject=token.subject,
+        amount=charge.amount,
+        currency=charge.currency,
+        is_moved=charge.state not in (Charge.State.DECLINED, Charge.State.CHALLENGED),
+        card=Card(token.brand, token.last4, token.fingerprint),
+    )
 
 
 def record(call: Call) -> Record:

@@ -49,6 +49,7 @@ class StripeProvider:
     disputes = staticmethod(disputes.of_payment)
     disputed = staticmethod(books.disputed)
     records = staticmethod(books.records)
+    payments = staticmethod(books.payments)
     entries = staticmethod(balance.entries)
     missing = staticmethod(readiness.missing)
 
@@ -74,7 +75,7 @@ class StripeProvider:
             "currency": payment.currency.lower(),
             "capture_method": "manual",
             "allowed_payment_method_types": METHODS,
-            "metadata": {"payment": str(payment.pk), "merchant": str(payment.merchant_id)},
+            "metadata": books.names(payment),
         }
         made = client.of(payment.provider_account, seconds=patience).v1.payment_intents
 

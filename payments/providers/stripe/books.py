@@ -11,11 +11,11 @@ from uuid import UUID, uuid5
 
 import stripe
 import structlog
-from stripe.params import EventListParams
+from stripe.params import EventListParams, PaymentIntentListParams
 
 from payments.models import Merchant, Operation, Payment
-from payments.provider import ProviderUnreachable, Record, Verdict
-from payments.providers.stripe import client, intents, refunds
+from payments.provider import PaymentRecord, ProviderUnreachable, Record, Verdict
+from payments.providers.stripe import amounts, client, intents, refunds
 
 log = structlog.get_logger("payments.providers.stripe")
 T = TypeVar("T", bound=stripe.StripeObject)
@@ -27,6 +27,7 @@ EVENTS = (
     *("charge.dispute.created", "charge.dispute.closed", "charge.dispute.updated"),
     *("charge.dispute.funds_reinstated", "charge.dispute.funds_withdrawn"),
 )
+NAMES = ("payment", "merchant", "subject")  # in the metadata of a PaymentIntent
 _OUTSIDE = UUID(
     "6d1bd7a4-2e4d-4f4f-9f7e-6f2a4d6d7a10"
 )  # the name space of acts that no operation of ours made
@@ -41,6 +42,57 @@ def records(since: datetime) -> Iterator[Record]:
             if thing.id not in seen:  # the newest event comes first
                 seen.add(thing.id)
                 yield from of_thing(thing, account)
+
+
+def payments(since: datetime) -> Iterator[PaymentRecord]:
+    """Yield every PaymentIntent made since that names a payment of ours. Raises ProviderUnreachable."""
+    asked: PaymentIntentListParams = {
+        "created": {"gte": int(since.timestamp())},
+        "limit": 100,
+        "expand": ["data.latest_charge"],
+    }
+    for account in accounts():
+        for intent in _intents(account, asked):
+            payment, merchant, subject = (_uuid(_named(intent, name)) for name in NAMES)
+            if payment and merchant and subject:
+                yield _payment(intent, account, payment, merchant, subject)
+
+
+def _intents(account: str, asked: PaymentIntentListParams) -> Iterator[stripe.PaymentIntent]:
+    return pages(account, lambda asks: asks.v1.payment_intents.list(asked))
+
+
+def names(payment: Payment) -> dict[str, str]:
+    """Return what a PaymentIntent keeps in its metadata, for the day on which it is all that is left of a payment."""
+    values = (payment.pk, payment.merchant_id, payment.subject)
+    return dict(zip(NAMES, map(str, values), strict=True))
+
+
+def _named(intent: stripe.PaymentIntent, name: str) -> str:
+    return intent.metadata[name] if intent.metadata and name in intent.metadata else ""
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def _payment(
+    intent: stripe.PaymentIntent, account: str, payment: UUID, merchant: UUID, subject: UUID
+) -> PaymentRecord:
+    return PaymentRecord(
+        payment=payment,
+        account=merchant,
+        subject=subject,
+        amount=amounts.ours(intent.amount, intent.currency),
+        currency=intent.currency.upper(),
+        is_moved=intents.outcome(Kind.AUTHORIZE, intent).verdict == Verdict.SUCCEEDED,
+        reference=intent.id,
+        place=account,
+        card=intents.card(intent),
+    )
 
 
 def disputed(since: datetime) -> Iterator[UUID]:
@@ -96,8 +148,7 @@ def of_thing(thing: Any, account: str) -> Iterable[Record]:
 def _of_refund(refund: stripe.Refund, payment: Payment) -> list[Record]:
     told = refunds.outcome(refund)
     named = refunds.operation_of(refund)
-    own = payment.operations.filter(kind=Kind.REFUND)
-    key = next((row.pk for row in own if str(row.pk) == named), None) or _outside(refund.id)
+    key = _uuid(named) or _outside(refund.id)
     return [_record(key, Kind.REFUND, told.verdict, payment, told.amount or 0)]
 
 

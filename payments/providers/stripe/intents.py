@@ -37,7 +37,7 @@ def _authorized(intent: stripe.PaymentIntent) -> Outcome:
     if failure is None:
         return ABSENT
     reason = reasons.of_decline(*reasons.named_in(failure))
-    return Outcome(Verdict.DECLINED, reference=intent.id, reason=reason, card=_card(intent))
+    return Outcome(Verdict.DECLINED, reference=intent.id, reason=reason, card=card(intent))
 
 
 def _asked(intent: stripe.PaymentIntent) -> Outcome:
@@ -78,7 +78,7 @@ _READERS: dict[str, Callable[[stripe.PaymentIntent], Outcome]] = {
 
 def _done(intent: stripe.PaymentIntent, amount: int) -> Outcome:
     money = amounts.ours(amount, intent.currency)
-    return Outcome(Verdict.SUCCEEDED, reference=intent.id, card=_card(intent), amount=money)
+    return Outcome(Verdict.SUCCEEDED, reference=intent.id, card=card(intent), amount=money)
 
 
 def _failed(intent: stripe.PaymentIntent, reason: str) -> Outcome:
@@ -90,13 +90,13 @@ def _was_held(intent: stripe.PaymentIntent) -> bool:
     return intent.latest_charge is not None and intent.last_payment_error is None
 
 
-def _card(intent: stripe.PaymentIntent) -> Card | None:
+def card(intent: stripe.PaymentIntent) -> Card | None:
     """Return the facts of the card, of which a wallet may keep some; None while there is no charge."""
     charge = intent.latest_charge
     details = charge.payment_method_details if isinstance(charge, stripe.Charge) else None
     if details is None:
         return None
-    card = details.card
-    if card is None:
+    told = details.card
+    if told is None:
         return Card(details.type, "", "")
-    return Card(card.brand or "", card.last4 or "", card.fingerprint or "")
+    return Card(told.brand or "", told.last4 or "", told.fingerprint or "")

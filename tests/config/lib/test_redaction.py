@@ -15,6 +15,8 @@ from django.http import HttpRequest
 from django.test import Client
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
+from hypothesis import given, strategies
+from hypothesis import settings as examples
 from pytest_django.fixtures import Settings
 
 from config.lib import redaction
@@ -212,3 +214,10 @@ class TestBlanking:
     )
     def test_costs_time_that_grows_with_the_text_alone(self, shape: str) -> None:
         assert price.growth(redaction.blank, Filled(shape), 100_000) <= price.MAX_GROWTH
+
+
+@pytest.mark.rule("secret.logs")
+@examples(max_examples=300, deadline=None)
+@given(strategies.from_regex(redaction._HARMLESS, fullmatch=True))
+def test_what_is_not_looked_through_holds_nothing_to_blank(text: str) -> None:
+    assert redaction.blank(text) == text

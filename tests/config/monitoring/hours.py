@@ -31,6 +31,7 @@ SERIES: dict[str, Series] = {
         90,
     ),
     "DatabaseAway": Series({"checkout_database_answers": "0x8"}, {"checkout_database_answers": "1x8"}, 45),
+    "Closed": Series({"checkout_closed": "1x4"}, {"checkout_closed": "0x4"}, 15),
     "PoolFull": Series({"checkout_pool_waiting": "3x10"}, {"checkout_pool_waiting": "3 0 3 0 3 0 3 0 3"}, 90),
     "ProviderSilent": Series(
         {

@@ -26,6 +26,10 @@ from django.db.models import F
 from payments.models import Operation
 Operation.objects.filter(payment__checkout_uuid="{}").update(created_at=F("created_at") - timedelta(minutes=20))
 """
+MARK = """
+from payments.models import DatabaseMark
+DatabaseMark.objects.update(server={})
+"""
 DELETE_DISCREPANCIES = """
 from payments.models import Discrepancy
 Discrepancy.objects.all().delete()
@@ -92,6 +96,15 @@ def nobody_tells(world: World) -> None:
     world.merchant.advance(world.merchant.held(), 92)
 
 
+def bring_another_server(world: World) -> None:
+    """Let the database's mark be that of a server that it is not on, as a restored one's is."""
+    world.service.command("shell", "--command", MARK.format("'another'"))
+
+
+def repair(world: World) -> None:
+    world.service.command("reconcile", "--repair")
+
+
 def leave_a_doubt(world: World) -> None:
     world.set_fault("error")
     uuid = world.merchant.create()
@@ -124,6 +137,7 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
     "beat gone": (kill("beat"), {"BeatGone"}, whole_again),
     "thread stands still": (stop_a_thread, {"WorkerStandsStill"}, whole_again),
     "database away": (close_the_database, {"DatabaseAway", "RequestsFail"}, open_the_database),
+    "database restored": (bring_another_server, {"Closed"}, repair),
     "pool full": (fill_the_pool, {"PoolFull", "RequestsSlow"}, let_callers_go),
     "bank silent": (silence_the_bank, {"ProviderSilent"}, mend_the_bank),
     "bank hangs": (hang_the_bank, {"SlotsRefused"}, mend_the_hanging_bank),

@@ -26,6 +26,7 @@ from payments.provider import (
     ForgedNotification,
     Notification,
     Outcome,
+    PaymentRecord,
     Provider,
     Record,
     Verdict,
@@ -55,9 +56,12 @@ class Charge:
     """The money of one payment, and all that was asked about it."""
 
     payment: UUID
+    subject: UUID
     account: UUID
+    amount: int
     currency: str
     card: Card
+    made_at: datetime = field(default_factory=clock.now)
     state: str = ""  # held, captured, voided
     acts: list[Act] = field(default_factory=list)
     disputes: list[DisputeRecord] = field(default_factory=list)
@@ -102,7 +106,9 @@ class AsynchronousProvider:
                 return Act(
                     operation.pk, "authorize", operation.amount, Verdict.DECLINED, Verdict.DECLINED, "no_card"
                 )
-            self.charges[payment.pk] = Charge(payment.pk, payment.merchant_id, payment.currency, known)
+            self.charges[payment.pk] = Charge(
+                payment.pk, payment.subject, payment.merchant_id, payment.amount, payment.currency, known
+            )
             amount = operation.amount if self.least is None else min(self.least, operation.amount)
             self.least = None
             becomes = Verdict.DECLINED if known in REASONS else Verdict.SUCCEEDED
@@ -179,6 +185,14 @@ class AsynchronousProvider:
         return [
             self.record(*keys) for keys in dict.fromkeys((p, k) for at, p, k in self.changed if at >= since)
         ]
+
+    def payments(self, since: datetime) -> Iterable[PaymentRecord]:
+        for charge in self.charges.values():
+            if charge.made_at >= since:
+                is_moved = charge.state in ("held", "captured", "voided")
+                facts = CardFacts("visa", "4242", f"card of {charge.payment}")
+                asked = (charge.subject, charge.amount, charge.currency)
+                yield PaymentRecord(charge.payment, charge.account, *asked, is_moved=is_moved, card=facts)
 
     def entries(self, since: datetime) -> Iterable[Entry]:
         return ()

@@ -55,6 +55,28 @@ class TestWhatWeDid:
         }
         assert not list(provider.current().records(clock.now() + timedelta(minutes=1)))
 
+    @pytest.mark.rule("restore.repair")
+    def test_can_be_written_again_where_it_was_lost(self, desk: Desk, acme: Merchant) -> None:
+        began, story = clock.now(), Story(desk, acme)
+        story.do(Kind.AUTHORIZE)
+        payment = story.payment
+        told = [row for row in provider.current().payments(began) if row.payment == payment.pk]
+        assert [(row.account, row.subject, row.amount, row.currency, row.is_moved) for row in told] == [
+            (acme.pk, payment.subject, 9000, "GBP", True)
+        ]
+        assert (told[0].reference, told[0].place) == (payment.provider_reference, payment.provider_account)
+        assert told[0].card and (told[0].card.last4, told[0].card.fingerprint) == (
+            payment.card_last4,
+            payment.card_fingerprint,
+        )
+        assert not list(provider.current().payments(clock.now() + timedelta(minutes=1)))
+
+    @pytest.mark.rule("restore.repair")
+    def test_that_was_declined_moved_nothing(self, desk: Desk, acme: Merchant) -> None:
+        began, story = clock.now(), Story(desk, acme, Card.DECLINED)
+        story.do(Kind.AUTHORIZE)
+        assert not [row for row in provider.current().payments(began) if row.is_moved]
+
     def test_that_was_declined_is_told_and_booked_as_declined(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.NO_MONEY)
         operation = story.begin(Kind.AUTHORIZE)

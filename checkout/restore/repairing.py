@@ -1,0 +1,150 @@
+"""Repairs a database that was put back to an earlier moment: what the provider has moved since is written again.
+
+The service is closed meanwhile, and opens when the repair has ended (payments/opening.py). A repair that breaks off
+may be begun again: what it has written is known then. Rules restore.repair, restore.unknown_orders, restore.open.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from checkout.models import Change, Checkout, PaymentRequest
+from checkout.restore import rebuilding
+from config.lib import batches, clock
+from payments import answers, discrepancies, opening, provider, reconciliation
+from payments.models import Merchant, Operation, Payment
+from payments.outside import acts
+from payments.provider import PaymentRecord, Record, Verdict
+
+Kind = Operation.Kind
+MARGIN = timedelta(hours=1)  # before the last line of our history: to read too much does no harm
+MAX_ROUNDS = 10
+CHUNK = 500
+MOVED = (Verdict.SUCCEEDED, Verdict.PENDING)
+ENDED = (Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.FAILED)
+
+
+@dataclass
+class Repair:
+    """What a repair has done: how much was written again, and what is left for a person or for the pumps."""
+
+    payments: int = 0
+    operations: int = 0
+    booked: int = 0
+    unknown: set[UUID] = field(default_factory=set)
+    left: set[UUID] = field(default_factory=set)
+
+    @property
+    def written(self) -> int:
+        return self.payments + self.operations + self.booked
+
+
+def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Repair:
+    """Write again what the provider has moved after `since` and our books lack, then open the service.
+
+    `tell` is given a line for each round. What is not known to belong to an order of ours is reported and never moved;
+    a payment with an open operation is left to the pumps. Raises ProviderUnreachable: then the service stays closed.
+    """
+    done = Repair()
+    with opening.repairing():
+        for number in range(1, MAX_ROUNDS + 1):
+            before = done.written
+            _round(since, done)
+            tell(f"Round {number}: {done.written - before} written again.")
+            if done.written == before:
+                break
+        reconciliation.compare(since)
+    opening.open_again()
+    return done
+
+
+def last_moment() -> datetime:
+    """Return from when on the provider's books may hold what ours lack: a while before our last line of history."""
+    last = Change.objects.order_by("-pk").values_list("created_at", flat=True).first()
+    return min(last or clock.now(), clock.now()) - MARGIN
+
+
+def _round(since: datetime, done: Repair) -> None:
+    since -= reconciliation.SKEW
+    for told in answers.payment_records(provider.current().payments(since)):
+        _write_payment(told, done)
+    books = _Books()
+    for records in batches.chunks(answers.records(provider.current().records(since)), CHUNK):
+        books.read(records)
+    for record in books.open:
+        done.operations += rebuilding.conclude(record.key, is_captured=record.payment in books.captured)
+    for kind, acts_of in _PHASES:
+        for payment, records in books.lost(kind, acts_of).items():
+            _rebuild(payment, records, payment in books.captured, done)
+
+
+def _write_payment(told: PaymentRecord, done: Repair) -> None:
+    if not told.is_moved or Payment.objects.filter(pk=told.payment).exists():
+        return
+    share = PaymentRequest.objects.filter(pk=told.subject).first() if told.subject else None
+    order = share.checkout_id if share else told.subject
+    if order and Checkout.objects.filter(pk=order).exists() and rebuilding.write_payment(order, share, told):
+        done.payments += 1
+        return
+    merchant = Merchant.objects.filter(pk=told.account).first()
+    facts = {
+        "amount": told.amount,
+        "currency": told.currency,
+        "order": str(told.subject),
+        "reference": told.reference,
+    }
+    discrepancies.report(acts.UNKNOWN_ORDER, told.payment, merchant=merchant, **facts)
+    done.unknown.add(told.payment)
+
+
+class _Books:
+    """What the provider's books have that ours lack, or have not seen the end of."""
+
+    def __init__(self) -> None:
+        self.open: list[Record] = []
+        self.captured = set[UUID]()
+        self._lost: list[tuple[Payment, Record]] = []
+
+    def read(self, records: Sequence[Record]) -> None:
+        known = dict(
+            Operation.objects.filter(pk__in=[row.key for row in records]).values_list("pk", "ended_at")
+        )
+        payments = Payment.objects.in_bulk([row.payment for row in records])
+        booked = acts.booked(records)
+        for record in records:
+            if record.kind == Kind.CAPTURE and record.verdict in MOVED:
+                self.captured.add(record.payment)
+            if record.key in known:
+                if known[record.key] is None and record.verdict in ENDED:
+                    self.open.append(record)
+            elif record.verdict in MOVED and record.payment in payments and record.key not in booked:
+                self._lost.append((payments[record.payment], record))
+
+    def lost(self, kind: Payment.Kind, kinds: Collection[str]) -> dict[UUID, list[Record]]:
+        """Return the lost acts of these kinds on payments of this kind, by payment."""
+        found: dict[UUID, list[Record]] = {}
+        for payment, record in self._lost:
+            if payment.kind == kind and record.kind in kinds:
+                found.setdefault(payment.pk, []).append(record)
+        return found
+
+
+_TAKING, _GIVING = (Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID), (Kind.REFUND,)
+# The order first, since shares can be paid once it is captured; and what goes back when all that came in is written.
+_PHASES = (
+    (Payment.Kind.ORDER, _TAKING),
+    (Payment.Kind.SHARE, _TAKING),
+    (Payment.Kind.ORDER, _GIVING),
+    (Payment.Kind.SHARE, _GIVING),
+)
+
+
+def _rebuild(payment: UUID, records: Sequence[Record], is_captured: bool, done: Repair) -> None:
+    try:
+        rebuilt = rebuilding.rebuild(payment, records, is_captured=is_captured)
+    except rebuilding.StillOpen:
+        done.left.add(payment)
+        return
+    done.operations += rebuilt.operations
+    done.booked += rebuilt.booked

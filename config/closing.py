@@ -1,0 +1,36 @@
+"""What the world is told while the database is closed: come again. Rule restore.closed."""
+
+from django.db import Error
+from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
+
+from config import errors
+from config.lib.web import error_pages
+from payments import opening
+
+# What tells of orders, or changes them. Portal and admin stay: who repairs the database looks there.
+CLOSED = ("/api/merchant/", "/api/sandbox/", "/pay", "/provider/notifications")
+RETRY_SECONDS = 30
+
+
+class ClosedMiddleware(MiddlewareMixin):
+    """Answers 503: a restored database may call an order unpaid, or not know it, whose money has been taken."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if not request.path_info.startswith(CLOSED) or not _is_closed():
+            return None
+        if errors.is_api(request.path_info):
+            response = errors.json_answer("service_unavailable")
+        else:
+            response = error_pages.broken(request)
+            response.status_code = 503
+        response["Retry-After"] = str(RETRY_SECONDS)
+        return response
+
+
+def _is_closed() -> bool:
+    """Whether it is known to be closed: what a database that is away means for a request, its view says."""
+    try:
+        return opening.is_closed()
+    except Error:
+        return False

@@ -1,0 +1,21 @@
+"""A repaired database is open again, for the next test too."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from config.lib import clock
+from payments import opening
+from payments.models import Merchant
+
+
+@pytest.fixture(autouse=True)
+def _open_again_after_it() -> Iterator[None]:
+    yield
+    opening._is_open._value, opening._is_open._read_at = True, float("inf")
+
+
+@pytest.fixture
+def began(acme: Merchant) -> datetime:
+    return clock.now() - timedelta(minutes=1)

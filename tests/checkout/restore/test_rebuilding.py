@@ -1,0 +1,140 @@
+"""What each lost operation becomes again: refunds and mates' shares, which are told apart by what we know."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from checkout import captures, refunds
+from checkout.models import Checkout, PaymentRequest
+from payments.models import Booking, Discrepancy
+from payments.providers.sandbox import bank
+from tests import mates
+from tests.factories import CAUSE
+from tests.outside import settle
+from tests.restoring import Backup, anew, borne, nothing_moves_later, repaired
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.repair")]
+Pay = Callable[..., Checkout]
+
+
+@pytest.mark.rule("restore.refund")
+class TestARefundThatWasLost:
+    def test_is_the_merchants_again_when_it_is_repeated(self, captured: Checkout, began: datetime) -> None:
+        backup = Backup()
+        refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        settle(captured)
+        backup.restore()
+        assert anew(captured).status == "captured"
+        repaired(began)
+        assert anew(captured).status == "refunded"
+        accepted = refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        assert not accepted.is_new and accepted.refund.merchant_refund_ref == "r-7"
+        again = refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        assert again.refund.pk == accepted.refund.pk
+        with pytest.raises(refunds.NotRefundable):
+            refunds.accept(captured.merchant, captured.pk, ref="another", cause=CAUSE)
+        nothing_moves_later(captured)
+
+    def test_that_the_bank_has_not_settled_goes_on(self, captured: Checkout, began: datetime) -> None:
+        backup = Backup()
+        refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        mates.pump(captured.pk)
+        backup.restore()
+        repaired(began)
+        assert anew(captured).status == "refunding"
+        settle(captured)
+        assert anew(captured).status == "refunded" and borne() == {"4242": 0}
+
+    def test_of_a_part_that_somebody_made_at_the_bank_is_booked_for_a_person(
+        self, captured: Checkout, began: datetime
+    ) -> None:
+        backup = Backup()
+        assert captured.payment
+        bank.act_in_dashboard(kind="refund", payment=captured.payment.pk, amount=1500)
+        backup.restore()
+        done = repaired(began)
+        assert (done.booked, anew(captured).status) == (1, "captured")
+        assert Booking.objects.get().amount == 1500
+        assert Discrepancy.objects.filter(kind="restored_refund", closed_at=None).count() == 1
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        settle(captured)
+        assert anew(captured).status == "refunded" and borne() == {"4242": 0}
+
+
+class TestSharesThatWereLost:
+    def paid_and_reimbursed(self, share: PaymentRequest) -> None:
+        mates.pay(share)
+        assert mates.settled(share) == "reimbursed"
+
+    def test_are_paid_and_reimbursed_once(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime
+    ) -> None:
+        backup = Backup()
+        self.paid_and_reimbursed(shares[0])
+        before = borne()
+        backup.restore()
+        shares[0].refresh_from_db()
+        assert shares[0].status == "open"
+        repaired(began)
+        shares[0].refresh_from_db()
+        assert shares[0].status == "reimbursed"
+        nothing_moves_later(order)
+        assert borne() == before == {"4242": 7000, "4444": 2000}
+
+    def test_that_were_paid_and_not_reimbursed_yet(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime
+    ) -> None:
+        backup = Backup()
+        mates.pay(shares[0])
+        mates.pump(order.pk)
+        backup.restore()
+        repaired(began)
+        assert mates.settled(shares[0]) == "reimbursed"
+        assert borne() == {"4242": 7000, "4444": 2000}
+
+    @pytest.mark.rule("restore.refund")
+    def test_with_the_refund_of_all(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime
+    ) -> None:
+        backup = Backup()
+        self.paid_and_reimbursed(shares[0])
+        mates.give_back(order)
+        settle(order)
+        assert anew(order).status == "refunded"
+        backup.restore()
+        repaired(began)
+        shares[0].refresh_from_db()
+        assert (anew(order).status, shares[0].status) == ("refunded", "refunded")
+        accepted = refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert not accepted.is_new
+        nothing_moves_later(order)
+
+    @pytest.mark.rule("restore.refund")
+    def test_that_were_known_with_the_refund_of_all(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime
+    ) -> None:
+        self.paid_and_reimbursed(shares[0])
+        mates.pay(shares[1], mates.AMYS)
+        mates.pump(order.pk)
+        backup = Backup()
+        mates.give_back(order)
+        settle(order)
+        backup.restore()
+        assert anew(order).status == "captured"
+        repaired(began)
+        assert anew(order).status == "refunded"
+        nothing_moves_later(order)
+        assert set(borne().values()) == {0}
+
+    def test_with_the_whole_order(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
+        asked = mates.split(unpaid, 2000, 3000)
+        backup = Backup()
+        paid = pay(unpaid)
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+        self.paid_and_reimbursed(PaymentRequest.objects.get(pk=asked[0].pk))
+        backup.restore()
+        repaired(began)
+        statuses = [PaymentRequest.objects.get(pk=share.pk).status for share in asked]
+        assert (anew(unpaid).status, statuses) == ("captured", ["reimbursed", "open"])
+        nothing_moves_later(unpaid)

@@ -1,0 +1,183 @@
+"""The service with a bank of its own and a PostgreSQL that archives its log, whose machine can be lost and restored."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+import requests
+
+from config.local import engines, environment, servers
+from tests import template
+from tests.journeys import polling, service
+from tests.journeys.deployment import Deployment, Part
+from tests.journeys.service import Service
+
+ARCHIVING = """
+archive_mode = on
+archive_timeout = 2
+archive_command = 'test ! -f {archive}/%f && cp %p {archive}/%f.part && mv {archive}/%f.part {archive}/%f'
+"""
+RESTORING = """
+archive_mode = off
+restore_command = 'cp {archive}/%f %p'
+recovery_target_time = '{moment}'
+recovery_target_action = promote
+"""
+CHARGES = """
+SELECT c.payment::text, t.subject::text, c.state,
+    CASE c.state WHEN 'captured' THEN c.amount - c.refunded_amount ELSE 0 END,
+    (SELECT count(*) FROM bank_call l WHERE l.charge_id = c.id AND l.kind = 'capture' AND l.verdict = 'succeeded')
+FROM bank_charge c JOIN bank_cardtoken t ON t.id = c.token_id
+"""
+
+
+class Charge(NamedTuple):
+    """What the bank's books have of a card: whose payment, for what, its state, what the card bears, its captures."""
+
+    payment: str
+    subject: str
+    state: str
+    borne: int
+    captures: int
+
+
+class Machine:
+    """The PostgreSQL of one machine, in a folder; `database_url` is the address that it always has."""
+
+    def __init__(self, folder: Path, sockets: Path, held: int) -> None:
+        self._place = servers.Place(folder, sockets, held, durable=True)
+        self.database_url = f"postgresql://checkout@/checkout?host={sockets}"
+        self._cluster, self._archive, self._base = folder / "postgres", folder / "archive", folder / "base"
+        for path in (self._archive, self._base):
+            path.mkdir(mode=0o700)
+        self._configure(ARCHIVING)
+        self.server = servers.postgres(self._place)
+
+    def _configure(self, text: str, **more: str) -> None:
+        with (self._cluster / "postgresql.conf").open("a") as settings:
+            settings.write(text.format(archive=self._archive, **more))
+
+    def back_up(self) -> None:
+        """Take a base back-up, while everything goes on."""
+        server = next(part for part in self.server.command if part.endswith("/bin/postgres"))
+        command = [server.replace("/bin/postgres", "/bin/pg_basebackup"), "--checkpoint", "fast"]
+        command += ["--pgdata", str(self._base), "--dbname", self.database_url]
+        subprocess.run(command, check=True, capture_output=True, env=servers.ENVIRONMENT)
+
+    def stop(self) -> None:
+        """Stop the server that runs now."""
+        self.server.stop()
+
+    def lose(self) -> None:
+        """Lose the machine: whatever was not archived is gone."""
+        pid = int((self._cluster / "postmaster.pid").read_text().splitlines()[0])
+        os.kill(pid, signal.SIGKILL)
+        self.server.stop()
+        shutil.rmtree(self._cluster)
+
+    def restore(self, moment: str) -> None:
+        """Bring the database back as it was at that moment, under the same address."""
+        self._base.rename(self._cluster)
+        self._configure(RESTORING, moment=moment)
+        (self._cluster / "recovery.signal").touch()
+        self.server = servers.postgres(self._place)
+        self.server.start()
+        polling.until(self._is_promoted, within=120, what="the end of the recovery")
+
+    def _is_promoted(self) -> bool:
+        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.database_url) as connection:
+            row = connection.execute("SELECT pg_is_in_recovery()").fetchone()
+            return row == (False,)
+        return False
+
+
+class Drill(Deployment):
+    """A deployment whose database's machine can be lost; its bank, on engines of its own, cannot."""
+
+    def __init__(
+        self,
+        folder: Path,
+        own: engines.Engines,
+        books: engines.Engines,
+        machine: Machine,
+        variables: Mapping[str, str],
+    ) -> None:
+        super().__init__(folder, own, variables)
+        self.machine, self._books = machine, books
+        apart = {name: text for name, text in variables.items() if name != "BANK_URL"}
+        apart |= {"DATABASE_URL": books.database_url, "DATABASE_POOL": "40"}
+        command = (sys.executable, "-m", "gunicorn", "--config", "python:tests.bank.process")
+        self.parts["bank"] = Part(command, apart)
+
+    def lose_the_machine(self) -> None:
+        """Lose everything but the bank: processes, Redis, and the database with what it had not archived."""
+        for part in set(self._running) - {"bank"}:
+            self.kill(part)
+        self.machine.lose()
+        self.engines.stop_redis()
+        self.engines.start_redis()
+        self.flush_redis()
+
+    def start_again(self) -> None:
+        """Return when all parts run that were lost, and web answers, ready or not."""
+        for part in set(self.parts) - set(self._running):
+            self.start(part)
+        polling.until(lambda: self.readyz() is not None, within=60, what="an answer of web")
+
+    def readyz(self) -> tuple[int, str] | None:
+        with contextlib.suppress(requests.RequestException):
+            answer = requests.get(f"{self.variables['BASE_URL']}/readyz", timeout=5)
+            return answer.status_code, answer.text
+        return None
+
+    def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement, for what no API tells."""
+        address = self._books.database_url if of_bank else self.machine.database_url
+        with psycopg.connect(address, autocommit=True) as connection:
+            cursor = connection.execute(statement, parameters or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def charges(self) -> dict[str, Charge]:
+        """Return the bank's charges by payment."""
+        return {row[0]: Charge(*row) for row in self.rows(CHARGES, of_bank=True)}
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[tuple[Drill, Service]]:
+    """Run the service, its bank and a clerk until the block ends."""
+    template.copy_to(folder / "machine")
+    template.copy_to(folder / "bank")
+    port, bank_port = service.free_ports()
+    shop_port, _ = service.free_ports()
+    given = service.bare_environment(
+        PORT=port,
+        SHOP_PORT=shop_port,
+        BANK_PORT=bank_port,
+        BANK_URL=f"http://127.0.0.1:{bank_port}",
+        DJANGO_SETTINGS_MODULE="tests.bank.settings",
+        LIMIT_CREATES="100000/second",
+    )
+    variables = environment.of_run(given, folder / "machine") | {"SANDBOX_REFUND_SECONDS": "1"}
+    with contextlib.ExitStack() as stack:
+        sockets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="checkout-")))
+        held = stack.enter_context((folder / "lock").open("w"))
+        machine = Machine(folder / "machine", sockets, held.fileno())
+        machine.server.start()
+        stack.callback(machine.stop)
+        own = stack.enter_context(engines.running(folder, durable=False, database_url=machine.database_url))
+        books = stack.enter_context(engines.running(folder / "bank", durable=False, redis_url=own.redis_url))
+        variables |= {"DATABASE_URL": machine.database_url, "REDIS_URL": own.redis_url}
+        drill = Drill(folder, own, books, machine, variables)
+        drill.fill()
+        stack.callback(drill.end)
+        drill.make_whole()
+        helper = stack.enter_context(service.clerk(variables))
+        yield drill, Service(variables["BASE_URL"], "", helper)
