@@ -29,12 +29,26 @@ class Customer(models.Model):
     """A person known by a verified phone number, across merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    phone = models.CharField(max_length=16, unique=True, help_text="E.164")
+    phone = models.CharField(
+        max_length=16, unique=True, null=True, blank=True, help_text="E.164; none once they are erased."
+    )
     name = models.CharField(max_length=60, blank=True, help_text="As they last wrote it.")
     created_at = models.DateTimeField(auto_now_add=True)
+    erased_at = models.DateTimeField(null=True, blank=True)
+    cards_erased_at = models.DateTimeField(null=True, blank=True, help_text="When last 4 went too.")
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index("id", name="customer_known", condition=Q(erased_at=None)),
+            models.Index(
+                "erased_at",
+                name="customer_cards",
+                condition=Q(erased_at__isnull=False, cards_erased_at=None),
+            ),
+        ]
 
     def __str__(self) -> str:
-        return f"•••• {self.phone[-4:]}"
+        return f"•••• {self.phone[-4:]}" if self.phone else "erased"
 
 
 class MerchantCustomer(models.Model):
@@ -334,7 +348,11 @@ class PaymentRequest(models.Model):
             ),
             models.UniqueConstraint("checkout", "position", name="the_people_on_a_bill_are_ordered"),
         ]
-        indexes: ClassVar = [models.Index("expires_at", name="pay_link_open", condition=Q(status="open"))]
+        indexes: ClassVar = [
+            models.Index("expires_at", name="pay_link_open", condition=Q(status="open")),
+            models.Index("phone", name="share_asked_of", condition=~Q(phone="")),
+            models.Index("id", name="share_named", condition=~Q(name="")),
+        ]
 
     def __str__(self) -> str:
         return f"share {self.position} · {self.status}"

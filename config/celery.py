@@ -78,6 +78,7 @@ CALENDAR = {  # without a title: too long for an operator's request, commands do
     "hosted_page.tasks.watch_sms_budgets": ("Count SMS messages", 10.0),
     "payments.tasks.reconcile": ("", crontab(hour=3, minute=20)),
     "payments.tasks.read_balance": ("", crontab(hour=3, minute=50)),
+    "hosted_page.tasks.erase_old_people": ("", crontab(hour=2, minute=40)),
     "checkout.tasks.prove_changed": ("Prove what has changed", crontab(minute=10)),
     "checkout.tasks.prove_all": ("", crontab(day_of_week="sunday", hour=4, minute=20)),
 }

@@ -25,8 +25,9 @@ _GRANTS = (
     "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}",
 )
 _NO_CHANGES = "REVOKE UPDATE, DELETE ON {table} FROM {role}"
-_ENCRYPTED_ANEW = (
-    "GRANT UPDATE (email) ON hosted_page_optin TO {role}"  # the trigger lets nothing else change
+_ALLOWED = (
+    "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # encrypted anew: the trigger lets nothing else change
+    "GRANT EXECUTE ON FUNCTION erase_opt_ins(uuid[], text) TO {role}",
 )
 _ROLE = "CREATE ROLE {role} LOGIN PASSWORD {password}"
 
@@ -65,7 +66,8 @@ def grant(alias: str) -> None:
         cursor.execute(_APPEND_ONLY)
         for (table,) in cursor.fetchall():
             cursor.execute(sql.SQL(_NO_CHANGES).format(table=sql.Identifier(table), **named))
-        cursor.execute(sql.SQL(_ENCRYPTED_ANEW).format(**named))
+        for words in _ALLOWED:
+            cursor.execute(sql.SQL(words).format(**named))
 
 
 def _make(cursor: Any, role: str, password: str) -> None:

@@ -151,7 +151,8 @@ API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
 if timedelta(days=2) > API_CALL_RETENTION:
     _refuse("API_CALL_RETENTION_DAYS must be at least 2: idempotency keys are kept for 24 hours.")
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
-
+PERSON_RETENTION = timedelta(days=env.integer("PERSON_RETENTION_DAYS", 760))  # after their last order
+ERASURES_FILE = env.optional("ERASURES_FILE")  # outside the database: who was erased
 DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # another word after each restored snapshot
 METRICS_TOKEN = env.optional("METRICS_TOKEN")  # who knows it may read /metrics
 if METRICS_TOKEN and not LOCAL and len(METRICS_TOKEN) < 20:

@@ -17,6 +17,7 @@ from payments.columns import MoneyAdmin
 from payments.models import (
     BalanceEntry,
     Booking,
+    DatabaseMark,
     Discrepancy,
     Dispute,
     Inquiry,
@@ -256,6 +257,13 @@ class DisputeAdmin(MoneyAdmin):
     currency = "payment.currency"
     references = {"checkout_uuid": "checkout.checkout"}
     panels = (("payments.posting", "transaction"),)
+
+
+@admin.register(DatabaseMark)
+class DatabaseMarkAdmin(ReadOnlyAdmin):
+    """On which server the database was opened last."""
+
+    list_display = ("server", "word", "opened_at")
 
 
 @admin.register(Inquiry)

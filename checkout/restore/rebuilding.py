@@ -39,13 +39,14 @@ class Rebuilt:
     booked: int = 0
 
 
-def write_payment(checkout_uuid: UUID, share: PaymentRequest | None, told: PaymentRecord) -> bool:
+def write_payment(checkout_uuid: UUID, told: PaymentRecord) -> bool:
     """Write a lost payment of an order, or of a share of it; return whether it fits.
 
     It does not if merchant, amount or currency are others, or another card is live for the same.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
+        share = checkout.payment_requests.filter(pk=told.subject or checkout.pk).first()
         subject = share or checkout
         asked = (checkout.merchant_id, subject.amount, checkout.currency)
         if asked != (told.account, told.amount, told.currency) or open_operations.live_payment(subject.pk):

@@ -84,7 +84,7 @@ def _write_payment(told: PaymentRecord, done: Repair) -> None:
         return
     share = PaymentRequest.objects.filter(pk=told.subject).first() if told.subject else None
     order = share.checkout_id if share else told.subject
-    if order and Checkout.objects.filter(pk=order).exists() and rebuilding.write_payment(order, share, told):
+    if order and Checkout.objects.filter(pk=order).exists() and rebuilding.write_payment(order, told):
         done.payments += 1
         return
     merchant = Merchant.objects.filter(pk=told.account).first()

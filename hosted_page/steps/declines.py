@@ -68,6 +68,11 @@ def take_back(made: CardTry) -> None:
     CardTry.objects.filter(pk=made.pk).delete()
 
 
+def digest(phone: str) -> str:
+    """Return the digest by which the cards that a number has tried are counted."""
+    return crypto.keyed_digest("card phone", phone)
+
+
 def delete_old() -> None:
     """Delete the tries that no limit looks at any more."""
     batches.delete(CardTry.objects.filter(created_at__lt=clock.now() - KEPT))
@@ -77,7 +82,7 @@ def _try_of(target: PaymentTarget, person: Customer, token: str, address: str) -
     return CardTry(
         subject=target.subject,
         card_token=token,
-        phone_digest=crypto.keyed_digest("card phone", person.phone),
+        phone_digest=digest(person.phone or ""),
         address_digest=crypto.keyed_digest("card address", network.network(address)),
     )
 

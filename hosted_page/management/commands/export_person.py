@@ -1,0 +1,27 @@
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from hosted_page.privacy import exporting, people
+from payments.models import Merchant
+
+
+class Command(BaseCommand):
+    help = "Print what we know of a person as JSON, of one merchant's orders alone with --merchant. docs/privacy.md"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        whom = parser.add_mutually_exclusive_group(required=True)
+        whom.add_argument("--phone", default="", help="their number, as +447700900123")
+        whom.add_argument("--email", default="", help="the address that they have ticked")
+        parser.add_argument("--merchant", help="a merchant's uuid")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            merchant = Merchant.objects.get(pk=options["merchant"]) if options["merchant"] else None
+            found = exporting.of(people.find(phone=options["phone"], email=options["email"]), merchant)
+        except people.Unknown:
+            raise CommandError("Nobody is known by this.") from None
+        except (Merchant.DoesNotExist, ValueError):
+            raise CommandError("There is no such merchant.") from None
+        self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))

@@ -1,0 +1,135 @@
+"""Erasing a person: names, numbers and addresses go; what money needs stays, and tells of nobody.
+
+Rules privacy.erase, privacy.open, privacy.again.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from checkout.models import Customer, PaymentRequest
+from checkout.states import ShareStatus, Status
+from config.lib import clock, crypto
+from hosted_page.models import CardTry, OptIn, SignInCode, SmsMessage
+from hosted_page.privacy import people
+from hosted_page.privacy.people import Person
+from hosted_page.sms import outbox
+from hosted_page.steps import declines
+from payments.models import Dispute, Operation
+
+OPEN_ORDERS = (Status.CREATED, Status.AUTHORIZED, Status.REFUNDING)
+OPEN_SHARES = (ShareStatus.OPEN, ShareStatus.PAYING, ShareStatus.PAID)
+
+
+class StillNeeded(Exception):
+    """Something of theirs is open, which needs their number or name; `reasons` says what, a line each."""
+
+    def __init__(self, reasons: list[str]) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
+def erase(person: Person, *, writes_down: bool = True) -> None:
+    """Erase a person, and write down outside the database that it was done. Raises StillNeeded.
+
+    A number that signs in later is a new person's.
+    """
+    with transaction.atomic(durable=True):
+        if person.customer is not None:
+            # nobody joins an order as this person until it is done, since a join locks the row too
+            Customer.objects.select_for_update().get(pk=person.customer.pk)
+        if reasons := list(_open(person)):
+            raise StillNeeded(reasons)
+        now = clock.now()
+        marks = _marks(person)
+        if person.customer is not None:
+            _empty(person, person.customer, now)
+        _empty_opt_ins(person)
+        if writes_down:
+            _write_down(marks, now)
+
+
+def again() -> Iterator[tuple[str, list[str]]]:
+    """Erase everybody anew who was erased before, as a restored database knows them again.
+
+    Yields the mark of each who was found, with the reasons why they are still needed, if they are.
+    """
+    marks = _written_down()
+    for customer in Customer.objects.filter(erased_at=None).iterator():
+        mark = _mark("phone", customer.phone or "")
+        if mark in marks:
+            yield mark, _erase_again(people.of_customer(customer.pk))
+    for opt_in_mark, email in _opted_in(marks):
+        yield opt_in_mark, _erase_again(people.find(email=email))
+
+
+def _erase_again(person: Person) -> list[str]:
+    try:
+        erase(person, writes_down=False)
+    except StillNeeded as needed:
+        return needed.reasons
+    return []
+
+
+def _open(person: Person) -> Iterator[str]:
+    for order in person.led.filter(status__in=OPEN_ORDERS):
+        yield f"order {order.pk} is {order.status}"
+    orders = {*person.led.values_list("pk", flat=True), *person.shares.values_list("checkout", flat=True)}
+    captured = PaymentRequest.objects.filter(checkout__in=orders, checkout__status=Status.CAPTURED)
+    for share in captured.filter(status__in=OPEN_SHARES):
+        yield f"share {share.pk} of order {share.checkout_id} is {share.status}"
+    for dispute in Dispute.objects.filter(checkout_uuid__in=orders, status=Dispute.Status.OPEN):
+        yield f"dispute {dispute.pk} of order {dispute.checkout_uuid} is open"
+    for operation in Operation.objects.filter(payment__checkout_uuid__in=orders, ended_at=None):
+        yield f"operation {operation.pk} ({operation.kind}) has not ended"
+
+
+def _empty(person: Person, customer: Customer, now: datetime) -> None:
+    person.shares.update(name="", phone="", next_reminder_at=None)
+    phone = customer.phone or ""
+    SignInCode.objects.filter(phone=phone).delete()
+    SmsMessage.objects.filter(phone_digest=outbox.digest(phone)).update(phone_digest="", range_digest="")
+    CardTry.objects.filter(phone_digest=declines.digest(phone)).delete()
+    Customer.objects.filter(pk=customer.pk).update(phone=None, name="", erased_at=now)
+
+
+def _empty_opt_ins(person: Person) -> None:
+    """Empty the addresses by the function that the tables' owner keeps for it: opt-ins are only appended to."""
+    with connection.cursor() as cursor:
+        known_as = [row.pk for row in person.known_as]
+        cursor.execute("SELECT erase_opt_ins(%s::uuid[], %s)", [known_as, crypto.encrypt("")])
+
+
+def _marks(person: Person) -> list[str]:
+    """Return what tells that somebody was erased, without telling who they were to those without our key."""
+    addresses = {opt_in.email.lower() for opt_in in person.opt_ins if opt_in.email}
+    phones = [person.customer.phone] if person.customer and person.customer.phone else []
+    return [_mark("phone", phone) for phone in phones] + [
+        _mark("e-mail", email) for email in sorted(addresses)
+    ]
+
+
+def _mark(kind: str, value: str) -> str:
+    return crypto.keyed_digest(f"erased {kind}", value)
+
+
+def _opted_in(marks: set[str]) -> Iterator[tuple[str, str]]:
+    nameless = OptIn.objects.filter(person__customer=None).exclude(email_digest="")
+    for email in {opt_in.email.lower() for opt_in in nameless.iterator()}:
+        if (mark := _mark("e-mail", email)) in marks:
+            yield mark, email
+
+
+def _write_down(marks: list[str], now: datetime) -> None:
+    """Append the marks to the file outside the database, before the erasure is committed."""
+    if settings.ERASURES_FILE and marks:
+        with Path(settings.ERASURES_FILE).open("a") as file:
+            file.writelines(f"{mark} {clock.iso(now)}\n" for mark in marks)
+
+
+def _written_down() -> set[str]:
+    path = Path(settings.ERASURES_FILE or "/dev/null")
+    return {line.partition(" ")[0] for line in path.read_text().splitlines()} if path.exists() else set()

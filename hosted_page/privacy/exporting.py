@@ -1,0 +1,70 @@
+"""What we know of a person, for the person: whole, or as far as one merchant may know it (rule privacy.export)."""
+
+from typing import Any
+from uuid import UUID
+
+from checkout.models import Checkout, PaymentRequest
+from config.lib import clock
+from hosted_page.models import OptIn
+from hosted_page.privacy.people import Person
+from payments.models import Merchant, Payment
+
+
+def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
+    """Return a person's data as JSON has it, of one merchant's orders alone if one is given."""
+    led, shares, opt_ins = person.led, person.shares, person.opt_ins
+    if merchant is not None:
+        led, shares = led.filter(merchant=merchant), shares.filter(checkout__merchant=merchant)
+        opt_ins = opt_ins.filter(person__merchant=merchant)
+    customer = person.customer
+    return {
+        "name": (customer.name or None) if customer else None,
+        "phone": customer.phone if customer else None,
+        "known_since": clock.iso(customer.created_at) if customer else None,
+        "orders": [_order(row) for row in led.select_related("merchant").order_by("created_at")],
+        "shares": [_share(row) for row in shares.select_related("checkout__merchant").order_by("created_at")],
+        "opt_ins": [_opt_in(row) for row in opt_ins.select_related("text__merchant").order_by("opted_in_at")],
+    }
+
+
+def _order(row: Checkout) -> dict[str, Any]:
+    return {
+        "merchant": row.merchant.name,
+        "merchant_order_id": row.merchant_order_id,
+        "checkout_uuid": str(row.pk),
+        "status": row.status,
+        "amount": row.amount,
+        "currency": row.currency,
+        "created_at": clock.iso(row.created_at),
+        "cards": _cards(row.pk),
+    }
+
+
+def _share(row: PaymentRequest) -> dict[str, Any]:
+    return {
+        "merchant": row.checkout.merchant.name,
+        "checkout_uuid": str(row.checkout_id),
+        "payment_request_uuid": str(row.pk),
+        "name": row.name or None,
+        "status": row.status,
+        "amount": row.amount,
+        "currency": row.checkout.currency,
+        "created_at": clock.iso(row.created_at),
+        "cards": _cards(row.pk),
+    }
+
+
+def _cards(subject: UUID) -> list[dict[str, str]]:
+    paid = Payment.objects.filter(subject=subject).exclude(card_last4="").order_by("created_at")
+    return [{"brand": row.card_brand, "last4": row.card_last4, "status": row.status} for row in paid]
+
+
+def _opt_in(row: OptIn) -> dict[str, Any]:
+    return {
+        "merchant": row.text.merchant.name,
+        "checkout_uuid": str(row.checkout_uuid),
+        "email": row.email or None,
+        "words": row.text.text,
+        "placement": row.placement,
+        "opted_in_at": clock.iso(row.opted_in_at),
+    }

@@ -1,0 +1,150 @@
+"""People go 25 months after their last order; the last of their cards thirteen months after it."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test import override_settings
+
+from checkout.models import Checkout, Customer, PaymentRequest
+from config.lib import clock
+from hosted_page.models import OptIn
+from hosted_page.privacy import erasing, people, retention
+from payments.models import Merchant, Payment
+from tests import factories, mates
+from tests.factories import CustomerFactory
+from tests.hosted_page.privacy.persons import EMAIL, PHONE, run, tick
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("privacy.retention")]
+OLD, DISPUTED = timedelta(days=761), timedelta(days=401)
+
+
+def let_pass(time: timedelta) -> None:
+    """Let everything be that much older, the ids of UUIDv7 too, by which age is looked for."""
+    with connection.cursor() as cursor:
+        ago = f"interval '{time.total_seconds()} seconds'"
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        for table in (
+            "checkout_customer",
+            "checkout_checkout",
+            "checkout_paymentrequest",
+            "payments_payment",
+        ):
+            cursor.execute(f"UPDATE {table} SET created_at = created_at - {ago}")
+        cursor.execute(f"UPDATE hosted_page_optin SET opted_in_at = opted_in_at - {ago}")
+        cursor.execute("SET LOCAL session_replication_role = origin")
+
+
+@pytest.fixture
+def _ids_tell_no_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows were made just now: their ids say so."""
+    monkeypatch.setattr(clock, "first_id", lambda at: UUID(int=2**128 - 1))
+
+
+@pytest.mark.usefixtures("_ids_tell_no_age")
+class TestPeople:
+    def test_go_after_their_last_order(self, order: Checkout, lea: Customer) -> None:
+        let_pass(OLD - timedelta(days=2))
+        assert retention.erase_old() == 0
+        let_pass(timedelta(days=2))
+        assert retention.erase_old() == 1
+        lea.refresh_from_db()
+        assert lea.phone is None and OptIn.objects.get().email == ""
+        assert Payment.objects.get().card_last4 == "", "its disputes' time is over too"
+        assert retention.erase_old() == 0
+
+    @pytest.mark.parametrize("later", ["order", "share"])
+    def test_stay_as_long_as_they_come_back(
+        self,
+        order: Checkout,
+        lea: Customer,
+        acme: Merchant,
+        later: str,
+    ) -> None:
+        let_pass(OLD)
+        again = factories.checkout(acme)
+        if later == "order":
+            Checkout.objects.filter(pk=again.pk).update(lead=lea)
+        else:
+            Checkout.objects.filter(pk=again.pk).update(lead=CustomerFactory.create())
+            mates.split(again, 2000)
+            PaymentRequest.objects.update(mate=lea)
+        assert retention.erase_old() == 0
+        lea.refresh_from_db()
+        assert lea.phone == PHONE
+
+    def test_stay_while_something_is_open(self, unpaid: Checkout, lea: Customer) -> None:
+        Checkout.objects.filter(pk=unpaid.pk).update(lead=lea)
+        let_pass(OLD)
+        assert retention.erase_old() == 0
+
+    def test_known_by_an_address_alone_go_too(self, order: Checkout) -> None:
+        tick(order, None, "amy@example.com")
+        let_pass(OLD)
+        assert retention.erase_old() == 2
+        assert not OptIn.objects.exclude(email_digest="").exists()
+
+    def test_asked_by_a_lead_go_with_the_order(self, order: Checkout, acme: Merchant) -> None:
+        asked = factories.checkout(acme)
+        mates.split(asked, 2000)
+        PaymentRequest.objects.update(name="Finn", phone="+447700900555")
+        let_pass(OLD)
+        retention.erase_old()
+        share = PaymentRequest.objects.get()
+        assert (share.name, share.phone) == ("", "")
+
+    def test_the_time_is_a_setting(self, order: Checkout) -> None:
+        let_pass(timedelta(days=31))
+        with override_settings(PERSON_RETENTION=timedelta(days=30)):
+            assert retention.erase_old() == 1
+
+
+@pytest.mark.rule("privacy.cards")
+class TestCardsOfSomebodyErased:
+    def test_stay_while_they_may_be_disputed_then_go(
+        self,
+        order: Checkout,
+        at: Callable[[str], Checkout],
+    ) -> None:
+        erasing.erase(people.find(phone=PHONE))
+        other = CustomerFactory.create()
+        untouched = factories.checkout(order.merchant)
+        Payment.objects.create(
+            merchant=order.merchant,
+            subject=untouched.pk,
+            checkout_uuid=untouched.pk,
+            amount=1,
+            currency="GBP",
+            card_last4="1111",
+        )
+        Checkout.objects.filter(pk=untouched.pk).update(lead=other)
+        retention.erase_old()
+        assert Payment.objects.get(subject=order.pk).card_last4 == "4242"
+        let_pass(DISPUTED)
+        retention.erase_old()
+        card = Payment.objects.get(subject=order.pk)
+        assert (card.card_last4, card.card_fingerprint, card.card_brand) == ("", "", "Visa")
+        assert Payment.objects.get(subject=untouched.pk).card_last4 == "1111"
+
+
+@pytest.mark.rule("privacy.export")
+class TestExport:
+    def export(self, *arguments: str) -> Any:
+        return json.loads(run("export_person", "--phone", PHONE, *arguments))
+
+    def test_has_all_that_is_known(self, order: Checkout) -> None:
+        found = self.export()
+        assert (found["name"], found["phone"]) == ("Lea", PHONE)
+        assert [(row["checkout_uuid"], row["cards"]) for row in found["orders"]] == [
+            (str(order.pk), [{"brand": "Visa", "last4": "4242", "status": "captured"}])
+        ]
+        assert [row["email"] for row in found["opt_ins"]] == [EMAIL]
+
+    def test_has_one_merchants_alone(self, order: Checkout, rival: Merchant) -> None:
+        found = self.export("--merchant", str(rival.pk))
+        assert found["orders"] == found["opt_ins"] == found["shares"] == []
+        assert len(self.export("--merchant", str(order.merchant.pk))["orders"]) == 1
