@@ -134,6 +134,7 @@ def _report(dispute: Dispute, kind: str, **facts: str) -> None:
         checkout=str(dispute.checkout_uuid),
         reference=dispute.reference,
         amount=dispute.amount,
+        currency=dispute.payment.currency,
         respond_by=respond_by,
         **facts,
     )

@@ -6,11 +6,16 @@ Rule operator.page.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
 
 from config.lib import clock
-from config.operators import ages, queues
+from config.operators import ages, cases, queues
+from config.operators.queues import LATE, Queue
 from payments import due, money
-from payments.models import Discrepancy, Merchant, Operation, Switch
+from payments.models import Merchant, Operation, Switch
 from webhooks.models import Delivery, Endpoint
 
 LISTED = 50
@@ -22,6 +27,7 @@ class UnresolvedOperation:
     """An operation whose outcome is not known yet."""
 
     operation: Operation
+    order_id: str
     amount: str
     age: str
     verdict: str
@@ -31,42 +37,55 @@ class UnresolvedOperation:
 class Board:
     """The overview at one moment. Lists have the oldest rows and their ages; `parked` is counted up to `maximum`."""
 
+    at: datetime
     stops: Sequence[Switch]
-    queues: Sequence[queues.Queue]
+    queues: Sequence[Queue]
     unresolved: Sequence[UnresolvedOperation]
-    discrepancies: Sequence[tuple[Discrepancy, str]]
+    cases: Sequence[cases.Case]
     failing: Sequence[tuple[Endpoint, str]]
     parked: int
     maximum: int = MAXIMUM
 
+    @property
+    def oldest(self) -> Queue | None:
+        """The queue whose oldest row has waited longest, a late one first."""
+        waiting = [queue for queue in self.queues if queue.since]
+        return min(waiting, key=lambda queue: (queue.verdict != LATE, queue.since), default=None)
 
-def read() -> Board:
-    """Return the board as it is now."""
+    @property
+    def breaches(self) -> int:
+        """How many open discrepancies say that money and states disagree."""
+        return sum(case.discrepancy.kind.startswith("ledger_") for case in self.cases)
+
+
+def read(request: HttpRequest | None = None) -> Board:
+    """Return the board as it is now, with the verbs that whoever asks may use."""
     now = clock.now()
+    unresolved, open_cases = waiting(now, request)
     return Board(
+        at=now,
         stops=list(Switch.objects.filter(is_stopped=True).select_related("merchant")),
         queues=queues.read(now),
-        unresolved=_unresolved(now),
-        discrepancies=_discrepancies(now),
+        unresolved=unresolved,
+        cases=open_cases,
         failing=_failing(now),
         parked=_parked_today(now),
     )
 
 
-def _unresolved(now: datetime) -> list[UnresolvedOperation]:
-    rows = Operation.objects.filter(state__in=Operation.OPEN).select_related("payment__merchant")
-    return [_as_unresolved(operation, now) for operation in rows.order_by("created_at")[:LISTED]]
+def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[UnresolvedOperation], list[cases.Case]]:
+    """Return what is in doubt and what needs a person, the oldest first, in two statements."""
+    rows: QuerySet[Operation, Any] = Operation.objects.filter(state__in=Operation.OPEN).order_by("created_at")
+    rows = rows.select_related("payment__merchant")
+    doubtful = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"))[:LISTED]
+    return [_as_unresolved(row, now) for row in doubtful], cases.read(now, request)
 
 
-def _as_unresolved(operation: Operation, now: datetime) -> UnresolvedOperation:
+def _as_unresolved(operation: Any, now: datetime) -> UnresolvedOperation:
     age = now - operation.created_at
     amount = money.display(operation.amount, operation.payment.currency)
-    return UnresolvedOperation(operation, amount, ages.in_words(age), queues.verdict(age, due.PATIENT_FOR))
-
-
-def _discrepancies(now: datetime) -> list[tuple[Discrepancy, str]]:
-    rows = Discrepancy.objects.filter(closed_at=None).select_related("merchant").order_by("created_at")
-    return [(row, ages.in_words(now - row.created_at)) for row in rows[:LISTED]]
+    verdict = queues.verdict(age, due.PATIENT_FOR)
+    return UnresolvedOperation(operation, operation.order_id or "", amount, ages.in_words(age), verdict)
 
 
 def _failing(now: datetime) -> list[tuple[Endpoint, str]]:

@@ -37,6 +37,7 @@ class Queue:
 
     title: str
     pump: str
+    task: str
     since: datetime | None
     age: str
     verdict: str
@@ -56,7 +57,7 @@ def _queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: d
     since = oldest(now)
     age = timedelta() if since is None else now - since
     words = "nothing waits" if since is None else ages.in_words(age)
-    return Queue(title, pumps.TITLES[pump], since, words, verdict(age, patience))
+    return Queue(title, pumps.TITLES[pump], pump, since, words, verdict(age, patience))
 
 
 def _oldest_of(model: type[Model], column: str) -> Oldest:

@@ -1,9 +1,9 @@
-"""The page of the operators' overview, and its buttons that run pumps."""
+"""The operators' pages: overview, search and operations, and the links that run pumps."""
 
-from typing import cast
+from typing import Any, cast
 
 import structlog
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -11,25 +11,67 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from config.operators import board, pumps
+from config.lib import clock
+from config.operators import board, finding, pumps, shell
 from portal.models import User
 
 log = structlog.get_logger("config.operators")
 MAY_LOOK, MAY_RUN = "payments.view_operation", "payments.change_operation"
+MAY_FIND = "checkout.view_checkout"
+
+
+@require_safe
+def overview(request: HttpRequest) -> HttpResponse:
+    """Show the search, what needs a person, and the way to every record; how it goes now is asked apart."""
+    return _page(request, "overview", {"title": "Overview", "records": shell.records(request)})
+
+
+@require_safe
+@permission_required(MAY_LOOK, raise_exception=True)
+def now(request: HttpRequest) -> HttpResponse:
+    """Show how it goes now, as a part of the overview."""
+    return TemplateResponse(request, "operators/_now.html", {"board": board.read()})
 
 
 @require_safe
 @permission_required(MAY_LOOK, raise_exception=True)
 def operations(request: HttpRequest) -> HttpResponse:
-    """Show what is in doubt, what is late, what was stopped, and the pumps."""
-    context = {
-        **admin.site.each_context(request),
-        "title": "Operations",
-        "board": board.read(),
-        "pumps": pumps.TITLES,
-        "may_run": request.user.has_perm(MAY_RUN),
-    }
-    return TemplateResponse(request, "admin/operations.html", context)
+    """Show what is in doubt, what needs a person, what waits, what was stopped, and the pumps."""
+    shown = board.read(request)
+    tasks = {queue.task for queue in shown.queues}
+    more = {name: title for name, title in pumps.TITLES.items() if name not in tasks}
+    may_run = request.user.has_perm(MAY_RUN)
+    context = {"title": "Operations", "board": shown, "more_pumps": more, "may_run": may_run}
+    return _page(request, "operations", context)
+
+
+@require_safe
+@permission_required(MAY_FIND, raise_exception=True)
+def find(request: HttpRequest) -> HttpResponse:
+    """Show the orders that have what was typed; lead to the one, if it is one alone."""
+    term = request.GET.get("q", "")
+    found = finding.find(term)
+    if found.is_number:
+        _keep(
+            request,
+            f"Looked for it, and found {len(found.orders)} orders",
+            f"number ending {term.strip()[-4:]}",
+        )
+    if len(found.orders) == 1 and not found.merchants:
+        return HttpResponseRedirect(
+            reverse("admin:checkout_checkout_change", args=[found.orders[0].checkout.pk])
+        )
+    return _page(request, "find", {"title": "Search", "term": term, "found": found})
+
+
+def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> HttpResponse:
+    if "board" in context:
+        at, unresolved, cases = context["board"].at, context["board"].unresolved, context["board"].cases
+    else:
+        at = clock.now()
+        unresolved, cases = board.waiting(at, request) if request.user.has_perm(MAY_LOOK) else ([], [])
+    around = shell.around_page(request, name, len(unresolved), len(cases)) | {"at": at, "cases": cases}
+    return TemplateResponse(request, f"operators/{name}.html", around | context)
 
 
 @require_POST

@@ -309,6 +309,7 @@ class TestInstallation:
             "DROP TABLE payments_posting",
             "CREATE TABLE mine (id int)",
             "DELETE FROM django_migrations",
+            "UPDATE hosted_page_optin SET email_digest = ''",
         ],
     )
     def test_may_change_no_rule_of_its_database(self, whole: Installation, statement: str) -> None:
@@ -320,6 +321,28 @@ class TestInstallation:
         whole.manage("rotate_field_keys")
         whole.manage("reconcile")
         whole.manage("prove_ledger")
+
+    def test_forgets_a_person(self, whole: Installation) -> None:
+        """The owner's function empties what the service's role may not."""
+        backend = Backend(whole)
+        uuid = backend("POST", "merchant/v1/checkouts", factories.order())["checkout_uuid"]
+        backend("POST", f"sandbox/v1/checkouts/{uuid}/pay", {"phone": "+447700900321"})
+        backend("POST", f"merchant/v1/checkouts/{uuid}/capture", {})
+        backend("POST", f"sandbox/v1/checkouts/{uuid}/opt-in", {"email": "amy@example.com"})
+        assert "amy@example.com" in whole.manage("export_person", "--phone", "+447700900321")
+        whole.manage("erase_person", "--phone", "+447700900321")
+        with psycopg.connect(whole.variables["DATABASE_URL"]) as connection:
+            row = connection.execute(
+                "SELECT count(*) FROM hosted_page_optin WHERE email_digest <> ''"
+            ).fetchone()
+        assert row == (0,)
+
+    def test_is_repaired_after_a_restore(self, whole: Installation) -> None:
+        with psycopg.connect(whole.variables["DATABASE_URL"]) as connection:
+            connection.execute("UPDATE payments_databasemark SET server = 'another'")
+        until(lambda: get(whole, "/pay").status_code == 503, within=10)
+        assert "The service is open." in whole.manage("reconcile", "--repair")
+        until(lambda: get(whole, "/pay").status_code != 503, within=10)
 
     def test_serves_static_files_by_hashed_names_and_compressed(self, whole: Installation) -> None:
         page = get(whole, "/accounts/login/").text

@@ -1,0 +1,94 @@
+"""What stands around each of the operators' pages: the menu with what waits, and the way to all records."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+# The records by topic: what they are called, and the model in the admin.
+RECORDS: dict[str, Sequence[tuple[str, str]]] = {
+    "Orders": (
+        ("Checkouts", "checkout.checkout"),
+        ("Shares", "checkout.paymentrequest"),
+        ("Refunds", "checkout.refund"),
+        ("Customers", "checkout.customer"),
+        ("API calls", "checkout.apicall"),
+        ("History", "checkout.change"),
+    ),
+    "Money": (
+        ("Payments", "payments.payment"),
+        ("Operations", "payments.operation"),
+        ("Disputes", "payments.dispute"),
+        ("Discrepancies", "payments.discrepancy"),
+        ("Postings", "payments.posting"),
+        ("Bookings", "payments.booking"),
+        ("Balance", "payments.balanceentry"),
+    ),
+    "Webhooks": (
+        ("Events", "webhooks.event"),
+        ("Deliveries", "webhooks.delivery"),
+        ("Attempts", "webhooks.attempt"),
+        ("Subscriptions", "webhooks.subscription"),
+    ),
+    "People": (
+        ("Merchants", "payments.merchant"),
+        ("Switches", "payments.switch"),
+        ("Users", "portal.user"),
+        ("Teams", "portal.membership"),
+        ("API clients", "portal.apiclient"),
+        ("Audit entries", "portal.auditentry"),
+        ("Texts", "hosted_page.smsmessage"),
+        ("Opt-ins", "hosted_page.optin"),
+    ),
+}
+MENU = (
+    ("checkout.checkout", "payments.payment", "checkout.refund", "payments.dispute", "payments.discrepancy"),
+    ("payments.merchant", "payments.switch", "portal.user"),
+    ("webhooks.event", "webhooks.delivery", "hosted_page.smsmessage"),
+)
+_WORDS = {model: words for rows in RECORDS.values() for words, model in rows}
+_LOOKED_AT = {"payments.discrepancy": "?state=open"}
+
+
+class Link(NamedTuple):
+    """A way to a list, with how many rows there wait for somebody."""
+
+    words: str
+    address: str
+    waiting: int = 0
+    is_here: bool = False
+
+
+def around_page(request: HttpRequest, here: str, in_doubt: int, open_cases: int) -> dict[str, Any]:
+    """Return what every page of the operators shows; the counts are of what waits for them."""
+    may_look = request.user.has_perm("payments.view_operation")
+    own = [Link("Overview", reverse("admin:index"), is_here=here == "overview")]
+    if may_look:
+        own.append(Link("Operations", reverse("admin_operations"), in_doubt, here == "operations"))
+    waiting = {"payments.discrepancy": open_cases}
+    groups = [[_link(model, waiting) for model in group if _may_see(request, model)] for group in MENU]
+    return {
+        "menu": [own, *(group for group in groups if group)],
+        "may_look": may_look,
+        "may_find": request.user.has_perm("checkout.view_checkout"),
+    }
+
+
+def records(request: HttpRequest) -> dict[str, list[Link]]:
+    """Return the way to each record that this operator may see, by topic."""
+    found = {
+        topic: [_link(model, {}) for _, model in rows if _may_see(request, model)]
+        for topic, rows in RECORDS.items()
+    }
+    return {topic: links for topic, links in found.items() if links}
+
+
+def _may_see(request: HttpRequest, model: str) -> bool:
+    app, _, name = model.partition(".")
+    return request.user.has_perm(f"{app}.view_{name}") or request.user.has_perm(f"{app}.change_{name}")
+
+
+def _link(model: str, waiting: dict[str, int]) -> Link:
+    address = reverse(f"admin:{model.replace('.', '_')}_changelist") + _LOOKED_AT.get(model, "")
+    return Link(_WORDS[model], address, waiting.get(model, 0))

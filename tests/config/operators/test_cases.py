@@ -1,0 +1,65 @@
+"""What needs a person, as a sentence with what can be done."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from checkout.models import Checkout
+from payments import discrepancies
+from payments.models import Discrepancy, Operation
+from portal.models import User
+from tests import outside
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    people.operate(client)
+    return client
+
+
+class TestTheFirstPage:
+    def test_leads_with_what_needs_a_person(self, operator: Client, captured: Checkout) -> None:
+        capture = Operation.objects.get(kind="capture")
+        discrepancies.report_operation(capture, "another_amount", amount=1)
+        page = operator.get("/admin/").content.decode()
+        assert "The provider speaks of another amount, £90.00" in page and captured.merchant_order_id in page
+        assert page.index("Needs a person") < page.index("All records")
+        assert "/admin/checkout/customer/" in page
+
+    def test_says_what_can_be_done_and_does_it_after_a_note(
+        self, operator: Client, captured: Checkout
+    ) -> None:
+        capture = Operation.objects.get(kind="capture")
+        discrepancies.report_operation(capture, "another_amount", amount=1)
+        page = operator.get("/admin/operations/").content.decode()
+        assert "Close with a note" in page and f"/admin/checkout/checkout/{captured.pk}/change/" in page
+        assert "Ask it which one moved." in page
+        key = str(Discrepancy.objects.get().pk)
+        asked = operator.post("/admin/payments/discrepancy/", {"action": "close", "_selected_action": key})
+        assert asked.status_code == 200 and "Close discrepancies" in asked.content.decode()
+
+    def test_shows_less_to_who_may_see_less(self, client: Client) -> None:
+        person = User.objects.create_user("x@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_merchant"))
+        people.operate(client, person)
+        page = client.get("/admin/").content.decode()
+        assert "Merchants" in page and "Needs a person" not in page and "Checkouts" not in page
+
+    def test_asks_at_most_twenty_statements(self, operator: Client, captured: Checkout) -> None:
+        for kind in ("another_amount", "missing_there", "in_doubt_for_a_day"):
+            discrepancies.report_operation(Operation.objects.get(kind="capture"), kind)
+        operator.get("/admin/")
+        with CaptureQueriesContext(connection) as asked:
+            operator.get("/admin/")
+        assert len(asked) <= 20
+
+
+def test_tells_the_order_of_a_dispute(operator: Client, captured: Checkout, posted: list[int]) -> None:
+    outside.dispute(captured.payment)
+    page = operator.get("/admin/operations/").content.decode()
+    assert f"A payer disputes a charge, {captured.merchant_order_id}" in page and "£90.00" in page

@@ -1,0 +1,72 @@
+"""From what operators have at hand to the order."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from checkout import refunds
+from checkout.models import ApiCall, Checkout, Customer, PaymentRequest
+from config.operators import finding
+from payments.models import Merchant, Operation, Payment
+from tests import factories, mates
+from tests.conftest import Api
+from tests.factories import CAUSE
+from webhooks.models import Event
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.search")]
+
+
+def found(term: Any) -> list[Checkout]:
+    return [row.checkout for row in finding.find(str(term)).orders]
+
+
+class TestFinding:
+    @pytest.mark.parametrize(
+        "term",
+        [
+            lambda order: order.pk,
+            lambda order: str(order.pk).upper(),
+            lambda order: f"  {order.merchant_order_id} ",
+            lambda order: order.payment.pk,
+            lambda order: order.payment.card_last4,
+            lambda order: Operation.objects.get(kind="capture").pk,
+            lambda order: Event.objects.get(type="checkout.authorized").pk,
+            lambda order: order.lead.phone,
+        ],
+        ids=["uuid", "UUID", "order id", "payment", "last 4", "operation", "event", "number"],
+    )
+    def test_by(self, captured: Checkout, rival: Merchant, term: Callable[[Checkout], Any]) -> None:
+        factories.checkout(rival, merchant_order_id="B-1")
+        assert found(term(Checkout.objects.select_related("payment", "lead").get(pk=captured.pk))) == [
+            captured
+        ]
+
+    def test_by_the_providers_reference(self, captured: Checkout) -> None:
+        Payment.objects.update(provider_reference="pi_3Nxyz")
+        assert found("pi_3Nxyz") == [captured] and found("pi_3Nxy") == []
+
+    def test_by_the_request_id_of_a_call(self, api: Api, held: Checkout) -> None:
+        api.post(f"checkouts/{held.pk}/capture", X_Request_Id="order-7.capture")
+        assert ApiCall.objects.filter(request_id="order-7.capture").exists()
+        assert found("order-7.capture") == [held]
+
+    def test_by_a_refunds_reference(self, captured: Checkout) -> None:
+        refund = refunds.accept(captured.merchant, captured.pk, ref="R-17", cause=CAUSE).refund
+        assert found("R-17") == found(refund.pk) == [captured]
+
+    def test_by_a_share_and_its_mates_number(self, unpaid: Checkout) -> None:
+        (share,) = mates.split(unpaid, 2000)
+        PaymentRequest.objects.update(phone="+447700900555")
+        assert found(share.pk) == found("+447700900555") == [unpaid]
+        other = Customer.objects.create(phone="+447700900556")
+        PaymentRequest.objects.update(mate=other)
+        assert found("+447700900556") == [unpaid]
+
+    def test_of_another_merchant_by_the_same_order_id(self, acme: Merchant, rival: Merchant) -> None:
+        orders = [factories.checkout(merchant, merchant_order_id="A-1") for merchant in (acme, rival)]
+        assert set(found("A-1")) == set(orders)
+
+    @pytest.mark.parametrize("term", ["", "   ", "nothing", "+4477", "%", "'", "\\x00", "9" * 300])
+    def test_finds_nothing_by(self, captured: Checkout, term: str) -> None:
+        assert found(term) == []
