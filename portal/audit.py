@@ -35,6 +35,7 @@ ACTIONS: dict[str, str] = {
     "test_event_sent": "Sent a test event",
     "deliveries_resent": "Sent deliveries again",
     "personal_data_revealed": "Looked at personal data",
+    "customer_exported": "Took a customer's data",
     "settings_changed": "Changed the settings",
     "opt_in_wording_written": "Wrote a new opt-in wording",
     "exported": "Exported a file",

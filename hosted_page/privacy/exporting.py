@@ -11,15 +11,19 @@ from payments.models import Merchant, Payment
 
 
 def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
-    """Return a person's data as JSON has it, of one merchant's orders alone if one is given."""
+    """Return a person's data as JSON has it, whole, or as one merchant may know it.
+
+    That is their own orders, and name and number only of somebody who has opted in there.
+    """
     led, shares, opt_ins = person.led, person.shares, person.opt_ins
     if merchant is not None:
         led, shares = led.filter(merchant=merchant), shares.filter(checkout__merchant=merchant)
         opt_ins = opt_ins.filter(person__merchant=merchant)
     customer = person.customer
+    is_whole = merchant is None or opt_ins.exists()  # who has opted in has given them their name and number
     return {
-        "name": (customer.name or None) if customer else None,
-        "phone": customer.phone if customer else None,
+        "name": (customer.name or None) if customer and is_whole else None,
+        "phone": (customer.phone if is_whole else str(customer)) if customer else None,
         "known_since": clock.iso(customer.created_at) if customer else None,
         "orders": [_order(row) for row in led.select_related("merchant").order_by("created_at")],
         "shares": [_share(row) for row in shares.select_related("checkout__merchant").order_by("created_at")],

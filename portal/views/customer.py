@@ -1,0 +1,32 @@
+"""The data of an order's customer, for a merchant whom the customer has asked for it (rule privacy.export)."""
+
+from uuid import UUID
+
+import orjson
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from hosted_page.privacy import exporting, people
+from portal import audit, pages
+from portal.access import requires
+from portal.models import Membership
+from portal.orders import detail
+
+
+@requires("reveal", sensitive=True, form_of="portal_checkout")
+def customer_data(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
+    """Return a file with what the merchant may hand out of the customer who led this order, and record who took it."""
+    checkout = detail.read(membership.merchant, checkout_uuid)
+    try:
+        person = people.of_customer(checkout.lead_id or UUID(int=0))
+    except people.Unknown:
+        pages.refuse(request, "Nothing is known of this customer any more.")
+        return redirect("portal_checkout", checkout_uuid)
+    content = exporting.of(person, membership.merchant)
+    audit.record(request, membership, "customer_exported", checkout=str(checkout.pk))
+    response = HttpResponse(
+        orjson.dumps(content, option=orjson.OPT_INDENT_2), content_type="application/json"
+    )
+    response["Content-Disposition"] = f'attachment; filename="customer-{checkout.pk}.json"'
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,64 @@
+"""What a merchant may hand to a customer who asks for their data."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from checkout.models import Checkout, Customer
+from hosted_page.opt_in import consent
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.privacy import erasing
+from hosted_page.privacy import people as persons
+from payments.models import Merchant
+from portal.models import AuditEntry
+from tests import factories
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("privacy.export")]
+
+
+@pytest.fixture
+def owner(client: Client, acme: Merchant) -> Client:
+    user = people.join(acme)
+    client.force_login(user)
+    people.prove(client, user)
+    return client
+
+
+def download(owner: Client, order: Checkout) -> dict[str, object]:
+    answer = owner.post(f"/portal/checkouts/{order.pk}/customer")
+    assert answer["Content-Disposition"].startswith("attachment") and answer["Cache-Control"] == "no-store"
+    found: dict[str, object] = json.loads(answer.content)
+    return found
+
+
+def test_has_their_orders_here_and_nothing_that_the_merchant_does_not_know(
+    owner: Client, captured: Checkout, rival: Merchant
+) -> None:
+    Customer.objects.update(name="Lea")
+    Checkout.objects.filter(pk=factories.checkout(rival).pk).update(lead=captured.lead)
+    found = download(owner, captured)
+    assert [row["checkout_uuid"] for row in found["orders"]] == [str(captured.pk)]  # type: ignore[attr-defined]
+    assert found["name"] is None and str(found["phone"]).startswith("•••• ")
+    entry = AuditEntry.objects.get(action="customer_exported")
+    assert entry.facts == {"checkout": str(captured.pk)}
+
+
+def test_has_name_and_number_of_somebody_who_has_opted_in_here(owner: Client, captured: Checkout) -> None:
+    Customer.objects.update(name="Lea")
+    Merchant.objects.update(opt_in_enabled=True)
+    order = Checkout.objects.select_related("merchant", "lead").get(pk=captured.pk)
+    text = consent.wording(order.merchant)
+    target = PaymentTarget(order)
+    consent.tick(target, person=order.lead, email="lea@example.com", placement="app", text=text)
+    found = download(owner, captured)
+    assert order.lead and (found["name"], found["phone"]) == ("Lea", order.lead.phone)
+
+
+def test_says_so_once_they_are_erased(owner: Client, captured: Checkout) -> None:
+    assert captured.lead
+    erasing.erase(persons.of_customer(captured.lead.pk))
+    answer = owner.post(f"/portal/checkouts/{captured.pk}/customer", follow=True)
+    assert "Nothing is known of this customer any more." in answer.content.decode()
+    assert not AuditEntry.objects.filter(action="customer_exported").exists()
