@@ -1,4 +1,5 @@
 import sys
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -41,6 +42,8 @@ class Command(BaseCommand):
     def _again(self) -> None:
         if not settings.ERASURES_FILE:
             raise CommandError("Set ERASURES_FILE to the file that names who was erased.")
+        if not Path(settings.ERASURES_FILE).exists():
+            raise CommandError(f"There is no {settings.ERASURES_FILE}. Is its disk mounted?")
         found = list(erasing.again())
         needed = [(mark, reasons) for mark, reasons in found if reasons]
         self.stdout.write(f"{len(found) - len(needed)} erased again.")

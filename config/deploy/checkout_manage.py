@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Runs `manage.py` as the service runs: its user, its variables, and for `migrate` the owner's too. Installed as
+`checkout-manage`; needs the standard library alone.
+
+The files are read as systemd reads them: a name, "=", the value to the line's end; a line that begins with # is none.
+"""
+
+import os
+import pwd
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+VARIABLES = Path(os.environ.get("CHECKOUT_ENV", "/etc/checkout.env"))
+OF_OWNER = VARIABLES.with_name(f"{VARIABLES.stem}-owner.env")
+USER = os.environ.get("CHECKOUT_USER", "checkout")
+
+
+def read(path: Path) -> dict[str, str]:
+    """Return the variables that a file sets; empty ones count as not set."""
+    lines = (line.strip() for line in path.read_text().splitlines())
+    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
+    return {name.strip(): value.strip().strip("\"'") for name, _, value in pairs if value.strip()}
+
+
+def main(arguments: list[str]) -> None:
+    """Become the service's user and run the command in this process's place."""
+    variables = read(VARIABLES)
+    if arguments[:1] == ["migrate"]:
+        variables |= read(OF_OWNER)
+    if os.geteuid() == 0:
+        user = pwd.getpwnam(USER)
+        os.initgroups(USER, user.pw_gid)
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+    os.chdir(PROJECT)
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
+    command = [str(PROJECT / ".venv/bin/python"), "manage.py", *arguments]
+    os.execve(command[0], command, kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables)  # noqa: S606 - the operator's own
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
