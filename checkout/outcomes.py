@@ -153,7 +153,7 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
     if was_captured or operation.state == State.SUCCEEDED:
         discrepancies.settle("void_refused", operation.payment_id, note="Nothing is held any more.", now=now)
     if was_captured and is_fence(checkout, operation):
-        _recover(checkout, operation.payment, now)
+        recover(checkout, operation.payment, now)
     elif was_captured:
         discrepancies.report_operation(operation, "void_refused_as_captured", status=checkout.status)
     elif is_refused:
@@ -164,8 +164,8 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
         _lapse(checkout, now)
 
 
-def _recover(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Record that a capture which counted as failed has happened."""
+def recover(checkout: Checkout, payment: Payment, now: datetime) -> None:
+    """Record that a capture which counted as failed has happened. Must be called with the checkout locked."""
     capture = operations.recover_capture(payment, now=now)
     if payment.kind == Payment.Kind.SHARE:
         share_outcomes.record_capture(checkout, capture, now)

@@ -112,7 +112,12 @@ class Scheduler(PersistentScheduler):
     def tick(self, *arguments: Any, **more: Any) -> Any:
         """Send what is due, as Celery's own does; return the seconds until more is."""
         liveness.watch()
-        return super().tick(*arguments, **more)
+        try:
+            return super().tick(*arguments, **more)
+        except ValueError as error:
+            if "closed shelf" not in str(error):
+                raise
+            return RHYTHM  # a signal that ends beat has closed its file in the middle of this turn
 
 
 app.conf.beat_scheduler = "config.celery:Scheduler"

@@ -51,6 +51,7 @@ RECORD: Readers = {
     "account": readable.uuid,
     "amount": readable.amount_of_record,
     "currency": readable.currency,
+    "is_outside": readable.is_vouched,
 }
 
 PAYMENT: Readers = {

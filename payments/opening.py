@@ -12,6 +12,7 @@ it was; so whoever restores one sets DATABASE_RESTORED to a word that it has not
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 
 from django.conf import settings
 from django.db import OperationalError, connection
@@ -28,8 +29,15 @@ _SERVER = """(
 _FITS = f"SELECT FROM payments_databasemark WHERE server = {_SERVER} AND word = %s"
 _MARK = f"""
 INSERT INTO payments_databasemark (id, server, word, opened_at) VALUES (1, {_SERVER}, %s, clock_timestamp())
-ON CONFLICT (id) DO UPDATE SET server = excluded.server, word = excluded.word, opened_at = excluded.opened_at
+ON CONFLICT (id) DO UPDATE SET server = excluded.server, word = excluded.word, opened_at = excluded.opened_at,
+    repair_since = NULL
 """  # noqa: S608 - of constants alone
+# A repair that broke off has written history: what it was to read from, the next one cannot tell from that.
+_BEGIN = """
+INSERT INTO payments_databasemark (id, server, word, opened_at, repair_since) VALUES (1, '', '', clock_timestamp(), %s)
+ON CONFLICT (id) DO UPDATE SET repair_since = least(payments_databasemark.repair_since, excluded.repair_since)
+RETURNING repair_since
+"""
 _is_repairing = ContextVar("is_repairing", default=False)
 
 
@@ -46,6 +54,14 @@ def check() -> None:
 def is_closed() -> bool:
     """Whether the database was restored and not repaired since, as this process read three seconds ago at most."""
     return not _is_repairing.get() and not _is_open()
+
+
+def begin_repair(since: datetime) -> datetime:
+    """Note from when on the provider's books are read, and return that: the earliest of all tries until one ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BEGIN, [since])
+        begun: datetime = cursor.fetchone()[0]
+    return begun
 
 
 def open_again() -> None:

@@ -116,7 +116,7 @@ class CardUse:
 
 @dataclass(frozen=True)
 class Record:
-    """One operation in the provider's own books."""
+    """One operation in the provider's own books; `is_outside`: it is known that somebody made it there, not we."""
 
     key: UUID
     kind: str
@@ -125,6 +125,7 @@ class Record:
     account: UUID
     amount: int
     currency: str
+    is_outside: bool = False
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from payments import discrepancies, open_operations, operations, planning
 from payments.cause import PUMP
 from payments.models import Operation, Payment
 from payments.outside import bookings
-from payments.provider import Outcome, PaymentRecord, Record
+from payments.provider import Outcome, PaymentRecord, ProviderUnreachable, Record, Verdict
 
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
@@ -40,17 +40,18 @@ class Rebuilt:
 
 
 def write_payment(checkout_uuid: UUID, told: PaymentRecord) -> bool:
-    """Write a lost payment of an order, or of a share of it; return whether it fits.
+    """Write a lost payment of an order, or of a share of it; return whether merchant, amount and currency fit.
 
-    It does not if merchant, amount or currency are others, or another card is live for the same.
+    Beside another card that is live for the same it is written as given up, until the books show which was captured.
     """
     with transaction.atomic(durable=True):
-        checkout = Checkout.objects.locked(checkout_uuid)
+        checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
         share = checkout.payment_requests.filter(pk=told.subject or checkout.pk).first()
         subject = share or checkout
         asked = (checkout.merchant_id, subject.amount, checkout.currency)
-        if asked != (told.account, told.amount, told.currency) or open_operations.live_payment(subject.pk):
+        if asked != (told.account, told.amount, told.currency):
             return False
+        is_second = open_operations.live_payment(subject.pk) is not None
         Payment.objects.create(
             id=told.payment,
             merchant_id=checkout.merchant_id,
@@ -64,14 +65,30 @@ def write_payment(checkout_uuid: UUID, told: PaymentRecord) -> bool:
             card_brand=told.card.brand if told.card else "",
             card_last4=told.card.last4 if told.card else "",
             card_fingerprint=told.card.fingerprint if told.card else "",
+            abandoned_at=now if is_second else None,
         )
     return True
 
 
+def _prefer(payment: Payment, now: datetime) -> None:
+    """Let a payment that was lost and captured count, rather than a card that was live for the same and was not."""
+    other = open_operations.live_payment(payment.subject)
+    if payment.abandoned_at is not None and not payment.operations.exists():
+        if other is not None:
+            open_operations.abandon(other.payment, now)
+        Payment.objects.filter(pk=payment.pk).update(abandoned_at=None)
+        payment.abandoned_at = None
+
+
 def conclude(operation_uuid: UUID, *, is_captured: bool) -> bool:
-    """Look up an operation of ours that the provider has ended, and record its outcome; return whether it has one."""
+    """Look up an operation of ours that the provider has ended, and record its outcome; return whether it has one.
+
+    Raises ProviderUnreachable.
+    """
     operation = operations.current(operation_uuid)
     outcome = operations.look_up(operation)
+    if outcome.verdict == Verdict.UNKNOWN:
+        raise ProviderUnreachable  # its books say more than it answers now
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(operation.payment.checkout_uuid), clock.now()
         operation = operations.current(operation_uuid)
@@ -80,6 +97,18 @@ def conclude(operation_uuid: UUID, *, is_captured: bool) -> bool:
         outcomes.conclude(checkout, operation, outcome, now=now, lease=operation.lease_token)
         checkout.touch()
     return operation.ended_at is not None
+
+
+def revive(operation_uuid: UUID) -> bool:
+    """Record that a capture which counted as failed has succeeded since, by a lost one; return whether that counted."""
+    of_operation = operations.current(operation_uuid)
+    with transaction.atomic(durable=True):
+        checkout, now = Checkout.objects.locked(of_operation.payment.checkout_uuid), clock.now()
+        payment = Payment.objects.get(pk=of_operation.payment_id)
+        if checkout.payment_id != payment.pk or checkout.status != Status.AUTHORIZED:
+            return False
+        outcomes.recover(checkout, payment, now)
+    return True
 
 
 def rebuild(payment_uuid: UUID, records: Sequence[Record], *, is_captured: bool) -> Rebuilt:
@@ -95,6 +124,8 @@ def rebuild(payment_uuid: UUID, records: Sequence[Record], *, is_captured: bool)
         payment = Payment.objects.get(pk=payment_uuid)
         if payment.operations.filter(is_open=True).exists():
             raise StillOpen
+        if is_captured:
+            _prefer(payment, now)
         later = []
         for record in sorted(records, key=lambda record: ORDER.index(Kind(record.kind))):
             if record.kind == Kind.REFUND and not _wanted(payment, record):
@@ -128,7 +159,7 @@ def _write(checkout: Checkout, payment: Payment, record: Record, is_captured: bo
         kind=record.kind,
         amount=record.amount,
         state=State.IN_FLIGHT,
-        attempts=1,
+        attempts=2,  # it was sent in time, and again as it were: its own moment is lost
         actor=PUMP.actor,
         created_at=now,
         **like,
@@ -185,5 +216,6 @@ def _restore_refund(checkout: Checkout, payment: Payment, record: Record) -> boo
 def _book(payment: Payment, record: Record, now: datetime) -> None:
     """Book a refund that is no whole one as one made in the provider's own dashboard, and leave it for a person."""
     bookings.refunded_outside(payment, record, note=NOTE, now=now, cause=PUMP)
-    facts = {"payment": str(payment.pk), "amount": record.amount, "currency": payment.currency}
+    facts: dict[str, object] = {"checkout": str(payment.checkout_uuid)}
+    facts |= {"payment": str(payment.pk), "amount": record.amount, "currency": payment.currency}
     discrepancies.report("restored_refund", record.key, merchant=payment.merchant_id, **facts)

@@ -48,6 +48,7 @@ def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Rep
     """
     done = Repair()
     with opening.repairing():
+        since = opening.begin_repair(since)
         for number in range(1, MAX_ROUNDS + 1):
             before = done.written
             _round(since, done)
@@ -74,13 +75,21 @@ def _round(since: datetime, done: Repair) -> None:
         books.read(records)
     for record in books.open:
         done.operations += rebuilding.conclude(record.key, is_captured=record.payment in books.captured)
+    for record in books.revived:
+        done.operations += rebuilding.revive(record.key)
     for kind, acts_of in _PHASES:
         for payment, records in books.lost(kind, acts_of).items():
             _rebuild(payment, records, payment in books.captured, done)
 
 
 def _write_payment(told: PaymentRecord, done: Repair) -> None:
-    if not told.is_moved or Payment.objects.filter(pk=told.payment).exists():
+    known = Payment.objects.filter(pk=told.payment)
+    if known.exists():  # its id there may have been lost, by which all is asked about it
+        known.filter(provider_reference="").exclude(provider_reference=told.reference).update(
+            provider_reference=told.reference, provider_account=told.place
+        )
+        return
+    if not told.is_moved:
         return
     share = PaymentRequest.objects.filter(pk=told.subject).first() if told.subject else None
     order = share.checkout_id if share else told.subject
@@ -103,23 +112,26 @@ class _Books:
 
     def __init__(self) -> None:
         self.open: list[Record] = []
+        self.revived: list[Record] = []
         self.captured = set[UUID]()
         self._lost: list[tuple[Payment, Record]] = []
 
     def read(self, records: Sequence[Record]) -> None:
-        known = dict(
-            Operation.objects.filter(pk__in=[row.key for row in records]).values_list("pk", "ended_at")
-        )
+        known = Operation.objects.in_bulk([row.key for row in records])
         payments = Payment.objects.in_bulk([row.payment for row in records])
         booked = acts.booked(records)
         for record in records:
-            if record.kind == Kind.CAPTURE and record.verdict in MOVED:
+            is_capture = record.kind == Kind.CAPTURE and record.verdict in MOVED
+            if is_capture:
                 self.captured.add(record.payment)
-            if record.key in known:
-                if known[record.key] is None and record.verdict in ENDED:
+            operation, payment = known.get(record.key), payments.get(record.payment)
+            if operation is not None:
+                if operation.ended_at is None and record.verdict in ENDED:
                     self.open.append(record)
-            elif record.verdict in MOVED and record.payment in payments and record.key not in booked:
-                self._lost.append((payments[record.payment], record))
+                if is_capture and operation.state in (Operation.State.FAILED, Operation.State.DECLINED):
+                    self.revived.append(record)
+            elif payment is not None and record.key not in booked and _is_ours(record, payment):
+                self._lost.append((payment, record))
 
     def lost(self, kind: Payment.Kind, kinds: Collection[str]) -> dict[UUID, list[Record]]:
         """Return the lost acts of these kinds on payments of this kind, by payment."""
@@ -128,6 +140,12 @@ class _Books:
             if payment.kind == kind and record.kind in kinds:
                 found.setdefault(payment.pk, []).append(record)
         return found
+
+
+def _is_ours(record: Record, payment: Payment) -> bool:
+    """Whether it was an operation of ours that moved money; what others did there is reported as ever."""
+    is_whole = record.kind == Kind.REFUND or record.amount == payment.amount
+    return record.verdict in MOVED and is_whole and not record.is_outside
 
 
 _TAKING, _GIVING = (Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID), (Kind.REFUND,)

@@ -41,7 +41,7 @@ class Found:
 
 def find(term: str) -> Found:
     """Return what has exactly this: an id, a reference, a card's last 4, a number; or a merchant's name with it."""
-    term = term.strip()[:MAX_TERM]
+    term = term.replace("\0", "").strip()[:MAX_TERM]
     found: dict[UUID, str] = {}
     for by, uuids in _looked_up(term):
         for uuid in uuids:
@@ -76,15 +76,15 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
         return
     if uuid := _uuid(term):
         yield from _by_uuid(uuid)
-        return
     if _is_number(term):
-        people = Customer.objects.filter(phone=term)
-        yield (
-            "lead’s number",
-            list(Checkout.objects.filter(lead__in=people).values_list("pk", flat=True)[: lists.MAXIMUM]),
-        )
-        shares = PaymentRequest.objects.filter(mate__in=people) | PaymentRequest.objects.filter(phone=term)
-        yield "mate’s number", list(shares.values_list("checkout", flat=True)[: lists.MAXIMUM])
+        people = list(Customer.objects.filter(phone=term).values_list("pk", flat=True))
+        led = Checkout.objects.filter(lead__in=people).order_by("-created_at")
+        yield "lead’s number", list(led.values_list("pk", flat=True)[: lists.MAXIMUM])
+        for shares in (
+            PaymentRequest.objects.filter(mate__in=people),
+            PaymentRequest.objects.filter(phone=term),
+        ):
+            yield "mate’s number", list(shares.values_list("checkout", flat=True)[: lists.MAXIMUM])
         return
     if len(term) == LAST4_DIGITS and term.isdecimal():
         keys = lists.find(Payment, ["card_last4"], term, ["card_last4"])

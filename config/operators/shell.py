@@ -50,6 +50,8 @@ MENU = (
 _WORDS = {model: words for rows in RECORDS.values() for words, model in rows}
 _LOOKED_AT = {"payments.discrepancy": "?state=open"}
 
+MAY_FIND = ("checkout.view_checkout", "checkout.view_customer", "payments.view_payment")
+
 
 class Link(NamedTuple):
     """A way to a list, with how many rows there wait for somebody."""
@@ -71,7 +73,7 @@ def around_page(request: HttpRequest, here: str, in_doubt: int, open_cases: int)
     return {
         "menu": [own, *(group for group in groups if group)],
         "may_look": may_look,
-        "may_find": request.user.has_perm("checkout.view_checkout"),
+        "may_find": request.user.has_perms(MAY_FIND),
     }
 
 

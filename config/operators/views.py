@@ -17,7 +17,6 @@ from portal.models import User
 
 log = structlog.get_logger("config.operators")
 MAY_LOOK, MAY_RUN = "payments.view_operation", "payments.change_operation"
-MAY_FIND = "checkout.view_checkout"
 
 
 @require_safe
@@ -46,7 +45,7 @@ def operations(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@permission_required(MAY_FIND, raise_exception=True)
+@permission_required(shell.MAY_FIND, raise_exception=True)
 def find(request: HttpRequest) -> HttpResponse:
     """Show the orders that have what was typed; lead to the one, if it is one alone."""
     term = request.GET.get("q", "")

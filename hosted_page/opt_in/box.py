@@ -60,4 +60,4 @@ def _person_is_named(request: HttpRequest, target: PaymentTarget) -> bool:
 def _person(request: HttpRequest, target: PaymentTarget) -> Customer | None:
     """Return the person who is signed in here, None if nobody is."""
     customer_uuid = payer.customer_of(request, target.subject)
-    return Customer.objects.get(pk=customer_uuid) if customer_uuid else None
+    return Customer.objects.filter(pk=customer_uuid, erased_at=None).first() if customer_uuid else None

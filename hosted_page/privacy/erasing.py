@@ -4,13 +4,14 @@ Rules privacy.erase, privacy.open, privacy.again.
 """
 
 from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from django.conf import settings
 from django.db import connection, transaction
 
-from checkout.models import Customer, PaymentRequest
+from checkout.models import Customer, MerchantCustomer, PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import clock, crypto
 from hosted_page.models import CardTry, OptIn, SignInCode, SmsMessage
@@ -24,6 +25,9 @@ OPEN_ORDERS = (Status.CREATED, Status.AUTHORIZED, Status.REFUNDING)
 OPEN_SHARES = (ShareStatus.OPEN, ShareStatus.PAYING, ShareStatus.PAID)
 
 
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
 class StillNeeded(Exception):
     """Something of theirs is open, which needs their number or name; `reasons` says what, a line each."""
 
@@ -32,21 +36,21 @@ class StillNeeded(Exception):
         self.reasons = reasons
 
 
-def erase(person: Person, *, writes_down: bool = True) -> None:
+def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | None = None) -> None:
     """Erase a person, and write down outside the database that it was done. Raises StillNeeded.
 
-    A number that signs in later is a new person's.
+    So it does for whoever has ordered after `unless_since`. A number that signs in later is a new person's.
     """
     with transaction.atomic(durable=True):
         if person.customer is not None:
-            # nobody joins an order as this person until it is done, since a join locks the row too
             Customer.objects.select_for_update().get(pk=person.customer.pk)
-        if reasons := list(_open(person)):
+            known_as = MerchantCustomer.objects.filter(customer=person.customer)
+            person = replace(person, known_as=[*person.known_as, *known_as])
+        if reasons := [*_open(person), *_since(person, unless_since)]:
             raise StillNeeded(reasons)
         now = clock.now()
         marks = _marks(person)
-        if person.customer is not None:
-            _empty(person, person.customer, now)
+        _empty(person, now)
         _empty_opt_ins(person)
         if writes_down:
             _write_down(marks, now)
@@ -55,15 +59,21 @@ def erase(person: Person, *, writes_down: bool = True) -> None:
 def again() -> Iterator[tuple[str, list[str]]]:
     """Erase everybody anew who was erased before, as a restored database knows them again.
 
-    Yields the mark of each who was found, with the reasons why they are still needed, if they are.
+    Who came back after their erasure is somebody new, and stays. Yields the mark of each who was found, with the
+    reasons why they are still needed, if they are.
     """
     marks = _written_down()
-    for customer in Customer.objects.filter(erased_at=None).iterator():
+    for customer in Customer.objects.filter(erased_at=None).exclude(phone=None).iterator():
         mark = _mark("phone", customer.phone or "")
-        if mark in marks:
+        if customer.created_at <= marks.get(mark, NEVER):
             yield mark, _erase_again(people.of_customer(customer.pk))
-    for opt_in_mark, email in _opted_in(marks):
-        yield opt_in_mark, _erase_again(people.find(email=email))
+    for row in MerchantCustomer.objects.filter(customer=None).iterator():
+        ticks = OptIn.objects.filter(person=row).exclude(email_digest="").order_by("-opted_in_at")
+        last = ticks.first()
+        if last is not None and last.opted_in_at <= marks.get(
+            mark := _mark("e-mail", last.email.lower()), NEVER
+        ):
+            yield mark, _erase_again(Person(None, [row]))
 
 
 def _erase_again(person: Person) -> list[str]:
@@ -87,13 +97,21 @@ def _open(person: Person) -> Iterator[str]:
         yield f"operation {operation.pk} ({operation.kind}) has not ended"
 
 
-def _empty(person: Person, customer: Customer, now: datetime) -> None:
+def _since(person: Person, moment: datetime | None) -> Iterator[str]:
+    if moment is not None:
+        for order in person.led.filter(created_at__gte=moment):
+            yield f"order {order.pk} is of {order.created_at:%Y-%m-%d}"
+
+
+def _empty(person: Person, now: datetime) -> None:
+    phone = (person.customer.phone if person.customer else person.phone) or ""
     person.shares.update(name="", phone="", next_reminder_at=None)
-    phone = customer.phone or ""
-    SignInCode.objects.filter(phone=phone).delete()
-    SmsMessage.objects.filter(phone_digest=outbox.digest(phone)).update(phone_digest="", range_digest="")
-    CardTry.objects.filter(phone_digest=declines.digest(phone)).delete()
-    Customer.objects.filter(pk=customer.pk).update(phone=None, name="", erased_at=now)
+    if phone:
+        SignInCode.objects.filter(phone=phone).delete()
+        SmsMessage.objects.filter(phone_digest=outbox.digest(phone)).update(phone_digest="", range_digest="")
+        CardTry.objects.filter(phone_digest=declines.digest(phone)).delete()
+    if person.customer is not None:
+        Customer.objects.filter(pk=person.customer.pk).update(phone=None, name="", erased_at=now)
 
 
 def _empty_opt_ins(person: Person) -> None:
@@ -106,7 +124,8 @@ def _empty_opt_ins(person: Person) -> None:
 def _marks(person: Person) -> list[str]:
     """Return what tells that somebody was erased, without telling who they were to those without our key."""
     addresses = {opt_in.email.lower() for opt_in in person.opt_ins if opt_in.email}
-    phones = [person.customer.phone] if person.customer and person.customer.phone else []
+    phone = (person.customer.phone if person.customer else person.phone) or ""
+    phones = [phone] if phone else []
     return [_mark("phone", phone) for phone in phones] + [
         _mark("e-mail", email) for email in sorted(addresses)
     ]
@@ -116,13 +135,6 @@ def _mark(kind: str, value: str) -> str:
     return crypto.keyed_digest(f"erased {kind}", value)
 
 
-def _opted_in(marks: set[str]) -> Iterator[tuple[str, str]]:
-    nameless = OptIn.objects.filter(person__customer=None).exclude(email_digest="")
-    for email in {opt_in.email.lower() for opt_in in nameless.iterator()}:
-        if (mark := _mark("e-mail", email)) in marks:
-            yield mark, email
-
-
 def _write_down(marks: list[str], now: datetime) -> None:
     """Append the marks to the file outside the database, before the erasure is committed."""
     if settings.ERASURES_FILE and marks:
@@ -130,6 +142,10 @@ def _write_down(marks: list[str], now: datetime) -> None:
             file.writelines(f"{mark} {clock.iso(now)}\n" for mark in marks)
 
 
-def _written_down() -> set[str]:
+def _written_down() -> dict[str, datetime]:
+    """Return the marks in the file, each with its newest time."""
     path = Path(settings.ERASURES_FILE or "/dev/null")
-    return {line.partition(" ")[0] for line in path.read_text().splitlines()} if path.exists() else set()
+    lines = (
+        sorted(line.partition(" ")[::2] for line in path.read_text().splitlines()) if path.exists() else []
+    )
+    return {mark: datetime.fromisoformat(at) for mark, at in lines}

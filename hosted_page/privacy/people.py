@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from checkout.models import Checkout, Customer, MerchantCustomer, PaymentRequest
 from config.lib import crypto
@@ -15,12 +15,17 @@ class Unknown(Exception):
     """Nobody is known by this number or address."""
 
 
+class SeveralPeople(Exception):
+    """More than one person with a number has ticked this address: each is found by their number."""
+
+
 @dataclass(frozen=True)
 class Person:
     """A customer, whose number was proven, or somebody who is known by a ticked address alone."""
 
     customer: Customer | None
     known_as: Sequence[MerchantCustomer]
+    phone: str = ""  # of whom others asked, without a customer
 
     @property
     def led(self) -> QuerySet[Checkout]:
@@ -30,10 +35,9 @@ class Person:
     @property
     def shares(self) -> QuerySet[PaymentRequest]:
         """The shares that they have paid for others, or that were asked of their number."""
-        if self.customer is None:
-            return PaymentRequest.objects.none()
-        asked = Q(phone=self.customer.phone) if self.customer.phone else Q(pk=None)
-        return PaymentRequest.objects.filter(Q(mate=self.customer) | asked)
+        phone = (self.customer.phone if self.customer else self.phone) or ""
+        asked = PaymentRequest.objects.filter(phone=phone) if phone else PaymentRequest.objects.none()
+        return asked | PaymentRequest.objects.filter(mate=self.customer) if self.customer else asked
 
     @property
     def opt_ins(self) -> QuerySet[OptIn]:
@@ -52,18 +56,20 @@ def find(*, phone: str = "", email: str = "") -> Person:
     """Return the person with this number (E.164), or with this address who has none. Raises Unknown."""
     if phone:
         customer = Customer.objects.filter(phone=phone).first()
-        if customer is None:
-            raise Unknown
-        return of_customer(customer.pk)
+        if customer is not None:
+            return of_customer(customer.pk)
+        if PaymentRequest.objects.filter(phone=phone).exists():
+            return Person(None, [], phone)
+        raise Unknown
     digest = crypto.keyed_digest("e-mail", email.lower())
     ticked = MerchantCustomer.objects.filter(
         pk__in=OptIn.objects.filter(email_digest=digest).values("person")
     )
-    known_as = list(ticked.select_related("customer"))
-    customers = {row.customer for row in known_as if row.customer}
-    if len(customers) == 1 and all(row.customer for row in known_as):
-        return of_customer(customers.pop().pk)
-    nameless = [row for row in known_as if row.customer is None]
-    if not nameless:
+    nameless = list(ticked.filter(customer=None))
+    customers = set(ticked.filter(customer__erased_at=None).values_list("customer", flat=True)) - {None}
+    if len(customers) > 1:
+        raise SeveralPeople
+    if not customers and not nameless:
         raise Unknown
-    return Person(None, nameless)
+    found = [of_customer(pk) for pk in customers if pk]
+    return Person(found[0].customer, [*found[0].known_as, *nameless]) if found else Person(None, nameless)

@@ -29,8 +29,8 @@ def erase_old() -> int:
     """
     now = clock.now()
     before = now - settings.PERSON_RETENTION
-    erased = sum(_erase(people.of_customer(pk)) for pk in _old_customers(before))
-    erased += sum(_erase(Person(None, [row])) for row in _old_addresses(before))
+    erased = sum(_erase(people.of_customer(pk), before) for pk in _old_customers(before))
+    erased += sum(_erase(Person(None, [row]), before) for row in _old_addresses(before))
     first = clock.first_id(before)
     batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(name=""), name="")
     batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(phone=""), phone="")
@@ -56,9 +56,10 @@ def _old_addresses(before: datetime) -> list[MerchantCustomer]:
     return list(nameless.exclude(Exists(ticks.filter(opted_in_at__gte=before)))[:ROWS])
 
 
-def _erase(person: Person) -> bool:
+def _erase(person: Person, before: datetime) -> bool:
     try:
-        erasing.erase(person, writes_down=False)  # a restored database finds them as old as this one
+        # nothing is written down: a restored database finds them as old as this one
+        erasing.erase(person, writes_down=False, unless_since=before)
     except erasing.StillNeeded as needed:
         log.warning("person not erased", reasons=needed.reasons)
         return False

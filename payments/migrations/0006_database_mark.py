@@ -32,6 +32,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("opened_at", models.DateTimeField(auto_now=True)),
+                (
+                    "repair_since",
+                    models.DateTimeField(
+                        blank=True,
+                        help_text="From when on a repair that was begun reads the provider's books.",
+                        null=True,
+                    ),
+                ),
             ],
             options={
                 "constraints": [

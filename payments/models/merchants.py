@@ -81,6 +81,9 @@ class DatabaseMark(models.Model):
     server = models.CharField(max_length=100)
     word = models.CharField(max_length=100, blank=True, help_text="DATABASE_RESTORED, as it was then.")
     opened_at = models.DateTimeField(auto_now=True)
+    repair_since = models.DateTimeField(
+        null=True, blank=True, help_text="From when on a repair that was begun reads the provider's books."
+    )
 
     class Meta:
         constraints: ClassVar = [models.CheckConstraint(condition=Q(id=1), name="a_database_has_one_mark")]

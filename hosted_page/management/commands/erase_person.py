@@ -30,6 +30,8 @@ class Command(BaseCommand):
             erasing.erase(people.find(phone=options["phone"], email=options["email"]))
         except people.Unknown:
             raise CommandError("Nobody is known by this. Nothing was changed.") from None
+        except people.SeveralPeople:
+            raise CommandError("Several people have ticked it. Erase each by their number.") from None
         except StillNeeded as needed:
             lines = "\n  ".join(needed.reasons)
             raise CommandError(

@@ -22,6 +22,8 @@ class Command(BaseCommand):
             found = exporting.of(people.find(phone=options["phone"], email=options["email"]), merchant)
         except people.Unknown:
             raise CommandError("Nobody is known by this.") from None
+        except people.SeveralPeople:
+            raise CommandError("Several people have ticked it. Export each by their number.") from None
         except (Merchant.DoesNotExist, ValueError):
             raise CommandError("There is no such merchant.") from None
         self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))

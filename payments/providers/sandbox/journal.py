@@ -103,6 +103,7 @@ def record(call: Call) -> Record:
         account=call.charge.account,
         amount=call.amount,
         currency=call.charge.currency,
+        is_outside=call.reference is None,
     )
 
 

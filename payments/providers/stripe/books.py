@@ -5,6 +5,7 @@ Rule provider.accounts.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID, uuid5
@@ -149,7 +150,8 @@ def _of_refund(refund: stripe.Refund, payment: Payment) -> list[Record]:
     told = refunds.outcome(refund)
     named = refunds.operation_of(refund)
     key = _uuid(named) or _outside(refund.id)
-    return [_record(key, Kind.REFUND, told.verdict, payment, told.amount or 0)]
+    record = _record(key, Kind.REFUND, told.verdict, payment, told.amount or 0)
+    return [replace(record, is_outside=_uuid(named) is None)]
 
 
 def _of_intent(intent: stripe.PaymentIntent, payment: Payment) -> list[Record]:

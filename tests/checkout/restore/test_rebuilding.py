@@ -5,8 +5,9 @@ from datetime import datetime
 
 import pytest
 
-from checkout import captures, refunds
+from checkout import captures, refunds, tasks
 from checkout.models import Checkout, PaymentRequest
+from checkout.restore import repairing
 from payments.models import Booking, Discrepancy
 from payments.providers.sandbox import bank
 from tests import mates
@@ -46,20 +47,39 @@ class TestARefundThatWasLost:
         settle(captured)
         assert anew(captured).status == "refunded" and borne() == {"4242": 0}
 
-    def test_of_a_part_that_somebody_made_at_the_bank_is_booked_for_a_person(
-        self, captured: Checkout, began: datetime
+    @pytest.mark.parametrize("amount", [1500, 9000])
+    def test_that_somebody_made_at_the_bank_is_reported_as_ever(
+        self, captured: Checkout, began: datetime, amount: int
     ) -> None:
+        """Nobody asked us for it: so nothing more is given back."""
         backup = Backup()
         assert captured.payment
-        bank.act_in_dashboard(kind="refund", payment=captured.payment.pk, amount=1500)
+        bank.act_in_dashboard(kind="refund", payment=captured.payment.pk, amount=amount)
         backup.restore()
-        done = repaired(began)
-        assert (done.booked, anew(captured).status) == (1, "captured")
-        assert Booking.objects.get().amount == 1500
-        assert Discrepancy.objects.filter(kind="restored_refund", closed_at=None).count() == 1
-        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-        settle(captured)
-        assert anew(captured).status == "refunded" and borne() == {"4242": 0}
+        before = borne()
+        assert repairing.repair(began).written == 0
+        assert anew(captured).status == "captured" and not Booking.objects.exists()
+        assert Discrepancy.objects.filter(kind="outside_refund", closed_at=None).count() == 1
+        tasks.finish_operations()
+        assert borne() == before
+
+
+@pytest.mark.rule("restore.refund")
+def test_what_went_to_the_lead_for_a_share_that_was_lost_is_booked_for_a_person(
+    unpaid: Checkout, pay: Pay, began: datetime
+) -> None:
+    backup = Backup()
+    asked = mates.split(unpaid, 2000)
+    paid = pay(unpaid)
+    captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+    mates.pay(PaymentRequest.objects.get(pk=asked[0].pk))
+    assert mates.settled(PaymentRequest.objects.get(pk=asked[0].pk)) == "reimbursed"
+    backup.restore()
+    done = repaired(began)
+    assert (done.booked, len(done.unknown), anew(unpaid).status) == (1, 1, "captured")
+    assert Booking.objects.get().amount == 2000
+    found = Discrepancy.objects.get(kind="restored_refund", closed_at=None)
+    assert found.facts["checkout"] == str(unpaid.pk)
 
 
 class TestSharesThatWereLost:

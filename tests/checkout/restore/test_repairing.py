@@ -1,19 +1,23 @@
 """Each order is brought somewhere, the database is put back to before it, and repaired from the bank's books."""
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from io import StringIO
+from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from checkout import cancellations, captures, tasks
 from checkout.models import Checkout
-from checkout.restore import repairing
-from payments import opening
+from checkout.proof import proving
+from checkout.restore import rebuilding, repairing
+from config.lib import clock
+from payments import opening, operations
 from payments.models import Discrepancy, Merchant, Operation, Payment
-from payments.provider import ProviderUnreachable
-from payments.providers.sandbox import bank, client
+from payments.provider import Outcome, ProviderUnreachable, Record, Verdict
+from payments.providers.sandbox import bank, client, journal
 from payments.providers.sandbox.models import Charge
 from tests import factories, mates
 from tests.factories import CAUSE
@@ -79,6 +83,86 @@ class TestACaptureThatWasLost:
         repaired(began)
         assert anew(unpaid).status == "captured"
         nothing_moves_later(unpaid)
+
+
+class TestTwoCardsForOneOrder:
+    def test_the_one_that_was_captured_counts(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
+        """The first one's question was open; it was given up for the second in the lost minutes."""
+        pay(unpaid, mates.CHALLENGED)
+        backup = Backup()
+        paid = pay(unpaid, "5555555555554444")
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+        backup.restore()
+        repaired(began)
+        order = anew(unpaid)
+        assert order.status == "captured" and order.payment and order.payment.card_last4 == "4444"
+        nothing_moves_later(order)
+        assert not Discrepancy.objects.filter(kind="unknown_order").exists()
+
+
+class TestARepairThatBrokeOff:
+    def test_reads_from_where_it_began(
+        self, held: Checkout, acme: Merchant, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other = pay(factories.checkout(acme), "5555555555554444")
+        backup = Backup()
+        for order in (held, other):
+            captures.capture(acme, order.pk, cause=CAUSE)
+        backup.restore()
+        rebuild, done = rebuilding.rebuild, list[UUID]()
+
+        def once(payment: UUID, records: Sequence[Record], *, is_captured: bool) -> rebuilding.Rebuilt:
+            if done:
+                raise RuntimeError
+            done.append(payment)
+            return rebuild(payment, records, is_captured=is_captured)
+
+        with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+            patch.setattr(rebuilding, "rebuild", once)
+            repairing.repair(began)
+        assert opening.is_closed()
+        repairing.repair(clock.now() + timedelta(minutes=1))
+        assert {anew(held).status, anew(other).status} == {"captured"} and proving.breaches() == []
+
+    def test_stays_closed_while_it_cannot_be_looked_up(
+        self, in_doubt: InDoubt, began: datetime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        capture = in_doubt("capture")
+        backup = Backup()
+        mates.pump(capture.payment.checkout_uuid)
+        backup.restore()
+        with monkeypatch.context() as patch, pytest.raises(ProviderUnreachable):
+            patch.setattr(operations, "look_up", lambda _: Outcome(Verdict.UNKNOWN))
+            repairing.repair(began)
+        assert opening.is_closed()
+        repaired(began)
+
+
+def test_a_payment_whose_id_there_was_lost_gets_it_back(
+    held: Checkout, began: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = replace(journal.payment(Charge.objects.get()), reference="pi_1", place="acct_1")
+    monkeypatch.setitem(client.OTHERS, "payments", lambda since: [told])
+    Backup().restore()
+    repaired(began)
+    payment = Payment.objects.get()
+    assert (payment.provider_reference, payment.provider_account) == ("pi_1", "acct_1")
+
+
+def test_a_capture_that_had_failed_counts_by_the_lost_one_after_it(
+    held: Checkout, began: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a processor tells it that knows one capture of a payment, whichever call it was."""
+    backup = Backup()
+    captures.capture(held.merchant, held.pk, cause=CAUSE)
+    (lost,) = (record for record in journal.records(since=began) if record.kind == "capture")
+    backup.restore()
+    ended = clock.now()
+    facts = {"kind": "capture", "amount": 9000, "state": "failed", "reason": "refused", "actor": "pump"}
+    first = Operation.objects.create(payment=held.payment, created_at=ended, ended_at=ended, **facts)
+    monkeypatch.setitem(client.OTHERS, "records", lambda since: [replace(lost, key=first.pk)])
+    assert repairing.repair(began).operations == 1
+    assert anew(held).status == "captured" and proving.breaches() == []
 
 
 class TestAHoldThatWasNotCaptured:

@@ -22,7 +22,7 @@ PLAIN = {"EMAIL_HOST", "EMAIL_HOST_USER", "EMAIL_HOST_PASSWORD", "DEFAULT_FROM_E
 def block(beginning: str) -> str:
     """Return the commands of the block in which this stands."""
     (found,) = [text for text in BLOCKS if beginning in text]
-    return found
+    return str(found)
 
 
 def heredoc(text: str, word: str) -> str:

@@ -63,10 +63,14 @@ class TestFinding:
         PaymentRequest.objects.update(mate=other)
         assert found("+447700900556") == [unpaid]
 
+    def test_by_an_order_id_that_is_a_uuid(self, acme: Merchant) -> None:
+        order = factories.checkout(acme, merchant_order_id="0193c0de-1111-7000-8000-00000000beef")
+        assert found(order.merchant_order_id) == [order]
+
     def test_of_another_merchant_by_the_same_order_id(self, acme: Merchant, rival: Merchant) -> None:
         orders = [factories.checkout(merchant, merchant_order_id="A-1") for merchant in (acme, rival)]
         assert set(found("A-1")) == set(orders)
 
-    @pytest.mark.parametrize("term", ["", "   ", "nothing", "+4477", "%", "'", "\\x00", "9" * 300])
+    @pytest.mark.parametrize("term", ["", "   ", "nothing", "+4477", "%", "'", "\0", "A\0", "9" * 300])
     def test_finds_nothing_by(self, captured: Checkout, term: str) -> None:
         assert found(term) == []

@@ -87,6 +87,22 @@ class TestErasing:
         share = PaymentRequest.objects.get()
         assert (share.name, share.phone, share.amount) == ("", "", 2000)
 
+    def test_of_somebody_who_was_asked_and_never_came(self, unpaid: Checkout) -> None:
+        mates.split(unpaid, 2000)
+        PaymentRequest.objects.update(name="Finn", phone="+447700900777", status="cancelled")
+        run("erase_person", "--phone", "+447700900777")
+        assert PaymentRequest.objects.get().phone == ""
+
+    def test_by_an_address_with_and_without_a_number(self, order: Checkout, lea: Customer) -> None:
+        tick(order, None)
+        run("erase_person", "--email", EMAIL)
+        assert anew(lea).erased_at and {row.email for row in OptIn.objects.all()} == {""}
+
+    def test_an_address_of_several_people_names_none(self, order: Checkout) -> None:
+        tick(order, CustomerFactory.create())
+        with pytest.raises(CommandError, match="Several people"):
+            run("erase_person", "--email", EMAIL)
+
     @pytest.mark.parametrize("arguments", [("--phone", "+447700900999"), ("--email", "no@example.com")])
     def test_nobody_is_known_by_it(self, arguments: tuple[str, str]) -> None:
         with pytest.raises(CommandError, match="Nobody is known"):
@@ -173,12 +189,26 @@ class TestAfterARestore:
         assert run("erase_person", "--again") == "1 erased again.\n"
         assert anew(lea).phone is None and file.read_text() == written
 
-    def test_by_an_address_alone(self, file: Path, order: Checkout) -> None:
+    def test_whoever_came_back_since_is_somebody_new_and_stays(self, file: Path, order: Checkout) -> None:
         tick(order, None, "amy@example.com")
+        run("erase_person", "--phone", PHONE)
         run("erase_person", "--email", "amy@example.com")
+        again = CustomerFactory.create(phone=PHONE, name="Lea")
         tick(order, None, "amy@example.com")
+        assert run("erase_person", "--again") == "0 erased again.\n"
+        assert anew(again).phone == PHONE
+        assert OptIn.objects.exclude(email_digest="").filter(person__customer=None).exists()
+
+    def test_an_address_alone_is_erased_again(self, file: Path, order: Checkout) -> None:
+        tick(order, None, "amy@example.com")
+        kept = OptIn.objects.get(person__customer=None)
+        run("erase_person", "--email", "amy@example.com")
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            OptIn.objects.filter(pk=kept.pk).update(email="amy@example.com", email_digest=kept.email_digest)
+            cursor.execute("SET LOCAL session_replication_role = origin")
         assert run("erase_person", "--again") == "1 erased again.\n"
-        assert not OptIn.objects.exclude(email_digest="").filter(person__customer=None).exists()
+        assert OptIn.objects.get(pk=kept.pk).email == ""
 
     def test_says_who_is_still_needed(self, file: Path, unpaid: Checkout, lea: Customer) -> None:
         erasing.erase(people.find(phone=PHONE))
