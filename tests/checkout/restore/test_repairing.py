@@ -155,6 +155,7 @@ def test_a_capture_that_had_failed_counts_by_the_lost_one_after_it(
     """As a processor tells it that knows one capture of a payment, whichever call it was."""
     backup = Backup()
     captures.capture(held.merchant, held.pk, cause=CAUSE)
+    assert held.payment
     (lost,) = (record for record in journal.records(since=began) if record.kind == "capture")
     backup.restore()
     ended = clock.now()
