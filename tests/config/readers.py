@@ -276,6 +276,7 @@ PARSED = {
 # These parse what we have written ourselves: rows, numbers and addresses that were checked, our line to the bank.
 WRITTEN_BY_US = {
     "checkout/api/presentation.py",
+    "hosted_page/privacy/erasing.py",
     "hosted_page/sms/countries.py",
     "webhooks/transport.py",
 }

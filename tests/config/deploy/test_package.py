@@ -69,7 +69,9 @@ class TestCompose:
 
     @pytest.mark.parametrize("part", package.PARTS)
     def test_starts_what_the_units_start(self, part: str) -> None:
-        python, *unit = package.unit_command(part)
+        env, own, python, *unit = package.unit_command(part)
+        # what the unit says of itself, which an empty line of the variables' file must not take back
+        assert env == "/usr/bin/env" and own.partition("=")[0] in ("METRICS_DIR", "PROBE_PORT")
         assert python == f"{package.HOME}/.venv/bin/python"
         words = package.command(part)
         assert words[0] == "python"
