@@ -240,9 +240,9 @@ def get(made: Installation, path: str, **more: Any) -> requests.Response:
 class Backend:
     """A merchant's backend, made by the command of docs/operate.md."""
 
-    def __init__(self, made: Installation) -> None:
+    def __init__(self, made: Installation, owner: str = "lea@acme.example") -> None:
         self._made = made
-        key = json.loads(made.manage("create_merchant", "Acme", "--email=lea@acme.example", "--json"))
+        key = json.loads(made.manage("create_merchant", "Acme", f"--email={owner}", "--json"))
         grant = {"grant_type": "client_credentials"} | {
             name: key[name] for name in ("client_id", "client_secret")
         }
@@ -324,7 +324,7 @@ class TestInstallation:
 
     def test_forgets_a_person(self, whole: Installation) -> None:
         """The owner's function empties what the service's role may not."""
-        backend = Backend(whole)
+        backend = Backend(whole, "amy@acme.example")
         uuid = backend("POST", "merchant/v1/checkouts", factories.order())["checkout_uuid"]
         backend("POST", f"sandbox/v1/checkouts/{uuid}/pay", {"phone": "+447700900321"})
         backend("POST", f"merchant/v1/checkouts/{uuid}/capture", {})
