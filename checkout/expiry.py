@@ -60,6 +60,8 @@ def expire_due(status: Status, limit: int) -> int:
     """
     with transaction.atomic(durable=True):
         late = {checkout.pk: checkout for checkout in _late(status, limit).all()}
+        if not late:
+            return 0  # as nearly always: no further query is built
         # The statement that locked them may not have seen an operation that began while it ran.
         for operation in open_operations.open_on_any(late):
             late.pop(operation.payment.subject, None)

@@ -109,6 +109,8 @@ def claim(
             claimed = [row[0] for row in cursor.fetchall()]
     except IntegrityError:
         return []  # another pump opened an operation on one of these payments; all of them are still due
+    if not claimed:
+        return []  # as nearly always: not even a query is built
     return list(Operation.objects.filter(pk__in=claimed).select_related("payment").order_by("pk"))
 
 

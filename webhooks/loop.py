@@ -28,6 +28,7 @@ log = structlog.get_logger("webhooks.loop")
 
 LOOK_SECONDS = 1.0  # between two looks at the queue without a wake-up
 SETTLE_SECONDS = 0.03  # for which an answer waits for others, to be recorded with them
+SETTLE_SHARE = 0.5  # of the slots: so many answers wait for no more
 BRISK_SECONDS = 0.05  # between two looks after a claim: an endpoint's pace may have left some of its rows
 PAUSE_SECONDS = 0.5  # after a turn that failed
 SWEEP_SECONDS = 1.0
@@ -65,7 +66,9 @@ class Sender:
         self._pool: transport.Pool
         self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
         self._swept_at = self._claimed_at = 0.0
-        self._is_stopping = self._is_settling = False
+        self._is_stopping = False
+        self._settling: asyncio.TimerHandle | None = None
+        self._unrecorded = 0  # answers that wait for others
 
     def start(self) -> None:
         """Start the sender's thread; return once it takes deliveries."""
@@ -104,7 +107,6 @@ class Sender:
             while not claiming.done() or self._sending:
                 await self._ended.wait()
                 self._ended.clear()
-                self._is_settling = False
                 if not await self._survives(self._record):
                     self._ended.set()
             await claiming
@@ -167,11 +169,16 @@ class Sender:
             self._woken.set()  # more may be due
 
     def _settle(self, _: object) -> None:
-        if not self._is_settling:
-            self._is_settling = True
-            self._loop.call_later(SETTLE_SECONDS, self._settled)
+        self._unrecorded += 1
+        if self._unrecorded >= SETTLE_SHARE * self._slots:
+            self._settled()
+        elif self._settling is None:
+            self._settling = self._loop.call_later(SETTLE_SECONDS, self._settled)
 
     def _settled(self) -> None:
+        if self._settling is not None:
+            self._settling.cancel()
+        self._settling, self._unrecorded = None, 0
         self._ended.set()
         self._woken.set()
 
@@ -221,11 +228,14 @@ def _result(task: asyncio.Task[transport.Answer], claimed: delivery.Claimed) -> 
 
 
 def _count_and_log(claimed: delivery.Claimed, answer: transport.Answer) -> None:
-    if retries.is_delivered(answer.http_status):
+    """Count the attempt; write a line if it failed: of one that is delivered the delivery log says as much."""
+    if is_delivered := retries.is_delivered(answer.http_status):
         outcome = "delivered"
     else:
         outcome = "unanswered" if answer.http_status is None else "refused"
     DELIVERIES.labels(outcome).observe(answer.duration_ms / 1000)
+    if is_delivered:
+        return
     log.info(
         "delivery",
         outcome=outcome,

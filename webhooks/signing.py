@@ -5,6 +5,7 @@ X-Service-Signature; answer 400 when it raises, without processing, logging or k
 """
 
 import base64
+import functools
 import hmac
 import json
 import secrets as randomness
@@ -76,8 +77,12 @@ def _signature(secret: str, message: bytes) -> str:
 
 
 def _standard_signature(secret: str, message: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
-    return base64.b64encode(hmac.digest(key, message, "sha256")).decode("ascii")
+    return base64.b64encode(hmac.digest(_standard_key(secret), message, "sha256")).decode("ascii")
+
+
+@functools.lru_cache(maxsize=1024)
+def _standard_key(secret: str) -> bytes:
+    return base64.b64decode(secret.removeprefix(SECRET_PREFIX))
 
 
 def _parse(header: str | None) -> tuple[str, list[bytes]]:

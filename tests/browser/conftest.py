@@ -3,7 +3,15 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from tests.browser import chromium
 from tests.browser.desk import Desk
@@ -13,6 +21,8 @@ from tests.journeys import service as services
 from tests.journeys.service import Service
 
 PHONE: ViewportSize = {"width": 375, "height": 812}
+
+expect.set_options(timeout=15_000)  # the machine may be busy: what comes late is not wrong
 
 
 @pytest.fixture(scope="package")

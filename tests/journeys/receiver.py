@@ -81,7 +81,7 @@ class Receiver:
         ]
 
     def awaited(
-        self, event_type: str, checkout_uuid: str, *, count: int = 1, within: float = 5
+        self, event_type: str, checkout_uuid: str, *, count: int = 1, within: float = 15
     ) -> list[Arrival]:
         """Return `count` deliveries, waited for."""
 

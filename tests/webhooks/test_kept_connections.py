@@ -325,7 +325,7 @@ class TestAge:
 
         answers, used, seconds = transport.run(asyncio.wait_for(scenario(), 10))
         assert (answers[-1], used, names.asked) == ("address not allowed", 1, 2)
-        assert len(answers) > 10 and connections.KEPT_SECONDS <= seconds < connections.KEPT_SECONDS + 1
+        assert len(answers) > 10 and seconds >= connections.KEPT_SECONDS
 
     def test_is_less_than_sixty_seconds(self) -> None:
         assert connections.KEPT_SECONDS < 60

