@@ -13,12 +13,12 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, models
 from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models.functions import Left, Now
 from uuid_utils.compat import uuid7
 
 from checkout import states
 from checkout.states import ShareStatus, Status, VoidReason
-from config.lib.crypto import EncryptedTextField
+from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextField
 from config.lib.prepared import Prepared
 from payments import opening
 from payments.cause import Cause
@@ -29,15 +29,16 @@ class Customer(models.Model):
     """A person known by a verified phone number, across merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    phone = models.CharField(
-        max_length=16, unique=True, null=True, blank=True, help_text="E.164; none once they are erased."
-    )
+    phone = FindableTextField(null=True, blank=True, help_text="E.164; none once they are erased.")
     name = models.CharField(max_length=60, blank=True, help_text="As they last wrote it.")
     created_at = models.DateTimeField(auto_now_add=True)
     erased_at = models.DateTimeField(null=True, blank=True)
     cards_erased_at = models.DateTimeField(null=True, blank=True, help_text="When last 4 went too.")
 
     class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(Left("phone", DIGEST_LETTERS), name="one_customer_a_number")
+        ]
         indexes: ClassVar = [
             models.Index("id", name="customer_known", condition=Q(erased_at=None)),
             models.Index(
@@ -316,7 +317,7 @@ class PaymentRequest(models.Model):
     position = models.PositiveSmallIntegerField(help_text="Which person on the bill; the lead is the first.")
     amount = models.BigIntegerField(help_text="Minor units")
     name = models.CharField(max_length=60, blank=True, help_text="As the lead wrote it.")
-    phone = models.CharField(max_length=16, blank=True, help_text="E.164, as the lead wrote it.")
+    phone = FindableTextField(blank=True, help_text="E.164, as the lead wrote it.")
     status = models.CharField(max_length=10, choices=ShareStatus, default=ShareStatus.DRAFT)
     token = EncryptedTextField(editable=False)
     token_digest = models.CharField(max_length=64, unique=True, editable=False)
@@ -350,7 +351,7 @@ class PaymentRequest(models.Model):
         ]
         indexes: ClassVar = [
             models.Index("expires_at", name="pay_link_open", condition=Q(status="open")),
-            models.Index("phone", name="share_asked_of", condition=~Q(phone="")),
+            models.Index(Left("phone", DIGEST_LETTERS), name="share_asked_of_number", condition=~Q(phone="")),
             models.Index("id", name="share_named", condition=~Q(name="")),
         ]
 

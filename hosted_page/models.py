@@ -6,7 +6,7 @@ from django.db import models
 from uuid_utils.compat import uuid7
 
 from checkout.models import MerchantCustomer
-from config.lib.crypto import EncryptedTextField
+from config.lib.crypto import EncryptedTextField, FindableTextField
 from payments.models import Merchant
 
 
@@ -15,7 +15,7 @@ class SignInCode(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
-    phone = models.CharField(max_length=16)
+    phone = FindableTextField()
     browser_digest = models.CharField(max_length=64)
     code_digest = models.CharField(max_length=64)
     tries = models.PositiveSmallIntegerField(default=0)

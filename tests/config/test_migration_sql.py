@@ -17,7 +17,10 @@ FROZEN: dict[str, str] = json.loads((HERE / "frozen_migrations.json").read_text(
 # The first version's own: no release was there before. What they do to their tables nobody saw.
 FIRST = {"bank": 1, "checkout": 2, "hosted_page": 2, "payments": 4, "portal": 3, "webhooks": 1}
 # Parts of statements that lock or break nothing here, each with the reason.
-ALLOWED: dict[str, str] = {}
+ALLOWED: dict[str, str] = {
+    "ALTER COLUMN phone TYPE text": "from varchar(16) on: writes no row and no index, PostgreSQL reads them alike",
+    "DROP CONSTRAINT IF EXISTS checkout_customer_phone_key": "the same is unique by its digest by then",
+}
 
 
 def shipped() -> dict[str, Path]:

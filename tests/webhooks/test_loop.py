@@ -7,13 +7,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 import standardwebhooks
 import stripe
-from django.db import DatabaseError, connection, transaction
+from django.db import connection, transaction
 from structlog.testing import capture_logs
 
 from config.lib import clock
@@ -373,54 +372,3 @@ class TestStopping:
         sender.stop(30)
         assert time.monotonic() - started < 10
         assert not sender.is_running()
-
-
-class TestRecordingTrouble:
-    RESULT = "webhooks.loop.delivery.record"
-
-    def claimed(self, excerpt: str = "poison\x00") -> tuple[Delivery, delivery.Result]:
-        due = emit(subscribe("http://127.0.0.1:9/"))
-        (claimed,) = delivery.claim(slots=1, general_slots=1)
-        lease = (claimed.delivery_id, claimed.lease_token)
-        return due, delivery.Result(*lease, 200, None, 5, excerpt)
-
-    def test_leaves_out_the_receivers_words_when_they_cannot_be_written(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
-        due, result = self.claimed()
-        with pytest.raises(DatabaseError):
-            delivery.record([result])
-        loop.record_surely([result])
-        due.refresh_from_db()
-        assert (due.status, due.attempts.get().response_excerpt) == ("delivered", "")
-
-    def test_of_one_result_costs_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
-        (unknown, never), (poisoned, silenced), (fine, whole) = (
-            self.claimed(),
-            self.claimed(),
-            self.claimed("thanks"),
-        )
-        unknown.event.type = "of.a.later.release"
-        unknown.event.save()
-        failed = [replace(result, http_status=500) for result in (never, silenced)]
-        loop.record_surely([*failed, whole])
-        for due in (unknown, poisoned, fine):
-            due.refresh_from_db()
-        assert (fine.status, fine.attempts.get().response_excerpt) == ("delivered", "thanks")
-        assert (poisoned.attempts.get().http_status, poisoned.lease_token) == (500, None)
-        assert unknown.lease_token == never.lease_token, "nobody sends it again and again"
-
-    def test_gives_up_without_raising(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
-        tries = []
-
-        def fail(results: list[delivery.Result]) -> None:
-            tries.append([result.excerpt for result in results])
-            raise DatabaseError("gone")
-
-        _, result = self.claimed()
-        monkeypatch.setattr(self.RESULT, fail)
-        loop.record_surely([result])
-        assert tries == [["poison\x00"], ["poison\x00"], ["poison\x00"], [""]]

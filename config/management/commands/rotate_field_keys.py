@@ -55,8 +55,17 @@ def _places() -> Iterator[Place]:
     """Yield all columns where something is kept encrypted for longer than a session lives."""
     for model in apps.get_models():
         for field in model._meta.local_fields:
-            if isinstance(field, crypto.EncryptedTextField):
-                yield Place(model, field.attname, field.attname, rows=f"{field.attname} IS NOT NULL")
+            name, after = field.attname, crypto.DIGEST_LETTERS
+            if isinstance(field, crypto.FindableTextField):
+                yield Place(
+                    model,
+                    name,
+                    f"substr({name}, {after + 1})",
+                    f"left({name}, {after}) || %s",
+                    f"{name} <> ''",
+                )
+            elif isinstance(field, crypto.EncryptedTextField):
+                yield Place(model, name, name, rows=f"{name} IS NOT NULL")
     types = ", ".join(f"'{event_type}'" for event_type in sorted(PERSONAL))
     yield Place(
         Event,

@@ -52,9 +52,8 @@ class TestTheLead:
         stranger = Payer(order)
         for number in range(codes.CODES_PER_SUBJECT + 1):
             stranger.post("/phone", phone=f"07700 90020{number}")
-        assert (
-            SignInCode.objects.filter(phone__startswith="+4477009002").count() == codes.CODES_PER_SUBJECT + 1
-        )
+        asked = [code.phone for code in SignInCode.objects.all() if code.phone.startswith("+4477009002")]
+        assert len(asked) == codes.CODES_PER_SUBJECT + 1
         later = Payer(order)
         SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         assert later.post("/phone", phone="07700 900123").status_code == 303

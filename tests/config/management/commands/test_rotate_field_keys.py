@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import clock, crypto
 from config.management.commands import rotate_field_keys
 from hosted_page.models import OptIn, SmsMessage
@@ -88,6 +88,8 @@ class Kept:
             *SigningSecret.objects.values_list("secret", flat=True),
             *PaymentRequest.objects.order_by("position").values_list("token", flat=True),
             *SmsMessage.objects.values_list("phone", "body"),
+            *Customer.objects.order_by("pk").values_list("phone", flat=True),
+            *(Customer.objects.filter(phone=phone).count() for phone in ("+447700900123", "+447700900456")),
             *OptIn.objects.values_list("email", flat=True),
             *(event.plain_body for event in Event.objects.filter(type=EventType.OPTED_IN).order_by("id")),
             *OutboundEmail.objects.filter(kind="code").values_list("text", flat=True),
@@ -133,7 +135,7 @@ def test_does_nothing_twice(kept: Kept, keys: Keys) -> None:
     keys.are(SECOND, FIRST)
     rotate()
     counts = [line.split(": ")[1] for line in rotate().splitlines()[:-1]]
-    assert len(counts) == 11 and set(counts) == {"0 encrypted anew"}
+    assert len(counts) == 14 and set(counts) == {"0 encrypted anew"}
 
 
 def test_says_which_row_none_of_the_keys_opens(kept: Kept, keys: Keys) -> None:

@@ -1,0 +1,87 @@
+"""Text that is encrypted, and found by its whole value alone."""
+
+import pytest
+from django.core.exceptions import FieldError
+from django.core.management import call_command
+from django.db import IntegrityError, connection, transaction
+
+from checkout.models import Checkout, Customer, PaymentRequest
+from config.lib.crypto import DIGEST_LETTERS
+from hosted_page.models import SignInCode
+from tests import mates
+
+LEA, FINN = "+447700900123", "+447700900456"
+PLACES = [(model, model._meta.db_table) for model in (Customer, PaymentRequest, SignInCode)]
+
+
+def column(table: str) -> list[str | None]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT phone FROM {table} ORDER BY id")
+        return [row[0] for row in cursor.fetchall()]
+
+
+@pytest.mark.django_db
+@pytest.mark.rule("privacy.numbers")
+class TestANumber:
+    def test_stands_in_no_table(self) -> None:
+        Customer.objects.create(phone=LEA)
+        [kept] = column("checkout_customer")
+        assert kept and LEA not in kept and "447700900123" not in kept
+        assert Customer.objects.get().phone == LEA
+
+    def test_is_found_whole_and_not_by_its_beginning(self) -> None:
+        lea, finn = Customer.objects.create(phone=LEA), Customer.objects.create(phone=FINN)
+        assert (Customer.objects.get(phone=LEA), Customer.objects.get(phone=FINN)) == (lea, finn)
+        assert Customer.objects.get_or_create(phone=LEA) == (lea, False)
+        assert not Customer.objects.filter(phone=LEA[:-1]).exists()
+        assert Customer.objects.exclude(phone=LEA).get() == finn
+        for lookup in ("startswith", "in", "contains", "gt"):
+            with pytest.raises(FieldError):
+                Customer.objects.filter(**{f"phone__{lookup}": LEA})
+
+    def test_belongs_to_one_customer(self) -> None:
+        Customer.objects.create(phone=LEA)
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Customer.objects.create(phone=LEA)
+        for _ in range(2):
+            Customer.objects.create(phone=None)
+        assert Customer.objects.filter(phone=None).count() == 2
+
+    def test_that_is_none_stays_none(self, unpaid: Checkout) -> None:
+        shares = mates.split(unpaid, 1000)
+        assert [share.phone for share in PaymentRequest.objects.filter(phone="")] == [""] * len(shares)
+        assert set(column("checkout_paymentrequest")) == {""}
+        PaymentRequest.objects.update(phone=FINN)
+        assert not PaymentRequest.objects.filter(phone="").exists()
+        assert PaymentRequest.objects.filter(phone=FINN).count() == len(shares)
+
+    def test_is_looked_up_in_an_index(self) -> None:
+        for rows, index in (
+            (Customer.objects.filter(phone=LEA), "one_customer_a_number"),
+            (PaymentRequest.objects.filter(phone=LEA), "share_asked_of_number"),
+        ):
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL enable_seqscan = off")
+                assert index in rows.explain()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.rule("privacy.numbers")
+def test_numbers_from_before_are_encrypted_by_the_migration_and_back(unpaid: Checkout) -> None:
+    Customer.objects.create(phone=LEA)
+    mates.split(unpaid, 1000, 1000)
+    first = PaymentRequest.objects.order_by("pk")[0]
+    PaymentRequest.objects.filter(pk=first.pk).update(phone=FINN)
+    now = unpaid.created_at
+    SignInCode.objects.create(subject=unpaid.pk, phone=LEA, created_at=now, expires_at=now)
+    try:
+        call_command("migrate", "checkout", "0004_people_found", verbosity=0)
+        plain = {table: column(table) for _, table in PLACES}
+    finally:
+        call_command("migrate", verbosity=0)
+    assert plain["checkout_customer"].count(LEA) == 1
+    assert plain["checkout_paymentrequest"] == [FINN, ""]
+    assert plain["hosted_page_signincode"] == [LEA]
+    for model, table in PLACES:
+        assert all(not kept or len(kept) > DIGEST_LETTERS for kept in column(table))
+        assert model._default_manager.filter(phone=LEA if model is not PaymentRequest else FINN).count() == 1

@@ -1,0 +1,61 @@
+"""What the sender does with results that PostgreSQL does not take."""
+
+from dataclasses import replace
+
+import pytest
+from django.db import DatabaseError
+
+from tests.webhooks.story import emit, subscribe
+from webhooks import delivery, loop
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class TestTrouble:
+    def claimed(self, excerpt: str = "poison\x00") -> tuple[Delivery, delivery.Result]:
+        due = emit(subscribe())
+        (claimed,) = delivery.claim(slots=1, general_slots=1)
+        lease = (claimed.delivery_id, claimed.lease_token)
+        return due, delivery.Result(*lease, 200, None, 5, excerpt)
+
+    def test_leaves_out_the_receivers_words_when_they_cannot_be_written(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
+        due, result = self.claimed()
+        with pytest.raises(DatabaseError):
+            delivery.record([result])
+        loop.record_surely([result])
+        due.refresh_from_db()
+        assert (due.status, due.attempts.get().response_excerpt) == ("delivered", "")
+
+    def test_of_one_result_costs_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
+        (unknown, never), (poisoned, silenced), (fine, whole) = (
+            self.claimed(),
+            self.claimed(),
+            self.claimed("thanks"),
+        )
+        unknown.event.type = "of.a.later.release"
+        unknown.event.save()
+        failed = [replace(result, http_status=500) for result in (never, silenced)]
+        loop.record_surely([*failed, whole])
+        for due in (unknown, poisoned, fine):
+            due.refresh_from_db()
+        assert (fine.status, fine.attempts.get().response_excerpt) == ("delivered", "thanks")
+        assert (poisoned.attempts.get().http_status, poisoned.lease_token) == (500, None)
+        assert unknown.lease_token == never.lease_token, "nobody sends it again and again"
+
+    def test_gives_up_without_raising(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
+        tries = []
+
+        def fail(results: list[delivery.Result]) -> None:
+            tries.append([result.excerpt for result in results])
+            raise DatabaseError("gone")
+
+        _, result = self.claimed()
+        monkeypatch.setattr(delivery, "record", fail)
+        loop.record_surely([result])
+        assert tries == [["poison\x00"], ["poison\x00"], ["poison\x00"], [""]]
