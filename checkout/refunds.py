@@ -85,26 +85,27 @@ _OF_REF = Prepared(
 )
 
 
-RESTORED = "restored_"  # begins the reference of a refund whose own was lost
+RESTORED = "restored_{}"  # what a refund whose reference was lost is called, by its id: no merchant can name it so
 
 
-def restore(checkout: Checkout, lost: UUID) -> Refund:
+def restore(checkout: Checkout) -> Refund:
     """Begin a refund anew that was lost when the database was restored: the provider's books show it was one.
 
     The first call that repeats it gives it its reference back. Must be called with the checkout locked.
     """
-    return _begin(checkout, f"{RESTORED}{lost}", None, PUMP)
+    return _begin(checkout, "", None, PUMP)
 
 
 def _adopted(checkout: Checkout, ref: str) -> Refund | None:
     """Return the restored refund, under the reference with which its merchant repeats it (rule restore.refund)."""
     if checkout.status not in (Status.REFUNDING, Status.REFUNDED):
         return None
-    refund = checkout.refunds.filter(merchant_refund_ref__startswith=RESTORED).first()
-    if refund is not None:
-        refund.merchant_refund_ref = ref
-        refund.save(update_fields=["merchant_refund_ref"])
-    return refund
+    for refund in checkout.refunds.all():
+        if refund.merchant_refund_ref == RESTORED.format(refund.pk):
+            refund.merchant_refund_ref = ref
+            refund.save(update_fields=["merchant_refund_ref"])
+            return refund
+    return None
 
 
 def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Refund:
@@ -112,11 +113,11 @@ def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Re
     refund = Refund(
         merchant_id=checkout.merchant_id,
         checkout=checkout,
-        merchant_refund_ref=ref,
         reason=reason,
         amount=checkout.amount,
         created_at=now,
     )
+    refund.merchant_refund_ref = ref or RESTORED.format(refund.pk)
     refund.save(force_insert=True)
     checkout.move(Status.REFUNDING, cause, now)
     refund_parts.begin(checkout, refund, now=now, cause=cause)

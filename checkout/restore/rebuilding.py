@@ -209,7 +209,7 @@ def _restore_refund(checkout: Checkout, payment: Payment, record: Record) -> boo
     borne = payment.amount - (sum(got) if payment.kind == Payment.Kind.ORDER else 0)
     if record.amount != borne - bookings.given_back_outside(payment.pk):
         return False
-    refunds.restore(checkout, record.key)
+    refunds.restore(checkout)
     return True
 
 

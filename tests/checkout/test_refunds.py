@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 
@@ -39,11 +40,12 @@ class TestAccept:
         assert (again.refund, again.is_new) == (first.refund, False)
         assert Operation.objects.filter(kind="refund").count() == 1
 
-    def test_a_second_ref_is_refused(self, captured: Checkout) -> None:
-        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+    @pytest.mark.parametrize("first", ["r-1", "restored_", f"restored_{UUID(int=1)}"])
+    def test_a_second_ref_is_refused(self, captured: Checkout, first: str) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref=first, cause=CAUSE)
         with pytest.raises(refunds.NotRefundable):
             refunds.accept(captured.merchant, captured.pk, ref="r-2", cause=CAUSE)
-        assert Refund.objects.count() == 1
+        assert Refund.objects.get().merchant_refund_ref == first
 
     def test_a_ref_of_another_checkout_is_refused(
         self, captured: Checkout, pay: Callable[..., Checkout]
