@@ -85,7 +85,9 @@ _OF_REF = Prepared(
 )
 
 
-RESTORED = "restored_{}"  # what a refund whose reference was lost is called, by its id: no merchant can name it so
+RESTORED = (
+    "restored_{}"  # what a refund whose reference was lost is called, by its id: no merchant can name it so
+)
 
 
 def restore(checkout: Checkout) -> Refund:

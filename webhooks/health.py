@@ -91,14 +91,14 @@ def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
 
 def read(subscription: Subscription) -> Health:
     """Return the endpoint's health now. Costs the same however long the log is."""
-    endpoint = Endpoint.objects.filter(subscription=subscription).first() or Endpoint()
+    endpoint, now = Endpoint.objects.filter(subscription=subscription).first() or Endpoint(), clock.now()
     with connection.cursor() as cursor:
         cursor.execute(
             statements.PICTURE,
             {
                 "merchant": subscription.merchant_id,
                 "subscription": subscription.pk,
-                "since": clock.now() - LOOKS_BACK,
+                "since": now - LOOKS_BACK,
                 "latest": LATEST,
             },
         )
@@ -110,7 +110,7 @@ def read(subscription: Subscription) -> Health:
         success_rate=delivered / attempts if attempts else None,
         p50_ms=p50,
         p95_ms=p95,
-        oldest_due_at=_oldest_due_at(subscription),
+        oldest_due_at=_oldest_due_at(subscription, now),
         parked=parked.count(),
         last_success_at=endpoint.last_success_at,
         last_failure_at=endpoint.last_failure_at,
@@ -130,10 +130,10 @@ def oldest_due(now: datetime, *, is_urgent: bool) -> datetime | None:
     return found if found is not None and found <= now else None
 
 
-def _oldest_due_at(subscription: Subscription) -> datetime | None:
+def _oldest_due_at(subscription: Subscription, now: datetime) -> datetime | None:
     """Return when the oldest due delivery was due, by one index look-up for urgent ones and one for the others."""
     waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
-    due = waiting.filter(lease_token=None, next_attempt_at__lte=clock.now()).order_by("next_attempt_at")
+    due = waiting.filter(lease_token=None, next_attempt_at__lte=now).order_by("next_attempt_at")
     times = due.values_list("next_attempt_at", flat=True)
     found = [times.filter(is_urgent=is_urgent).first() for is_urgent in (True, False)]
     return min((at for at in found if at is not None), default=None)
