@@ -85,9 +85,8 @@ _OF_REF = Prepared(
 )
 
 
-RESTORED = (
-    "restored_{}"  # what a refund whose reference was lost is called, by its id: no merchant can name it so
-)
+# The reference of a refund whose own was lost, by its id: no merchant can have named one so.
+RESTORED = "restored_{}"
 
 
 def restore(checkout: Checkout) -> Refund:
