@@ -112,7 +112,8 @@ def _run(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
                 _started(steps.services, variables | _for_shop(credentials, folder), log)
             )
             _wait_until_ready(steps.ready, variables, services)
-            stack.callback(_announce(variables, credentials, folder).unlink, missing_ok=True)
+            stack.callback((folder / SANDBOX).unlink, missing_ok=True)
+            _announce(variables, credentials, folder)
             while True:
                 _check_alive(services)
                 time.sleep(0.2)
@@ -194,8 +195,8 @@ def _answers(port: int, path: str) -> bool:
     return False
 
 
-def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], folder: Path) -> Path:
-    """Print addresses and credentials and write them for programs (rule environment.run); return that file."""
+def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], folder: Path) -> None:
+    """Print addresses and credentials; write them for programs (rule environment.run), for whom that says ready."""
     base_url = variables["BASE_URL"]
     known = {
         **credentials,
@@ -206,9 +207,8 @@ def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], fold
     }
     rows = [(title if key == keys[0] else "", key) for title, keys in SHOWN.items() for key in keys]
     lines = [f"  {title:<9}{key:<18}{known[key]}\n" for title, key in rows]
-    environment.write_private(folder / SANDBOX, {key: known[key] for _, key in rows})
     children.write(f"\n{''.join(lines)}\n  Ctrl-C ends it.\n\n".encode())
-    return folder / SANDBOX
+    environment.write_private(folder / SANDBOX, {key: known[key] for _, key in rows})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tests.config.shapes import Shape
 
 MINIMUM = 0.003  # CPU seconds that half of it takes, where it seems to cost too much
-ROUNDS = 10  # of a measurement, at most: what others do here only makes an act dearer
+ROUNDS = 30  # of a measurement, at most: what others do here only makes an act dearer
 MAX_GROWTH = 2.5  # of the price, for twice as much
 
 
@@ -32,26 +32,27 @@ def lowest(measure: Callable[[], float], *, enough: float) -> float:
 
 
 def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
-    """Return how many times as much as its half a text of that size costs: of some measurements the best.
+    """Return how many times as much as its half a text of that size costs.
 
     Each text is another one, so that nothing has been remembered of an earlier one. What seems to cost too much is
-    done again, and what takes no time more often: a clock has its own price, and what slows a machine has an end.
+    done again, and what takes no time more often: a clock has its own price, and what slows a machine, or what the
+    first to need so much memory pays for it, only makes an act dearer. So the least of each size counts.
     """
     pieces = shape.pieces(size) // 2
     counts = itertools.cycle(range(pieces, pieces // 2, -1))
     act(shape.times(next(counts)))  # what is done once and for all
-    ratio, times = math.inf, 1
+    half = whole = math.inf
+    times = 1
     with _uncollected():
         for _ in range(ROUNDS):
             some = list(itertools.islice(counts, times))
-            half = _sum(act, [shape.times(count) for count in some])
-            whole = _sum(act, [shape.times(2 * count) for count in some])
-            if half > 0:  # a virtual machine's clock stands still now and then
-                ratio = min(ratio, whole / half)
-            if ratio <= MAX_GROWTH:
+            half = min(half, _sum(act, [shape.times(count) for count in some]))
+            whole = min(whole, _sum(act, [shape.times(2 * count) for count in some]))
+            if half > 0 and whole <= MAX_GROWTH * half:  # a virtual machine's clock stands still now and then
                 break
-            times *= 2 if half < MINIMUM else 1
-    return ratio
+            if half < MINIMUM:
+                half, whole, times = math.inf, math.inf, 2 * times
+    return whole / half
 
 
 def _sum(act: Callable[[str], object], texts: Sequence[str]) -> float:
