@@ -9,10 +9,10 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models.functions import Now
 
 from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason
-from config.lib import clock
 from payments import money
 from payments.models import Dispute, Merchant
 from portal.templatetags.portal import when
@@ -37,7 +37,7 @@ class Need:
 def parked(merchant: Merchant) -> QuerySet[Delivery]:
     """Return the deliveries that wait for a person, of the last seven days."""
     rows = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED)
-    return rows.filter(ended_at__gte=clock.now() - LOOKS_BACK)
+    return rows.filter(ended_at__gte=Now() - LOOKS_BACK)
 
 
 def failed_refunds(**of: Any) -> QuerySet[Refund]:
@@ -52,11 +52,10 @@ def failed_refunds(**of: Any) -> QuerySet[Refund]:
 
 def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
     """Return the holds of the last seven days that ended because nobody captured."""
-    since = clock.now() - LOOKS_BACK
     rows = Checkout.objects.filter(
         merchant=merchant, status=Status.VOIDED, void_reason=VoidReason.AUTH_EXPIRED
     )
-    return rows.filter(created_at__gte=since)
+    return rows.filter(created_at__gte=Now() - LOOKS_BACK)
 
 
 def open_disputes(merchant: Merchant) -> QuerySet[Dispute]:

@@ -7,12 +7,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
 from django.db.models.functions import Coalesce
 
 from checkout.models import Checkout
 from payments import money
 from payments.models import Booking, Dispute, Operation, Payment, Posting
 from portal.orders.entries import Entry, Window, card_of
+from portal.orders.order import Order
 
 Account = Posting.Account
 Posted = defaultdict[UUID | None, list[Posting]]  # by transaction
@@ -43,33 +45,27 @@ UNDER_WAY = {
 }
 
 
-def entries(checkout: Checkout, window: Window) -> Iterator[Entry]:
+def entries(order: Order, window: Window) -> Iterator[Entry]:
     """Yield operations, refunds that came back, disputes and bookings, with their postings."""
+    checkout = order.checkout
     rows = Operation.objects.filter(
         payment__merchant=checkout.merchant_id, payment__checkout_uuid=checkout.pk
     )
     timed = rows.select_related("payment").annotate(at=Coalesce("ended_at", "created_at"))
     operations = window.of(timed, "at")
-    back = list(rows.select_related("payment").filter(returned_as__isnull=False))
-    closed = list(rows.filter(closed_as__isnull=False))
-    disputes = list(Dispute.objects.filter(checkout_uuid=checkout.pk))
-    booked = list(Booking.objects.filter(checkout_uuid=checkout.pk).select_related("payment"))
-    moved: list[UUID | None] = [row.pk for row in (*operations, *disputes, *booked)]
-    moved += [row.returned_as for row in back] + [row.closed_as for row in closed]
-    moved += [row.decided_as for row in disputes] + [row.borne_as for row in booked]
+    posted_again = Q(returned_as__isnull=False) | Q(closed_as__isnull=False)
+    again = operations if window.has_all(operations) else timed.filter(posted_again)
     posted: Posted = defaultdict(list)
-    of_checkout = Posting.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
-    for posting in of_checkout.filter(transaction__in=filter(None, moved)):
+    for posting in order.postings:
         posted[posting.transaction].append(posting)
     for operation in operations:
         yield _of_operation(checkout, operation, posted[operation.pk])
-    for refund in back:
-        yield from _of_return(checkout, refund, posted[refund.returned_as])
-    for capture in closed:
-        yield from _of_closing(checkout, capture, posted[capture.closed_as])
-    for dispute in disputes:
+    for row in again:
+        yield from _of_return(checkout, row, posted[row.returned_as])
+        yield from _of_closing(checkout, row, posted[row.closed_as])
+    for dispute in order.disputes:
         yield from _of_dispute(checkout, dispute, posted)
-    for booking in booked:
+    for booking in order.bookings:
         yield _of_booking(checkout, booking, posted)
 
 

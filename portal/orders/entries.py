@@ -1,6 +1,6 @@
 """The entries of a checkout's timeline: changes of state, calls, webhook attempts, mates; the window on them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 from django.urls import reverse
 
-from checkout.models import ApiCall, Change, Checkout, PaymentRequest
+from checkout.models import ApiCall, Change, Checkout
 from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Payment
+from portal.orders.order import Order
 from portal.templatetags.portal import time_of
 from webhooks.delivery import in_words
 from webhooks.models import Attempt
@@ -35,6 +36,10 @@ class Window:
         if self.before is not None:
             rows = rows.filter(**{f"{key}__lt": self.before})
         return list(rows.order_by(f"-{key}", "-pk")[: self.maximum])
+
+    def has_all(self, found: Sequence[Model]) -> bool:
+        """Return whether there are no other rows than those found."""
+        return self.before is None and len(found) < self.maximum
 
 
 @dataclass(frozen=True)
@@ -168,9 +173,9 @@ def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
         )
 
 
-def of_split(checkout: Checkout) -> Iterator[Entry]:
+def of_split(order: Order) -> Iterator[Entry]:
     """Yield the split of the cost, and each share that was paid: counts and amounts, no names."""
-    shares = list(PaymentRequest.objects.filter(checkout=checkout)) if checkout.has_mates else []
+    checkout, shares = order.checkout, order.shares
     if not shares:
         return
     mates = "1 mate" if len(shares) == 1 else f"{len(shares)} mates"

@@ -16,6 +16,7 @@ from payments.models import Merchant
 from portal.models import ApiClient, User
 from portal.orders import bank, entries, lost
 from portal.orders.entries import Entry, Window
+from portal.orders.order import Order
 from portal.orders.search import parse_uuid
 from webhooks.models import Attempt
 
@@ -36,10 +37,10 @@ class Story:
     is_newest: bool
 
 
-def of(checkout: Checkout, cursor: str = "") -> Story:
-    """Return a page of the timeline of a checkout read with its payment and merchant: the newest, or the cursor's."""
-    before = _before(checkout, cursor)
-    found = sorted(_found(checkout, before), key=lambda one: (one.at, one.kind != "state"), reverse=True)
+def of(order: Order, cursor: str = "") -> Story:
+    """Return a page of an order's timeline: the newest, or the cursor's."""
+    checkout, before = order.checkout, _before(order.checkout, cursor)
+    found = sorted(_found(order, before), key=lambda one: (one.at, one.kind != "state"), reverse=True)
     shown = _cut(found)
     names = _names(checkout.merchant, {entry.actor for entry in shown})
     return Story(
@@ -52,22 +53,23 @@ def of(checkout: Checkout, cursor: str = "") -> Story:
     )
 
 
-def _found(checkout: Checkout, before: datetime | None) -> list[Entry]:
+def _found(order: Order, before: datetime | None) -> list[Entry]:
     """Return the entries of a page, and at least one more if the timeline goes on."""
-    window = Window(before, PER_PAGE + 1)
+    checkout, window = order.checkout, Window(before, PER_PAGE + 1)
     attempts = Attempt.objects.filter(
         merchant=checkout.merchant_id, delivery__event__checkout_uuid=checkout.pk
     )
     calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
-    oldest = calls.order_by("created_at").first()
-    has_create = oldest is not None and entries.verb_of(oldest) == "create"
+    called = window.of(calls)
+    # The creation is the first call of all: what is older than a whole page of calls is not on this page.
+    has_create = bool(called) and entries.verb_of(called[-1]) == "create"
     changes = window.of(Change.objects.filter(checkout=checkout))
     found = [
         *entries.of_states(checkout, changes, has_create=has_create),
-        *entries.of_calls(window.of(calls)),
+        *entries.of_calls(called),
         *entries.of_attempts(window.of(attempts.select_related("delivery__event"), "started_at")),
-        *bank.entries(checkout, window),
-        *entries.of_split(checkout),
+        *bank.entries(order, window),
+        *entries.of_split(order),
     ]
     return [entry for entry in found if before is None or entry.at < before]
 
@@ -92,9 +94,9 @@ def _salt(checkout: Checkout) -> str:
     return f"timeline:{checkout.pk}"
 
 
-def as_json(checkout: Checkout, cursor: str = "") -> dict[str, Any]:
+def as_json(order: Order, cursor: str = "") -> dict[str, Any]:
     """Return a page of the timeline for programs and for support."""
-    story = of(checkout, cursor)
+    checkout, story = order.checkout, of(order, cursor)
     return {
         "checkout_uuid": str(checkout.pk),
         "merchant_order_id": checkout.merchant_order_id,

@@ -18,7 +18,7 @@ from portal import audit, badges, files, lists, pages
 from portal.access import requires
 from portal.lists import Listing
 from portal.models import Membership
-from portal.orders import detail, search, timeline
+from portal.orders import detail, order, search, timeline
 
 # The columns of the file.
 COLUMNS: dict[str, Callable[[Checkout], Any]] = {
@@ -71,8 +71,8 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
 @requires("view")
 def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Show one checkout: what it is, where the money is, and its timeline."""
-    checkout = detail.read(membership.merchant, checkout_uuid)
-    context = detail.shown(checkout) | {"story": timeline.of(checkout, request.GET.get("before", ""))}
+    read = order.read(membership.merchant, checkout_uuid)
+    context = detail.shown(read) | {"story": timeline.of(read, request.GET.get("before", ""))}
     if pages.is_asked_for(request, "truth"):
         return pages.show(request, membership, "portal/_checkout.html", context, here="portal_checkouts")
     return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
@@ -81,10 +81,9 @@ def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: U
 @requires("view")
 def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Return the timeline as JSON, to be sent to a colleague or to support."""
-    checkout = detail.read(membership.merchant, checkout_uuid)
-    answer = JsonResponse(
-        timeline.as_json(checkout, request.GET.get("before", "")), json_dumps_params={"indent": 2}
-    )
+    read = order.read(membership.merchant, checkout_uuid)
+    story = timeline.as_json(read, request.GET.get("before", ""))
+    answer = JsonResponse(story, json_dumps_params={"indent": 2})
     answer["Cache-Control"] = "no-store"
     return answer
 

@@ -10,13 +10,13 @@ from hosted_page.privacy import exporting, people
 from portal import audit, pages
 from portal.access import requires
 from portal.models import Membership
-from portal.orders import detail
+from portal.orders import order
 
 
 @requires("reveal", sensitive=True, form_of="portal_checkout")
 def customer_data(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Return a file with what the merchant may hand out of the customer who led this order, and record who took it."""
-    checkout = detail.read(membership.merchant, checkout_uuid)
+    checkout = order.read(membership.merchant, checkout_uuid).checkout
     try:
         person = people.of_customer(checkout.lead_id or UUID(int=0))
     except people.Unknown:

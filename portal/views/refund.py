@@ -18,7 +18,7 @@ from payments.models import Merchant, Operation
 from portal import access, audit, pages
 from portal.access import requires
 from portal.models import AuditEntry, Membership
-from portal.orders import detail, timeline
+from portal.orders import detail, order, timeline
 
 MAX_REASON = 500
 BUSY = "The bank is busy with this order. Try again in a moment."
@@ -36,16 +36,16 @@ class RefundForm(forms.Form):
 @requires("refund", sensitive=True)
 def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Ask for the reason (step 1), show what goes back to which card (step 2), then refund, once."""
-    checkout = detail.read(membership.merchant, checkout_uuid)
+    read = order.read(membership.merchant, checkout_uuid)
     form = RefundForm(request.POST or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
     if asked.get("step") == "refund" and asked.get("ref"):
-        return _do(request, membership, checkout, asked)
-    shown = detail.shown(checkout)
+        return _do(request, membership, read.checkout, asked)
+    shown = detail.shown(read)
     if not shown["can_refund"]:
-        pages.refuse(request, _not_now(checkout.status))
+        pages.refuse(request, _not_now(read.checkout.status))
         return redirect("portal_checkout", checkout_uuid)
-    context = shown | _step(checkout, form, asked) | {"story": timeline.of(checkout)}
+    context = shown | _step(read.checkout, form, asked) | {"story": timeline.of(read)}
     return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 
@@ -83,7 +83,7 @@ def _sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> st
     if isinstance(refusal, NotRefundable):
         return _not_now(refusal.status) if refusal.dispute is None else DISPUTED
     if isinstance(refusal, RefundRefConflict):
-        return _not_now(detail.read(merchant, checkout_uuid).status)
+        return _not_now(order.read(merchant, checkout_uuid).checkout.status)
     return BUSY
 
 

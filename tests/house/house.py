@@ -59,7 +59,6 @@ SHOWN_BY = {
     "payments/providers/sandbox/adapter.py": "payments/providers/conformance/test_verbs.py",
     "payments/providers/stripe/books.py": "payments/providers/conformance/test_told.py",
     "payments/providers/stripe/intents.py": "payments/providers/conformance/test_verbs.py",
-    "portal/orders/detail.py": "portal/orders/test_timeline.py",
 }
 _SIZE = re.compile(r"\drem\b")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")

@@ -11,7 +11,7 @@ from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
 from webhooks import delivery
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 
 PROMPT = 3.0  # seconds after its time within which everything has happened, whatever is broken
 REFUND_SECONDS = 2.0  # what the sandbox bank takes
@@ -98,7 +98,6 @@ class TestValkeyStopped:
         deployment.make_whole()
         goes_on(deployment, subscribed, receiver)
 
-    @pytest.mark.long
     def test_for_minutes_everything_goes_on(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
@@ -109,7 +108,6 @@ class TestValkeyStopped:
         deployment.make_whole()
         goes_on(deployment, subscribed, receiver)
 
-    @pytest.mark.long
     def test_and_started_again_and_again_ends_nobody(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
@@ -133,7 +131,6 @@ class TestValkeyStopped:
         goes_on(deployment, subscribed, receiver)
 
 
-@pytest.mark.long
 class TestValkeyFlushed:
     def test_nothing_is_lost(self, deployment: Deployment, subscribed: Merchant, receiver: Receiver) -> None:
         receiver.answer_with(500)
@@ -163,7 +160,7 @@ class TestBeatDead:
 
 
 class TestWorkerKilled:
-    @pytest.mark.parametrize("waits", [False, pytest.param(True, marks=pytest.mark.long)])
+    @pytest.mark.parametrize("waits", [False, True])
     def test_in_the_middle_of_a_delivery_the_event_goes_out_again(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver, waits: bool
     ) -> None:
@@ -184,7 +181,6 @@ class TestWorkerKilled:
         ]
         assert subscribed.capture(checkout_uuid)["status"] == "captured"
 
-    @pytest.mark.long
     def test_what_is_due_meanwhile_happens_when_the_next_one_starts(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:

@@ -14,7 +14,7 @@ import requests
 from tests.journeys.merchant import Merchant, refusal
 from tests.journeys.service import Service
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 SLOW_CARD = "4000000000000341"
 CARD = "4242424242424242"
 MANY = 100
@@ -81,11 +81,7 @@ def bank_calls(service: Service, checkout_uuid: str, kind: str) -> list[str]:
 @pytest.mark.rule("capture.one")
 class TestAHundredCaptures:
     @pytest.mark.parametrize(
-        "card",
-        [
-            pytest.param(SLOW_CARD, id="slow bank", marks=pytest.mark.long),
-            pytest.param(CARD, id="quick bank"),
-        ],
+        "card", [pytest.param(SLOW_CARD, id="slow bank"), pytest.param(CARD, id="quick bank")]
     )
     def test_of_one_checkout_are_one(self, service: Service, merchant: Merchant, card: str) -> None:
         checkout = merchant.held(card)
@@ -114,7 +110,6 @@ class TestAHundredRefunds:
         assert [refund["refund_uuid"] for refund in refunded["refunds"]] == list(told)
         assert bank_calls(service, checkout, "refund") == ["succeeded"]
 
-    @pytest.mark.long
     def test_under_a_ref_each_are_one_and_99_refusals(self, service: Service, merchant: Merchant) -> None:
         checkout = merchant.captured()
         refs = [f"R-{number}-{uuid4()}" for number in range(MANY)]

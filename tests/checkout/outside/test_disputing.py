@@ -17,7 +17,7 @@ from payments.providers.sandbox.models import Call
 from payments.providers.sandbox.models import Dispute as BankDispute
 from payments.tasks import WHAT_TO_DO
 from portal.models import Role
-from portal.orders import detail, timeline
+from portal.orders import order, timeline
 from tests import mates
 from tests.conftest import Api
 from tests.factories import CAUSE, CustomerFactory
@@ -163,7 +163,7 @@ class TestWhatIsOwedToTheLead:
         assert statuses() == ["reimbursed", "cancelled"]
         assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
         assert Checkout.objects.values_list("updated_at", flat=True).get() > before
-        shown = [entry.title for entry in timeline.of(detail.read(unpaid.merchant, unpaid.pk)).entries]
+        shown = [entry.title for entry in timeline.of(order.read(unpaid.merchant, unpaid.pk)).entries]
         assert "£30.00 from a mate’s card is kept for the dispute that was lost" in shown
         client = stage.browser(stage.person(unpaid.merchant, Role.OWNER))
         assert "Kept for a lost dispute" in client.get("/portal/balance").content.decode()

@@ -18,7 +18,7 @@ from payments.provider import Verdict
 from payments.providers.sandbox.models import Call
 from portal.dashboard import needs
 from portal.models import Role
-from portal.orders import detail, timeline
+from portal.orders import order, timeline
 from tests import mates
 from tests.conftest import Api
 from tests.factories import CAUSE
@@ -38,7 +38,7 @@ class TestWhatIsSaid:
         page = client.get(address).content.decode()
         assert "The refund came back: £90.00" in page and "The money is with the bank" in page
         assert "place-title" not in page, "it is in none of the places"
-        shown = timeline.of(detail.read(refunded.merchant, refunded.pk)).entries[0]
+        shown = timeline.of(order.read(refunded.merchant, refunded.pk)).entries[0]
         assert shown.title == "The refund of £90.00 to Visa ending 7726 came back"
         assert shown.text == ("Card account closed. Posted: the bank +£90.00, to be paid back again +£90.00.")
         assert client.get(reverse("portal_timeline", args=[refunded.pk])).status_code == 200

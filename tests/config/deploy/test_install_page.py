@@ -54,6 +54,7 @@ def test_sets_variables_that_are_read() -> None:
     assert set(re.findall(r"^([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)) >= PLAIN
 
 
+@pytest.mark.long
 @pytest.mark.rule("environment.roles")
 def test_makes_two_roles_with_which_migrate_and_the_service_work(tmp_path: Path) -> None:
     """As the page says: an owner who is no superuser, and a role that owns nothing."""

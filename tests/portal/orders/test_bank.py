@@ -7,13 +7,14 @@ import pytest
 from checkout.models import Checkout
 from portal.orders import bank
 from portal.orders.entries import Entry, Window
+from portal.orders.order import Order
 from tests.outside import decide, dispute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 
 def told(checkout: Checkout) -> list[Entry]:
-    return sorted(bank.entries(checkout, Window(None, 500)), key=lambda entry: entry.at)
+    return sorted(bank.entries(Order(checkout), Window(None, 500)), key=lambda entry: entry.at)
 
 
 class TestEntries:

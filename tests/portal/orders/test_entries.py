@@ -11,7 +11,7 @@ from checkout import captures, refunds
 from checkout.models import Checkout
 from payments.models import Merchant
 from portal.models import Role
-from portal.orders import detail, timeline
+from portal.orders import order, timeline
 from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def titles(checkout: Checkout) -> list[str]:
-    return [entry.title for entry in timeline.of(detail.read(checkout.merchant, checkout.pk)).entries]
+    return [entry.title for entry in timeline.of(order.read(checkout.merchant, checkout.pk)).entries]
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ class TestTimeline:
             "Refund accepted",
         }
         assert found[-1] == "You created the checkout, 201", "newest first"
-        story = timeline.of(detail.read(told, checkout.pk))
+        story = timeline.of(order.read(told, checkout.pk))
         took = next(entry for entry in story.entries if entry.title.startswith("The bank took"))
         assert took.text == "Posted: the bank +£90.00, you +£90.00."
         captured = next(entry for entry in story.entries if entry.title == "Captured")

@@ -8,7 +8,7 @@ from checkout import cancellations, expiry
 from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
-from portal.orders import detail, timeline
+from portal.orders import order, timeline
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def why(checkout: Checkout) -> str:
-    return timeline.of(detail.read(checkout.merchant, checkout.pk)).why_voided
+    return timeline.of(order.read(checkout.merchant, checkout.pk)).why_voided
 
 
 @pytest.fixture

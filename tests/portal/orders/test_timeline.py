@@ -12,7 +12,7 @@ from checkout.models import ApiCall, Checkout
 from config.lib import clock
 from payments.models import Merchant
 from portal.models import Role
-from portal.orders import detail, lost, timeline
+from portal.orders import lost, order, timeline
 from tests import factories
 from tests.portal import stage
 from webhooks.models import Attempt
@@ -66,7 +66,7 @@ class TestAsLongAsItMayBe:
         refuse(captured, self.MANY)
         with CaptureQueriesContext(connection) as many:
             page = client.get(address)
-        assert len(many) == len(few)
+        assert len(many) == len(few) <= 20
         assert page.content.count(b'class="event ') == 500 and len(page.content) < 500_000
         told = client.get(f"{address}/timeline.json")
         assert len(json.loads(told.content)["timeline"]) == 500 and len(told.content) < 500_000
@@ -90,7 +90,7 @@ class TestAsLongAsItMayBe:
 
     def test_its_pages_hold_each_thing_once(self, acme: Merchant, captured: Checkout) -> None:
         refuse(captured, 1200)
-        read = detail.read(acme, captured.pk)
+        read = order.read(acme, captured.pk)
         seen, cursor = list[str](), ""
         pages = 0
         while pages == 0 or cursor:
@@ -107,7 +107,7 @@ class TestAsLongAsItMayBe:
         newest = ApiCall.objects.filter(checkout_uuid=captured.pk).order_by("-created_at")
         at = newest[450].created_at
         ApiCall.objects.filter(pk__in=[call.pk for call in newest[450:560]]).update(created_at=at)
-        read = detail.read(acme, captured.pk)
+        read = order.read(acme, captured.pk)
         first = timeline.of(read)
         rest = timeline.of(read, first.older)
         calls = [entry for entry in [*first.entries, *rest.entries] if entry.kind == "call"]
@@ -131,5 +131,5 @@ class TestAsLongAsItMayBe:
 
     def test_a_cursor_is_of_one_checkout(self, acme: Merchant, held: Checkout, rival: Merchant) -> None:
         refuse(held, 600)
-        other = detail.read(rival, factories.checkout(rival).pk)
-        assert timeline.of(other, timeline.of(detail.read(acme, held.pk)).older).is_newest
+        other = order.read(rival, factories.checkout(rival).pk)
+        assert timeline.of(other, timeline.of(order.read(acme, held.pk)).older).is_newest

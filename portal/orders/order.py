@@ -1,0 +1,57 @@
+"""An order as the portal reads it: its checkout as it is now, and what several parts of its page show, read once."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from uuid import UUID
+
+from django.http import Http404
+
+from checkout import reading
+from checkout.models import Checkout, PaymentRequest
+from config.lib.prepared import Prepared
+from payments.models import Booking, Dispute, Merchant, Posting
+
+_ONE = Prepared(
+    lambda pk, merchant: reading.with_read_at(
+        Checkout.objects.filter(pk=pk, merchant=merchant).select_related("merchant", "payment")
+    ),
+    UUID,
+    UUID,
+)
+
+
+@dataclass(frozen=True)
+class Order:
+    """A merchant's checkout, with its payment and merchant; the rest is read when it is first asked for."""
+
+    checkout: Checkout
+
+    @cached_property
+    def shares(self) -> list[PaymentRequest]:
+        """What the mates were asked for; nobody was if nobody is to share."""
+        return list(PaymentRequest.objects.filter(checkout=self.checkout)) if self.checkout.has_mates else []
+
+    @cached_property
+    def disputes(self) -> list[Dispute]:
+        """The payers' disputes with their payments, newest first."""
+        rows = Dispute.objects.filter(checkout_uuid=self.checkout.pk).select_related("payment")
+        return list(rows.order_by("-created_at"))
+
+    @cached_property
+    def bookings(self) -> list[Booking]:
+        """What operators booked, with the payments."""
+        return list(Booking.objects.filter(checkout_uuid=self.checkout.pk).select_related("payment"))
+
+    @cached_property
+    def postings(self) -> list[Posting]:
+        """All that the ledger says of it: a few lines for each card."""
+        rows = Posting.objects.filter(checkout_uuid=self.checkout.pk, merchant=self.checkout.merchant_id)
+        return list(rows.order_by("created_at", "pk"))
+
+
+def read(merchant: Merchant, checkout_uuid: UUID) -> Order:
+    """Return the merchant's order as it is now. Raises Http404, also for another merchant's."""
+    try:
+        return Order(reading.one(_ONE, checkout_uuid, merchant.pk))
+    except Checkout.DoesNotExist:
+        raise Http404 from None
