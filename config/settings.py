@@ -146,7 +146,7 @@ SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
 PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)
 CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)
 PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)
-WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 100)
+WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 200)
 API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
 if timedelta(days=2) > API_CALL_RETENTION:
     _refuse("API_CALL_RETENTION_DAYS must be at least 2: idempotency keys are kept for 24 hours.")

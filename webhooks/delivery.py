@@ -14,6 +14,7 @@ import orjson
 import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from psycopg.types.datetime import TimestamptzLoader
+from psycopg.types.string import TextLoader
 
 from config.lib import failpoint
 from payments import opening
@@ -39,21 +40,21 @@ CLAIMING = 0x636C61696D  # the advisory lock of claims: "claim" in ASCII
 class Claimed(NamedTuple):
     """A delivery leased to this worker, with all that its POST needs.
 
-    `body` is as it is kept (models.plain), the secrets are encrypted, newest first.
+    `body` is as it is kept (models.plain), the secrets are encrypted, newest first. Ids are text, as they are sent.
     """
 
-    delivery_id: UUID
-    lease_token: UUID
+    delivery_id: str
+    lease_token: str
     attempt_number: int
     claimed_at: datetime
-    event_id: UUID
+    event_id: str
     event_type: str
     body: bytes
     url: str
     is_urgent: bool
     sealed_secrets: Sequence[str]
-    merchant_uuid: UUID
-    checkout_uuid: UUID | None
+    merchant_uuid: str
+    checkout_uuid: str | None
     traceparent: str
 
 
@@ -61,8 +62,8 @@ class Claimed(NamedTuple):
 class Result:
     """What came of one claimed attempt; `http_status` and `duration_ms` are None if they are not known."""
 
-    delivery_id: UUID
-    lease_token: UUID
+    delivery_id: str
+    lease_token: str
     http_status: int | None
     error_message: str | None
     duration_ms: int | None
@@ -72,14 +73,14 @@ class Result:
 class _Leased(NamedTuple):
     """A locked delivery with its open attempt, as LOCK_LEASED reads it."""
 
-    delivery_id: UUID
-    lease_token: UUID
-    subscription_id: UUID
+    delivery_id: str
+    lease_token: str
+    subscription_id: str
     attempts: int  # by its schedule: those that a person asked for do not count
     is_resent: bool
     was_delivered: bool  # before a person asked for it again
     returns_at: datetime | None
-    attempt_id: UUID
+    attempt_id: str
     started_at: datetime
     now: datetime
     event_type: str
@@ -165,16 +166,20 @@ def _is_recorded(result: Result) -> bool:
         raise
     except Exception as error:
         name = type(error).__name__
-        log.error("webhook result not recorded", delivery=str(result.delivery_id), error=name)
+        log.error("webhook result not recorded", delivery=result.delivery_id, error=name)
         return False
     return True
 
 
 @contextlib.contextmanager
 def _cursor() -> Iterator[Any]:
-    """Yield a cursor that reads timestamps by psycopg's own code: Django's costs as much as the rest of a row."""
+    """Yield a cursor that reads timestamps by psycopg's own code, and ids as text.
+
+    Django's timestamps cost as much as the rest of a row, and an id is made an object of only to be text again.
+    """
     with connection.cursor() as cursor:
         cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
+        cursor.adapters.register_loader("uuid", TextLoader)
         yield cursor
 
 
@@ -185,7 +190,7 @@ def in_words(error_message: str | None) -> str | None:
 
 def close_lost() -> int:
     """Close the attempts whose worker has let its lease run out, and count them as made; return how many there were."""
-    with connection.cursor() as cursor:
+    with _cursor() as cursor:
         cursor.execute(statements.LOST_LEASES, {"rows": SWEEP_ROWS})
         leases = cursor.fetchall()
     lost = [Result(delivery_id, token, None, WORKER_LOST, None) for delivery_id, token in leases]
@@ -227,7 +232,7 @@ def _finish(leased: _Leased, result: Result) -> _Finished:
 def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> datetime | None:
     attempted = retries.Attempted(
         event_type=leased.event_type,
-        delivery_id=leased.delivery_id,
+        delivery_id=UUID(leased.delivery_id),
         attempts=leased.attempts,
         event_at=leased.event_at,
         ended_at=ended_at,

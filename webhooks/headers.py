@@ -22,11 +22,11 @@ def signed(claimed: Claimed, body: bytes) -> dict[str, str]:
     return {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,
-        "X-Service-Event-Id": str(claimed.event_id),
+        "X-Service-Event-Id": claimed.event_id,
         "X-Service-Event-Type": claimed.event_type,
         "X-Service-Delivery-Attempt": str(claimed.attempt_number),
         "X-Service-Timestamp": str(at),
         "X-Service-Signature": signing.sign(secrets, body, at),
-        **signing.standard_headers(secrets, body, at, event_id=str(claimed.event_id)),
+        **signing.standard_headers(secrets, body, at, event_id=claimed.event_id),
         **({"traceparent": trace} if trace else {}),
     }

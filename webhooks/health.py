@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import orjson
 from django.db import connection
@@ -24,7 +23,7 @@ HUNG_MS = 5000
 class Seen(NamedTuple):
     """What one attempt tells about its endpoint."""
 
-    subscription_id: UUID
+    subscription_id: str
     ended_at: datetime
     http_status: int | None
     error_message: str | None
@@ -61,7 +60,7 @@ class Health:
 
 def note(seen: Iterable[Seen]) -> None:
     """Save what a batch of recorded attempts tells about their endpoints."""
-    by_endpoint: dict[UUID, list[Seen]] = defaultdict(list)
+    by_endpoint: dict[str, list[Seen]] = defaultdict(list)
     for attempt in seen:
         by_endpoint[attempt.subscription_id].append(attempt)
     if not by_endpoint:

@@ -27,7 +27,7 @@ from webhooks.models import plain
 log = structlog.get_logger("webhooks.loop")
 
 LOOK_SECONDS = 1.0  # between two looks at the queue without a wake-up
-SETTLE_SECONDS = 0.03  # for which an answer waits for others, to be recorded with them
+SETTLE_SECONDS = 0.05  # for which an answer waits for others, to be recorded with them
 SETTLE_SHARE = 0.5  # of the slots: so many answers wait for no more
 BRISK_SECONDS = 0.05  # between two looks after a claim: an endpoint's pace may have left some of its rows
 PAUSE_SECONDS = 0.5  # after a turn that failed
@@ -203,7 +203,7 @@ class Sender:
         except targets.TargetRefused:
             return transport.Answer(None, "address not allowed", "", 0)
         except Exception as error:
-            log.error("webhook not sent", delivery=str(claimed.delivery_id), error=type(error).__name__)
+            log.error("webhook not sent", delivery=claimed.delivery_id, error=type(error).__name__)
             return transport.Answer(None, "the request could not be sent", "", 0)
 
     def _cut_off(self) -> None:
@@ -228,23 +228,20 @@ def _result(task: asyncio.Task[transport.Answer], claimed: delivery.Claimed) -> 
 
 
 def _count_and_log(claimed: delivery.Claimed, answer: transport.Answer) -> None:
-    """Count the attempt; write a line if it failed: of one that is delivered the delivery log says as much."""
-    if is_delivered := retries.is_delivered(answer.http_status):
+    if retries.is_delivered(answer.http_status):
         outcome = "delivered"
     else:
         outcome = "unanswered" if answer.http_status is None else "refused"
     DELIVERIES.labels(outcome).observe(answer.duration_ms / 1000)
-    if is_delivered:
-        return
     log.info(
         "delivery",
         outcome=outcome,
-        delivery=str(claimed.delivery_id),
-        event_id=str(claimed.event_id),
+        delivery=claimed.delivery_id,
+        event_id=claimed.event_id,
         type=claimed.event_type,
         attempt=claimed.attempt_number,
-        merchant=str(claimed.merchant_uuid),
-        checkout=str(claimed.checkout_uuid or ""),
+        merchant=claimed.merchant_uuid,
+        checkout=claimed.checkout_uuid or "",
         status=answer.http_status,
         error=answer.error_message,
         ms=answer.duration_ms,

@@ -103,7 +103,6 @@ def _session(connector: connections.Connector) -> aiohttp.ClientSession:
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept": "*/*", "Accept-Encoding": "identity"},
-        skip_auto_headers=["User-Agent"],
         timeout=aiohttp.ClientTimeout(total=None),  # post() holds the one deadline
         auto_decompress=False,
         trust_env=False,
@@ -121,7 +120,7 @@ async def post(
     *,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Answer:
-    """Send one POST; never raises: what went wrong is in the Answer.
+    """Send one POST with a User-Agent of its own; never raises: what went wrong is in the Answer.
 
     The verdict is fixed once status and headers are complete; the body gets 2 s at most and changes nothing.
     """

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 from django.db.models import Model, QuerySet
+from django.db.models.functions import Now
 
 from config.lib import clock
 from config.lib.process import liveness
@@ -20,6 +21,8 @@ def take_oldest(rows: QuerySet[M], due: str, changed: Callable[[M, datetime], Ma
     ever. They are committed at once, in a transaction of its own, so that no other process takes the same row.
     """
     liveness.sign()
+    if not rows.filter(**{f"{due}__lte": Now()}).exists():  # as nearly always: one statement instead of four
+        return None
     with transaction.atomic(durable=True):
         now = clock.now()
         late = rows.filter(**{f"{due}__lte": now}).order_by(due)

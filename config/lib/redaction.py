@@ -34,8 +34,10 @@ _SECRET = re.compile(
     r"whsec_[A-Za-z0-9+/=]+|\b[sr]k_(?:live|test)_\w+|\bpi_[A-Za-z0-9]{1,64}_secret_\w+|(?i:bearer)\s\S+"
 )
 _CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
-# Most of what a line holds, in which none of the others finds anything: words, ids of ours and times.
-_HARMLESS = re.compile(rf"[a-z. ]{{0,64}}|{_UUID}|[0-9-]{{10}}T[0-9:.]{{8,15}}Z")
+# Most of what a line holds, in which none of the others finds anything: words, ids of ours, times and versions.
+_HARMLESS = re.compile(
+    rf"[a-z. ]{{0,64}}|{_UUID}|[0-9-]{{10}}T[0-9:.]{{8,15}}Z|[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{2}}"
+)
 _PHONE = re.compile(r"\+\d{8,15}\b")
 
 

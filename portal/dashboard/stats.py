@@ -19,6 +19,11 @@ from portal.models import DeliveryHour, PaymentHour
 
 RANGES = {"24h": (24, timedelta(hours=1)), "7d": (7, timedelta(days=1)), "30d": (30, timedelta(days=1))}
 FINE = {"24h": timedelta(hours=1), "7d": timedelta(hours=2), "30d": timedelta(hours=6)}
+PAID = (
+    *("hour", "currency", "captured_count", "captured_amount", "cancelled_count", "lapsed_count"),
+    *("refunded_count", "refunded_amount"),
+)
+SENT = ("hour", "delivered_count", "failed_count")
 
 
 @dataclass
@@ -88,7 +93,9 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
     begin, end = begins[0], begins[-1] + step
     paid = _hours(PaymentHour, merchant, begin - (end - begin))
     sent = _hours(DeliveryHour, merchant, begin - (end - begin))
-    payments, deliveries = list(paid.defer("hold_times")), list(sent.defer("durations"))
+    # Two months have three thousand hours: as tuples they cost a third of what objects of the models do.
+    payments = list(paid.values_list(*PAID, named=True))
+    deliveries = list(sent.values_list(*SENT, named=True))
     by_use: Counter[str] = Counter()
     for row in payments:
         by_use[row.currency] += row.captured_count + row.lapsed_count
@@ -136,9 +143,7 @@ def _distributions(rows: QuerySet[Any], column: str, begin: datetime) -> Iterato
         yield is_now, [count or 0 for count in counts]
 
 
-def _totals(
-    payments: Sequence[PaymentHour], deliveries: Sequence[DeliveryHour], begin: datetime
-) -> tuple[Totals, Totals]:
+def _totals(payments: Sequence[Any], deliveries: Sequence[Any], begin: datetime) -> tuple[Totals, Totals]:
     """Return the sums of the time before the range, and of the range."""
     before, now = Totals(), Totals()
     for row in payments:
@@ -154,26 +159,19 @@ def _totals(
     return before, now
 
 
-def _slots(
-    begins: Sequence[datetime], payments: Sequence[PaymentHour], deliveries: Sequence[DeliveryHour]
-) -> list[Slot]:
+def _slots(begins: Sequence[datetime], payments: Sequence[Any], deliveries: Sequence[Any]) -> list[Slot]:
+    """Return a slot for each beginning, with the hours from then on until the next."""
     slots = [Slot(begin) for begin in begins]
     for row in payments:
-        slot = _slot_of(slots, row.hour)
-        if slot:
+        if at := bisect.bisect_right(begins, row.hour):
+            slot = slots[at - 1]
             slot.captured += row.captured_count
             slot.cancelled += row.cancelled_count
             slot.lapsed += row.lapsed_count
             slot.captured_amount += row.captured_amount
     for sent in deliveries:
-        slot = _slot_of(slots, sent.hour)
-        if slot:
+        if at := bisect.bisect_right(begins, sent.hour):
+            slot = slots[at - 1]
             slot.delivered += sent.delivered_count
             slot.failed += sent.failed_count
     return slots
-
-
-def _slot_of(slots: Sequence[Slot], hour: datetime) -> Slot | None:
-    """Return the last slot that had begun by then, None if none had."""
-    at = bisect.bisect_right(slots, hour, key=lambda slot: slot.begin) - 1
-    return slots[at] if at >= 0 else None

@@ -30,7 +30,7 @@ class Merchant:
     """Calls the service with a token of its own. Verbs return the answer's `data` and fail on any refusal."""
 
     def __init__(self, base_url: str, credentials: Credentials) -> None:
-        self.base_url = base_url
+        self.base_url, self.credentials = base_url, credentials
         self.owner = ("", "")  # who signs in to the portal: e-mail and password
         self.longest = 0.0  # seconds that the slowest call took
         self._http = requests.Session()

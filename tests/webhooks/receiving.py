@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 from webhooks import transport
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nthanks"
-HEADERS = {"Content-Type": "application/json", "X-Service-Event-Id": "evt_1"}
+HEADERS = {"Content-Type": "application/json", "User-Agent": "ours", "X-Service-Event-Id": "evt_1"}
 BODY = b'{"id": "evt_1"}'
 TLS = transport.tls_context()  # costly to make
 # What a receiver sees of a sender that has left; uvloop raises a RuntimeError at a write after that.

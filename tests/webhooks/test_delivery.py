@@ -1,7 +1,7 @@
 """What comes of claimed deliveries, on a real PostgreSQL: outcomes, lost workers, pointless rows."""
 
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -78,9 +78,9 @@ class TestRecord:
     def test_ignores_a_result_whose_lease_is_not_its_own(self) -> None:
         due = emit(subscribe())
         claimed = claim_one()
-        delivery.record([delivery.Result(claimed.delivery_id, uuid4(), 200, None, 3)])
+        delivery.record([delivery.Result(claimed.delivery_id, str(uuid4()), 200, None, 3)])
         due.refresh_from_db()
-        assert (due.status, due.lease_token) == ("pending", claimed.lease_token)
+        assert (due.status, due.lease_token) == ("pending", UUID(claimed.lease_token))
         assert due.attempts.get().ended_at is None
 
     def test_finishes_a_batch_each_in_its_own_way(self) -> None:
@@ -95,8 +95,8 @@ class TestRecord:
         ]
         delivery.record(results)
         for row, status in zip(claimed, answers, strict=True):
-            assert Attempt.objects.get(delivery=row.delivery_id).http_status == status
-        assert Delivery.objects.filter(status="delivered").get().pk == claimed[0].delivery_id
+            assert Attempt.objects.get(delivery=UUID(row.delivery_id)).http_status == status
+        assert Delivery.objects.filter(status="delivered").get().pk == UUID(claimed[0].delivery_id)
 
     @pytest.mark.rule("delivery.three_days")
     def test_gives_a_dead_endpoint_nine_attempts_over_three_days_and_parks(self) -> None:

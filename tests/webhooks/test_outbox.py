@@ -32,7 +32,7 @@ GOES = {
 
 
 def claimed_events() -> set[UUID]:
-    return {claimed.event_id for claimed in delivery.claim(slots=20, general_slots=20)}
+    return {UUID(claimed.event_id) for claimed in delivery.claim(slots=20, general_slots=20)}
 
 
 def let_it_be_due() -> None:
@@ -168,7 +168,7 @@ class TestTheEndOfAHold:
         self, acme: Merchant, http_status: int, status: str
     ) -> None:
         due, claimed = self.word(acme), claim_one()
-        assert self.status_after_the_end(due) == "pending" and due.lease_token == claimed.lease_token
+        assert self.status_after_the_end(due) == "pending" and str(due.lease_token) == claimed.lease_token
         record(claimed, http_status)
         due.refresh_from_db()
         assert (due.status, due.next_attempt_at) == (status, None)

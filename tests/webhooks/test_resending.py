@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
@@ -46,7 +46,7 @@ class TestResend:
         due = parked(acme)
         resending.resend(acme.merchant, due.pk, cause=DORA)
         claimed = claim_one()
-        assert (claimed.event_id, claimed.body) == (due.event_id, bytes(due.event.body))
+        assert (claimed.event_id, claimed.body) == (str(due.event_id), bytes(due.event.body))
         assert (claimed.attempt_number, due.attempts.get().actor) == (10, "user:dora")
         record(claimed, 200)
         assert stands(due)[0] == "delivered"
@@ -97,7 +97,7 @@ class TestResend:
         due = parked(acme, EventType.AUTHORIZED)
         Endpoint.objects.create(subscription=acme, paced_until=clock.now() + timedelta(hours=1))
         resending.resend(acme.merchant, due.pk, cause=DORA)
-        assert claim_one().delivery_id == due.pk
+        assert claim_one().delivery_id == str(due.pk)
 
     def test_a_hold_that_waits_again_by_itself_is_urgent_again(self, acme: Subscription) -> None:
         due = emit(acme, EventType.AUTHORIZED, valid_for=100)
@@ -142,7 +142,7 @@ class TestAHold:
             subscription=acme, defaults={"paced_until": clock.now() + timedelta(hours=1)}
         )
         resending.resend(acme.merchant, due.pk, cause=DORA)
-        assert claim_one().delivery_id == due.pk
+        assert claim_one().delivery_id == str(due.pk)
 
     def test_leaves_three_seconds_before_its_own_next_attempt(self, acme: Subscription) -> None:
         due = emit(acme, EventType.AUTHORIZED, valid_for=100)
@@ -239,7 +239,7 @@ class TestMany:
         rivals = parked(subscribe("Rival"))
         chosen = [due.pk for due in [*five, rivals]]
         assert resending.resend_selected(acme.merchant, chosen, cause=DORA) == (2, 3)
-        assert {claimed.delivery_id for claimed in delivery.claim(slots=9, general_slots=9)} == {
+        assert {UUID(claimed.delivery_id) for claimed in delivery.claim(slots=9, general_slots=9)} == {
             five[0].pk,
             five[1].pk,
         }
@@ -301,4 +301,4 @@ class TestMany:
 def record_of(due: Delivery, http_status: int) -> None:
     due.refresh_from_db()
     assert due.lease_token is not None
-    delivery.record([delivery.Result(due.pk, due.lease_token, http_status, None, 5)])
+    delivery.record([delivery.Result(str(due.pk), str(due.lease_token), http_status, None, 5)])

@@ -18,7 +18,7 @@ NO_ANSWER = (None, "could not connect", 4)
 
 
 def claimed_ids(*, slots: int = 10, general_slots: int = 10) -> set[UUID]:
-    return {claimed.delivery_id for claimed in delivery.claim(slots=slots, general_slots=general_slots)}
+    return {UUID(claimed.delivery_id) for claimed in delivery.claim(slots=slots, general_slots=general_slots)}
 
 
 class TestClaim:
@@ -27,8 +27,8 @@ class TestClaim:
         claimed = claim_one()
         due.refresh_from_db()
         attempt = due.attempts.get()
-        assert claimed.delivery_id == due.pk and claimed.lease_token == due.lease_token
-        assert claimed.body == bytes(due.event.body) and claimed.event_id == due.event_id
+        assert (claimed.delivery_id, claimed.lease_token) == (str(due.pk), str(due.lease_token))
+        assert claimed.body == bytes(due.event.body) and claimed.event_id == str(due.event_id)
         assert claimed.url == "https://shop.example.com/hooks"
         assert due.lease_until == claimed.claimed_at + timedelta(seconds=30)
         assert (attempt.number, due.attempt_count, claimed.attempt_number) == (1, 1, 1)

@@ -21,7 +21,7 @@ GRACE = timedelta(hours=2)
 
 
 def claimed_events() -> set[UUID]:
-    return {claimed.event_id for claimed in delivery.claim(slots=20, general_slots=20)}
+    return {UUID(claimed.event_id) for claimed in delivery.claim(slots=20, general_slots=20)}
 
 
 def let_it_be_due() -> None:
@@ -35,7 +35,7 @@ class TestNewUrl:
         event = happen(acme)
         changed = register(acme, url=NEW_URL)
         claimed = claim_one()
-        assert (claimed.url, claimed.event_id) == (NEW_URL, event.pk)
+        assert (claimed.url, claimed.event_id) == (NEW_URL, str(event.pk))
         assert changed.signing_secret is None
         assert SigningSecret.objects.get().secret == made.signing_secret
 
@@ -90,7 +90,7 @@ class TestEnding:
         happen(api.merchant)
         claimed = claim_one()
         api.delete(self.PATH)
-        assert Delivery.objects.get().lease_token == claimed.lease_token
+        assert str(Delivery.objects.get().lease_token) == claimed.lease_token
         record(claimed, http_status)
         assert Delivery.objects.values_list("status", "next_attempt_at").get() == (status, None)
 

@@ -75,6 +75,7 @@ class TestRequest:
             "Accept: */*",
             "Accept-Encoding: identity",
             "Content-Type: application/json",
+            "User-Agent: ours",
             "X-Service-Event-Id: evt_1",
             "Content-Length: 15",
         ]

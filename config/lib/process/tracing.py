@@ -5,9 +5,10 @@ they were written. Rule environment.traces.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+_NO_SPAN = nullcontext()
 _tracer: Any = None  # until `begin`
 
 
@@ -26,16 +27,17 @@ def begin(part: str, version: str) -> None:
     _tracer = provider.get_tracer("checkout")
 
 
-@contextmanager
-def span(name: str, *, parent: str = "", **facts: object) -> Iterator[Any]:
+def span(name: str, *, parent: str = "", **facts: object) -> AbstractContextManager[Any]:
     """Have a span around the block; yield it, or None where there are none.
 
     It belongs to the span of the `traceparent` in `parent`, without one to the span around it. An exception is told by
     its type alone, as its text may hold what nobody may read.
     """
-    if _tracer is None:
-        yield None
-        return
+    return _NO_SPAN if _tracer is None else _span(name, parent, facts)
+
+
+@contextmanager
+def _span(name: str, parent: str, facts: dict[str, object]) -> Iterator[Any]:
     from opentelemetry.trace import Status, StatusCode
 
     told = {key: str(fact) for key, fact in facts.items() if fact}
