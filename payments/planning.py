@@ -86,9 +86,7 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
     times = keys_before(operation).count()
     later = now + timedelta(seconds=min(2**times, 3600)) if times else now
     must_wait = open_operations.open_beside(operation)
-    Operation.objects.filter(pk=operation.pk, ended_at=None).update(
-        state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
-    )
+    leave_key(operation, now=now)
     copied = (
         "payment_id",
         "kind",
@@ -106,6 +104,13 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
         state=State.PLANNED if must_wait else State.IN_FLIGHT,
         next_attempt_at=max(at or now, later),
         created_at=now,
+    )
+
+
+def leave_key(operation: Operation, *, now: datetime) -> None:
+    """End an operation that never reached the provider, in whose place there is one under a new key."""
+    Operation.objects.filter(pk=operation.pk, ended_at=None).update(
+        state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
     )
 
 

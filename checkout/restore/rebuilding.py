@@ -111,6 +111,23 @@ def revive(operation_uuid: UUID) -> bool:
     return True
 
 
+def leave_old_key(payment_uuid: UUID, record: Record) -> None:
+    """End an open refund in whose place the provider has this one, under a key that was lost.
+
+    Only if it vouches that ours never arrived: as one refund of a payment is under way at a time, ours was given a new
+    key then. Sent again it would give the same back twice.
+    """
+    rows = Operation.objects.filter(
+        payment=payment_uuid, kind=Kind.REFUND, amount=record.amount, is_open=True
+    )
+    for operation in rows.select_related("payment"):
+        outcome = operations.look_up(operation)
+        if outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched:
+            with transaction.atomic(durable=True):
+                Checkout.objects.locked(operation.payment.checkout_uuid)
+                planning.leave_key(operation, now=clock.now())
+
+
 def rebuild(payment_uuid: UUID, records: Sequence[Record], *, is_captured: bool) -> Rebuilt:
     """Write the operations again that these records of one payment tell of. Raises StillOpen.
 

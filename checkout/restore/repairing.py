@@ -159,6 +159,9 @@ _PHASES = (
 
 
 def _rebuild(payment: UUID, records: Sequence[Record], is_captured: bool, done: Repair) -> None:
+    for record in records:
+        if record.kind == Kind.REFUND:
+            rebuilding.leave_old_key(payment, record)
     try:
         rebuilt = rebuilding.rebuild(payment, records, is_captured=is_captured)
     except rebuilding.StillOpen:

@@ -8,10 +8,11 @@ import pytest
 from checkout import captures, refunds, tasks
 from checkout.models import Checkout, PaymentRequest
 from checkout.restore import repairing
-from payments.models import Booking, Discrepancy
+from payments.models import Booking, Discrepancy, Operation
 from payments.providers.sandbox import bank
 from tests import mates
 from tests.factories import CAUSE
+from tests.outages import break_down
 from tests.outside import settle
 from tests.restoring import Backup, anew, borne, nothing_moves_later, repaired
 
@@ -62,6 +63,51 @@ class TestARefundThatWasLost:
         assert Discrepancy.objects.filter(kind="outside_refund", closed_at=None).count() == 1
         tasks.finish_operations()
         assert borne() == before
+
+
+@pytest.mark.rule("restore.refund")
+class TestARefundWhoseKeyWasReplaced:
+    """In the lost minutes the provider vouched that it had never arrived, and it went out under a new key."""
+
+    def test_is_the_one_that_was_open(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime
+    ) -> None:
+        mates.pay(shares[0])
+        break_down("refund", "error", times=2)
+        backup = mates_pumped_to_the_refund(order)
+        assert mates.settled(shares[0]) == "reimbursed" and borne()["4242"] == 7000
+        assert Operation.objects.filter(kind="refund", reason="new_key").exists()
+        backup.restore()
+        (still_open,) = Operation.objects.filter(kind="refund", ended_at=None)
+        repaired(began)
+        still_open.refresh_from_db()
+        assert (still_open.state, still_open.reason) == ("failed", "new_key")
+        assert mates.settled(shares[0]) == "reimbursed"
+        nothing_moves_later(order)
+        assert borne() == {"4242": 7000, "4444": 2000}
+
+    def test_stays_open_while_nobody_vouches_that_it_never_arrived(
+        self, captured: Checkout, began: datetime
+    ) -> None:
+        break_down("refund", "error", times=2)
+        refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        mates.pump(captured.pk)
+        backup = Backup()
+        mates.pump(captured.pk, rounds=4)
+        assert anew(captured).status == "refunded"
+        backup.restore()
+        break_down("look_up", "not_vouched", times=1)
+        assert repairing.repair(began).left == {captured.payment_id}
+        assert anew(captured).status == "refunding" and borne() == {"4242": 0}
+
+
+def mates_pumped_to_the_refund(order: Checkout) -> Backup:
+    """Pump until the bank has answered what goes back to the lead by an error; return the back-up of then."""
+    for _ in range(10):
+        mates.pump(order.pk)
+        if Operation.objects.filter(kind="refund", state="unknown").exists():
+            return Backup()
+    raise AssertionError("nothing went back to the lead")
 
 
 @pytest.mark.rule("restore.refund")
