@@ -30,7 +30,7 @@ test test-full chaos: export PYTHONDONTWRITEBYTECODE :=
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 
-test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus
+test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus systemd-analyze:systemd envsubst:gettext-base
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 

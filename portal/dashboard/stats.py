@@ -2,28 +2,22 @@
 
 import bisect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from django.db.models import F, Q, QuerySet, Sum
+from django.db import connection
 
 from config.lib import clock
 from payments.models import Merchant
 from portal.dashboard import histogram
 from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
-from portal.models import DeliveryHour, PaymentHour
 
 RANGES = {"24h": (24, timedelta(hours=1)), "7d": (7, timedelta(days=1)), "30d": (30, timedelta(days=1))}
 FINE = {"24h": timedelta(hours=1), "7d": timedelta(hours=2), "30d": timedelta(hours=6)}
-PAID = (
-    *("hour", "currency", "captured_count", "captured_amount", "cancelled_count", "lapsed_count"),
-    *("refunded_count", "refunded_amount"),
-)
-SENT = ("hour", "delivered_count", "failed_count")
 
 
 @dataclass
@@ -91,25 +85,27 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
     count, step = RANGES[span]
     begins = _begins(clock.now().astimezone(ZoneInfo(merchant.time_zone)), count, step)
     begin, end = begins[0], begins[-1] + step
-    paid = _hours(PaymentHour, merchant, begin - (end - begin))
-    sent = _hours(DeliveryHour, merchant, begin - (end - begin))
-    # Two months have three thousand hours: as tuples they cost a third of what objects of the models do.
-    payments = list(paid.values_list(*PAID, named=True))
-    deliveries = list(sent.values_list(*SENT, named=True))
+    fine = [part for start, stop in pairwise([*begins, end]) for part in _parts(start, stop, FINE[span])]
+    of = {"merchant": merchant.pk, "since": begin - (end - begin), "begin": begin}
+    paid = [_Paid._make(row) for row in _rows(_PAID, of | {"begins": begins})]
+    sent = [_Sent._make(row) for row in _rows(_SENT, of | {"begins": fine})]
     by_use: Counter[str] = Counter()
-    for row in payments:
+    for row in paid:
         by_use[row.currency] += row.captured_count + row.lapsed_count
     currencies = sorted(by_use, key=lambda code: (-by_use[code], code))
     chosen = currency if currency in by_use else (currencies or ["GBP"])[0]
-    mine = [row for row in payments if row.currency == chosen]
-    before, now = _totals(mine, deliveries, begin)
-    for is_now, counts in _distributions(paid.filter(currency=chosen), "hold_times", begin):
-        (now if is_now else before).hold_times = counts
-    for is_now, counts in _distributions(sent, "durations", begin):
-        (now if is_now else before).durations = counts
-    fine = [part for start, stop in pairwise([*begins, end]) for part in _parts(start, stop, FINE[span])]
-    slots = _slots(begins, mine, deliveries)
-    return Picture(span, chosen, currencies, begin, now, before, slots, _slots(fine, [], deliveries))
+    mine = [row for row in paid if row.currency == chosen]
+    before, now = _totals(mine, sent)
+    for is_now, *counts in _rows(_HOLD_TIMES, of | {"currency": chosen}):
+        (now if is_now else before).hold_times = [count or 0 for count in counts]
+    for is_now, *counts in _rows(_DURATIONS, of):
+        (now if is_now else before).durations = [count or 0 for count in counts]
+    slots, parts = _slots_of_holds(begins, mine), _slots_of_attempts(fine, sent)
+    for part in parts:
+        slot = slots[bisect.bisect_right(begins, part.begin) - 1]
+        slot.delivered += part.delivered
+        slot.failed += part.failed
+    return Picture(span, chosen, currencies, begin, now, before, slots, parts)
 
 
 def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
@@ -130,48 +126,90 @@ def _parts(begin: datetime, end: datetime, step: timedelta) -> list[datetime]:
     return found
 
 
-def _hours(model: Any, merchant: Merchant, since: datetime) -> QuerySet[Any]:
-    rows: QuerySet[Any] = model.objects.filter(merchant=merchant, hour__gte=since).order_by("hour")
+class _Paid(NamedTuple):
+    """What came of the holds of a slot; slot 0 is the time before the range."""
+
+    slot: int
+    currency: str
+    captured_count: int
+    captured_amount: int
+    cancelled_count: int
+    lapsed_count: int
+    refunded_count: int
+    refunded_amount: int
+
+
+class _Sent(NamedTuple):
+    """The attempts of a slot; slot 0 is the time before the range."""
+
+    slot: int
+    delivered_count: int
+    failed_count: int
+
+
+# The hours of two months are added up where they are; and the ORM takes longer to write sixty sums than they take.
+_PAID = """
+SELECT width_bucket(hour, %(begins)s), currency, sum(captured_count), sum(captured_amount)::bigint,
+    sum(cancelled_count), sum(lapsed_count), sum(refunded_count), sum(refunded_amount)::bigint
+FROM portal_paymenthour WHERE merchant_id = %(merchant)s AND hour >= %(since)s GROUP BY 1, 2
+"""
+_SENT = """
+SELECT width_bucket(hour, %(begins)s), sum(delivered_count), sum(failed_count)
+FROM portal_deliveryhour WHERE merchant_id = %(merchant)s AND hour >= %(since)s GROUP BY 1
+"""
+
+
+def _sums(column: str) -> str:
+    return ", ".join(f"sum({column}[{slot}])" for slot in range(1, histogram.SLOTS + 1))
+
+
+_HOLD_TIMES = f"""
+SELECT hour >= %(begin)s, {_sums("hold_times")} FROM portal_paymenthour
+WHERE merchant_id = %(merchant)s AND hour >= %(since)s AND currency = %(currency)s GROUP BY 1
+"""  # noqa: S608 - of our own constants alone
+_DURATIONS = f"""
+SELECT hour >= %(begin)s, {_sums("durations")} FROM portal_deliveryhour
+WHERE merchant_id = %(merchant)s AND hour >= %(since)s GROUP BY 1
+"""  # noqa: S608 - of our own constants alone
+
+
+def _rows(statement: str, of: dict[str, Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, of)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 
 
-def _distributions(rows: QuerySet[Any], column: str, begin: datetime) -> Iterator[tuple[bool, list[int]]]:
-    """Yield the sums of a column of counts: with True those of the range, with False of the time before it."""
-    sums = {f"slot_{slot}": Sum(F(f"{column}__{slot}")) for slot in range(histogram.SLOTS)}
-    grouped = rows.order_by().annotate(is_now=Q(hour__gte=begin)).values_list("is_now").annotate(**sums)
-    for is_now, *counts in grouped:
-        yield is_now, [count or 0 for count in counts]
-
-
-def _totals(payments: Sequence[Any], deliveries: Sequence[Any], begin: datetime) -> tuple[Totals, Totals]:
+def _totals(paid: Sequence[_Paid], sent: Sequence[_Sent]) -> tuple[Totals, Totals]:
     """Return the sums of the time before the range, and of the range."""
     before, now = Totals(), Totals()
-    for row in payments:
-        totals = now if row.hour >= begin else before
+    for row in paid:
+        totals = now if row.slot else before
         totals.captured_count += row.captured_count
         totals.captured_amount += row.captured_amount
         totals.refunded_count += row.refunded_count
         totals.refunded_amount += row.refunded_amount
-    for sent in deliveries:
-        totals = now if sent.hour >= begin else before
-        totals.delivered += sent.delivered_count
-        totals.failed += sent.failed_count
+    for attempts in sent:
+        totals = now if attempts.slot else before
+        totals.delivered += attempts.delivered_count
+        totals.failed += attempts.failed_count
     return before, now
 
 
-def _slots(begins: Sequence[datetime], payments: Sequence[Any], deliveries: Sequence[Any]) -> list[Slot]:
-    """Return a slot for each beginning, with the hours from then on until the next."""
+def _slots_of_holds(begins: Sequence[datetime], paid: Sequence[_Paid]) -> list[Slot]:
     slots = [Slot(begin) for begin in begins]
-    for row in payments:
-        if at := bisect.bisect_right(begins, row.hour):
-            slot = slots[at - 1]
-            slot.captured += row.captured_count
-            slot.cancelled += row.cancelled_count
-            slot.lapsed += row.lapsed_count
-            slot.captured_amount += row.captured_amount
-    for sent in deliveries:
-        if at := bisect.bisect_right(begins, sent.hour):
-            slot = slots[at - 1]
-            slot.delivered += sent.delivered_count
-            slot.failed += sent.failed_count
+    for row in paid:
+        if row.slot:
+            slot = slots[row.slot - 1]
+            slot.captured, slot.captured_amount = row.captured_count, row.captured_amount
+            slot.cancelled, slot.lapsed = row.cancelled_count, row.lapsed_count
+    return slots
+
+
+def _slots_of_attempts(begins: Sequence[datetime], sent: Sequence[_Sent]) -> list[Slot]:
+    slots = [Slot(begin) for begin in begins]
+    for row in sent:
+        if row.slot:
+            slots[row.slot - 1].delivered = row.delivered_count
+            slots[row.slot - 1].failed = row.failed_count
     return slots

@@ -55,6 +55,25 @@ def test_sets_variables_that_are_read() -> None:
 
 
 @pytest.mark.long
+def test_makes_a_proxy_that_nginx_understands(tmp_path: Path) -> None:
+    """What is typed before `nginx -t`, under a root of its own."""
+    typed = block("envsubst").partition("rm -f ")[0].partition("mkdir -p")[2]
+    typed = re.sub(r" (/(?:etc/nginx|var/www)[\w/.-]*)", rf" {tmp_path}\1", f"mkdir -p{typed}")
+    typed = re.sub(r"(TLS|_LOG)=/", rf"\1={tmp_path}/", typed)
+    for folder in ("etc/nginx/conf.d", "var/log/nginx"):
+        (tmp_path / folder).mkdir(parents=True)
+    subprocess.run(["bash", "-euo", "pipefail", "-c", typed], cwd=ROOT, capture_output=True, check=True)
+    whole = tmp_path / "nginx.conf"
+    whole.write_text(
+        f"pid {tmp_path}/pid; events {{}} http {{ include {tmp_path}/etc/nginx/conf.d/checkout.conf; }}"
+    )
+    done = subprocess.run(["nginx", "-t", "-c", whole], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "pay.example" in (tmp_path / "etc/nginx/conf.d/checkout.conf").read_text()
+    assert (tmp_path / "etc/nginx/tls/private.pem").read_text().startswith("-----BEGIN PRIVATE KEY-----")
+
+
+@pytest.mark.long
 @pytest.mark.rule("environment.roles")
 def test_makes_two_roles_with_which_migrate_and_the_service_work(tmp_path: Path) -> None:
     """As the page says: an owner who is no superuser, and a role that owns nothing."""

@@ -91,6 +91,15 @@ class TestUnit:
         )
         assert said["WorkingDirectory"] == package.HOME
 
+    @pytest.mark.long
+    def test_is_what_systemd_understands(self) -> None:
+        """It says nothing of a unit with which nothing is wrong, and ignores with a word what it does not know."""
+        units = sorted((package.ROOT / "config" / "deploy").glob("checkout-*.service"))
+        done = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=True
+        )
+        assert len(units) == len(package.PARTS) and done.stdout + done.stderr == ""
+
 
 class TestNewInstallation:
     def test_has_keys_of_its_own_and_keeps_them(self, tmp_path: Path) -> None:
