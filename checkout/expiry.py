@@ -1,12 +1,13 @@
 """Deadlines: a held checkout lapses, an unpaid one expires (rules lapse.void, expiry.end)."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef
+from django.db.models.functions import Now
 
 from checkout import abandonment, events, share_outcomes, states
 from checkout.models import Checkout, Own
@@ -51,6 +52,15 @@ def oldest(status: Status) -> datetime | None:
     """
     late = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
     return late.values_list(states.DEADLINES[status], flat=True).first()
+
+
+def seconds_to_next_lapse() -> float | None:
+    """Return in how many seconds the next hold ends, by the database's clock; None where none is held."""
+    held = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__gt=Now()).order_by(
+        "capture_before"
+    )
+    left: timedelta | None = held.values_list(F("capture_before") - Now(), flat=True).first()
+    return None if left is None else left.total_seconds()
 
 
 def expire_due(status: Status, limit: int) -> int:

@@ -1,6 +1,8 @@
 """The pump of deadlines: many checkouts in one transaction, and none of them for the sake of the others."""
 
+import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.db import connection
@@ -122,6 +124,28 @@ class TestLapse:
         assert (held.status, held.void_reason) == ("voided", "auth_expired")
         assert Payment.objects.get().status == "voided"
         assert Event.objects.get(type="checkout.voided").created_at == held.capture_before
+
+    @pytest.mark.rule("lapse.void")
+    def test_the_pump_waits_for_a_hold_that_ends_within_its_tick(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A tick is a second: found at the next one, its end would be told up to a second late."""
+        monkeypatch.setattr(tasks, "TICK_SECONDS", 5.0)
+        ends_at = clock.now() + timedelta(seconds=0.5)
+        Checkout.objects.filter(pk=held.pk).update(
+            authorized_at=ends_at - timedelta(seconds=120), capture_before=ends_at
+        )
+        tasks.expire_due()
+        held.refresh_from_db()
+        assert (held.status, held.voided_at) == ("voided", ends_at)
+
+    def test_the_pump_waits_for_none_that_ends_later(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail(f"it waits for {seconds} s"))
+        tasks.expire_due()
+        held.refresh_from_db()
+        assert held.status == "authorized"
 
     @pytest.mark.rule("expiry.end")
     def test_an_unpaid_one_expires(self, unpaid: Checkout) -> None:

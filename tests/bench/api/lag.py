@@ -1,4 +1,4 @@
-"""How late the void of a hold is: 10,000 holds that end within ten seconds, a worker and a beat as in `make run`.
+"""How late the void of a hold is: 10,000 holds that end within twenty seconds, a worker and a beat as in `make run`.
 
 A checkout's `voided_at`, and the time of its line of history, say when it ended by right: the deadline itself. When
 it really happened is the commit of the transaction that wrote that line, by the database's clock:
@@ -25,11 +25,11 @@ from tests.journeys import polling
 from tests.journeys.deployment import Deployment
 
 HOLDS = 10_000
-WITHIN = 10.0  # seconds in which they end
+WITHIN = 20.0  # seconds in which they end
 AHEAD = 5.0  # seconds from the spreading to the first end
 PATIENCE = 240.0  # seconds after the last end until the rest is given up
 PARTS = ("worker", "beat")
-P99 = 1.2
+P99, LONGEST = 0.25, 0.5  # seconds
 LOOK = 2.0  # seconds from one look to the next
 # What is still held has waited until now, at least.
 _LAGS = """
@@ -103,7 +103,8 @@ def _print(merchant: Merchant, count: int) -> None:
         cursor.execute(_LAGS, [merchant.pk])
         (p50, p99, longest), voided = cursor.fetchone()
     judged = report.judged("void lag, p99 s", p99, P99)
-    row = (f"{voided:,} of {count:,}", f"{p50:.2f}", judged, f"{longest:.2f}")
+    last = report.judged("void lag, longest s", longest, LONGEST)
+    row = (f"{voided:,} of {count:,}", f"{p50:.3f}", judged, last)
     report.table(("voids", "p50 s", "p99 s", "longest s"), [row])
     if voided != count:
         report.miss(f"void lag: {count - voided:,} of {count:,} holds were still held at the end")
