@@ -34,7 +34,7 @@ WORKER_LOST = "worker_lost"
 LOST_IN_WORDS = "our sender was cut off; the request may have arrived"
 SWEEP_ROWS = 500
 DATABASE_FAILS = (OperationalError, InterfaceError)
-CLAIMING = 0x636C61696D  # the advisory lock of claims: "claim" in ASCII
+CLAIMING = 0x636C6D  # the advisory locks of claims, one for each endpoint: "clm" in ASCII
 
 
 class Claimed(NamedTuple):
@@ -56,6 +56,12 @@ class Claimed(NamedTuple):
     merchant_uuid: str
     checkout_uuid: str | None
     traceparent: str
+
+
+class Claims(list[Claimed]):
+    """What was leased; with `is_shared` another process was claiming at an endpoint where something is due."""
+
+    is_shared = False
 
 
 @dataclass(frozen=True)
@@ -100,15 +106,16 @@ class _Finished(NamedTuple):
     next_attempt_at: datetime | None
 
 
-def claim(*, slots: int, general_slots: int) -> list[Claimed]:
+def claim(*, slots: int, general_slots: int) -> Claims:
     """Lease up to `slots` due deliveries for 30 s, at most `general_slots` of them not urgent.
 
     Opens an attempt for each. No endpoint gets more than 10 in flight (20 with urgent ones), nor more than 50
     starts a second of what is not urgent; one that hangs gets fewer. Endpoints with the fewest in flight come
-    first. None is sent from a database that was restored and not repaired.
+    first, and those where another process is claiming at this moment are left to it. None is sent from a database that
+    was restored and not repaired.
     """
     if opening.is_closed():
-        return []
+        return Claims()
     parameters: dict[str, Any] = {
         "claiming": CLAIMING,
         "signing": subscriptions.MAX_SIGNING,
@@ -125,8 +132,11 @@ def claim(*, slots: int, general_slots: int) -> list[Claimed]:
     }
     with _cursor() as cursor:
         cursor.execute(statements.CLAIM, parameters)
+        ((_, is_shared),) = cursor.fetchall()
         cursor.nextset()
-        return list(map(Claimed._make, cursor.fetchall()))
+        claims = Claims(map(Claimed._make, cursor.fetchall()))
+    claims.is_shared = is_shared
+    return claims
 
 
 def record(results: Sequence[Result]) -> None:

@@ -29,7 +29,9 @@ log = structlog.get_logger("webhooks.loop")
 LOOK_SECONDS = 1.0  # between two looks at the queue without a wake-up
 SETTLE_SECONDS = 0.05  # for which an answer waits for others, to be recorded with them
 SETTLE_SHARE = 0.5  # of the slots: so many answers wait for no more
-BRISK_SECONDS = 0.05  # between two looks after a claim: an endpoint's pace may have left some of its rows
+BRISK_SECONDS = (
+    0.05  # between two looks after a claim: an endpoint's pace, or another's claim, may have left rows
+)
 PAUSE_SECONDS = 0.5  # after a turn that failed
 SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
@@ -163,7 +165,7 @@ class Sender:
             task = asyncio.create_task(self._send(claimed, deadline))
             task.add_done_callback(self._settle)
             self._sending[task] = claimed
-        if claimed_now:
+        if claimed_now or claimed_now.is_shared:
             self._claimed_at = time.monotonic()
         if len(claimed_now) == free:
             self._woken.set()  # more may be due

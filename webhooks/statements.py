@@ -5,23 +5,8 @@ UUID7 = """encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
     PLACING substring(int8send((extract(epoch FROM now) * 1000)::bigint) FROM 3) FROM 1 FOR 6), 52, 1), 53, 1),
     'hex')::uuid"""
 
-# One query string, which PostgreSQL runs as a transaction of its own. So the lock, which makes the count of each
-# endpoint's attempts exact, waits for a client only while that takes the rows; tcp_user_timeout bounds this.
-# `now` is a row, read once, so that the index can be used for it.
-# `waiting` hops from endpoint to endpoint through the index, and of each endpoint only as many rows are read as
-# it may get: a backlog costs nothing. `turns` is how many starts an endpoint's pace leaves it now.
-CLAIM = """
-SELECT pg_advisory_xact_lock(%(claiming)s);
-WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-waiting AS (
-    (SELECT subscription_id FROM webhooks_delivery WHERE status = 'pending' AND lease_token IS NULL
-     ORDER BY subscription_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT d.subscription_id FROM webhooks_delivery d
-            WHERE d.status = 'pending' AND d.lease_token IS NULL AND d.subscription_id > waiting.subscription_id
-            ORDER BY d.subscription_id LIMIT 1)
-    FROM waiting WHERE subscription_id IS NOT NULL
-),
+# How much each of the endpoints in {rows} may get now: `in_flight` of it, and `turns`, how many starts its pace leaves.
+_ROOM = """
 busy AS (
     SELECT subscription_id, count(*) AS in_flight FROM webhooks_delivery
     WHERE lease_token IS NOT NULL GROUP BY subscription_id
@@ -32,9 +17,62 @@ endpoints AS (
         CASE WHEN hung_in_a_row >= %(hung)s THEN %(per_hung_urgent)s ELSE %(per_endpoint_urgent)s END
             AS urgent_cap,
         floor(%(burst)s - greatest(0, coalesce(extract(epoch FROM paced_until - now), 0)) / %(pace)s) AS turns
-    FROM waiting JOIN webhooks_subscription s ON s.id = subscription_id AND s.ended_at IS NULL
+    FROM {rows} JOIN webhooks_subscription s ON s.id = subscription_id AND s.ended_at IS NULL
     CROSS JOIN clock LEFT JOIN busy USING (subscription_id) LEFT JOIN webhooks_endpoint USING (subscription_id)
+)"""
+
+# Two statements in one query string, which PostgreSQL runs as a transaction of its own.
+# The first takes the locks of endpoints where something is due, as many as there are slots, and leaves out those that
+# another process holds: claims never wait for each other. The second sees what was committed before it had the locks,
+# so that its counts of these endpoints are exact. A lock waits for a client only while that takes the rows;
+# tcp_user_timeout bounds this.
+# `now` is a row, read once, so that the index can be used for it.
+# `waiting` hops from endpoint to endpoint through the index, and of each endpoint only as many rows are read as
+# it may get: a backlog costs nothing.
+CLAIM = """
+WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+waiting AS (
+    (SELECT subscription_id FROM webhooks_delivery WHERE status = 'pending' AND lease_token IS NULL
+     ORDER BY subscription_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.subscription_id FROM webhooks_delivery d
+            WHERE d.status = 'pending' AND d.lease_token IS NULL AND d.subscription_id > waiting.subscription_id
+            ORDER BY d.subscription_id LIMIT 1)
+    FROM waiting WHERE subscription_id IS NOT NULL
 ),
+{room of waiting},
+looked_at AS (
+    SELECT endpoints.*, (
+        SELECT d.next_attempt_at FROM webhooks_delivery d
+        WHERE d.subscription_id = endpoints.subscription_id AND d.status = 'pending'
+          AND d.lease_token IS NULL AND d.is_urgent AND d.next_attempt_at <= now AND in_flight < urgent_cap
+        ORDER BY d.next_attempt_at LIMIT 1
+    ) AS urgent_since, (
+        SELECT d.next_attempt_at FROM webhooks_delivery d
+        WHERE d.subscription_id = endpoints.subscription_id AND d.status = 'pending'
+          AND d.lease_token IS NULL AND NOT d.is_urgent AND d.next_attempt_at <= now
+          AND least(general_cap - in_flight, turns, %(general_slots)s) > 0
+        ORDER BY d.next_attempt_at LIMIT 1
+    ) AS general_since
+    FROM endpoints, clock
+),
+due_at AS MATERIALIZED (
+    SELECT subscription_id FROM looked_at WHERE urgent_since IS NOT NULL OR general_since IS NOT NULL
+    ORDER BY urgent_since IS NULL, in_flight, least(urgent_since, general_since)
+),
+locked AS MATERIALIZED (
+    SELECT subscription_id FROM due_at WHERE pg_try_advisory_xact_lock(%(claiming)s, uuid_hash(subscription_id))
+    LIMIT %(slots)s
+)
+SELECT set_config('checkout.claiming', coalesce(string_agg(subscription_id::text, ','), ''), true),
+    count(*) < least(%(slots)s, (SELECT count(*) FROM due_at))
+FROM locked;
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+taken AS (
+    SELECT subscription_id::uuid
+    FROM string_to_table(current_setting('checkout.claiming'), ',') AS ids (subscription_id)
+),
+{room of taken},
 due AS (
     SELECT picked.*, in_flight, general_cap, urgent_cap FROM endpoints, clock, LATERAL (
         (SELECT d.id, d.subscription_id, d.next_attempt_at, true AS urgent
@@ -66,7 +104,7 @@ chosen AS MATERIALIZED (
     SELECT id FROM fair WHERE urgent OR place <= %(general_slots)s
     ORDER BY urgent DESC, place LIMIT %(slots)s
 ),
-locked AS MATERIALIZED (
+unclaimed AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery d JOIN chosen USING (id)
     WHERE d.status = 'pending' AND d.lease_token IS NULL
     FOR UPDATE OF d SKIP LOCKED
@@ -76,7 +114,7 @@ leased AS (
     SET lease_token = gen_random_uuid(), attempt_count = d.attempt_count + 1,
         resent_count = d.resent_count + (d.resent_by <> '')::int,
         lease_until = clock.now + make_interval(secs => %(lease_seconds)s)
-    FROM locked, clock WHERE d.id = locked.id
+    FROM unclaimed, clock WHERE d.id = unclaimed.id
     RETURNING d.id, d.merchant_id, d.event_id, d.subscription_id, d.lease_token, d.attempt_count, d.resent_by,
         d.is_urgent, clock.now
 ),
@@ -100,7 +138,13 @@ SELECT leased.id, lease_token, attempt_count, now, e.id, e.type, e.body, s.url, 
 FROM leased
 JOIN webhooks_event e ON e.id = leased.event_id
 JOIN webhooks_subscription s ON s.id = leased.subscription_id
-""".replace("{attempt_id}", UUID7)
+"""
+for name, text in {
+    "{room of waiting}": _ROOM.replace("{rows}", "waiting"),
+    "{room of taken}": _ROOM.replace("{rows}", "taken"),
+    "{attempt_id}": UUID7,
+}.items():
+    CLAIM = CLAIM.replace(name, text)
 
 # What a race has left behind: a delivery whose event was superseded, or whose window ended, before it was due, or
 # one that was written while its subscription ended. Only an urgent event can have a window.

@@ -1,6 +1,9 @@
 """Claiming from the queue on a real PostgreSQL: leases, caps, shares, pace."""
 
+import contextlib
 import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID
 
@@ -151,24 +154,45 @@ class TestClaimAtOnce:
         assert len({claimed.delivery_id for claimed in taken}) == len(taken) == 10 + 40
         assert of_acme == 10
 
-    def test_a_claim_waits_for_the_one_before_it_and_counts_what_that_took(self) -> None:
+    @pytest.mark.rule("delivery.claims")
+    def test_a_claim_leaves_endpoints_to_the_one_under_way_and_waits_for_none(self) -> None:
+        acme, rival = subscribe(), subscribe("Rival")
+        for _ in range(20):
+            emit(acme)
+        with claiming_beside() as claim:
+            assert len(claim()) == 10  # and it has not committed
+            rivals = emit(rival)
+            claims = delivery.claim(slots=20, general_slots=20)
+            assert [claimed.delivery_id for claimed in claims] == [str(rivals.pk)]
+            assert claims.is_shared
+        assert claimed_ids(slots=20, general_slots=20) == set()
+
+    def test_a_claim_counts_what_was_taken_while_it_looked(self) -> None:
+        """Its locks are its own before it counts: what another took a moment ago is in flight."""
         acme = subscribe()
         for _ in range(20):
             emit(acme)
-        second: list[set[UUID]] = []
+        with claiming_beside() as claim:
+            claim()
+        claims = delivery.claim(slots=20, general_slots=20)
+        assert claims == [] and not claims.is_shared
 
-        def work() -> None:
-            second.append(claimed_ids(slots=20, general_slots=20))
-            connection.close()
 
-        worker = threading.Thread(target=work)
-        with transaction.atomic():
-            assert len(claimed_ids(slots=20, general_slots=20)) == 10
-            worker.start()
-            worker.join(0.3)
-            assert second == []
-        worker.join()
-        assert second == [set()]
+@contextlib.contextmanager
+def claiming_beside() -> Iterator[Callable[[], list[delivery.Claimed]]]:
+    """Yield a claim of another process, whose transaction commits at the end."""
+
+    def end() -> None:
+        in_transaction.__exit__(None, None, None)
+        connection.close()
+
+    with ThreadPoolExecutor(1) as thread:
+        in_transaction = transaction.atomic()
+        thread.submit(in_transaction.__enter__).result()
+        try:
+            yield lambda: thread.submit(delivery.claim, slots=20, general_slots=20).result()
+        finally:
+            thread.submit(end).result()
 
 
 class TestPace:
