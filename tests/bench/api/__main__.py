@@ -1,4 +1,4 @@
-"""python -m tests.bench.api [requests] [pages] [limit] [lag] [size] [portal]: all of them when none is named.
+"""python -m tests.bench.api [requests] [pages] [order] [limit] [lag] [size] [portal]: all of them when none is named.
 
 SCALE=0.05 tries it small: fewer rounds, holds and rows, and figures that say little. Exits 1 if a budget is missed.
 """
@@ -18,7 +18,7 @@ import psycopg
 from config.local import engines, environment
 from tests.bench.api import report
 
-SECTIONS = ("requests", "pages", "limit", "lag", "size", "portal")
+SECTIONS = ("requests", "pages", "order", "limit", "lag", "size", "portal")
 SHELLS = {"PATH", "HOME", "TMPDIR", "LANG"}  # nothing else that is set may bend the figures
 FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), "1000000/second")
 
@@ -52,6 +52,9 @@ def _running(folder: Path) -> Iterator[None]:
     variables = environment.of_run(kept | FREE_OF_LIMITS, folder)
     with engines.running(folder) as own, psycopg.connect(own.database_url, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET track_commit_timestamp = on")  # the void lag is read from it
+        connection.execute(
+            "ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements"
+        )  # an order's costs
     with engines.running(folder) as own:
         os.environ.update(variables, DATABASE_URL=own.database_url, REDIS_URL=own.redis_url)
         os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"

@@ -30,7 +30,6 @@ _ENVIRON = {
     "HTTP_HOST": "127.0.0.1",
     "HTTP_ACCEPT": "*/*",
     "HTTP_USER_AGENT": "backend/1.0",
-    "CONTENT_TYPE": "application/json",
     "wsgi.version": (1, 0),
     "wsgi.url_scheme": "http",
     "wsgi.errors": io.StringIO(),
@@ -43,6 +42,7 @@ _ENVIRON = {
 class Answer(NamedTuple):
     status: int
     body: bytes
+    headers: list[tuple[str, str]]
 
 
 class Call(NamedTuple):
@@ -54,6 +54,7 @@ class Call(NamedTuple):
     body: bytes = b""
     token: str = ""
     cookie: str = ""
+    content_type: str = "application/json"
 
     def made(self, handler: Application = application) -> Answer:
         """Make it. Raises RuntimeError for another status: what is refused costs something else."""
@@ -64,27 +65,28 @@ class Call(NamedTuple):
             "PATH_INFO": path,
             "QUERY_STRING": query,
             "CONTENT_LENGTH": str(len(self.body)),
+            "CONTENT_TYPE": self.content_type,
             "wsgi.input": io.BytesIO(self.body),
         }
         if self.token:
             environ["HTTP_AUTHORIZATION"] = f"Bearer {self.token}"
         if self.cookie:
             environ["HTTP_COOKIE"] = self.cookie
-        told: list[str] = []
+        told: list[tuple[str, list[tuple[str, str]]]] = []
 
         def start(
             status: str, headers: list[tuple[str, str]], fault: Any = None, /
         ) -> Callable[[bytes], object]:
-            told.append(status)
+            told.append((status, headers))
             return io.BytesIO().write
 
         response: Any = handler(environ, start)
         body = b"".join(response)
         response.close()
-        status = int(told[0].split()[0])
+        status = int(told[0][0].split()[0])
         if status != self.status:
             raise RuntimeError(f"{self.method} {self.path}: {status} {body[:500]!r}")
-        return Answer(status, body)
+        return Answer(status, body, told[0][1])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,227 @@
+"""What an order costs, from its creation to the page that confirms it: commits, WAL and CPU, statement by statement.
+
+All buyers take each step together, so that what PostgreSQL keeps of its statements and of its log in the meantime is
+that step's. The bank and the pumps run in this process too, on one thread. The delivery of `checkout.authorized` is
+claimed and recorded, but not posted: that goes to a computer of the merchant's.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import psycopg
+from psycopg.rows import namedtuple_row
+
+from hosted_page.sms import sending
+from tests import factories
+from tests.bench.api import app, report
+from tests.bench.api.app import Backend
+from tests.bench.api.buyer import Buyer
+from tests.bench.api.statements import SAVEPOINTS
+from webhooks import delivery
+
+BUYERS = 100
+DETAILS = 6  # statements of a step that are shown, the dearest first
+COMMITS, WAL_KILOBYTES, POSTGRES_MS = 18, 18.0, 28.0
+CPU_MS = {"api": 13.0, "page": 28.0, "pump": 4.0}
+TICKS = os.sysconf("SC_CLK_TCK")
+_STATEMENTS = """
+SELECT query, calls, rows, wal_bytes::float AS wal, wal_records, shared_blks_hit + shared_blks_read AS blocks,
+    total_exec_time AS ms
+FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = %s ORDER BY wal_bytes DESC, ms DESC
+"""
+_LOG = """
+SELECT coalesce(sum(record_size), 0)::float, coalesce(sum(count) FILTER (WHERE kind = 'Transaction/COMMIT'), 0)::int
+FROM (SELECT "resource_manager/record_type" AS kind, count, record_size FROM pg_get_wal_stats(%s, %s, true)) records
+"""
+# A record that touches several pages is counted where it touched the first.
+_RELATIONS = """
+SELECT coalesce(c.relname, '?') AS relation, sum(record_length)::float AS wal, count(*)::float AS records
+FROM pg_get_wal_block_info(%s, %s, false) b LEFT JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode
+WHERE b.block_id = 0 GROUP BY 1 ORDER BY 2 DESC
+"""
+
+
+class Step(NamedTuple):
+    """A step of all buyers: whose CPU it is (api, page or pump), and what each of them does."""
+
+    name: str
+    of: str
+    act: Callable[[int], object]
+
+
+class Cost(NamedTuple):
+    """What a step took, each figure by order."""
+
+    step: Step
+    commits: float
+    wal: float  # bytes, without images of whole pages
+    app_ms: float
+    postgres_ms: float
+    statements: Sequence[Any]
+
+
+class Orders:
+    """A number of buyers, and the merchant's backend."""
+
+    def __init__(self, backend: Backend, area: int) -> None:
+        self._backend, self._area = backend, area
+        self._buyers: list[Buyer] = []
+        self._uuids: list[str] = []
+
+    def steps(self) -> Sequence[Step]:
+        def of_buyers(verb: Callable[[Buyer], None]) -> Callable[[int], None]:
+            return lambda number: verb(self._buyers[number])
+
+        return (
+            Step("create", "api", self._create),
+            Step("page: phone", "page", of_buyers(Buyer.page)),
+            Step("POST phone", "page", of_buyers(Buyer.phone)),
+            Step("pump: SMS", "pump", lambda _: self._send_sms()),
+            Step("page: code", "page", of_buyers(Buyer.page)),
+            Step("POST code", "page", of_buyers(Buyer.enter_code)),
+            Step("page: split", "page", of_buyers(Buyer.split_page)),
+            Step("POST split", "page", of_buyers(Buyer.split)),
+            Step("to the bank", "page", of_buyers(Buyer.card)),
+            Step("bank: card page", "page", of_buyers(Buyer.bank_page)),
+            Step("bank: POST card", "page", of_buyers(Buyer.bank_card)),
+            Step("paid", "page", of_buyers(Buyer.paid)),
+            Step("page: held", "page", of_buyers(Buyer.page)),
+            Step("pump: delivery", "pump", lambda _: self._deliver()),
+            Step("capture", "api", self._capture),
+            Step("page: confirmed", "page", of_buyers(Buyer.page)),
+        )
+
+    def _create(self, number: int) -> None:
+        made = orjson.loads(self._backend.create().made().body)["data"]["checkout_uuid"]
+        self._uuids.append(made)
+        self._buyers.append(Buyer(made, f"+447{self._area}{number % 50:02}{number:05}"))
+
+    def _capture(self, number: int) -> None:
+        self._backend.post(f"checkouts/{self._uuids[number]}/capture", {}).made()
+
+    def _send_sms(self) -> None:
+        message = sending.claim()
+        if message is None:
+            raise RuntimeError("No SMS message waits.")
+        sending.send(message)
+
+    def _deliver(self) -> None:
+        (claimed,) = delivery.claim(slots=1, general_slots=1)
+        delivery.record([delivery.Result(claimed.delivery_id, claimed.lease_token, 200, None, 80)])
+
+
+def run(folder: Path, scale: float) -> None:
+    """Print what each step costs by order, the dearest statements beside it, and the sums against their budgets."""
+    app.log_to(folder / "order.log")
+    app.use("order")
+    backend = Backend.of_new_merchant("Acme")
+    factories.subscribe(backend.merchant, url="http://127.0.0.1:9/hooks")
+    count = max(10, round(BUYERS * scale))
+    with psycopg.connect(os.environ["DATABASE_URL"], dbname="order", autocommit=True) as own:
+        for name in ("pg_stat_statements", "pg_walinspect"):
+            own.execute(f"CREATE EXTENSION IF NOT EXISTS {name}")
+        for step in Orders(backend, area=40).steps():  # the first orders warm up
+            for number in range(count):
+                step.act(number)
+        own.execute("ALTER SYSTEM SET autovacuum = off")  # what it writes is no order's
+        own.execute("SELECT pg_reload_conf()")
+        own.execute("CHECKPOINT")
+        began = _place(own)
+        costs = [_cost(own, step, count) for step in Orders(backend, area=41).steps()]
+        relations = own.execute(_RELATIONS, [began, _place(own)]).fetchall()
+        own.execute("ALTER SYSTEM RESET autovacuum")
+        own.execute("SELECT pg_reload_conf()")
+    _print(costs)
+    report.line("")
+    rows = [(name, f"{wal / count:,.0f}", f"{records / count:.1f}") for name, wal, records in relations]
+    report.table(("written to, by order", "WAL bytes", "records"), rows)
+
+
+def _cost(own: psycopg.Connection[Any], step: Step, count: int) -> Cost:
+    own.execute("SELECT pg_stat_statements_reset()")
+    postgres, began = _postgres_seconds(own), _place(own)
+    started = time.process_time()
+    for number in range(count):
+        step.act(number)
+    used = time.process_time() - started
+    postgres = _postgres_seconds(own) - postgres
+    wal, commits = _log_between(own, began, _place(own))
+    with own.cursor(row_factory=namedtuple_row) as cursor:
+        found = cursor.execute(_STATEMENTS, ["order"]).fetchall()
+    return Cost(
+        step,
+        commits / count,
+        wal / count,
+        1000 * used / count,
+        1000 * postgres / count,
+        _by_order(found, count),
+    )
+
+
+def _log_between(own: psycopg.Connection[Any], began: str, ended: str) -> tuple[float, int]:
+    """Return the bytes of the records between two places of the log, and how many of them are commits."""
+    if began == ended:
+        return 0.0, 0
+    size, commits = own.execute(_LOG, [began, ended]).fetchone() or (0.0, 0)
+    return float(size), int(commits)
+
+
+def _place(own: psycopg.Connection[Any]) -> str:
+    (place,) = own.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or ("",)
+    return str(place)
+
+
+def _postgres_seconds(own: psycopg.Connection[Any]) -> float:
+    """Return the CPU seconds of all of PostgreSQL's processes, the ones that have ended too."""
+    (folder,) = own.execute("SHOW data_directory").fetchone() or ("",)
+    first = Path(folder, "postmaster.pid").read_text().split()[0]
+    children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+    return sum(_seconds(pid, own=True, ended=pid == first) for pid in (first, *children))
+
+
+def _seconds(pid: str, *, own: bool, ended: bool) -> float:
+    fields = [int(text) for text in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]]
+    return (own * sum(fields[:2]) + ended * sum(fields[2:])) / TICKS
+
+
+def _by_order(found: Sequence[Any], count: int) -> Sequence[Any]:
+    counted = [row for row in found if not row.query.startswith((*SAVEPOINTS, "BEGIN", "COMMIT"))]
+    return [row._replace(calls=row.calls / count, wal=row.wal / count, ms=row.ms / count) for row in counted]
+
+
+def _print(costs: Sequence[Cost]) -> None:
+    rows = [
+        (
+            cost.step.name,
+            f"{sum(row.calls for row in cost.statements):.1f}",
+            f"{cost.commits:.1f}",
+            f"{cost.wal:,.0f}",
+            f"{cost.app_ms:.2f}",
+            f"{cost.postgres_ms:.2f}",
+        )
+        for cost in costs
+    ]
+    report.table(("step, by order", "statements", "commits", "WAL bytes", "CPU ms", "PostgreSQL ms"), rows)
+    for cost in costs:
+        report.line(f"\n{cost.step.name}")
+        for row in cost.statements[:DETAILS]:
+            words = re.sub(r"\s+", " ", row.query)[:110]
+            report.line(f"  {row.calls:5.1f} ×  {row.wal:6,.0f} B  {row.ms:6.3f} ms  {words}")
+    sums = [
+        ("commits", sum(cost.commits for cost in costs), COMMITS),
+        ("WAL, kB", sum(cost.wal for cost in costs) / 1000, WAL_KILOBYTES),
+        ("PostgreSQL's CPU, ms", sum(cost.postgres_ms for cost in costs), POSTGRES_MS),
+        *(
+            (f"CPU of {of}s, ms", sum(c.app_ms for c in costs if c.step.of == of), most)
+            for of, most in CPU_MS.items()
+        ),
+    ]
+    report.line("")
+    report.table(
+        ("an order", "is"), [(name, report.judged(f"order, {name}", is_, most)) for name, is_, most in sums]
+    )
