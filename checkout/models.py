@@ -56,7 +56,7 @@ class MerchantCustomer(models.Model):
     """A person as one merchant knows them: a random id that tells nothing to another merchant."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
     customer = models.ForeignKey(
         Customer,
         on_delete=models.PROTECT,
@@ -154,7 +154,7 @@ class Checkout(models.Model):
     """One order to be paid. `status` is written by `move` alone."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
     merchant_order_id = models.CharField(max_length=255)
     status = models.CharField(max_length=10, choices=Status, default=Status.CREATED)
     amount = models.BigIntegerField(help_text="Minor units")
@@ -165,7 +165,7 @@ class Checkout(models.Model):
     people = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="How many share the cost, the lead counted; 1 is all mine."
     )
-    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, null=True, blank=True)
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField(auto_now=True)
     expires_at = models.DateTimeField(null=True, blank=True, help_text="As the merchant sent it.")
@@ -287,7 +287,7 @@ class Item(models.Model):
     """A line of the order."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    checkout = models.ForeignKey(Checkout, on_delete=models.CASCADE, related_name="items")
+    checkout = models.ForeignKey(Checkout, on_delete=models.CASCADE, related_name="items", db_index=False)
     position = models.PositiveSmallIntegerField()
     item_ref = models.CharField(max_length=255)
     name = models.CharField(max_length=255)
@@ -424,7 +424,7 @@ class ApiCall(models.Model):
     """A POST under /checkouts, refused ones too: the timeline's source and the idempotency record."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
     client_uuid = models.UUIDField()
     checkout_uuid = models.UUIDField(null=True, blank=True)
     method = models.CharField(max_length=8)

@@ -48,7 +48,7 @@ class SmsMessage(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=10, choices=Kind)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
     checkout_uuid = models.UUIDField()
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
     phone = EncryptedTextField(null=True, blank=True, editable=False)

@@ -89,7 +89,7 @@ class Event(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
     type = models.CharField(max_length=40, choices=EventType)
     checkout_uuid = models.UUIDField(null=True, blank=True)
     body = models.BinaryField()
@@ -143,7 +143,7 @@ class Delivery(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
-    event = models.ForeignKey(Event, on_delete=models.PROTECT, related_name="deliveries")
+    event = models.ForeignKey(Event, on_delete=models.PROTECT, related_name="deliveries", db_index=False)
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT)
     status = models.CharField(max_length=10, choices=Status, default=Status.PENDING)
     is_urgent = models.BooleanField(default=False, help_text="It goes before others, and is not paced.")
@@ -195,8 +195,8 @@ class Attempt(models.Model):
     """One POST of a delivery, written before it is sent and finished after it: an entry of the delivery log."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
-    delivery = models.ForeignKey(Delivery, on_delete=models.PROTECT, related_name="attempts")
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    delivery = models.ForeignKey(Delivery, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     number = models.PositiveIntegerField()
     event_type = models.CharField(max_length=40, choices=EventType)
     actor = models.CharField(

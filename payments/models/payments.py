@@ -34,7 +34,7 @@ class Payment(models.Model):
         SHARE = "share", "a mate's card, for their share"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
     kind = models.CharField(max_length=5, choices=Kind, default=Kind.ORDER)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
     checkout_uuid = models.UUIDField(help_text="The checkout that it belongs to, for the ledger.")
@@ -79,7 +79,6 @@ class Payment(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["merchant", "subject"]),
             models.Index(fields=["subject"]),
             models.Index(fields=["checkout_uuid"]),
             models.Index(fields=["merchant", "card_last4", "-created_at"]),
