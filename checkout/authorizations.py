@@ -43,12 +43,20 @@ class Paid:
     action_url: str = ""
 
 
-def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, cause: Cause) -> Paid:
+def authorize(
+    checkout_uuid: UUID,
+    *,
+    card: CardUse,
+    lead: Customer | None,
+    cause: Cause,
+    admit: Callable[[], None] = lambda: None,
+) -> Paid:
     """Hold the checkout's amount on the card: `created` becomes `authorized`.
 
     An earlier card whose challenge is open, or whose bank has been silent for a minute, is given up for this
-    one. Raises NotPayable, NotTheLead, OperationInProgress, switches.MerchantSuspended,
-    switches.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
+    one. `admit` is called in the transaction that begins the operation; what it raises ends that. Raises NotPayable,
+    NotTheLead, OperationInProgress, switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy.
+    Rules pay.held, pay.one_hold, pay.another_card.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -58,6 +66,7 @@ def authorize(checkout_uuid: UUID, *, card: CardUse, lead: Customer | None, caus
             payable = _check_payable(checkout, card.token, lead, now)
             if payable:
                 slot.take()
+                admit()
                 payment = new_payment(checkout, card, Payment.Kind.ORDER, of=checkout)
                 operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
                 checkout.touch(lead=lead)

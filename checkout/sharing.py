@@ -1,7 +1,7 @@
 """Who pays: the lead, the split, and each mate's share until it is paid or ended (rules pay.lead, split.shares)."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -119,10 +119,17 @@ def _changeable(checkout_uuid: UUID) -> Checkout:
     return checkout
 
 
-def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Paid:
+def pay(
+    share_uuid: UUID,
+    *,
+    card: CardUse,
+    mate: Customer,
+    cause: Cause,
+    admit: Callable[[], None] = lambda: None,
+) -> Paid:
     """Hold the share's amount on a mate's card; the pump captures it if it is still wanted (rule share.taken).
 
-    An earlier card that this one replaces is given up, as in `authorizations.authorize`. Raises
+    An earlier card that this one replaces is given up, and `admit` called, as in `authorizations.authorize`. Raises
     PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
     switches.AllStopped, bulkhead.Busy.
     """
@@ -134,6 +141,7 @@ def pay(share_uuid: UUID, *, card: CardUse, mate: Customer, cause: Cause) -> Pai
             status = _payable(share, checkout, card, mate, now)
             if status == ShareStatus.OPEN:
                 slot.take()
+                admit()
                 payment = authorizations.new_payment(checkout, card, Payment.Kind.SHARE, of=share)
                 operation = operations.begin(payment, Operation.Kind.AUTHORIZE, now=now, cause=cause)
                 share.move(ShareStatus.PAYING, mate=mate)

@@ -157,8 +157,8 @@ def record(results: Sequence[Result]) -> None:
             cursor.execute(statements.FINISH, {"rows": rows})
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
-    # After that transaction, so that no claim waits for an endpoint's row until a whole batch is written.
-    health.note([_seen(row) for row in finished if row.result.error_message != WORKER_LOST])
+        # Last, so that a claim waits for an endpoint's row for no longer than the commit takes.
+        health.note([_seen(row) for row in finished if row.result.error_message != WORKER_LOST])
 
 
 def record_apart(results: Sequence[Result]) -> int:

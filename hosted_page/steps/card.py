@@ -1,6 +1,7 @@
 """The pay step: to the provider's card page, and back with a token (rules pay.no_card_data, pay.token_once)."""
 
 import re
+from functools import partial
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -82,7 +83,7 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if Payment.objects.filter(subject=target.subject, card_token=use.token).exists():
         return target.go()  # a reload: the token has been tried, and the page tells what came of it
     try:
-        paid = _try(target, use, Customer.objects.get(pk=customer_uuid), address.of(request))
+        paid = _pay(target, use, Customer.objects.get(pk=customer_uuid), address.of(request))
     except (TooManyDeclines, *NOT_TRIED) as refusal:
         return _not_tried(request, target, refusal)
     if paid.verdict == Verdict.NEEDS_ACTION:
@@ -129,22 +130,12 @@ def _enough(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclin
     return rendering.say(request, target, heading, words.format(when=when), status=429)
 
 
-def _try(target: PaymentTarget, use: CardUse, person: Customer, address: str) -> Paid:
-    made = declines.begin(target, person, use.token, address)
-    try:
-        paid = _pay(target, use, person)
-    except NOT_TRIED:
-        declines.take_back(made)
-        raise
-    declines.end(made, paid)
-    return paid
-
-
-def _pay(target: PaymentTarget, use: CardUse, person: Customer) -> Paid:
+def _pay(target: PaymentTarget, use: CardUse, person: Customer, address: str) -> Paid:
     cause = Cause(f"customer:{person.pk}", request_id.current())
+    admit = partial(declines.admit, target, person, use.token, address)
     if target.share is None:
-        return authorizations.authorize(target.checkout.pk, card=use, lead=person, cause=cause)
-    return sharing.pay(target.share.pk, card=use, mate=person, cause=cause)
+        return authorizations.authorize(target.checkout.pk, card=use, lead=person, cause=cause, admit=admit)
+    return sharing.pay(target.share.pk, card=use, mate=person, cause=cause, admit=admit)
 
 
 def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:

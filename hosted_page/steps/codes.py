@@ -2,7 +2,7 @@
 
 import secrets
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import phonenumbers
@@ -186,17 +186,19 @@ def verify(subject: UUID, browser: str, entered: str) -> Customer:
     code = waiting(subject, browser)
     if code is None:
         raise CodeEnded
-    counted = SignInCode.objects.filter(pk=code.pk, used_at=None, tries__lt=MAX_TRIES)
-    if not counted.update(tries=F("tries") + 1):
-        raise CodeEnded
-    if not secrets.compare_digest(code.code_digest, _digest(subject, entered)):
-        left = MAX_TRIES - code.tries - 1
-        if left <= 0:
+    is_right = secrets.compare_digest(code.code_digest, _digest(subject, entered))
+    changes: dict[str, Any] = {"tries": F("tries") + 1}
+    if is_right:
+        changes["used_at"] = clock.now()
+    with transaction.atomic():
+        if not SignInCode.objects.filter(pk=code.pk, used_at=None, tries__lt=MAX_TRIES).update(**changes):
             raise CodeEnded
-        raise WrongCode(left)
-    if not SignInCode.objects.filter(pk=code.pk, used_at=None).update(used_at=clock.now()):
+        if is_right:
+            return Customer.objects.get_or_create(phone=code.phone)[0]
+    left = MAX_TRIES - code.tries - 1
+    if left <= 0:
         raise CodeEnded
-    return Customer.objects.get_or_create(phone=code.phone)[0]
+    raise WrongCode(left)
 
 
 def _digest(subject: UUID, plain: str) -> str:

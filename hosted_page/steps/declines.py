@@ -1,15 +1,14 @@
 """Limits on declined cards per order, phone and address, so that nobody tries out stolen ones here.
 
-A try counts from before the bank is asked until the card is known to be good: of a hundred at once each is counted.
+A try is written in the transaction that begins the card's operation, so that of a hundred at once each is counted. It
+counts until its card is known to be good, which the next try of the same number or address finds out.
 The sandbox's helper API has no such limits. Rule pay.declines.
 """
 
 from datetime import datetime, timedelta
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from checkout.authorizations import Paid
 from checkout.models import Customer
 from config.lib import batches, clock, crypto, quota
 from config.lib.quota import Limit
@@ -17,7 +16,6 @@ from config.lib.web import address as network
 from hosted_page.models import CardTry
 from hosted_page.payment_target import PaymentTarget
 from payments.models import Payment
-from payments.provider import Verdict
 
 # Reasons of declines that say nothing against the card itself.
 SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
@@ -46,26 +44,14 @@ def check(target: PaymentTarget, person: Customer, address: str) -> None:
     _check(target, _try_of(target, person, "", address))
 
 
-def begin(target: PaymentTarget, person: Customer, token: str, address: str) -> CardTry:
-    """Count a card that is about to be tried. Raises TooManyDeclines."""
+def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
+    """Count a card that is about to be tried, in the transaction that begins its operation. Raises TooManyDeclines."""
     made = _try_of(target, person, token, address)
-    with transaction.atomic():
-        quota.lock(f"card:{made.phone_digest}", f"card:{made.address_digest}")
-        made.created_at = _check(target, made)
-        made.save(force_insert=True)
-    return made
-
-
-def end(made: CardTry, paid: Paid) -> None:
-    """Stop counting a card that the bank has not declined; one that is in doubt goes on counting."""
-    is_good = paid.verdict == Verdict.SUCCEEDED or paid.reason in SAME_CARD_MAY_DO | UNTOLD
-    if is_good:
-        CardTry.objects.filter(pk=made.pk).update(is_counted=False)
-
-
-def take_back(made: CardTry) -> None:
-    """Delete a try whose card the bank was not asked about."""
-    CardTry.objects.filter(pk=made.pk).delete()
+    quota.lock(f"card:{made.phone_digest}", f"card:{made.address_digest}")
+    counted = Q(phone_digest=made.phone_digest) | Q(address_digest=made.address_digest)
+    CardTry.objects.filter(counted, Exists(_good()), is_counted=True).update(is_counted=False)
+    made.created_at = _check(target, made)
+    made.save(force_insert=True)
 
 
 def digest(phone: str) -> str:
@@ -105,7 +91,11 @@ def _check(target: PaymentTarget, made: CardTry) -> datetime:
 
 def _bad(tries: QuerySet[CardTry]) -> QuerySet[CardTry]:
     """Return the tries that were declined, or whose outcome is not known yet."""
+    return tries.filter(is_counted=True).exclude(Exists(_good()))
+
+
+def _good() -> QuerySet[Payment]:
+    """Return the payment of a try whose card the bank has not declined; one in doubt is no such payment."""
     tried = Payment.objects.filter(subject=OuterRef("subject"), card_token=OuterRef("card_token"))
     undecided = (Payment.Status.AUTHORIZING, Payment.Status.DECLINED)
-    good = tried.filter(~Q(status__in=undecided) | Q(decline_reason__in=[*UNTOLD, *SAME_CARD_MAY_DO]))
-    return tries.filter(is_counted=True).exclude(Exists(good))
+    return tried.filter(~Q(status__in=undecided) | Q(decline_reason__in=[*UNTOLD, *SAME_CARD_MAY_DO]))

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from checkout import authorizations
@@ -20,7 +20,7 @@ from hosted_page.models import CardTry, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.steps import card, declines
 from payments.models import Merchant, Payment
-from payments.provider import CardUse, Verdict
+from payments.provider import CardUse
 from payments.providers.sandbox import fault_injection
 from tests import factories
 from tests.conftest import Api
@@ -162,7 +162,7 @@ def test_a_mates_cards_are_counted_with_all_others(at: Callable[[str], Checkout]
     assert finn.get("/card").status_code == 302
     for _ in range(2):
         finns = Customer.objects.get(phone="+447700900456")
-        declines.begin(PaymentTarget(Checkout(pk=uuid4())), finns, "tok", "192.0.2.9")
+        admit(finns, "tok", "192.0.2.9")
     assert finn.get("/card").status_code == 429
 
 
@@ -179,7 +179,7 @@ def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.Mon
         connection.ensure_connection()
         together.wait()
         try:
-            declines.begin(PaymentTarget(Checkout(pk=uuid4())), Customer(phone=phone), "tok", address)
+            admit(Customer(phone=phone), "tok", address)
         except declines.TooManyDeclines:
             return False
         finally:
@@ -195,24 +195,44 @@ def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.Mon
 
 
 @pytest.mark.rule("pay.declines")
-def test_of_good_cards_the_tries_count_no_more() -> None:
+def test_of_good_cards_the_tries_count_no_more(acme: Merchant) -> None:
     lea = Customer(phone=LEA)
-    for verdict, reason, is_counted in (
-        (Verdict.SUCCEEDED, "", False),
-        (Verdict.DECLINED, "challenge_failed", False),
-        (Verdict.DECLINED, "another_card", False),
-        (Verdict.DECLINED, "do_not_honor", True),
-        (Verdict.UNKNOWN, "", True),
+    for status, reason, is_counted in (
+        ("authorized", "", False),
+        ("voided", "", False),
+        ("declined", "challenge_failed", False),
+        ("declined", "another_card", False),
+        ("declined", "do_not_honor", True),
+        ("authorizing", "", True),
     ):
-        made = declines.begin(PaymentTarget(Checkout(pk=uuid4())), lea, "tok", "192.0.2.1")
-        declines.end(made, authorizations.Paid(verdict, reason))
-        made.refresh_from_db()
-        assert made.is_counted == is_counted, reason
-    declines.check(PaymentTarget(Checkout(pk=uuid4())), lea, "192.0.2.1")
+        tried = admit(lea, "tok", "192.0.2.1")
+        Payment.objects.create(
+            merchant=acme,
+            kind=Payment.Kind.ORDER,
+            subject=tried.subject,
+            checkout_uuid=tried.subject,
+            amount=9000,
+            currency="GBP",
+            card_token="tok",
+            status=status,
+            decline_reason=reason,
+        )
+        declines.check(PaymentTarget(Checkout(pk=uuid4())), lea, "192.0.2.1")
+        admit(Customer(phone="+447700900999"), "tok", "192.0.2.1").delete()  # somebody else's next try there
+        tried.refresh_from_db()
+        assert tried.is_counted == is_counted, (status, reason)
+
+
+def admit(person: Customer, token: str, address: str) -> CardTry:
+    """Count a card of an order of its own, as the transaction that begins its operation does."""
+    target = PaymentTarget(Checkout(pk=uuid4()))
+    with transaction.atomic():
+        declines.admit(target, person, token, address)
+    return CardTry.objects.get(subject=target.subject)
 
 
 def test_a_card_of_somebody_who_leads_no_more_is_not_counted(new: Callable[..., Payer]) -> None:
     lea, other = new(), Customer.objects.create(phone="+447700900456")
     with pytest.raises(authorizations.NotTheLead):
-        card._try(PaymentTarget(lea.checkout), CardUse("tok"), other, "192.0.2.1")
+        card._pay(PaymentTarget(lea.checkout), CardUse("tok"), other, "192.0.2.1")
     assert not CardTry.objects.exists()
