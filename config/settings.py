@@ -205,6 +205,7 @@ MIDDLEWARE = [
     "config.closing.ClosedMiddleware",
     "config.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "config.pages.CallMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "hosted_page.language.LanguageMiddleware",
@@ -218,6 +219,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "portal.accounts.sessions.SessionMiddleware",
+    "config.pages.views",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {
