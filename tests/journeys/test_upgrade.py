@@ -1,9 +1,11 @@
-"""An upgrade under load: the release before and this one side by side on the new schema, and no order fails.
+"""An upgrade under load: the release before and a later one side by side on the later one's schema, and no order fails.
 
-The release before is the commit in release_before.txt, as git has it.
+The release before is the commit in release_before.txt, as git has it. The later one is this tree with migrations that
+no release has yet (later.py), so that there is always something to migrate.
 """
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -19,7 +21,7 @@ import requests
 
 from config.local import engines, environment
 from tests import factories
-from tests.journeys import polling, service
+from tests.journeys import later, polling, service
 from tests.journeys.deployment import Deployment, Part
 from tests.journeys.receiver import Receiver
 from tests.journeys.service import ROOT
@@ -117,7 +119,8 @@ class Shop(threading.Thread):
 class Upgrade:
     """Two web processes, a worker and beat, each of which can be of either release."""
 
-    def __init__(self, folder: Path, old: Path, own: engines.Engines) -> None:
+    def __init__(self, folder: Path, trees: dict[str, Path], own: engines.Engines, added: list[str]) -> None:
+        self.added = added
         self.ports = service.free_ports()
         variables = environment.of_run(
             service.bare_environment(PORT=self.ports[0], SHOP_PORT=self.ports[1]), folder
@@ -126,7 +129,7 @@ class Upgrade:
         self._whole = Deployment(folder, own, variables)
         self._whole.parts = {}
         self._folder, self._variables = folder, variables
-        self._trees = {"old": old, "new": ROOT}
+        self._trees = trees
 
     @property
     def addresses(self) -> list[str]:
@@ -181,12 +184,14 @@ def _is_ready(address: str) -> bool:
 @pytest.fixture
 def upgrade(tmp_path: Path) -> Iterator[Upgrade]:
     """The release before, running."""
-    old = tmp_path / "old"
-    old.mkdir()
+    trees = {name: tmp_path / name for name in ("old", "new")}
+    for tree in trees.values():
+        tree.mkdir()
     packed = subprocess.run(["git", "-C", str(ROOT), "archive", BEFORE], capture_output=True, check=True)
-    subprocess.run(["tar", "-x", "-C", str(old)], input=packed.stdout, check=True)
+    subprocess.run(["tar", "-x", "-C", str(trees["old"])], input=packed.stdout, check=True)
+    added = later.write(trees["new"])
     with engines.running(tmp_path / "run", durable=False) as own:
-        one = Upgrade(tmp_path / "run", old, own)
+        one = Upgrade(tmp_path / "run", trees, own, added)
         one.manage("old", "migrate", "--verbosity", "0")
         try:
             for name in ("web0", "web1", "worker", "beat"):
@@ -222,7 +227,10 @@ def trading(upgrade: Upgrade, listening: Receiver) -> Iterator[list[Shop]]:
 def test_side_by_side_with_the_release_before_no_order_fails(upgrade: Upgrade, receiver: Receiver) -> None:
     with trading(upgrade, receiver) as shops:
         time.sleep(SIDE_BY_SIDE)
-        upgrade.manage("new", "migrate", "--verbosity", "0")
+        before = sum(shop.orders for shop in shops)
+        said = upgrade.manage("new", "migrate")
+        assert sum(shop.orders for shop in shops) > before, "the load stood still while it was migrated"
+        assert set(upgrade.added) <= set(re.findall(r"Applying (\S+)\.\.\. OK", said))
         time.sleep(SIDE_BY_SIDE)  # the old release alone, on the new schema
         upgrade.start("worker2", "new")
         time.sleep(SIDE_BY_SIDE)  # workers of both

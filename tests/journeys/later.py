@@ -1,0 +1,63 @@
+"""A release after this one: a copy of ours whose models have a column more, which migrations of its own add."""
+
+import shutil
+from pathlib import Path
+
+from tests.config.deploy import package
+
+# Of each app that an order writes to, the model that most of it goes through.
+WIDENED = {"checkout": "Checkout", "payments": "Operation", "webhooks": "Delivery"}
+FIELD = 'models.CharField(max_length=10, default="", db_default="")'
+COLUMN = """
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("{app}", "{last}")]
+    operations = [migrations.AddField("{model}", "later", {field})]
+"""
+INDEX = """
+from django.db import migrations
+
+DROP = "DROP INDEX CONCURRENTLY IF EXISTS {app}_later"
+
+
+class Migration(migrations.Migration):
+    atomic = False
+    dependencies = [("{app}", "{last}")]
+    operations = [
+        migrations.RunSQL(
+            [DROP, "CREATE INDEX CONCURRENTLY {app}_later ON {app}_{model} (later)"],
+            [DROP],
+        )
+    ]
+"""
+
+
+def write(folder: Path) -> list[str]:
+    """Write the release into a folder, and return the migrations that are its own, in their order.
+
+    They expand, as a release may: a column with a default that the database knows, an index made CONCURRENTLY.
+    """
+    for path in filter(lambda one: (package.ROOT / one).is_dir(), package.shipped()):
+        shutil.copytree(
+            package.ROOT / path, folder / path, ignore=shutil.ignore_patterns("__pycache__", "node_modules")
+        )
+    shutil.copy(package.ROOT / "manage.py", folder)
+    return [f"{app}.{name}" for app, model in WIDENED.items() for name in _widen(folder / app, model)]
+
+
+def _widen(app: Path, model: str) -> list[str]:
+    (path,) = (path for path in (app / "models.py", app / "models/__init__.py") if path.exists())
+    with path.open("a") as models:
+        models.write(f'\n\nfrom django.db import models\n{model}.add_to_class("later", {FIELD})\n')
+    last = max(path.stem for path in (app / "migrations").glob("0*.py"))
+    number, names = int(last[:4]), list[str]()
+    for text, kind in ((COLUMN, "column"), (INDEX, "index")):
+        number += 1
+        name = f"{number:04}_later_{kind}"
+        written = text.format(app=app.name, model=model.lower(), last=last, field=FIELD)
+        (app / "migrations" / f"{name}.py").write_text(written)
+        names.append(name)
+        last = name
+    return names
