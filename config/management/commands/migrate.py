@@ -12,6 +12,7 @@ import psycopg
 from django.core.management import CommandError
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
+from django.db.migrations import Migration
 
 from config import roles
 from config.lib import locks
@@ -21,9 +22,14 @@ LOCK_SECONDS = 3
 # In seconds. To build an index takes as long as it takes; a wait for a lock holds up all that comes after it.
 LIMITS = {"lock_timeout": LOCK_SECONDS, "statement_timeout": 0, "idle_in_transaction_session_timeout": 0}
 LOOK_SECONDS = 0.5  # between two looks at who is in the way
-WAITED = """A migration waited {seconds} s for a lock that others hold, and was taken back:
+WAITED = """{what} waited {seconds} s for a lock that others hold, and {became}:
 {holders}
-Nothing of it is done. Run migrate again when they are through, or once you have ended them."""
+{left} Run migrate again when they are through, or once you have ended them."""
+TAKEN_BACK = {"became": "was taken back", "left": "Nothing of it is done."}
+BROKE_OFF = {
+    "became": "broke off",
+    "left": "What it had finished stays, and the next run goes on from there.",
+}
 # Whoever holds what this session waits for. A statement may hold what nobody may read: its first word says enough.
 HOLDERS = """
 SELECT pid, application_name, state, extract(epoch FROM clock_timestamp() - xact_start)::int,
@@ -35,28 +41,50 @@ FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s))
 class Command(migrate.Command):
     """Brings the database up to date. It takes what Django's migrate takes."""
 
+    _under_way: Migration | None = None
+
     def execute(self, *args: Any, **options: Any) -> Any:
         """Check and migrate as the owner, then let the service's role do what it must."""
-        alias = options["database"]
-        with roles.as_owner(connections[alias]) as is_owner:
+        connection = connections[options["database"]]
+        with roles.as_owner(connection) as is_owner:
             done = super().execute(*args, **options)
             if is_owner:
-                roles.grant(alias)
+                with self._in_time(connection):
+                    roles.grant(connection.alias)
         if is_owner:
-            patience.set_limits(using=alias)
+            with self._in_time(connection):
+                patience.set_limits(using=connection.alias)
         return done
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate. Raises CommandError, naming the sessions in the way, when a lock is not free in three seconds."""
-        connection = connections[options["database"]]
+        with self._in_time(connections[options["database"]]):
+            super().handle(*args, **options)
+
+    def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
+        """Remember which migration is under way, from its start to its success."""
+        if action in ("apply_start", "unapply_start"):
+            self._under_way = migration
+        elif migration is not None:
+            self._under_way = None
+        super().migration_progress_callback(action, migration, fake)
+
+    @contextlib.contextmanager
+    def _in_time(self, connection: Any) -> Iterator[None]:
+        """Give the block's statements the limits of a migration; what waited too long is said by CommandError."""
         with _patient(connection) as pid, _watched(connection, pid) as holders:
             try:
-                super().handle(*args, **options)
+                yield
             except OperationalError as error:
                 if not locks.is_locked(error):
                     raise
-                told = "\n".join(f"  {line}" for line in holders) or "  nobody who is still there"
-                raise CommandError(WAITED.format(seconds=LOCK_SECONDS, holders=told)) from None
+                raise CommandError(self._told(holders)) from None
+
+    def _told(self, holders: list[str]) -> str:
+        became = TAKEN_BACK if self._under_way and self._under_way.atomic else BROKE_OFF
+        found = "\n".join(f"  {line}" for line in holders) or "  nobody who is still there"
+        what = str(self._under_way or "migrate")
+        return WAITED.format(what=what, seconds=LOCK_SECONDS, holders=found, **became)
 
 
 @contextlib.contextmanager
@@ -102,5 +130,8 @@ def _another(connection: Any) -> "psycopg.Connection[Any]":
     return psycopg.connect(**{name: wanted[name] for name in known if wanted.get(name)}, autocommit=True)
 
 
-def _in_words(pid: int, name: str, state: str, seconds: int | None, word: str) -> str:
-    return f"{name or 'a session'} (pid {pid}), {state}, in a transaction for {seconds or 0} s, last: {word}"
+def _in_words(pid: int, name: str, state: str | None, seconds: int | None, word: str) -> str:
+    who = f"{name or 'a session'} (pid {pid})"
+    if state is None:  # without pg_read_all_stats a role sees no more of another's
+        return f"{who}, of another role"
+    return f"{who}, {state}, in a transaction for {seconds or 0} s, last: {word}"
