@@ -29,6 +29,8 @@ _ALLOWED = (
     "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # encrypted anew: the trigger lets nothing else change
     "GRANT EXECUTE ON FUNCTION erase_opt_ins(uuid[], text) TO {role}",
 )
+# An address that names no port or password of the owner means none, and not the service's: that one may be a pooler's.
+_NOT_SHARED = {"HOST": "", "PORT": "", "PASSWORD": ""}
 _ROLE = "CREATE ROLE {role} LOGIN PASSWORD {password}"
 
 
@@ -40,7 +42,7 @@ def as_owner(connection: Any) -> Iterator[bool]:
         return
     service = connection.settings_dict
     connection.close()
-    connection.settings_dict = service | settings.DATABASE_OWNER
+    connection.settings_dict = service | _NOT_SHARED | settings.DATABASE_OWNER
     connection.settings_dict["OPTIONS"] = settings.DATABASE_OWNER["OPTIONS"] | {"pool": False}
     try:
         yield True
