@@ -1,14 +1,17 @@
-"""`make env`: the variables of a new installation, with keys of its own, and a certificate to begin with.
+"""`make env`: the variables of a new installation, with keys of its own, a certificate to begin with, and a folder that
+outlives the database.
 
 Needs the standard library and openssl alone: nothing is installed yet. What is there already stays as it is.
 """
 
 import base64
+import os
 import secrets
 import subprocess
 import sys
 from pathlib import Path
 
+CONTAINERS_USER = 10001  # the Dockerfile's
 VARIABLES = """\
 # Of this installation. docs/operate.md has the table of all. Keep it as secret as the database.
 SERVER_NAME={host}
@@ -24,8 +27,11 @@ CERTIFICATE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -no
 
 
 def write(folder: Path, host: str) -> None:
-    """Write .env, and a certificate for the host that no browser trusts, into the folder: replace it by a real one."""
-    variables, tls = folder / ".env", folder / ".tls"
+    """Write .env, and a certificate for the host that no browser trusts, into the folder: replace it by a real one.
+
+    Containers may write into .kept, and nowhere else.
+    """
+    variables, tls, kept = folder / ".env", folder / ".tls", folder / ".kept"
     if not variables.exists():
         variables.touch(mode=0o600)
         variables.write_text(
@@ -43,6 +49,12 @@ def write(folder: Path, host: str) -> None:
         names = ["-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}"]
         files = ["-keyout", str(tls / "private.pem"), "-out", str(tls / "public.pem")]
         subprocess.run([*CERTIFICATE.split(), *names, *files], check=True, capture_output=True, umask=0o077)
+    if not kept.exists():
+        kept.mkdir()
+        if os.getuid() == 0:
+            os.chown(kept, CONTAINERS_USER, CONTAINERS_USER)
+        else:  # who may give it to nobody lets everybody write
+            kept.chmod(0o777)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,21 +16,13 @@ import requests
 
 from config.local import engines, environment, servers
 from tests import template
+from tests.config.deploy import pages
 from tests.journeys import polling, service
 from tests.journeys.deployment import Deployment, Part
 from tests.journeys.service import Service
 
-ARCHIVING = """
-archive_mode = on
-archive_timeout = 2
-archive_command = 'test ! -f {archive}/%f && cp %p {archive}/%f.part && mv {archive}/%f.part {archive}/%f'
-"""
-RESTORING = """
-archive_mode = off
-restore_command = 'cp {archive}/%f %p'
-recovery_target_time = '{moment}'
-recovery_target_action = promote
-"""
+PAGE = "operate.md"  # its commands make the back-up and bring it back, with the paths of this machine
+RESTORED_TO = re.compile(r"recovery_target_time = '.*'")
 CHARGES = """
 SELECT c.payment::text, t.subject::text, c.state,
     CASE c.state WHEN 'captured' THEN c.amount - c.refunded_amount ELSE 0 END,
@@ -55,39 +47,63 @@ class Machine:
     def __init__(self, folder: Path, sockets: Path, held: int) -> None:
         self._place = servers.Place(folder, sockets, held, durable=True)
         self.database_url = f"postgresql://checkout@/checkout?host={sockets}"
-        self._cluster, self._archive, self._base = folder / "postgres", folder / "archive", folder / "base"
-        for path in (self._archive, self._base):
+        self._cluster, self._backup, self._settings = (
+            folder / "postgres",
+            folder / "backup",
+            folder / "conf.d",
+        )
+        for path in (folder / "archive", self._backup, self._settings):
             path.mkdir(mode=0o700)
-        self._configure(ARCHIVING)
+        with (self._cluster / "postgresql.conf").open("a") as settings:  # as Debian's has it
+            settings.write(f"include_dir = '{self._settings}'\n")
+        archiving = self._here(pages.block(PAGE, "archive_command"))
+        assert "archive_timeout = 60" in archiving
+        (self._settings / "archive.conf").write_text(archiving.replace("timeout = 60", "timeout = 2"))
         self.server = servers.postgres(self._place)
 
-    def _configure(self, text: str, **more: str) -> None:
-        with (self._cluster / "postgresql.conf").open("a") as settings:
-            settings.write(text.format(archive=self._archive, **more))
+    def _here(self, typed: str) -> str:
+        """Return what the page says to type with what this machine has for it."""
+        folder = self._place.folder
+        for there, here in {
+            "/var/lib/postgresql/18/main": str(self._cluster),
+            "/var/lib/postgresql/18/lost": str(folder / "lost"),
+            "/etc/postgresql/18/main/conf.d": str(self._settings),
+            "/archive/": f"{folder}/archive/",
+            "/backup/": f"{self._backup}/",
+            "runuser -u postgres --": " ".join(servers._unprivileged()),
+            "-o postgres -g postgres ": "",
+        }.items():
+            typed = typed.replace(there, here)
+        return typed
+
+    def _run(self, typed: str) -> None:
+        """Type it; the server itself is started and stopped by us."""
+        server = next(part for part in self.server.command if part.endswith("/bin/postgres"))
+        path = f"{Path(server).parent}:{servers.ENVIRONMENT['PATH']}"
+        given = {"PATH": path, "PGHOST": str(self._place.sockets), "PGUSER": "checkout"}
+        pages.run(f"systemctl() {{ :; }}\n{self._here(typed)}", **given)
 
     def back_up(self) -> None:
         """Take a base back-up, while everything goes on."""
-        server = next(part for part in self.server.command if part.endswith("/bin/postgres"))
-        command = [server.replace("/bin/postgres", "/bin/pg_basebackup"), "--checkpoint", "fast"]
-        command += ["--pgdata", str(self._base), "--dbname", self.database_url]
-        subprocess.run(command, check=True, capture_output=True, env=servers.ENVIRONMENT)
+        self._run(pages.block(PAGE, "pg_basebackup"))
 
     def stop(self) -> None:
         """Stop the server that runs now."""
         self.server.stop()
 
     def lose(self) -> None:
-        """Lose the machine: whatever was not archived is gone."""
+        """Lose the machine: whatever was not archived is gone. Another has a PostgreSQL that knows nothing."""
         pid = int((self._cluster / "postmaster.pid").read_text().splitlines()[0])
         os.kill(pid, signal.SIGKILL)
         self.server.stop()
         shutil.rmtree(self._cluster)
+        self._cluster.mkdir()
 
     def restore(self, moment: str) -> None:
         """Bring the database back as it was at that moment, under the same address."""
-        self._base.rename(self._cluster)
-        self._configure(RESTORING, moment=moment)
-        (self._cluster / "recovery.signal").touch()
+        (day,) = self._backup.iterdir()
+        typed = pages.block(PAGE, "recovery.signal").replace("<day>", day.name)
+        self._run(RESTORED_TO.sub(f"recovery_target_time = '{moment}'", typed))
         self.server = servers.postgres(self._place)
         self.server.start()
         polling.until(self._is_promoted, within=120, what="the end of the recovery")

