@@ -72,9 +72,10 @@ env: ## Write a new installation's variables, with keys of its own, and a first 
 	@[ -n "$(HOST)" ] || { echo "Say where it will be: make env HOST=checkout.example" >&2; exit 1; }
 	@python3 config/deploy/first.py $(HOST)
 
+sbom: SBOM ?= sbom.json
 sbom: $(INSTALLED) ## Write sbom.json, which lists what production runs (CycloneDX)
 	@$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --mc-type application \
-	  --output-reproducible --output-format JSON --output-file sbom.json
+	  --output-reproducible --output-format JSON --output-file $(SBOM)
 
 check: export ENVIRONMENT := production
 check static: export BASE_URL := https://checkout.example

@@ -1,5 +1,6 @@
 """The image, compose.yaml and the units say the same, and nothing that the Makefile and docs/operate.md do not."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -90,6 +91,30 @@ class TestCompose:
             assert words[place : place + 2] == ["--bind", "0.0.0.0:8000"]
             del words[place : place + 2]
         assert words[1:] == unit
+
+
+@pytest.mark.long
+class TestListOfContents:
+    def test_has_the_names_versions_and_hashes_that_are_installed(self, tmp_path: Path) -> None:
+        """As `make sbom` writes it. What is installed is what requirements.lock pins: pip takes nothing else."""
+        written = tmp_path / "sbom.json"
+        command = ["make", "--old-file=.venv/.installed", "sbom", f"SBOM={written}"]
+        subprocess.run(command, cwd=package.ROOT, check=True, capture_output=True)
+        found = {
+            (part["name"], part["version"]): sorted(
+                digest["content"]
+                for place in part["externalReferences"]
+                for digest in place.get("hashes", [])
+            )
+            for part in json.loads(written.read_text())["components"]
+        }
+        lock = (package.ROOT / "requirements.lock").read_text()
+        pinned = re.findall(r"^([\w.-]+)==([^ ;]+)(.*?)(?=^\w|\Z)", lock, re.MULTILINE | re.DOTALL)
+        assert found == {
+            (name, version): sorted(re.findall(r"--hash=sha256:([0-9a-f]{64})", rest))
+            for name, version, rest in pinned
+        }
+        assert len(found) == len(re.findall(r"^\S+==", lock, re.MULTILINE)) > 80
 
 
 class TestUnit:

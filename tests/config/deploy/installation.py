@@ -1,0 +1,258 @@
+"""An installation as it is made: an empty folder, production's lock, a user of no rights, nginx and PgBouncer.
+
+No container engine is needed: what the Dockerfile runs is run here, and what a container or a unit starts.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import requests
+
+from config.deploy import first
+from config.local import engines
+from config.local.servers import VALKEY_SOCKET
+from tests.config.deploy import package
+
+NOBODY = 65534
+SERVICE = "checkout_service"  # the service's role; the engine's own is the owner
+MAIN = """
+daemon off;
+user nobody nogroup;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.log;
+events {{ }}
+http {{
+{kept}
+{server}
+}}
+"""
+KEPT = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+AS_NOBODY: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
+
+
+class Installation:
+    """A prefix in which the image's layers were made, and the processes that run from it."""
+
+    def __init__(self, home: Path, kept: Path) -> None:
+        self.home, self.kept = home, kept
+        self.variables: dict[str, str] = {}
+        self.url = ""
+        self.certificate = str(home.parent / ".tls" / "public.pem")
+
+    def build(self) -> None:
+        """Do what the Dockerfile does."""
+        for path in package.shipped():
+            place = package.ROOT / path
+            if place.is_dir():
+                shutil.copytree(place, self.home / path, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(place, self.home / path)
+        for words in package.said("RUN"):
+            bare = {
+                "PATH": os.defpath,
+                "HOME": str(self.kept),
+            }  # with the system's Python, which anybody may run
+            subprocess.run(words.split(), cwd=self.home, env=bare, check=True)
+
+    def words(self, command: list[str]) -> list[str]:
+        """Return a container's command with the paths and the port of this machine."""
+        moved = {
+            "python": str(self.home / ".venv/bin/python"),
+            "/var/lib/checkout/beat": str(self.kept / "beat"),
+        }
+        return [
+            moved.get(word, word).replace("0.0.0.0:8000", f"127.0.0.1:{self.variables['PORT']}")
+            for word in command
+        ]
+
+    def manage(self, *words: str) -> str:
+        command = self.words(["python", "manage.py", *words])
+        done = subprocess.run(
+            command,
+            cwd=self.home,
+            env=self.variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            **AS_NOBODY,
+        )
+        assert done.returncode == 0, done.stderr
+        told: str = done.stdout
+        return told
+
+    @contextlib.contextmanager
+    def running(self, name: str, command: list[str], **more: Any) -> Iterator[None]:
+        """Run a process until the block ends; it must not end by itself."""
+        log = self.kept / f"{name}.log"
+        with open(log, "wb") as lines:
+            process = subprocess.Popen(
+                command, cwd=self.home, env=self.variables, stdout=lines, stderr=subprocess.STDOUT, **more
+            )
+        try:
+            yield
+            assert process.poll() is None, log.read_text(errors="replace")[-3000:]
+        finally:
+            process.terminate()
+            process.wait(40)
+
+    def logs(self) -> str:
+        """Return the end of what each process has said."""
+        found = [
+            log for log in sorted(self.kept.glob("*.log")) if log.name not in ("access.log", "nginx.log")
+        ]
+        return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-2000:]}" for log in found)
+
+    def files(self) -> dict[str, tuple[int, int]]:
+        """Return what stands in the prefix: sizes and times."""
+        return {
+            str(path): (path.lstat().st_size, path.lstat().st_mtime_ns)
+            for path in sorted(self.home.rglob("*"))
+            if path.is_file()
+        }
+
+
+def free_port() -> str:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
+def until(true: Callable[[], bool], *, within: float = 25) -> None:
+    end = time.monotonic() + within
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Installation]:
+    """The whole installation, as compose.yaml has it."""
+    with tempfile.TemporaryDirectory(prefix="checkout-srv-") as folder, contextlib.ExitStack() as stack:
+        os.chmod(folder, 0o755)
+        home, kept = Path(folder, "home"), Path(folder, "kept")
+        home.mkdir()
+        kept.mkdir()
+        os.chmod(kept, 0o777)
+        made = Installation(home, kept)
+        made.build()
+        subprocess.run(["chmod", "-R", "a-w", str(home)], check=True)
+        stack.callback(subprocess.run, ["chmod", "-R", "u+w", str(home)], check=True)
+        _start(made, Path(folder), stack)
+        yield made
+
+
+def _start(made: Installation, folder: Path, stack: contextlib.ExitStack) -> None:
+    own = stack.enter_context(engines.running(folder / "engines", durable=False))
+    sockets = Path(own.redis_url.removeprefix("unix://")).parent
+    os.chmod(sockets, 0o755)
+    os.chmod(sockets / VALKEY_SOCKET, 0o777)
+    first.write(folder, "localhost")
+    said = dict(line.split("=", 1) for line in (folder / ".env").read_text().splitlines() if "=" in line)
+    https, port, pooler = free_port(), free_port(), free_port()
+    made.url = f"https://localhost:{https}"
+    set_there = package.compose()["services"]["web"]["environment"]
+    made.variables = said | {"PATH": os.defpath, "HOME": str(made.kept), "PORT": port}
+    made.variables |= {"BASE_URL": made.url, "TRUSTED_PROXY_COUNT": set_there["TRUSTED_PROXY_COUNT"]}
+    made.variables["ERASURES_FILE"] = set_there["ERASURES_FILE"].replace("/srv/kept", str(made.kept))
+    made.variables |= {"REDIS_URL": own.redis_url, "PYTHONDONTWRITEBYTECODE": "1", "WEB_CONCURRENCY": "2"}
+    password = said["CHECKOUT_PASSWORD"]
+    made.variables["DATABASE_URL"] = f"postgresql://{SERVICE}:{password}@/checkout?host={sockets}"
+    made.variables["DATABASE_OWNER_URL"] = own.database_url
+    made.manage(*package.compose()["services"]["migrate"]["command"][2:])
+    del made.variables["DATABASE_OWNER_URL"], made.variables["POSTGRES_PASSWORD"]
+    _pool(made, sockets, pooler, password, stack)
+    made.variables["DATABASE_URL"] = f"postgresql://{SERVICE}:{password}@127.0.0.1:{pooler}/checkout"
+    for part in package.PARTS:
+        stack.enter_context(made.running(part, made.words(package.command(part)), **AS_NOBODY))
+    _serve(made, folder, https, stack)
+    try:
+        until(lambda: _is_ready(made))
+    except AssertionError:
+        raise AssertionError(made.logs()) from None
+
+
+def _pool(made: Installation, sockets: Path, port: str, password: str, stack: contextlib.ExitStack) -> None:
+    users, written = made.kept / "userlist.txt", made.kept / "pgbouncer.ini"
+    users.write_text(
+        package.compose()["configs"]["pgbouncer_users"]["content"]
+        .replace("${CHECKOUT_PASSWORD}", password)
+        .replace("checkout", SERVICE)
+    )
+    text = (package.DEPLOY / "pgbouncer.ini").read_text()
+    for there, here in {
+        "host=postgres": f"host={sockets}",
+        "listen_addr = 0.0.0.0": "listen_addr = 127.0.0.1\nunix_socket_dir =",
+        "listen_port = 6432": f"listen_port = {port}",
+        "/etc/pgbouncer/userlist.txt": str(users),
+    }.items():
+        assert there in text
+        text = text.replace(there, here)
+    written.write_text(text)
+    os.chmod(users, 0o644)
+    program = shutil.which("pgbouncer", path=f"{os.defpath}:/usr/sbin") or "pgbouncer"
+    stack.enter_context(made.running("pgbouncer", [program, str(written)], **AS_NOBODY))
+
+
+def _serve(made: Installation, folder: Path, https: str, stack: contextlib.ExitStack) -> None:
+    given = package.compose()["services"]["proxy"]["environment"] | {
+        "WEB": f"127.0.0.1:{made.variables['PORT']}",
+        "SERVER_NAME": "localhost",
+        "HTTP_PORT": free_port(),
+        "HTTPS_PORT": https,
+        "TLS": str(folder / ".tls"),
+        "ACCESS_LOG": str(made.kept / "access.log"),
+        "ERROR_LOG": str(made.kept / "error.log"),
+    }
+    conf = made.kept / "nginx.conf"
+    kept = "\n".join(f"{name}_temp_path {made.kept}/nginx-{name};" for name in KEPT)
+    shown = Template((package.DEPLOY / "nginx.conf.template").read_text()).safe_substitute(given)
+    conf.write_text(MAIN.format(folder=made.kept, kept=kept, server=shown))
+    program = shutil.which("nginx", path=f"{os.defpath}:/usr/sbin") or "nginx"
+    stack.enter_context(made.running("nginx", [program, "-p", str(made.kept), "-c", str(conf)]))
+
+
+def _is_ready(made: Installation) -> bool:
+    with contextlib.suppress(requests.RequestException):
+        return get(made, "/readyz").status_code == 200
+    return False
+
+
+def get(made: Installation, path: str, **more: Any) -> requests.Response:
+    return requests.get(f"{made.url}{path}", verify=made.certificate, timeout=20, **more)
+
+
+class Backend:
+    """A merchant's backend, made by the command of docs/operate.md."""
+
+    def __init__(self, made: Installation, owner: str = "lea@acme.example") -> None:
+        self._made = made
+        key = json.loads(made.manage("create_merchant", "Acme", f"--email={owner}", "--json"))
+        grant = {"grant_type": "client_credentials"} | {
+            name: key[name] for name in ("client_id", "client_secret")
+        }
+        self._token = self._call("POST", "/oauth/token", grant)["access_token"]
+
+    def __call__(self, method: str, path: str, body: Any = None) -> Any:
+        return self._call(method, f"/api/{path}", body, Authorization=f"Bearer {self._token}")["data"]
+
+    def _call(self, method: str, path: str, body: Any, **headers: str) -> Any:
+        answer = requests.request(
+            method,
+            f"{self._made.url}{path}",
+            json=body,
+            headers=headers,
+            verify=self._made.certificate,
+            timeout=20,
+        )
+        assert answer.status_code < 300, answer.text
+        return answer.json() if answer.content else {"data": None}
