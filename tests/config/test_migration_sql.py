@@ -69,6 +69,7 @@ def test_a_later_one_locks_and_breaks_nothing(name: str) -> None:
     [
         'CREATE INDEX "a" ON "payments_operation" ("kind")',
         'CREATE UNIQUE INDEX "a" ON "payments_operation" ("kind")',
+        'CREATE INDEX CONCURRENTLY "a" ON "payments_operation" ("kind")',
         'DROP INDEX IF EXISTS "a"',
         'ALTER TABLE "payments_operation" ADD CONSTRAINT "a" CHECK ("amount" > 0)',
         'ALTER TABLE "payments_operation" ADD CONSTRAINT "a" FOREIGN KEY ("b") REFERENCES "c" ("id")',
@@ -96,7 +97,6 @@ def test_an_offence_is_seen(statement: str) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        'CREATE INDEX CONCURRENTLY "a" ON "payments_operation" ("kind")',
         'DROP INDEX CONCURRENTLY IF EXISTS "a"',
         'ALTER TABLE "payments_operation" ADD CONSTRAINT "a" CHECK ("amount" > 0) NOT VALID',
         'ALTER TABLE "payments_operation" VALIDATE CONSTRAINT "a"',
@@ -109,6 +109,14 @@ def test_an_offence_is_seen(statement: str) -> None:
 )
 def test_what_locks_nothing_is_let_be(statement: str) -> None:
     assert list(offences([statement])) == []
+
+
+def test_an_index_is_made_anew_where_a_migration_that_broke_off_is_run_again() -> None:
+    """PostgreSQL leaves an index that was not finished, and refuses to make another of its name."""
+    drop = 'DROP INDEX CONCURRENTLY IF EXISTS "a"'
+    make = 'CREATE UNIQUE INDEX CONCURRENTLY "a" ON "payments_operation" ("kind")'
+    assert list(offences([drop, make])) == []
+    assert len(list(offences([make, drop]))) == 1
 
 
 def test_what_is_done_to_a_table_of_its_own_counts_for_nothing() -> None:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 _CREATED = re.compile(r'CREATE TABLE "?(\w+)"?', re.IGNORECASE)
+_DROPPED = re.compile(r'DROP INDEX CONCURRENTLY IF EXISTS "?(\w+)"?', re.IGNORECASE)
+_INDEXED = re.compile(r'CREATE (?:UNIQUE )?INDEX CONCURRENTLY "?(\w+)"?', re.IGNORECASE)
 _ON = re.compile(
     r'(?:ALTER TABLE(?: ONLY)?|(?:INDEX|CONCURRENTLY)\b.*? ON|UPDATE|DELETE FROM|LOCK TABLE|DROP TABLE)\s+"?(\w+)"?',
     re.IGNORECASE | re.DOTALL,
@@ -57,6 +59,7 @@ OFFENCES: tuple[tuple[str, str], ...] = (
     ),
     (r"\b(?:LOCK TABLE|VACUUM FULL|CLUSTER)\b", "locks the table"),
 )
+AGAIN = "stays as an index that is not valid where it breaks off: DROP INDEX CONCURRENTLY IF EXISTS before it"
 
 
 def offences(statements: Sequence[str], *, allowed: Sequence[str] = ()) -> Iterator[str]:
@@ -65,11 +68,15 @@ def offences(statements: Sequence[str], *, allowed: Sequence[str] = ()) -> Itera
     What is done to a table that the same migration has made counts for nothing: nobody uses it yet.
     """
     made = {name for statement in statements for name in _CREATED.findall(statement)}
+    dropped = set[str]()
     for statement in statements:
         words = " ".join(statement.split())
+        dropped |= set(_DROPPED.findall(words))
         named = _ON.search(words)
         if (named and named[1] in made) or any(part in words for part in allowed):
             continue
+        if not set(_INDEXED.findall(words)) <= dropped:
+            yield f"{words[:120]} … {AGAIN}."
         for pattern, remedy in OFFENCES:
             if re.search(pattern, words, re.IGNORECASE):
                 yield f"{words[:120]} … {remedy}."
