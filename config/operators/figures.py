@@ -78,9 +78,15 @@ def _unresolved(now: datetime) -> Iterator[Figure]:
 
 
 def _unheard(now: datetime) -> int:
-    """Count the holds that are about to end, whose merchant listens and has not taken the event."""
-    waiting = Delivery.objects.filter(
-        event__checkout_uuid=OuterRef("pk"), event__type=EventType.AUTHORIZED, status=Delivery.Status.PENDING
+    """Count the holds that are about to end, whose merchant listens and has not taken the event.
+
+    Parked ones too: an endpoint that refuses quickly has used up its attempts long before the hold ends.
+    """
+    untaken = Delivery.objects.filter(
+        event__checkout_uuid=OuterRef("pk"),
+        event__type=EventType.AUTHORIZED,
+        status__in=(Delivery.Status.PENDING, Delivery.Status.PARKED),
+        subscription__ended_at=None,
     )
     holds = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__range=(now, now + SOON))
-    return holds.filter(Exists(waiting))[:COUNTED].count()
+    return holds.filter(Exists(untaken))[:COUNTED].count()

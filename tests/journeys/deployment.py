@@ -96,6 +96,14 @@ class Deployment:
             (row,) = connection.execute(statement, parameters).fetchall()
         return row
 
+    def start_anew(self, variables: Mapping[str, str], **of_part: Mapping[str, str]) -> None:
+        """Start each part again with more variables, and those of its own; return when everything answers."""
+        for name, part in list(self.parts.items()):
+            self.kill(name)
+            more = {**variables, **of_part.get(name, {})}
+            self.parts[name] = part._replace(variables={**part.variables, **more})
+        self.make_whole()
+
     def make_whole(self) -> None:
         """Return when everything runs and answers."""
         if not self._is_redis_whole:

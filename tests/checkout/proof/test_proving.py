@@ -1,9 +1,7 @@
 """The proof of what has changed lately: it leaves out the rest, and does not read it either."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -14,7 +12,7 @@ from checkout import captures
 from checkout.models import Checkout
 from checkout.proof import invariants, proving
 from payments.models import Merchant
-from tests import factories
+from tests import factories, plans
 from tests.checkout.proof.test_invariants import TAMPERINGS, copy, prove, tamper, without_guards
 from tests.factories import CAUSE
 
@@ -137,27 +135,13 @@ def old_business(at: Callable[[str], Checkout]) -> datetime:
 SMALL = {"payments_merchant", "operation_not_ended"}  # the index has open operations alone
 
 
-def scans(sql: str) -> Iterator[str]:
-    """Yield the tables and indexes that the plan of a query reads from end to end."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
-        answer = cursor.fetchone()[0]
-    nodes: list[dict[str, Any]] = [(json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]]
-    while nodes:
-        node = nodes.pop()
-        nodes += node.get("Plans", [])
-        whole_index = "Index Name" in node and "Index Cond" not in node
-        if node["Node Type"] == "Seq Scan" or whole_index:
-            yield node.get("Index Name") or node["Relation Name"]
-
-
 class TestPlans:
     def test_of_what_has_changed_read_no_table_from_end_to_end(self, old_business: datetime) -> None:
         with CaptureQueriesContext(connection) as queries:
             assert proving.breaches(since=old_business) == []
         asked = [query["sql"] for query in queries if "FROM" in query["sql"]]
         assert len(asked) == 1 + len(invariants.INVARIANTS)
-        read = {sql: set(scans(sql)) - SMALL for sql in asked}
+        read = {sql: set(plans.scans(sql)) - SMALL for sql in asked}
         assert {sql: tables for sql, tables in read.items() if tables} == {}
 
 

@@ -15,11 +15,13 @@ from config.monitoring import alerts
 from tests.config.monitoring import watched
 from tests.config.monitoring.watched import Prometheus, World
 from tests.journeys import polling
+from tests.journeys.merchant import seconds_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.long, pytest.mark.rule("environment.alerts")]
 FAST = alerts.Pace(1 / 20)
 CALM_SECONDS = 600
 FIRES_WITHIN, ENDS_WITHIN = 75.0, 90.0
+GIVEN_UP_WITHIN = 100.0  # a hold's last attempt starts 75 s after its event
 OLD_DOUBT = """
 from datetime import timedelta
 from django.db.models import F
@@ -96,6 +98,19 @@ def nobody_tells(world: World) -> None:
     world.merchant.advance(world.merchant.held(), 92)
 
 
+def untaken(status: int) -> Callable[[World], None]:
+    """Answer webhooks so until one about a hold is parked, then let the hold come to its last half minute."""
+
+    def refuse(world: World) -> None:
+        world.shop.answer_with(status)
+        uuid = world.merchant.held()
+        polling.until(lambda: world.is_parked(uuid), within=GIVEN_UP_WITHIN, what="a parked delivery")
+        ends_at = world.merchant.read(uuid)["capture_before"]
+        world.merchant.advance(uuid, seconds_until(ends_at) - 28)
+
+    return refuse
+
+
 def bring_another_server(world: World) -> None:
     """Let the database's mark be that of a server that it is not on, as a restored one's is."""
     world.service.command("shell", "--command", MARK.format("'another'"))
@@ -142,6 +157,8 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
     "bank silent": (silence_the_bank, {"ProviderSilent"}, mend_the_bank),
     "bank hangs": (hang_the_bank, {"SlotsRefused"}, mend_the_hanging_bank),
     "nobody tells": (nobody_tells, {"HoldsUnheard"}, whole_again),
+    "endpoint fails": (untaken(500), {"HoldsUnheard"}, take_webhooks),
+    "endpoint refuses": (untaken(400), {"HoldsUnheard"}, take_webhooks),
     "a doubt that stays": (leave_a_doubt, {"OutcomeUnknown"}, mend_the_bank),
     "a forged notification": (forge_a_notification, {"Discrepancies"}, close_discrepancies),
     "webhooks refused": (refuse_webhooks, {"DeliveriesFail"}, take_webhooks),

@@ -17,7 +17,7 @@ from config.local import children
 from config.monitoring import alerts
 from config.monitoring.__main__ import HERE
 from tests.journeys import deployment, polling, receiver, service
-from tests.journeys.deployment import Deployment, Part
+from tests.journeys.deployment import Deployment
 from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
 
@@ -27,6 +27,10 @@ SET_FAULT = """
 from payments.providers.sandbox import fault_injection
 for verb in {verbs}:
     fault_injection.set_fault(verb=verb, mode="{mode}", times={times})
+"""
+OF_HOLD = """
+SELECT d.status FROM webhooks_delivery d JOIN webhooks_event e ON e.id = d.event_id
+WHERE e.checkout_uuid = %s AND e.type = 'checkout.authorized'
 """
 
 
@@ -135,6 +139,11 @@ class World:
         wanted = verbs or ("authorize", "capture", "void", "refund", "look_up")
         self.service.command("shell", "--command", SET_FAULT.format(verbs=wanted, mode=mode, times=times))
 
+    def is_parked(self, checkout_uuid: str) -> bool:
+        """Whether the webhook about a hold has been given up."""
+        (status,) = self.whole.one_row(OF_HOLD, checkout_uuid)
+        return bool(status == "parked")
+
     def hold(self, table: str) -> None:
         """Hold a table so that nobody can read it, until `let_go`."""
         self._holder = psycopg.connect(self.whole.engines.database_url)
@@ -166,16 +175,10 @@ def running(folder: Path) -> Iterator[tuple[World, dict[str, str]]]:
     with deployment.running(folder) as (whole, helper), receiver.listening() as shop:
         probes = service.free_ports()
         ports = dict(zip(("worker", "beat"), probes, strict=True))
-        measured = whole.variables | {"METRICS_TOKEN": TOKEN, "METRICS_DIR": str(folder / "metrics")}
-        for name, part in list(whole.parts.items()):
-            whole.kill(name)
-            more = SMALL if name == "web" else {}
-            port = {"PROBE_PORT": ports[name]} if name in ports else {}
-            whole.parts[name] = Part(
-                part.command, measured | more | port | {"FAIL_POINTS": str(folder / "fail")}
-            )
+        measured = {"METRICS_TOKEN": TOKEN, "METRICS_DIR": str(folder / "metrics")}
         (folder / "fail").mkdir()
-        whole.make_whole()
+        of_part = {name: {"PROBE_PORT": port} for name, port in ports.items()}
+        whole.start_anew({**measured, "FAIL_POINTS": str(folder / "fail")}, web=SMALL, **of_part)
         world = World(whole, helper, shop)
         try:
             yield (
