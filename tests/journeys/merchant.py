@@ -29,12 +29,12 @@ class Credentials:
 class Merchant:
     """Calls the service with a token of its own. Verbs return the answer's `data` and fail on any refusal."""
 
-    def __init__(self, base_url: str, credentials: Credentials) -> None:
+    def __init__(self, base_url: str, credentials: Credentials, ca: str = "") -> None:
         self.base_url, self.credentials = base_url, credentials
         self.owner = ("", "")  # who signs in to the portal: e-mail and password
         self.longest = 0.0  # seconds that the slowest call took
         self._http = requests.Session()
-        self._http.trust_env = False
+        self._http.trust_env, self._http.verify = False, ca or True
         grant = {"grant_type": "client_credentials", **vars(credentials)}
         issued = self._http.post(f"{base_url}/oauth/token", json=grant, timeout=PATIENCE)
         assert issued.status_code == 200, issued.text

@@ -26,11 +26,12 @@ END_SECONDS = 10  # rule environment.run
 
 @dataclass(frozen=True)
 class Service:
-    """A running service; `shop_url` is empty where no demo shop runs."""
+    """A running service; `shop_url` is empty where no demo shop runs, `ca` where the address is no https of its own."""
 
     base_url: str
     shop_url: str
     clerk: "subprocess.Popen[str]"
+    ca: str = ""
 
     def command(self, *arguments: str) -> str:
         """Run a command of manage.py and return what it printed; it must exit 0."""
@@ -45,7 +46,7 @@ class Service:
         """Make a merchant with `manage.py create_merchant` and return its backend."""
         email = f"owner-{uuid4().hex}@acme.example"
         made = json.loads(self.command("create_merchant", name, "--email", email, "--json"))
-        merchant = Merchant(self.base_url, Credentials(made["client_id"], made["client_secret"]))
+        merchant = Merchant(self.base_url, Credentials(made["client_id"], made["client_secret"]), self.ca)
         merchant.owner = (made["portal_email"], made["portal_password"])
         return merchant
 

@@ -1,19 +1,16 @@
 """What the service tells an operator's own systems: a Sentry and an OpenTelemetry collector of this test."""
 
-import gzip
-import http.server
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import requests
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from tests.journeys import collector as collectors
 from tests.journeys import deployment, polling
-from tests.journeys.deployment import Deployment, Part
+from tests.journeys.collector import Collector
+from tests.journeys.deployment import Deployment
 from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Arrival, Receiver
 from tests.journeys.service import Service
@@ -22,70 +19,12 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 CARD = "4242424242424242"
 
 
-class Collector:
-    """Takes Sentry's envelopes and OTLP's spans over HTTP."""
-
-    def __init__(self) -> None:
-        self.errors: list[bytes] = []
-        self.spans: list[tuple[str, str, str, dict[str, str]]] = []  # trace, span's parent, name, attributes
-
-    def take(self, path: str, body: bytes) -> None:
-        if path != "/v1/traces":
-            self.errors.append(body)
-            return
-        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            for span in (one for scope in resource.scope_spans for one in scope.spans):
-                facts = {fact.key: fact.value.string_value for fact in span.attributes}
-                self.spans.append((span.trace_id.hex(), span.parent_span_id.hex(), span.name, facts))
-
-    def traces_with(self, name: str) -> set[str]:
-        return {trace for trace, _, each, _ in list(self.spans) if each == name}
-
-    def names_in(self, trace: str) -> set[str]:
-        return {name for each, _, name, _ in list(self.spans) if each == trace}
-
-
-@contextmanager
-def collecting() -> Iterator[tuple[Collector, str]]:
-    collector = Collector()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.headers.get("Content-Encoding") == "gzip":
-                body = gzip.decompress(body)
-            collector.take(self.path, body)
-            self.send_response(200)
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"{}")
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield collector, f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment, Service, Collector]]:
     folder = tmp_path_factory.mktemp("telemetry")
-    with deployment.running(folder) as (whole, service), collecting() as (collector, place):
+    with deployment.running(folder) as (whole, service), collectors.collecting() as (collector, told_there):
         (folder / "fail").mkdir()
-        more = {
-            "SENTRY_DSN": f"http://key@{place}/1",
-            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{place}",
-            "OTEL_BSP_SCHEDULE_DELAY": "200",
-            "FAIL_POINTS": str(folder / "fail"),
-        }
-        for name, part in list(whole.parts.items()):
-            whole.kill(name)
-            whole.parts[name] = Part(part.command, {**part.variables, **more})
-        whole.make_whole()
+        whole.start_anew({**told_there, "FAIL_POINTS": str(folder / "fail")})
         yield whole, service, collector
 
 
@@ -133,8 +72,7 @@ def test_what_one_request_sets_off_is_one_trace(
     )
     later = {"POST api/merchant/v1/checkouts/<api_uuid:checkout_uuid>/refund", "provider refund look_up"}
     polling.until(lambda: later <= collector.names_in(refunded), within=10, what="what a worker did later")
-    of_order = {trace for trace, _, _, facts in collector.spans if facts.get("checkout") == uuid}
-    assert {paid, refunded} <= of_order
+    assert {paid, refunded} <= collector.traces_of(uuid)
     token = merchant.headers["Authorization"].split()[1]
     assert not any(secret in str(collector.spans) for secret in (token, CARD, "Bearer", "+44", "whsec_"))
 

@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import requests
@@ -21,22 +20,10 @@ import requests
 from config.deploy import first
 from config.local import engines
 from config.local.servers import VALKEY_SOCKET
-from tests.config.deploy import package
+from tests.config.deploy import package, proxy
 
 NOBODY = 65534
 SERVICE = "checkout_service"  # the service's role; the engine's own is the owner
-MAIN = """
-daemon off;
-user nobody nogroup;
-pid {folder}/nginx.pid;
-error_log {folder}/nginx.log;
-events {{ }}
-http {{
-{kept}
-{server}
-}}
-"""
-KEPT = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 AS_NOBODY: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
 
 
@@ -174,7 +161,8 @@ def _start(made: Installation, folder: Path, stack: contextlib.ExitStack) -> Non
     made.variables["DATABASE_URL"] = f"postgresql://{SERVICE}:{password}@127.0.0.1:{pooler}/checkout"
     for part in package.PARTS:
         stack.enter_context(made.running(part, made.words(package.command(part)), **AS_NOBODY))
-    _serve(made, folder, https, stack)
+    nginx = proxy.command(made.kept, folder / ".tls", web=port, http=free_port(), https=https)
+    stack.enter_context(made.running("nginx", nginx))
     try:
         until(lambda: _is_ready(made))
     except AssertionError:
@@ -201,24 +189,6 @@ def _pool(made: Installation, sockets: Path, port: str, password: str, stack: co
     os.chmod(users, 0o644)
     program = shutil.which("pgbouncer", path=f"{os.defpath}:/usr/sbin") or "pgbouncer"
     stack.enter_context(made.running("pgbouncer", [program, str(written)], **AS_NOBODY))
-
-
-def _serve(made: Installation, folder: Path, https: str, stack: contextlib.ExitStack) -> None:
-    given = package.compose()["services"]["proxy"]["environment"] | {
-        "WEB": f"127.0.0.1:{made.variables['PORT']}",
-        "SERVER_NAME": "localhost",
-        "HTTP_PORT": free_port(),
-        "HTTPS_PORT": https,
-        "TLS": str(folder / ".tls"),
-        "ACCESS_LOG": str(made.kept / "access.log"),
-        "ERROR_LOG": str(made.kept / "error.log"),
-    }
-    conf = made.kept / "nginx.conf"
-    kept = "\n".join(f"{name}_temp_path {made.kept}/nginx-{name};" for name in KEPT)
-    shown = Template((package.DEPLOY / "nginx.conf.template").read_text()).safe_substitute(given)
-    conf.write_text(MAIN.format(folder=made.kept, kept=kept, server=shown))
-    program = shutil.which("nginx", path=f"{os.defpath}:/usr/sbin") or "nginx"
-    stack.enter_context(made.running("nginx", [program, "-p", str(made.kept), "-c", str(conf)]))
 
 
 def _is_ready(made: Installation) -> bool:

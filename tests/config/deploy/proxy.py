@@ -1,0 +1,40 @@
+"""The proxy of an installation: nginx with the configuration that is shipped, on ports and in folders of a test."""
+
+import os
+import shutil
+from pathlib import Path
+from string import Template
+
+from tests.config.deploy import package
+
+MAIN = """
+daemon off;
+user nobody nogroup;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.log;
+events {{ }}
+http {{
+{kept}
+{server}
+}}
+"""
+KEPT = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+
+
+def command(kept: Path, tls: Path, *, web: str, http: str, https: str) -> list[str]:
+    """Return how to start it before the web processes' port; it writes its logs into the folder `kept`."""
+    given = package.compose()["services"]["proxy"]["environment"] | {
+        "WEB": f"127.0.0.1:{web}",
+        "SERVER_NAME": "localhost",
+        "HTTP_PORT": http,
+        "HTTPS_PORT": https,
+        "TLS": str(tls),
+        "ACCESS_LOG": str(kept / "access.log"),
+        "ERROR_LOG": str(kept / "error.log"),
+    }
+    conf = kept / "nginx.conf"
+    places = "\n".join(f"{name}_temp_path {kept}/nginx-{name};" for name in KEPT)
+    shown = Template((package.DEPLOY / "nginx.conf.template").read_text()).safe_substitute(given)
+    conf.write_text(MAIN.format(folder=kept, kept=places, server=shown))
+    program = shutil.which("nginx", path=f"{os.defpath}:/usr/sbin") or "nginx"
+    return [program, "-p", str(kept), "-c", str(conf)]

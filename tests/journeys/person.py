@@ -1,0 +1,65 @@
+"""A person's browser over real HTTP: a payer at the hosted page or at a pay link, somebody in the portal."""
+
+import html
+import re
+from urllib.parse import urljoin, urlsplit
+
+import requests
+
+from tests.journeys.merchant import PATIENCE
+from tests.journeys.service import Service
+
+_PORT = re.compile(r"(?<=localhost):\d+")  # the proxy hands on the host without it: its own is 443
+
+
+class Person:
+    """Opens pages and sends their forms, as a browser does without script."""
+
+    def __init__(self, service: Service) -> None:
+        self._base = service.base_url
+        self._http = requests.Session()
+        self._http.trust_env, self._http.verify = False, service.ca or True
+        self.page = requests.Response()
+
+    def open(self, address: str) -> str:
+        """Open an address and return the page's text, whatever became of it."""
+        self.page = self._http.get(urljoin(self._base, address), timeout=PATIENCE)
+        return self.page.text
+
+    def send(self, action: str, **fields: str | list[str]) -> str:
+        """Send the form of the open page that leads to an address with this end, and return the next page's text."""
+        found = re.findall(r'<form[^>]* action="([^"]*)"', self.page.text)
+        targets = [urljoin(self.page.url, html.unescape(target)) for target in found]
+        target = next(one for one in targets if urlsplit(one).path.endswith(action))
+        (token, *_) = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.page.text)
+        self.page = self._http.post(
+            target,
+            data={"csrfmiddlewaretoken": token, **fields},
+            headers={"Referer": _PORT.sub("", self.page.url)},
+            timeout=PATIENCE,
+        )
+        return self.page.text
+
+    def sign_in(self, phone: str) -> str:
+        """Type a number and the code that the page shows; return the code."""
+        shown = re.search(r"<code>(\d{3}) ?(\d{3})</code>", self.send("/phone", phone=phone))
+        assert shown is not None, self.page.text
+        self.send("/code", code="".join(shown.groups()))
+        return "".join(shown.groups())
+
+    def give_card(self, number: str) -> str:
+        """Type a card at the bank's page, which is open."""
+        own = urlsplit(self.page.url).path
+        return self.send(own, number=number, expiry="08 / 49", code="123", name="Lea")
+
+    def log_in(self, email: str, password: str) -> None:
+        """Log in to the portal."""
+        self.open("/accounts/login/")
+        self.send("/login/", login=email, password=password)
+
+    def refund(self, checkout_uuid: str) -> None:
+        """Refund an order in the portal, in its two steps."""
+        self.open(f"/portal/checkouts/{checkout_uuid}/refund")
+        self.send("/refund", step="check", reason="Rained off")
+        (ref,) = re.findall(r'name="ref" value="(portal_[0-9a-f-]+)"', self.page.text)
+        self.send("/refund", step="refund", reason="Rained off", ref=ref)

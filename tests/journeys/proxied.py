@@ -1,0 +1,37 @@
+"""A deployment behind the proxy that is shipped, which ends TLS for it."""
+
+import contextlib
+import dataclasses
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from config.deploy import first
+from config.local import children
+from tests.config.deploy import proxy
+from tests.journeys import deployment, polling
+from tests.journeys import service as services
+from tests.journeys.deployment import Deployment
+from tests.journeys.service import Service
+
+
+@contextlib.contextmanager
+def running(
+    folder: Path, variables: Mapping[str, str], **of_part: Mapping[str, str]
+) -> Iterator[tuple[Deployment, Service]]:
+    """Run a deployment, with more variables for all and for each part, behind nginx until the block ends."""
+    first.write(folder, "localhost")
+    http, https = services.free_ports()
+    address = {"BASE_URL": f"https://localhost:{https}", "TRUSTED_PROXY_COUNT": "1"}
+    with deployment.running(folder) as (whole, service):
+        command = proxy.command(folder, folder / ".tls", web=whole.variables["PORT"], http=http, https=https)
+        nginx = subprocess.Popen(children.tied(command, by=signal.SIGTERM), stderr=subprocess.DEVNULL)
+        try:
+            whole.start_anew({**variables, **address}, **of_part)
+            polling.until((folder / "nginx.pid").exists, within=10, what="nginx")
+            ca = str(folder / ".tls" / "public.pem")
+            yield whole, dataclasses.replace(service, base_url=address["BASE_URL"], ca=ca)
+        finally:
+            nginx.terminate()
+            nginx.wait(10)

@@ -1,0 +1,207 @@
+"""Nothing that is a secret leaves the service beside its answers: one list of them, taken through one order.
+
+Read is all that tells of the order: spans, errors, metrics, and the log of each process and of the proxy.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote_plus
+
+import pytest
+import requests
+
+from tests.journeys import collector as collectors
+from tests.journeys import polling, proxied, receiver
+from tests.journeys import service as services
+from tests.journeys.collector import Collector
+from tests.journeys.deployment import Deployment
+from tests.journeys.merchant import PATIENCE, Merchant
+from tests.journeys.person import Person
+from tests.journeys.service import Service
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+LEAS, FINNS = "07700 900123", "07700 900456"
+CARD, FINNS_CARD = "4242 4242 4242 4242", "5555 5555 5555 4444"
+METRICS_TOKEN = "nobody-guesses-this-token"
+QUIET_SECONDS = 3.0  # after which everything that was about the order has been told
+
+
+class World(NamedTuple):
+    """The service behind its proxy, and all that it tells its operator."""
+
+    whole: Deployment
+    service: Service
+    collector: Collector
+    folder: Path
+    ports: tuple[str, ...]
+
+    def fail_once(self, point: str) -> None:
+        (self.folder / "fail" / point).write_text("raise")
+
+    def told(self) -> dict[str, str]:
+        """Return everything that was told, by where it stands."""
+        found = {
+            str(log.relative_to(self.folder)): log.read_text(errors="replace")
+            for log in self.folder.rglob("*.log")
+        }
+        for port in self.ports:
+            answer = requests.get(
+                f"http://127.0.0.1:{port}/metrics",
+                headers={"Authorization": f"Bearer {METRICS_TOKEN}"},
+                timeout=PATIENCE,
+            )
+            assert answer.status_code == 200
+            found[f"metrics at {port}"] = answer.text
+        found["errors"] = b"\n".join(self.collector.errors).decode(errors="replace")
+        found["spans"] = "\n".join(self.collector.exports)
+        return found
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("secrets")
+    (folder / "fail").mkdir()
+    probes = dict(zip(("worker", "beat"), services.free_ports(), strict=True))
+    with collectors.collecting() as (collector, told_there):
+        variables = {
+            **told_there,
+            "METRICS_TOKEN": METRICS_TOKEN,
+            "METRICS_DIR": str(folder / "metrics"),
+            "FAIL_POINTS": str(folder / "fail"),
+        }
+        of_part = {name: {"PROBE_PORT": port} for name, port in probes.items()}
+        with proxied.running(folder, variables, **of_part) as (whole, service):
+            yield World(whole, service, collector, folder, (whole.variables["PORT"], *probes.values()))
+
+
+@pytest.fixture(scope="module")
+def secrets(world: World) -> dict[str, str]:
+    """Take an order from its first page to its refund, with an error on the way wherever one may happen."""
+    merchant = world.service.new_merchant()
+    with receiver.listening() as shop:
+        signing_secret = merchant.subscribe(shop.url)
+        new_secret = merchant.rotate()["signing_secret"]
+        shop.secrets = [signing_secret, new_secret]
+        uuid = merchant.create()
+        codes, link = _pay(world, merchant, uuid)
+        _pay_share(world, link, codes)
+        _refund(world, merchant, uuid)
+        merchant.awaited(uuid, "refunded", within=30)
+        shop.awaited("checkout.authorized", uuid)
+    _mistake(world, merchant)
+    time.sleep(QUIET_SECONDS)
+    return {
+        "bearer token": merchant.headers["Authorization"].split()[1],
+        "client secret": merchant.credentials.client_secret,
+        "pay link": link.rpartition("/")[2],
+        "signing secret": signing_secret,
+        "new signing secret": new_secret,
+        "owner's password": merchant.owner[1],
+        **{f"{name}'s code": code for name, code in codes.items()},
+        "lead's number": LEAS,
+        "mate's number": FINNS,
+        "lead's card": CARD,
+        "mate's card": FINNS_CARD,
+    }
+
+
+def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], str]:
+    """Pay as the lead, whose first try breaks, and capture; return the lead's code, and the mate's link."""
+    lead = Person(world.service)
+    lead.open(f"/pay?id={uuid}")
+    codes = {"lead": lead.sign_in(LEAS)}
+    lead.send("/split", split="own", name="Finn", amount="20.00")
+    world.fail_once("before_call.authorize")
+    lead.give_card(CARD)
+    assert lead.page.status_code == 500
+    merchant.awaited(uuid, "authorized", within=30)
+    world.fail_once("before_call.capture")
+    assert merchant.post(f"checkouts/{uuid}/capture", {}).status_code == 500
+    merchant.awaited(uuid, "captured", within=30)
+    (link, *_) = re.findall(r"/pay/share/[\w-]{16,}", lead.open(f"/pay?id={uuid}"))
+    return codes, link
+
+
+def _pay_share(world: World, link: str, codes: dict[str, str]) -> None:
+    """Pay as the mate, on whose link's own address the page breaks."""
+    mate = Person(world.service)
+    mate.open(link)
+    codes["mate"] = mate.sign_in(FINNS)
+    world.fail_once("before_call.authorize")
+    mate.give_card(FINNS_CARD)
+    assert mate.page.status_code == 500 and link in mate.page.url
+
+
+def _refund(world: World, merchant: Merchant, uuid: str) -> None:
+    """Refund as the owner, in the portal; a worker fails at it first."""
+    owner = Person(world.service)
+    owner.log_in(*merchant.owner)
+    world.fail_once("before_call.refund")
+    owner.refund(uuid)
+    assert owner.page.status_code == 200
+
+
+def _mistake(world: World, merchant: Merchant) -> None:
+    """Send secrets where they do not belong."""
+    call = requests.Session()
+    call.trust_env, call.verify = False, world.service.ca
+    base, (email, password), (_, secret) = (
+        world.service.base_url,
+        merchant.owner,
+        vars(merchant.credentials).values(),
+    )
+    call.get(
+        f"{base}/api/merchant/v1/checkouts", headers={"Authorization": f"Bearer {secret}"}, timeout=PATIENCE
+    )
+    call.get(
+        f"{base}/api/merchant/v1/checkouts?client_secret={secret}", headers=merchant.headers, timeout=PATIENCE
+    )
+    call.get(f"{base}/accounts/login/?login={email}&password={password}", timeout=PATIENCE)
+    call.post(f"{base}/oauth/token", json={"grant_type": "x", "client_secret": secret}, timeout=PATIENCE)
+
+
+def _shapes(secret: str) -> Iterator[str]:
+    """Yield how a secret may be written: as it is, as a form sends it, and a number without its gaps."""
+    yield secret
+    yield quote_plus(secret)
+    if re.fullmatch(r"[\d ]+", secret):
+        yield secret.replace(" ", "")
+    if secret.startswith("07700"):
+        yield f"44{secret[1:].replace(' ', '')}"
+
+
+def _stands_in(secret: str, text: str) -> bool:
+    """Whether a text has the secret; digits that are a part of a longer number or id are none."""
+    return any(
+        re.search(rf"(?<![\w.-]){re.escape(shape)}(?![\w-])" if shape.isdigit() else re.escape(shape), text)
+        for shape in _shapes(secret)
+    )
+
+
+@pytest.mark.rule("secret.logs", "environment.errors", "environment.traces", "environment.metrics")
+def test_no_secret_of_an_order_is_told(world: World, secrets: dict[str, str]) -> None:
+    told = world.told()
+    for text in ("errors", "spans", "access.log", "web.log", "worker.log"):
+        assert told[text], f"{text} tells something"
+    leaks = [
+        (name, place)
+        for name, secret in secrets.items()
+        for place, text in told.items()
+        if _stands_in(secret, text)
+    ]
+    assert leaks == []
+
+
+@pytest.mark.rule("environment.errors")
+def test_the_errors_of_the_order_are_told_all_the_same(world: World, secrets: dict[str, str]) -> None:
+    def are_told() -> bool:
+        return all(
+            words in world.told()["errors"]
+            for words in ("before_call.authorize", "before_call.capture", "before_call.refund", "row failed")
+        )
+
+    polling.until(are_told, within=15, what="each error")
+    assert "pay/share/[secret]" in world.told()["web.log"]
