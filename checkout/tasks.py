@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache
+from uuid import UUID
 
 import structlog
 from celery import shared_task
@@ -43,7 +44,7 @@ def expire_due() -> None:
     for status in states.DEADLINES:
         is_done = _try_on(_expire_all, status, end)
         for checkout in _one_by_one(status, is_done).all():
-            _try_on(expiry.expire_one_if_due, checkout.pk)
+            _try_on(expiry.expire_one_if_due, checkout.pk, of=(checkout.merchant_id, checkout.pk))
     while (left := expiry.seconds_to_next_lapse()) is not None:
         pause = max(left, MIN_PAUSE)
         if time.monotonic() + pause > end:
@@ -68,7 +69,7 @@ def _one_by_one(status: Status, is_done: bool) -> Prepared[Checkout]:
     """
     silent = Q(kind=Operation.Kind.AUTHORIZE, created_at__lte=Now() - due.PATIENT_FOR)
     open_on_it = open_operations.open_on(OuterRef("pk"))
-    rows = Checkout.objects.late(status).exclude(Exists(open_on_it.exclude(silent))).only("pk")
+    rows = Checkout.objects.late(status).exclude(Exists(open_on_it.exclude(silent))).only("pk", "merchant")
     return Prepared(lambda: (rows.filter(Exists(open_on_it)) if is_done else rows)[:BATCH])
 
 
@@ -79,8 +80,9 @@ def end_links() -> None:
         status=ShareStatus.OPEN, expires_at__lte=Now(), checkout__status=Status.CAPTURED
     )
     late = late.exclude(Exists(disputes.open_on(OuterRef("checkout"))))
-    for share_uuid in late.order_by("expires_at").values_list("pk", flat=True)[:BATCH]:
-        _try_on(sharing.expire, share_uuid)
+    found = late.order_by("expires_at").values_list("pk", "checkout__merchant", "checkout")
+    for share_uuid, *of in found[:BATCH]:
+        _try_on(sharing.expire, share_uuid, of=of)
 
 
 @shared_task
@@ -100,8 +102,10 @@ def _finish_one(kinds: Sequence[Operation.Kind], bulkhead: Bulkhead) -> bool:
         claimed = due.claim(limit=1, kinds=kinds) if slot.is_taken() else []
         if claimed:
             wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
-            with tracing.span("finish", parent=claimed[0].traceparent):
-                _try_on(doubt.finish, claimed[0], deadline)
+            payment = claimed[0].payment
+            with tracing.span("finish", parent=claimed[0].traceparent, checkout=payment.checkout_uuid):
+                of = (payment.merchant_id, payment.checkout_uuid)
+                _try_on(doubt.finish, claimed[0], deadline, of=of)
     return bool(claimed)
 
 
@@ -110,7 +114,8 @@ def answer_inquiries() -> None:
     """Ask the provider about the payments with a due inquiry, one by one."""
     with bulkheads.INQUIRIES.slot() as slot:
         while slot.is_taken() and (claimed := inquiries.claim()):
-            _try_on(disputing.look_into, claimed)
+            of = (claimed.merchant_uuid, claimed.checkout_uuid)
+            _try_on(disputing.look_into, claimed, of=of)
 
 
 @shared_task
@@ -139,12 +144,17 @@ def prove_all() -> None:
     proving.report()
 
 
-def _try_on(verb: Callable[..., object], row: object, *more: object) -> bool:
-    """Run a verb on a row; log its failure, so that other rows go on. Return whether it succeeded."""
+def _try_on(verb: Callable[..., object], row: object, *more: object, of: Sequence[UUID] = ()) -> bool:
+    """Run a verb on a row; log its failure, so that other rows go on. Return whether it succeeded.
+
+    All lines about it carry the merchant and the checkout that the row is `of`.
+    """
     liveness.sign()
-    try:
-        verb(row, *more)
-    except Exception:
-        log.exception("row failed", verb=verb.__name__, row=str(getattr(row, "pk", row)))
-        return False
+    facts = {name: str(uuid) for name, uuid in zip(("merchant", "checkout"), of, strict=False)}
+    with structlog.contextvars.bound_contextvars(**facts):
+        try:
+            verb(row, *more)
+        except Exception:
+            log.exception("row failed", verb=verb.__name__, row=str(getattr(row, "pk", row)))
+            return False
     return True

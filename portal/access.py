@@ -79,7 +79,7 @@ def requires(action: str, *, sensitive: bool = False, form_of: str = "") -> Call
             membership = current(request)
             if membership is None:
                 raise PermissionDenied
-            structlog.contextvars.bind_contextvars(merchant=str(membership.merchant_id))
+            _bind(membership, kwargs)
             if not may(membership, action):
                 raise NotAllowed(membership, action)
             if wants_second_factor(membership):
@@ -93,6 +93,12 @@ def requires(action: str, *, sensitive: bool = False, form_of: str = "") -> Call
         return guarded
 
     return decorated
+
+
+def _bind(membership: Membership, ids: dict[str, Any]) -> None:
+    """Have the request's lines and its span name the merchant and, on an order's pages, the checkout."""
+    of_order = {"checkout": str(ids["checkout_uuid"])} if "checkout_uuid" in ids else {}
+    structlog.contextvars.bind_contextvars(merchant=str(membership.merchant_id), **of_order)
 
 
 def _logged_in(view: Guarded) -> Guarded:

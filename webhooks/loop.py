@@ -205,7 +205,7 @@ class Sender:
         except targets.TargetRefused:
             return transport.Answer(None, "address not allowed", "", 0)
         except Exception as error:
-            log.error("webhook not sent", delivery=claimed.delivery_id, error=type(error).__name__)
+            log.error("webhook not sent", **_facts(claimed), error=type(error).__name__)
             return transport.Answer(None, "the request could not be sent", "", 0)
 
     def _cut_off(self) -> None:
@@ -238,16 +238,23 @@ def _count_and_log(claimed: delivery.Claimed, answer: transport.Answer) -> None:
     log.info(
         "delivery",
         outcome=outcome,
-        delivery=claimed.delivery_id,
-        event_id=claimed.event_id,
-        type=claimed.event_type,
-        attempt=claimed.attempt_number,
-        merchant=claimed.merchant_uuid,
-        checkout=claimed.checkout_uuid or "",
+        **_facts(claimed),
         status=answer.http_status,
         error=answer.error_message,
         ms=answer.duration_ms,
     )
+
+
+def _facts(claimed: delivery.Claimed) -> dict[str, object]:
+    """What every line about an attempt says."""
+    return {
+        "delivery": claimed.delivery_id,
+        "event_id": claimed.event_id,
+        "type": claimed.event_type,
+        "attempt": claimed.attempt_number,
+        "merchant": claimed.merchant_uuid,
+        "checkout": claimed.checkout_uuid or "",
+    }
 
 
 def _with_connection(call: Callable[..., Returned], arguments: Sequence[object]) -> Returned:

@@ -27,8 +27,7 @@ def look_into(claim: Claim) -> None:
     told = disputes.ask(claim.payment_uuid)
     answers = returns.ask(claim.payment_uuid)
     with transaction.atomic(durable=True):
-        of_payment = Payment.objects.only("checkout_uuid").get(pk=claim.payment_uuid)
-        checkout = Checkout.objects.locked(of_payment.checkout_uuid)
+        checkout = Checkout.objects.locked(claim.checkout_uuid)
         _book(checkout, Payment.objects.get(pk=claim.payment_uuid), told)
         for answer in answers:
             returned_refunds.book(checkout, answer)

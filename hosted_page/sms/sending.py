@@ -84,8 +84,15 @@ def send(message: SmsMessage) -> None:
 
 def _record_failure(message: SmsMessage, error: Exception) -> None:
     reason = error.reason if isinstance(error, NotSent) else ""
-    facts = {"kind": message.kind, "error": type(error).__name__, "reason": reason}
-    log.warning("SMS not sent", sms=str(message.pk), **facts)
+    log.warning(
+        "SMS not sent",
+        sms=str(message.pk),
+        kind=message.kind,
+        merchant=str(message.merchant_id),
+        checkout=str(message.checkout_uuid),
+        error=type(error).__name__,
+        reason=reason,
+    )
     if isinstance(error, NotTaken):
         _put_back(message)
     else:

@@ -12,9 +12,11 @@ LEASE = timedelta(seconds=30)  # a slower process is overtaken, which does no ha
 
 
 class Claim(NamedTuple):
-    """An inquiry that is leased to us until `until`."""
+    """An inquiry that is leased to us until `until`, and whose payment it is about."""
 
     payment_uuid: UUID
+    merchant_uuid: UUID
+    checkout_uuid: UUID
     until: datetime
 
 
@@ -32,8 +34,12 @@ def open_about(payments: Iterable[UUID]) -> None:
 
 def claim() -> Claim | None:
     """Lease the inquiry that has been due longest and return it, None if none is due."""
-    found = leases.take_oldest(Inquiry.objects.all(), "due_at", lambda _, now: {"due_at": now + LEASE})
-    return None if found is None else Claim(found.payment_id, found.due_at)
+    waiting = Inquiry.objects.select_related("payment")
+    found = leases.take_oldest(waiting, "due_at", lambda _, now: {"due_at": now + LEASE})
+    if found is None:
+        return None
+    of = found.payment
+    return Claim(of.pk, of.merchant_id, of.checkout_uuid, found.due_at)
 
 
 def close(claim: Claim, *, again_at: datetime | None = None) -> None:

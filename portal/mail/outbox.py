@@ -84,7 +84,8 @@ def _send(email: OutboundEmail) -> bool:
         if message is not None:
             message.send()
     except Exception as error:  # of the mail server or the facts: the other mails go out all the same
-        log.error("mail not sent", email=str(email.pk), kind=email.kind, error=type(error).__name__)
+        of = {"email": str(email.pk), "merchant": str(email.merchant_id or "")}
+        log.error("mail not sent", **of, kind=email.kind, error=type(error).__name__)
         if email.tries < MAX_TRIES:
             email.next_try_at = clock.now() + timedelta(seconds=15 * 2**email.tries)
             email.save(update_fields=["next_try_at"])

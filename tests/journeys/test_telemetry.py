@@ -12,6 +12,7 @@ from tests.journeys import deployment, polling
 from tests.journeys.collector import Collector
 from tests.journeys.deployment import Deployment
 from tests.journeys.merchant import Merchant
+from tests.journeys.person import Person
 from tests.journeys.receiver import Arrival, Receiver
 from tests.journeys.service import Service
 
@@ -72,6 +73,13 @@ def test_what_one_request_sets_off_is_one_trace(
     )
     later = {"POST api/merchant/v1/checkouts/<api_uuid:checkout_uuid>/refund", "provider refund look_up"}
     polling.until(lambda: later <= collector.names_in(refunded), within=10, what="what a worker did later")
+    owner = Person(told[1])
+    owner.log_in(*merchant.owner)
+    owner.open(f"/portal/checkouts/{uuid}")
+    pages = {"POST api/merchant/v1/checkouts", "GET portal/checkouts/<uuid:checkout_uuid>"}
+    polling.until(
+        lambda: pages <= collector.names_about(uuid), within=10, what="requests that name the order"
+    )
     assert {paid, refunded} <= collector.traces_of(uuid)
     token = merchant.headers["Authorization"].split()[1]
     assert not any(secret in str(collector.spans) for secret in (token, CARD, "Bearer", "+44", "whsec_"))

@@ -1,12 +1,15 @@
 """The request id: on every answer, in the log of calls and in the history."""
 
 import re
+from typing import Any
 
 import pytest
+from django.test import Client
 
 from checkout.models import ApiCall, Checkout
 from tests.conftest import Api
 from tests.factories import order
+from tests.portal import people
 from tests.refusals import refused
 
 
@@ -54,3 +57,33 @@ class TestRequestId:
 
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.rule("environment.logs")
+class TestItsLine:
+    def test_names_the_checkout_that_it_has_created_also_when_it_is_repeated(
+        self, api: Api, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        uuid = api.post("checkouts", order(), idempotency_key="once").json()["data"]["checkout_uuid"]
+        assert api.post("checkouts", order(), idempotency_key="once").status_code == 201
+        first, repeated = lines(caplog)[-2:]
+        assert first["checkout"] == repeated["checkout"] == uuid
+        assert first["merchant"] == str(api.merchant.pk) and first["client"] == str(api.key.client.pk)
+
+    def test_names_no_checkout_where_none_was_made(self, api: Api, caplog: pytest.LogCaptureFixture) -> None:
+        for _ in range(2):
+            assert api.post("checkouts", order(total_amount=1), idempotency_key="once").status_code == 422
+        assert not any("checkout" in line for line in lines(caplog))
+
+    def test_names_the_checkout_of_a_page_in_the_portal(
+        self, captured: Checkout, client: Client, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        client.force_login(people.join(captured.merchant))
+        client.get(f"/portal/checkouts/{captured.pk}")
+        line = lines(caplog)[-1]
+        assert (line["merchant"], line["checkout"]) == (str(captured.merchant_id), str(captured.pk))
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    found: list[Any] = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
+    return [line for line in found if line["event"] == "request"]

@@ -1,0 +1,118 @@
+"""The lines that one order leaves in the logs of an installation, read as a machine reads them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from config.local import environment
+from config.version import VERSION
+from tests.journeys import polling, proxied
+from tests.journeys.merchant import Merchant
+from tests.journeys.person import Person
+from tests.journeys.service import ROOT
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+SANDBOX = {"ENVIRONMENT": "sandbox", "TOTP_REQUIRED": "false"}
+ADDRESS = "api/merchant/v1/checkouts"
+# Outside local nobody may name an address of this machine. An attempt that is refused there has its line too.
+SUBSCRIBE = """
+from payments.models import Merchant
+from webhooks import subscriptions
+merchant = Merchant.objects.get(memberships__user__email="{}")
+subscriptions.keep(merchant, url="http://127.0.0.1:9/hooks", event_types=["*"])
+"""
+Line = dict[str, Any]
+
+
+class Order(NamedTuple):
+    """An order that went from its creation to its refund in the portal."""
+
+    uuid: str
+    merchant: Merchant
+    folder: Path
+
+    def lines(self, part: str) -> list[Line]:
+        """Return the lines of a process that name the order, and fail if one is not JSON."""
+        text = (self.folder / f"{part}.log").read_text()
+        return [line for line in map(json.loads, text.splitlines()) if line.get("checkout") == self.uuid]
+
+    def line(self, part: str, **facts: Any) -> Line:
+        """Return the first line of the order with these facts, waited for."""
+
+        def found() -> Line | None:
+            matching = (line for line in self.lines(part) if facts.items() <= line.items())
+            return next(matching, None)
+
+        return polling.until(found, within=20, what=f"a line of {part} with {facts}")
+
+
+def gather_static_files(folder: Path) -> None:
+    """Do what `make static` does to the files, which pages outside local are shown with."""
+    variables = {
+        **os.environ,
+        **environment.keys(folder),
+        **SANDBOX,
+        "BASE_URL": "https://localhost",
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing",
+        "REDIS_URL": "redis://127.0.0.1:1/0",
+    }
+    command = [sys.executable, "manage.py", "collectstatic", "--no-input", "--clear", "--verbosity", "0"]
+    subprocess.run(command, env=variables, cwd=ROOT, check=True)
+
+
+@pytest.fixture(scope="module")
+def order(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Order]:
+    folder = tmp_path_factory.mktemp("logs")
+    gather_static_files(folder)
+    with proxied.running(folder, SANDBOX) as (_, service):
+        merchant = service.new_merchant()
+        service.command("shell", "--command", SUBSCRIBE.format(merchant.owner[0]))
+        uuid = merchant.captured()
+        owner = Person(service)
+        owner.log_in(*merchant.owner)
+        owner.open(f"/portal/checkouts/{uuid}")
+        owner.refund(uuid)
+        merchant.awaited(uuid, "refunded", within=30)
+        yield Order(uuid, merchant, folder)
+
+
+def request(method: str, route: str) -> Line:
+    return {"event": "request", "method": method, "route": route}
+
+
+# Where each line stands, and how it is found; all name merchant, checkout, version, and how long it took.
+BY_CLIENT: dict[str, tuple[str, Line]] = {
+    "create": ("web", request("POST", ADDRESS)),
+    "capture": ("web", request("POST", f"{ADDRESS}/<api_uuid:checkout_uuid>/capture")),
+    "call of the provider": ("web", {"event": "provider", "kind": "capture"}),
+}
+BY_OTHERS: dict[str, tuple[str, Line]] = {
+    "delivery": ("worker", {"event": "delivery", "type": "checkout.authorized", "attempt": 1}),
+    "refund at the provider": ("worker", {"event": "provider", "kind": "refund", "asked": "call"}),
+    "order in the portal": ("web", request("GET", "portal/checkouts/<uuid:checkout_uuid>")),
+    "refund in the portal": ("web", request("POST", "portal/checkouts/<uuid:checkout_uuid>/refund")),
+}
+
+
+@pytest.mark.rule("environment.logs")
+@pytest.mark.parametrize("what", BY_CLIENT | BY_OTHERS)
+def test_each_line_says_whose_order_it_is_about_and_how_long_it_took(order: Order, what: str) -> None:
+    part, facts = (BY_CLIENT | BY_OTHERS)[what]
+    line = order.line(part, **facts)
+    assert re.fullmatch(r"[0-9a-f-]{36}", line["merchant"]) and line["version"] == VERSION
+    assert isinstance(line["ms"], int) and line["timestamp"].endswith("Z") and line["level"] == "info"
+    if what in BY_CLIENT:
+        assert re.fullmatch(r"[0-9a-f-]{36}", line["client"]) and line["request_id"].startswith("req_")
+
+
+@pytest.mark.rule("environment.logs")
+def test_all_lines_of_an_order_name_one_merchant(order: Order) -> None:
+    named = {line["merchant"] for part in ("web", "worker") for line in order.lines(part)}
+    assert len(named) == 1
