@@ -76,6 +76,10 @@ class Deployment:
         process.terminate()
         process.wait(40)
 
+    def ended(self, part: str, *, within: float) -> int:
+        """Return the exit code of a part that ends by itself."""
+        return self._running.pop(part).wait(within)
+
     def stop_redis(self) -> None:
         self._is_redis_whole = False
         self.engines.stop_redis()

@@ -1,0 +1,104 @@
+"""The processes of an installation beside each other: their names, the end of one that stands still."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+import pytest
+import requests
+
+from tests.journeys import deployment, polling
+from tests.journeys import service as services
+from tests.journeys.deployment import Deployment, Part
+from tests.journeys.service import Service
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+NAMES = "SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database()"
+STILL_SECONDS, END_SECONDS = 4.0, 20.0
+# Celery's own command, in a process whose patience with its threads is shorter than the service's.
+HASTY = f"""
+from celery.__main__ import main
+from config.lib.process import liveness
+liveness.standing_still.__defaults__, liveness.END_SECONDS = ({STILL_SECONDS},), {END_SECONDS}
+main()
+"""
+
+
+class World(NamedTuple):
+    """A deployment with two workers, each with a port for probes."""
+
+    whole: Deployment
+    service: Service
+    folder: Path
+    probes: dict[str, str]
+
+    def log(self, part: str) -> str:
+        return (self.folder / f"{part}.log").read_text(errors="replace")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("processes")
+    (folder / "fail").mkdir()
+    probes = dict(zip(("worker", "second worker"), services.free_ports(), strict=True))
+    with deployment.running(folder) as (whole, service):
+        whole.parts["second worker"] = whole.parts["worker"]
+        whole.start("second worker")
+        variables = {
+            "FAIL_POINTS": str(folder / "fail"),
+        }
+        whole.start_anew(variables, **{name: {"PROBE_PORT": port} for name, port in probes.items()})
+        yield World(whole, service, folder, probes)
+
+
+def test_have_names_in_postgresql(world: World) -> None:
+    def named() -> set[str]:
+        with psycopg.connect(world.whole.engines.database_url) as connection:
+            return {name for (name,) in connection.execute(NAMES) if name}
+
+    expected = {"checkout-web", "checkout-worker", "checkout-beat"}
+    polling.until(lambda: expected <= named(), within=20, what=f"{expected}")
+    assert named() - expected <= {"checkout-clerk"}
+
+
+def test_of_workers_on_one_machine_have_names_that_no_other_has(world: World) -> None:
+    def names() -> list[str]:
+        return re.findall(r"(\S+@\S+) ready\.", world.log("worker") + world.log("second worker"))
+
+    polling.until(lambda: len(names()) == 2, within=30, what="two workers")
+    assert len(set(names())) == 2
+    assert "DuplicateNodename" not in world.log("worker") + world.log("second worker")
+
+
+@pytest.mark.rule("environment.liveness")
+def test_end_when_a_thread_stands_still_and_lose_nothing(world: World) -> None:
+    """Redis is out, so that a worker looks by itself; its thread falls asleep before it asks the bank."""
+    usual = world.whole.parts["worker"]
+    words = list(usual.command)
+    place = words.index("-m")
+    words[place : place + 2] = ["-c", HASTY]
+    world.whole.kill("second worker")
+    del world.whole.parts["second worker"]
+    world.whole.kill("worker")
+    world.whole.parts["worker"] = Part(words, usual.variables)
+    world.whole.make_whole()
+    merchant = world.service.new_merchant()
+    uuid = merchant.captured()
+    world.whole.stop_redis()
+    (world.folder / "fail" / "before_call.refund").write_text("sleep 300")
+    merchant.refund(uuid)
+
+    def named() -> str:
+        answer = requests.get(f"http://127.0.0.1:{world.probes['worker']}/livez", timeout=5)
+        return answer.text if answer.status_code == 503 else ""
+
+    still = polling.until(named, within=30, what="a thread that stands still")
+    assert re.fullmatch(r"ticker \d+ of checkout\.tasks\.finish_operations stands still\n", still)
+    assert world.whole.ended("worker", within=60) == os.EX_SOFTWARE
+    assert "stands still and ends" in world.log("worker")
+    world.whole.parts["worker"] = usual
+    world.whole.make_whole()
+    merchant.awaited(uuid, "refunded", within=30)

@@ -1,0 +1,59 @@
+"""A sender that stands still is noticed, so that its process ends and another one sends what was due."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from config.lib.process import liveness
+from tests.waiting import wait_for
+from tests.webhooks.test_loop import SlowClaims, emit, running, subscribe
+from webhooks import delivery
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("environment.liveness")]
+SENDER = "webhooks-sender"
+LONG = 3.0  # seconds: a sender at rest gives a sign each second
+
+
+def is_noticed() -> bool:
+    return SENDER in liveness.standing_still(LONG)
+
+
+@contextmanager
+def going_on_after(goes_on: threading.Event) -> Iterator[None]:
+    """Whatever stands still in the block is noticed, goes on after it, and is not named any more."""
+    try:
+        yield
+        wait_for(is_noticed, within=30)
+    finally:
+        goes_on.set()
+    wait_for(lambda: not is_noticed(), within=30)
+
+
+def test_whose_loop_stands_still_is_noticed() -> None:
+    goes_on = threading.Event()
+    with running() as sender, going_on_after(goes_on):
+        sender._loop.call_soon_threadsafe(goes_on.wait, 60)
+
+
+def test_whose_claim_does_not_come_back_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = SlowClaims()
+    claims.are_slow = True
+    monkeypatch.setattr(delivery, "claim", claims)
+    emit(subscribe("http://127.0.0.1:9/hooks"))
+    with running(), going_on_after(claims.goes_on):
+        assert claims.begun.wait(30)
+
+
+def test_that_waits_for_work_gives_signs_all_the_same() -> None:
+    with running():
+        wait_for(lambda: SENDER in liveness.ages(), within=30)
+        first = liveness._signs[SENDER]
+        wait_for(lambda: liveness._signs[SENDER] > first, within=30)
+
+
+def test_that_has_ended_is_not_waited_for() -> None:
+    with running():
+        wait_for(lambda: SENDER in liveness.ages(), within=30)
+    assert SENDER not in liveness.ages()
