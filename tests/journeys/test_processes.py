@@ -1,7 +1,8 @@
-"""The processes of an installation beside each other: their names, the end of one that stands still."""
+"""The processes of an installation beside each other: their names, their counts, the end of one that stands still."""
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import psycopg
 import pytest
 import requests
+from prometheus_client.mmap_dict import MmapedDict
 
 from tests.journeys import deployment, polling
 from tests.journeys import service as services
@@ -16,6 +18,7 @@ from tests.journeys.deployment import Deployment, Part
 from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
+TOKEN = "nobody-guesses-this-token"
 NAMES = "SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database()"
 STILL_SECONDS, END_SECONDS = 4.0, 20.0
 # Celery's own command, in a process whose patience with its threads is shorter than the service's.
@@ -25,10 +28,11 @@ from config.lib.process import liveness
 liveness.standing_still.__defaults__, liveness.END_SECONDS = ({STILL_SECONDS},), {END_SECONDS}
 main()
 """
+COUNTED = 'checkout_requests_total{method="GET",route="accounts/login/",status="200"}'
 
 
 class World(NamedTuple):
-    """A deployment with two workers, each with a port for probes."""
+    """A deployment whose processes count, and two workers of which have a port for probes."""
 
     whole: Deployment
     service: Service
@@ -37,6 +41,24 @@ class World(NamedTuple):
 
     def log(self, part: str) -> str:
         return (self.folder / f"{part}.log").read_text(errors="replace")
+
+    def counts(self) -> dict[str, float]:
+        """Return what each web process has counted of the login page, by its file."""
+        found = {}
+        for file in sorted((self.folder / "metrics").glob("counter_*.db")):
+            read = MmapedDict.read_all_values_from_file(str(file))  # type: ignore[no-untyped-call]
+            found[file.name] = sum(value for key, value, _, _ in read if "accounts/login/" in key)
+        return {name: count for name, count in found.items() if count}
+
+    def told(self) -> float:
+        """Return what /metrics says of the login page."""
+        url = f"{self.service.base_url}/metrics"
+        answer = requests.get(url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20)
+        lines = (line for line in answer.text.splitlines() if line.startswith(COUNTED))
+        return float(next(lines, "0").rpartition(" ")[2])
+
+    def look_at_login(self) -> None:
+        assert requests.get(f"{self.service.base_url}/accounts/login/", timeout=20).status_code == 200
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +70,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         whole.parts["second worker"] = whole.parts["worker"]
         whole.start("second worker")
         variables = {
+            "METRICS_TOKEN": TOKEN,
+            "METRICS_DIR": str(folder / "metrics"),
             "FAIL_POINTS": str(folder / "fail"),
         }
         whole.start_anew(variables, **{name: {"PROBE_PORT": port} for name, port in probes.items()})
@@ -71,6 +95,30 @@ def test_of_workers_on_one_machine_have_names_that_no_other_has(world: World) ->
     polling.until(lambda: len(names()) == 2, within=30, what="two workers")
     assert len(set(names())) == 2
     assert "DuplicateNodename" not in world.log("worker") + world.log("second worker")
+
+
+@pytest.mark.rule("environment.metrics")
+class TestMetrics:
+    def test_add_up_what_all_web_processes_have_counted(self, world: World) -> None:
+        sent = 0
+        while len(world.counts()) < 2:
+            world.look_at_login()
+            sent += 1
+            assert sent < 2000, "one process has answered all"
+        assert world.told() == sum(world.counts().values()) == sent
+
+    def test_of_a_former_start_are_gone_after_the_next(self, world: World) -> None:
+        world.look_at_login()
+        folder = world.folder / "metrics"
+        (former, *_) = sorted(folder.glob("counter_*.db"))
+        world.whole.kill("web")
+        stale = {folder / former.name, folder / "counter_99999999.db"}
+        shutil.copy(former, folder / "counter_99999999.db")
+        world.whole.make_whole()
+        assert not any(file.exists() for file in stale)
+        assert world.told() == 0
+        world.look_at_login()
+        polling.until(lambda: world.told() == 1, within=10, what="one request")
 
 
 @pytest.mark.rule("environment.liveness")

@@ -117,6 +117,16 @@ class TestInstallation:
         assert served.status_code == 200 and served.headers["Content-Encoding"] == "gzip"
         assert "immutable" in served.headers["Cache-Control"]
 
+    @pytest.mark.rule("environment.metrics")
+    def test_tells_nobody_outside_how_it_does(self, whole: Installation) -> None:
+        """Its own port tells whoever has the token; through the proxy the page does not exist."""
+        token = {"Authorization": f"Bearer {whole.variables['METRICS_TOKEN']}"}
+        own = f"http://127.0.0.1:{whole.variables['PORT']}/metrics"
+        assert requests.get(own, headers=token, timeout=20).status_code == 200
+        assert requests.get(own, timeout=20).status_code == 404
+        for headers in ({}, token):
+            assert get(whole, "/metrics", headers=headers).status_code == 404
+
     def test_logs_no_query_and_no_path_of_a_payer(self, whole: Installation) -> None:
         assert (
             get(whole, "/pay/share/kX3vWq9ZtR2mLb7Ay5Hw?id=secret", allow_redirects=False).status_code < 500
