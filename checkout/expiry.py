@@ -46,7 +46,7 @@ def expire_one_if_due(checkout_uuid: UUID) -> None:
 
 
 def oldest(status: Status) -> datetime | None:
-    """Return the oldest deadline of a status that has passed without effect, None if there is none.
+    """Return the oldest deadline in this status that has passed and not been acted on, None if there is none.
 
     Checkouts with an open card operation are left out: they wait for that.
     """

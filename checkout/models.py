@@ -75,7 +75,7 @@ class MerchantCustomer(models.Model):
 
 
 class Own(NamedTuple):
-    """Stands for the value of a column, which each checkout has of its own."""
+    """A placeholder for a value that differs from checkout to checkout: the named column."""
 
     column: str
 

@@ -176,7 +176,7 @@ def recover(checkout: Checkout, payment: Payment, now: datetime) -> None:
 def _lapse(checkout: Checkout, now: datetime) -> None:
     """Void a held order as of its deadline, since its hold was not captured in time.
 
-    Before the deadline only a cancel has released it, which was lost when the database was restored.
+    Before its deadline, a released hold can only come from a cancel that a restore has lost.
     """
     at = min(checkout.capture_before or now, now)
     reason = VoidReason.AUTH_EXPIRED if checkout.has_lapsed(now) else VoidReason.MERCHANT_CANCEL

@@ -29,7 +29,7 @@ class ClosedMiddleware(MiddlewareMixin):
 
 
 def _is_closed() -> bool:
-    """Whether it is known to be closed: what a database that is away means for a request, its view says."""
+    """Return whether the service is known to be closed; False if no database answers: the view then reports that."""
     try:
         return opening.is_closed()
     except Error:

@@ -1,4 +1,4 @@
-"""What a process tells the operator's own systems, when they are named: errors to Sentry, traces to OpenTelemetry.
+"""What a process sends to the operator's own systems, where these are set: errors to Sentry, traces to OpenTelemetry.
 
 Rules environment.errors, environment.traces.
 """
@@ -16,7 +16,7 @@ from config.version import VERSION
 
 
 def begin(part: str) -> None:
-    """Measure and tell from now on, in this process, which is named by its part of the service."""
+    """Measure and report from now on in this process; `part` of the service names it."""
     metrics.begin()
     if settings.TRACES:
         tracing.begin(part, VERSION)
@@ -25,7 +25,7 @@ def begin(part: str) -> None:
 
 
 def _tell_errors(part: str) -> None:
-    """Send what is logged as an error to Sentry: nothing of the request, no variables, and no text that is a secret."""
+    """Send errors of the log to Sentry, without request, variables and secrets."""
     import sentry_sdk
     from sentry_sdk.integrations.logging import LoggingIntegration
 
@@ -46,12 +46,12 @@ def _tell_errors(part: str) -> None:
 
 
 def _cleaned(event: Any, hint: dict[str, Any]) -> Any:
-    """Return Sentry's event about a log line, with its facts apart from its words and all of it blanked."""
+    """Return Sentry's event about a log line, message and fields separated, with secrets blanked in both."""
     import sentry_sdk
     from sentry_sdk.utils import event_from_exception
 
     line = getattr(hint.get("log_record"), "msg", None)
-    if isinstance(line, dict):  # as structlog hands it on
+    if isinstance(line, dict):  # as structlog passes it
         facts = {key: fact for key, fact in line.items() if key not in ("event", "exc_info")}
         event |= {"logentry": {"message": str(line.get("event"))}, "extra": facts}
         options = sentry_sdk.get_client().options

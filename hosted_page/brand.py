@@ -63,7 +63,7 @@ def properties(brand: str) -> dict[str, str]:
 
 
 def _readable(rgb: Triple) -> Triple:
-    """Return rgb (linear) that white or black reads on: between luminance .178 and .26 neither does, so it darkens."""
+    """Return linear rgb, darkened where neither white nor black text would be readable (luminance .178 to .26)."""
     luminance = _luminance(rgb)
     factor = 0.178 / luminance if 0.178 < luminance < 0.26 else 1.0
     return (rgb[0] * factor, rgb[1] * factor, rgb[2] * factor)

@@ -87,7 +87,10 @@ TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]
 
 
 def for_target(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate a view, which gets what its address names: the order of `pay?id=`, or a pay link's share; 404 else."""
+    """Decorate a view, to which the target of its address is passed: the order of `pay?id=`, or a pay link's share.
+
+    Raises Http404 if there is none.
+    """
 
     @wraps(view)
     def found(request: HttpRequest, token: str = "") -> HttpResponse:
@@ -100,12 +103,12 @@ def for_target(view: TargetView) -> Callable[..., HttpResponse]:
 
 
 def for_page(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate a view as `for_target` does, which shows something, never from a cache."""
+    """Like `for_target`, for a page that is shown by GET and never cached."""
     return never_cache(require_safe(for_target(view)))
 
 
 def for_form(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate a view as `for_target` does, to which a form is posted."""
+    """Like `for_target`, for a form that is posted."""
     return require_POST(for_target(view))
 
 

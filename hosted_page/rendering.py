@@ -17,7 +17,7 @@ from payments.provider import CardPage
 def show(
     request: HttpRequest, target: PaymentTarget, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """Return a page of the hosted page about a target; `context` goes before what every page has."""
+    """Return a page of the hosted page about a target; `context` overrides what every page has."""
     every_page = {
         "order": summary.of(target),
         "is_share": target.share is not None,

@@ -130,7 +130,7 @@ class Record:
 
 @dataclass(frozen=True)
 class PaymentRecord:
-    """One payment in the provider's own books, told so that ours can be written again where they were lost.
+    """One payment in the provider's own books, with what is needed to restore our row.
 
     `subject` is the order or share that it was for, `reference` the provider's id if it was registered there, `place`
     the merchant's account there, "" for ours. `is_moved`: money is or was held by it, or taken. `amount` is what was

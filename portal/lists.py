@@ -19,9 +19,9 @@ PER_PAGE = 50
 
 @dataclass(frozen=True)
 class Listing:
-    """`name` is in the menu and of the templates; `shown` says what these show of the rows of a page.
+    """A filtered list, the newest by `key` first.
 
-    The newest by `key` come first.
+    `name` names its menu entry and its templates; `shown` turns a page's rows into what the template needs.
     """
 
     name: str

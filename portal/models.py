@@ -197,7 +197,7 @@ class OutboundEmail(models.Model):
 
 
 class Canary(models.Model):
-    """A known word under the keys that the database was written with: a process that cannot read it has other keys."""
+    """A known word encrypted with the database's keys: a process that cannot decrypt it has the wrong keys."""
 
     sealed = EncryptedTextField()
     digest = models.CharField(max_length=64)

@@ -1,6 +1,6 @@
 """Writes lost payments and operations again, under their own ids, as the provider's books have them.
 
-Each order is locked, and what is written takes the way of any other outcome: so states, ledger and events follow.
+Each order is locked, and its outcomes are recorded as ever: so states, ledger and events follow.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Rebuilt:
 def write_payment(checkout_uuid: UUID, told: PaymentRecord) -> bool:
     """Write a lost payment of an order, or of a share of it; return whether merchant, amount and currency fit.
 
-    Beside another card that is live for the same it is written as given up, until the books show which was captured.
+    If another card is live for the same, it is written as given up until the books show which one was captured.
     """
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
@@ -71,7 +71,7 @@ def write_payment(checkout_uuid: UUID, told: PaymentRecord) -> bool:
 
 
 def _prefer(payment: Payment, now: datetime) -> None:
-    """Let a payment that was lost and captured count, rather than a card that was live for the same and was not."""
+    """Make a lost payment that was captured the live one, instead of the card that was not captured."""
     other = open_operations.live_payment(payment.subject)
     if payment.abandoned_at is not None and not payment.operations.exists():
         if other is not None:
@@ -81,14 +81,14 @@ def _prefer(payment: Payment, now: datetime) -> None:
 
 
 def conclude(operation_uuid: UUID, *, is_captured: bool) -> bool:
-    """Look up an operation of ours that the provider has ended, and record its outcome; return whether it has one.
+    """Look up an operation of ours that the provider has ended, and record its outcome; return whether it has ended.
 
     Raises ProviderUnreachable.
     """
     operation = operations.current(operation_uuid)
     outcome = operations.look_up(operation)
     if outcome.verdict == Verdict.UNKNOWN:
-        raise ProviderUnreachable  # its books say more than it answers now
+        raise ProviderUnreachable  # its books show an outcome that its answer does not
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(operation.payment.checkout_uuid), clock.now()
         operation = operations.current(operation_uuid)
@@ -100,7 +100,7 @@ def conclude(operation_uuid: UUID, *, is_captured: bool) -> bool:
 
 
 def revive(operation_uuid: UUID) -> bool:
-    """Record that a capture which counted as failed has succeeded since, by a lost one; return whether that counted."""
+    """Record that a lost attempt made a capture which counts as failed; return whether the order was still held."""
     of_operation = operations.current(operation_uuid)
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(of_operation.payment.checkout_uuid), clock.now()
@@ -112,10 +112,10 @@ def revive(operation_uuid: UUID) -> bool:
 
 
 def leave_old_key(payment_uuid: UUID, record: Record) -> None:
-    """End an open refund in whose place the provider has this one, under a key that was lost.
+    """End an open refund that was sent under a new key in the lost time, as this record of the provider's shows.
 
-    Only if it vouches that ours never arrived: as one refund of a payment is under way at a time, ours was given a new
-    key then. Sent again it would give the same back twice.
+    Only if the provider vouches that the old key never arrived: one refund of a payment is under way at a time, so the
+    record must be the same refund. Sent again under the old key, it would be given back twice.
     """
     rows = Operation.objects.filter(
         payment=payment_uuid, kind=Kind.REFUND, amount=record.amount, is_open=True
@@ -129,10 +129,10 @@ def leave_old_key(payment_uuid: UUID, record: Record) -> None:
 
 
 def rebuild(payment_uuid: UUID, records: Sequence[Record], *, is_captured: bool) -> Rebuilt:
-    """Write the operations again that these records of one payment tell of. Raises StillOpen.
+    """Write again the operations in these records of one payment. Raises StillOpen.
 
-    `is_captured`: the provider's books have a capture of it. A hold that they have none of is released: its two minutes
-    are over, and nobody knows who was told of it. The order may be paid anew.
+    `is_captured`: whether the provider has captured the payment. If not, its hold is released, since its two minutes
+    are over and nobody knows who was told of it; the order may be paid anew.
     """
     done = Rebuilt()
     of_payment = Payment.objects.only("checkout_uuid").get(pk=payment_uuid)
@@ -162,7 +162,7 @@ def rebuild(payment_uuid: UUID, records: Sequence[Record], *, is_captured: bool)
 
 
 def _write(checkout: Checkout, payment: Payment, record: Record, is_captured: bool, now: datetime) -> None:
-    """Write an operation as if it were in flight, in place of a planned one like it, and record what came of it."""
+    """Write a lost operation as in flight, in place of our planned one if there is one, and record its outcome."""
     if record.kind == Kind.AUTHORIZE:
         _let_go_unless(is_captured, payment, now)
         _begin_share(payment)
@@ -176,7 +176,7 @@ def _write(checkout: Checkout, payment: Payment, record: Record, is_captured: bo
         kind=record.kind,
         amount=record.amount,
         state=State.IN_FLIGHT,
-        attempts=2,  # it was sent in time, and again as it were: its own moment is lost
+        attempts=2,  # as if sent in time and then again: when it was sent is lost
         actor=PUMP.actor,
         created_at=now,
         **like,
@@ -188,7 +188,10 @@ _COPIED = ("purpose", "account", "refund_uuid", "share_uuid")
 
 
 def _wanted(payment: Payment, record: Record) -> Operation | None:
-    """Return the operation of ours that the record is another attempt at: planned, or failed and not made good."""
+    """Return our operation that this record is a later attempt at, None if there is none.
+
+    It is a planned one, or a failed refund that no later attempt has made good.
+    """
     like = payment.operations.filter(kind=record.kind, amount=record.amount).order_by("created_at", "pk")
     planned = like.filter(state=State.PLANNED).first()
     if planned is not None or record.kind != Kind.REFUND:
@@ -216,9 +219,9 @@ def _begin_share(payment: Payment) -> None:
 
 
 def _restore_refund(checkout: Checkout, payment: Payment, record: Record) -> bool:
-    """Begin the refund anew that a lost one must have been; return whether it was one of the whole order.
+    """Begin again the refund that this lost operation belonged to; return whether it was a refund of the whole order.
 
-    A mate's card gets back its share by a refund of the order alone, the lead's card all that it has borne.
+    It was if a mate's card got its share back, or the lead's card all that it has borne. Rule restore.refund.
     """
     if checkout.status != Status.CAPTURED:
         return False
@@ -231,7 +234,7 @@ def _restore_refund(checkout: Checkout, payment: Payment, record: Record) -> boo
 
 
 def _book(payment: Payment, record: Record, now: datetime) -> None:
-    """Book a refund that is no whole one as one made in the provider's own dashboard, and leave it for a person."""
+    """Book a refund that was not of the whole order as made in the provider's dashboard, and report it."""
     bookings.refunded_outside(payment, record, note=NOTE, now=now, cause=PUMP)
     facts: dict[str, object] = {"checkout": str(payment.checkout_uuid)}
     facts |= {"payment": str(payment.pk), "amount": record.amount, "currency": payment.currency}

@@ -18,7 +18,7 @@ from payments.outside import acts
 from payments.provider import PaymentRecord, Record, Verdict
 
 Kind = Operation.Kind
-MARGIN = timedelta(hours=1)  # before the last line of our history: to read too much does no harm
+MARGIN = timedelta(hours=1)  # before our last history entry: to read too much does no harm
 MAX_ROUNDS = 10
 CHUNK = 500
 MOVED = (Verdict.SUCCEEDED, Verdict.PENDING)
@@ -61,7 +61,7 @@ def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Rep
 
 
 def last_moment() -> datetime:
-    """Return from when on the provider's books may hold what ours lack: a while before our last line of history."""
+    """Return the moment from which to read the provider's books: a margin before our last history entry."""
     last = Change.objects.order_by("-pk").values_list("created_at", flat=True).first()
     return min(last or clock.now(), clock.now()) - MARGIN
 
@@ -84,7 +84,7 @@ def _round(since: datetime, done: Repair) -> None:
 
 def _write_payment(told: PaymentRecord, done: Repair) -> None:
     known = Payment.objects.filter(pk=told.payment)
-    if known.exists():  # its id there may have been lost, by which all is asked about it
+    if known.exists():  # we may have lost its id there, which every question needs
         known.filter(provider_reference="").exclude(provider_reference=told.reference).update(
             provider_reference=told.reference, provider_account=told.place
         )
@@ -108,7 +108,7 @@ def _write_payment(told: PaymentRecord, done: Repair) -> None:
 
 
 class _Books:
-    """What the provider's books have that ours lack, or have not seen the end of."""
+    """What the provider's books have and ours lack: whole operations, or the ends of open ones."""
 
     def __init__(self) -> None:
         self.open: list[Record] = []
@@ -143,13 +143,13 @@ class _Books:
 
 
 def _is_ours(record: Record, payment: Payment) -> bool:
-    """Whether it was an operation of ours that moved money; what others did there is reported as ever."""
+    """Return whether it is an operation of ours that moved money; `reconciliation` reports what others did there."""
     is_whole = record.kind == Kind.REFUND or record.amount == payment.amount
     return record.verdict in MOVED and is_whole and not record.is_outside
 
 
 _TAKING, _GIVING = (Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID), (Kind.REFUND,)
-# The order first, since shares can be paid once it is captured; and what goes back when all that came in is written.
+# Orders first, since shares are paid after the capture; refunds last, when all that came in is written.
 _PHASES = (
     (Payment.Kind.ORDER, _TAKING),
     (Payment.Kind.SHARE, _TAKING),

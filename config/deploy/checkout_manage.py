@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs `manage.py` as the service runs: its user, its variables, and for `migrate` the owner's too. Installed as
-`checkout-manage`; needs the standard library alone.
+"""Runs `manage.py` as the service's user, with its variables, and for `migrate` with the table owner's too.
+
+Installed as `checkout-manage`; needs the standard library alone.
 
 The files are read as systemd reads them: a name, "=", the value to the line's end; a line that begins with # is none.
 """

@@ -27,7 +27,7 @@ CERTIFICATE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -no
 
 
 def write(folder: Path, host: str) -> None:
-    """Write .env, and a certificate for the host that no browser trusts, into the folder: replace it by a real one.
+    """Write .env and a self-signed certificate for the host; replace the certificate with a real one.
 
     Containers may write into .kept, and nowhere else.
     """

@@ -69,7 +69,7 @@ class EncryptedTextField(models.TextField):
 
 
 class FindableTextField(EncryptedTextField):
-    """Encrypted text that is found by its whole value: its keyed digest stands before it. No text stays none.
+    """Encrypted text that is found by its whole value: its keyed digest stands before it. Empty stays empty.
 
     `filter(phone="+447700900123")` compares digests, so a unique constraint or an index is one on `Left(name, 64)`.
     """

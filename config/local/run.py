@@ -196,7 +196,10 @@ def _answers(port: int, path: str) -> bool:
 
 
 def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], folder: Path) -> None:
-    """Print addresses and credentials; write them for programs (rule environment.run), for whom that says ready."""
+    """Print addresses and credentials; write them for programs, for which the file means that the service is ready.
+
+    Rule environment.run.
+    """
     base_url = variables["BASE_URL"]
     known = {
         **credentials,

@@ -1,4 +1,4 @@
-"""Erasing a person: names, numbers and addresses go; what money needs stays, and tells of nobody.
+"""Erasing a person: names, numbers and addresses go; what the books need stays, and names nobody.
 
 Rules privacy.erase, privacy.open, privacy.again.
 """
@@ -39,7 +39,7 @@ class StillNeeded(Exception):
 def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | None = None) -> None:
     """Erase a person, and write down outside the database that it was done. Raises StillNeeded.
 
-    So it does for whoever has ordered after `unless_since`. A number that signs in later is a new person's.
+    That is also raised if they have ordered since `unless_since`. If the number signs in later, it is a new person's.
     """
     with transaction.atomic(durable=True):
         if person.customer is not None:
@@ -57,10 +57,9 @@ def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | 
 
 
 def again() -> Iterator[tuple[str, list[str]]]:
-    """Erase everybody anew who was erased before, as a restored database knows them again.
+    """Erase again those who were erased before a restore. Somebody who came back after their erasure stays.
 
-    Who came back after their erasure is somebody new, and stays. Yields the mark of each who was found, with the
-    reasons why they are still needed, if they are.
+    Yields the mark of each who was found, with the reasons that block the erasure, none if it was done.
     """
     marks = _written_down()
     for customer in Customer.objects.filter(erased_at=None).exclude(phone=None).iterator():
@@ -122,7 +121,7 @@ def _empty_opt_ins(person: Person) -> None:
 
 
 def _marks(person: Person) -> list[str]:
-    """Return what tells that somebody was erased, without telling who they were to those without our key."""
+    """Return keyed digests of their number and addresses: without our key they tell nobody who was erased."""
     addresses = {opt_in.email.lower() for opt_in in person.opt_ins if opt_in.email}
     phone = (person.customer.phone if person.customer else person.phone) or ""
     phones = [phone] if phone else []

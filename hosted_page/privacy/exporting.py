@@ -1,4 +1,4 @@
-"""What we know of a person, for the person: whole, or as far as one merchant may know it (rule privacy.export)."""
+"""The export of a person's data, whole or as far as one merchant may know it (rule privacy.export)."""
 
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from payments.models import Merchant, Payment
 
 
 def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
-    """Return a person's data as JSON has it, whole, or as one merchant may know it.
+    """Return a person's data as JSON values, whole, or as far as one merchant may know it.
 
     That is their own orders, and name and number only of somebody who has opted in there.
     """

@@ -1,4 +1,4 @@
-"""Who a person is: a number that was proven, or an address that was ticked, and all that hangs on it."""
+"""A person, known by a verified number or by the address of an opt-in, and all rows about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ class Unknown(Exception):
 
 
 class SeveralPeople(Exception):
-    """More than one person with a number has ticked this address: each is found by their number."""
+    """More than one person with a number has opted in by this address: find each by their number."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """A customer, whose number was proven, or somebody who is known by a ticked address alone."""
+    """A customer, whose number is verified, or somebody who is known by the address of an opt-in alone."""
 
     customer: Customer | None
     known_as: Sequence[MerchantCustomer]
-    phone: str = ""  # of whom others asked, without a customer
+    phone: str = ""  # of a mate who was asked and never signed in
 
     @property
     def led(self) -> QuerySet[Checkout]:
@@ -34,7 +34,7 @@ class Person:
 
     @property
     def shares(self) -> QuerySet[PaymentRequest]:
-        """The shares that they have paid for others, or that were asked of their number."""
+        """The shares that they have paid as a mate, or that were asked of their number."""
         phone = (self.customer.phone if self.customer else self.phone) or ""
         asked = PaymentRequest.objects.filter(phone=phone) if phone else PaymentRequest.objects.none()
         return asked | PaymentRequest.objects.filter(mate=self.customer) if self.customer else asked
@@ -53,7 +53,7 @@ def of_customer(customer_uuid: UUID) -> Person:
 
 
 def find(*, phone: str = "", email: str = "") -> Person:
-    """Return the person with this number (E.164), or with this address who has none. Raises Unknown."""
+    """Return the person with this number (E.164) or this address. Raises Unknown, SeveralPeople."""
     if phone:
         customer = Customer.objects.filter(phone=phone).first()
         if customer is not None:

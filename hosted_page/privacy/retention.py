@@ -1,6 +1,6 @@
-"""What goes by itself: people 25 months after their last order, the facts of their cards after the disputes' time.
+"""Erases people 25 months after their last order, and their card details once no dispute can come any more.
 
-In small steps; who is still needed stays until the next night. Rules privacy.retention, privacy.cards.
+In small steps; whoever is still needed is tried again the next night. Rules privacy.retention, privacy.cards.
 """
 
 from datetime import datetime, timedelta
@@ -19,13 +19,13 @@ from payments.models import Payment
 
 log = structlog.get_logger("hosted_page.privacy")
 DISPUTES_LAST = timedelta(days=400)  # thirteen months: until then a card must be found again by its last 4
-ROWS = 1000  # people of a night
+ROWS = 1000  # people a night
 
 
 def erase_old() -> int:
-    """Erase those whose last order is over settings.PERSON_RETENTION ago, and the facts of erased people's cards.
+    """Erase people whose last order is older than settings.PERSON_RETENTION, and card details of people erased earlier.
 
-    Return how many people were erased.
+    Returns how many people were erased.
     """
     now = clock.now()
     before = now - settings.PERSON_RETENTION
@@ -58,7 +58,7 @@ def _old_addresses(before: datetime) -> list[MerchantCustomer]:
 
 def _erase(person: Person, before: datetime) -> bool:
     try:
-        # nothing is written down: a restored database finds them as old as this one
+        # not written down: a restored database finds them as old as they are here
         erasing.erase(person, writes_down=False, unless_since=before)
     except erasing.StillNeeded as needed:
         log.warning("person not erased", reasons=needed.reasons)

@@ -22,9 +22,9 @@ CHUNK = 500
 
 
 def read(since: datetime) -> int:
-    """Keep what the provider's balances say since then of our merchants; return how many lines are theirs.
+    """Store the provider's balance entries since that time for our merchants; return how many.
 
-    A line that was kept before is told its payout. Raises ProviderUnreachable.
+    An entry stored earlier gets its payout's id. Raises ProviderUnreachable.
     """
     count = 0
     told = answers.entries(provider.current().entries(since), now=clock.now())

@@ -100,7 +100,7 @@ def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
 
 
 def _is_spared(limit: Limit, kind: str, account: str, address: str) -> bool:
-    """Return whether the limit is waived: strangers who use up an account's mailed codes lock out no known address."""
+    """Return whether the limit is waived for a known address, so that strangers cannot lock it out."""
     if kind != "code_mail" or limit.per != ACCOUNT:
         return False
     logins = AuditEntry.objects.filter(action="logged_in", created_at__gt=clock.now() - KNOWN)

@@ -31,7 +31,7 @@ def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
 
 
 def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
-    """Return the newest answer under the caller's reference, remembered or not; a refused one only if none was not."""
+    """Return the newest answer for the caller's reference, remembered or not, preferring one that was not refused."""
     found = [line for line in known if line.reference == reference]
     found.sort(key=lambda line: line.verdict not in (Verdict.FAILED, Verdict.DECLINED))
     return outcome(found[-1]) if found else None

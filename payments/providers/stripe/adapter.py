@@ -184,7 +184,7 @@ def _refused(kind: str, error: stripe.StripeError) -> Outcome:
 
 
 def _impossible(kind: str, code: str, error: stripe.InvalidRequestError) -> Outcome:
-    """Return what the PaymentIntent says that a refusal names; else that it is refused."""
+    """Return the outcome that the PaymentIntent in Stripe's refusal shows; FAILED if it shows none."""
     intent = getattr(error.error, "payment_intent", None)
     if code == UNKNOWN_CALL and intent is not None and kind != Kind.REFUND:
         found = intents.outcome(kind, intent)

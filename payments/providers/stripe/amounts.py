@@ -9,7 +9,7 @@ from typing import NamedTuple
 from payments import money
 from payments.provider import AmountRule
 
-# Of a currency that is not here Stripe asks for what 0.50 USD are worth: it is refused there, not here.
+# For a currency that is not here Stripe's minimum is worth about 0.50 USD: less is refused there, not here.
 MINIMUM = {
     "AED": 200, "AUD": 50, "BGN": 100, "BRL": 50, "CAD": 50, "CHF": 50, "CZK": 1500, "DKK": 250, "EUR": 50,
     "GBP": 30, "HKD": 400, "HUF": 17500, "INR": 50, "JPY": 50, "MXN": 1000, "MYR": 200, "NOK": 300, "NZD": 50,

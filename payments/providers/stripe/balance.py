@@ -1,7 +1,7 @@
 """Stripe's balances: what each charge brought and cost, and the payout that it went with.
 
-Stripe's documentation: "Payout reconciliation", "Balance transaction types". Who is paid out from the platform's own
-balance is not Stripe's to know: there only fees are told.
+Stripe's documentation: "Payout reconciliation", "Balance transaction types". Payouts of the platform's
+own account are not read: Stripe does not know which merchants they are for.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def entries(since: datetime) -> Iterator[Entry]:
 
 
 def _payouts(account: str, asked: PayoutListParams) -> Iterator[str]:
-    """Yield the ids of automatic payouts: of another nobody knows what it pays out."""
+    """Yield the ids of automatic payouts: Stripe does not say what a manual one pays out."""
     for payout in books.pages(account, lambda client: client.v1.payouts.list(asked)):
         if payout.automatic:
             yield payout.id

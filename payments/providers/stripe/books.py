@@ -1,6 +1,6 @@
 """Stripe's books as ours are compared with: records of what each PaymentIntent and refund says.
 
-An intent or refund of a payment that is not ours, or not in its account, has none: another system may use the account.
+An intent or refund without a payment of ours in that account makes no record: another system may use the account.
 Rule provider.accounts.
 """
 
@@ -29,9 +29,7 @@ EVENTS = (
     *("charge.dispute.funds_reinstated", "charge.dispute.funds_withdrawn"),
 )
 NAMES = ("payment", "merchant", "subject")  # in the metadata of a PaymentIntent
-_OUTSIDE = UUID(
-    "6d1bd7a4-2e4d-4f4f-9f7e-6f2a4d6d7a10"
-)  # the name space of acts that no operation of ours made
+_OUTSIDE = UUID("6d1bd7a4-2e4d-4f4f-9f7e-6f2a4d6d7a10")  # the name space of ids for acts that we did not make
 
 
 def records(since: datetime) -> Iterator[Record]:
@@ -64,7 +62,7 @@ def _intents(account: str, asked: PaymentIntentListParams) -> Iterator[stripe.Pa
 
 
 def names(payment: Payment) -> dict[str, str]:
-    """Return what a PaymentIntent keeps in its metadata, for the day on which it is all that is left of a payment."""
+    """Return what a PaymentIntent keeps in its metadata, so that a payment lost here can be rebuilt from it."""
     values = (payment.pk, payment.merchant_id, payment.subject)
     return dict(zip(NAMES, map(str, values), strict=True))
 
@@ -119,7 +117,7 @@ def _events(account: str, since: datetime, *kinds: str) -> Iterator[stripe.Event
 def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
     """Yield all pages of a list of an account's. Raises ProviderUnreachable.
 
-    An account that we may no longer ask has none: what is missing there shows, and the others' lists are read on.
+    An account that we may no longer read yields nothing: what it lacks is reported, and the others are still read.
     """
     try:
         yield from ask(client.of(account, seconds=client.BOOKS_SECONDS)).auto_paging_iter()
@@ -155,7 +153,7 @@ def _of_refund(refund: stripe.Refund, payment: Payment) -> list[Record]:
 
 
 def _of_intent(intent: stripe.PaymentIntent, payment: Payment) -> list[Record]:
-    """Return a record of each act that the intent shows: one of ours under its key, another under one of its own."""
+    """Return a record of each act that the intent shows, under our operation's id; without one, under a derived id."""
     own = {row.kind: row.pk for row in payment.operations.order_by("created_at")}
     found = []
     for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID):

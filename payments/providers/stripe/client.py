@@ -18,7 +18,8 @@ logging.getLogger("stripe").setLevel(logging.CRITICAL + 1)  # it logs what it se
 
 
 class Transport(stripe.HTTPClient):
-    """Carries the library's requests, each over a connection of its own: a kept one may have ended, which is doubt."""
+    """Carries the library's requests, each over a connection of its own: a kept one may be dead, which would leave
+    the outcome unknown."""
 
     name = "aiohttp"
 
@@ -42,7 +43,7 @@ class Transport(stripe.HTTPClient):
 
 
 def of(account: str, *, seconds: float) -> StripeClient:
-    """Return a client for an account, "" for the platform's own; it repeats nothing of its own accord."""
+    """Return a client for an account, "" for the platform's own; it repeats no request by itself."""
     return StripeClient(
         settings.STRIPE_SECRET_KEY,
         stripe_account=account or None,

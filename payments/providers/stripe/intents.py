@@ -1,7 +1,7 @@
 """What a PaymentIntent says about the authorization, the capture and the void of its payment.
 
-Stripe's documentation: "How PaymentIntents work". One that no one has confirmed holds nothing: so each of our doubts
-about money is a question by its id.
+Stripe's documentation: "How PaymentIntents work". One that nobody has confirmed holds no money, and its id is committed
+before: so an unknown outcome can always be looked up by the id.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ ABSENT = Outcome(Verdict.NOT_FOUND, is_vouched=True)  # read by its id, it shows
 
 
 def outcome(kind: str, intent: stripe.PaymentIntent) -> Outcome:
-    """Return what became of the operation of this kind; NOT_FOUND, vouched for, if nothing of it is to be seen."""
+    """Return what became of the operation of this kind; NOT_FOUND, vouched for, if the intent shows none."""
     return _READERS[Kind(kind)](intent)
 
 
@@ -41,7 +41,7 @@ def _authorized(intent: stripe.PaymentIntent) -> Outcome:
 
 
 def _asked(intent: stripe.PaymentIntent) -> Outcome:
-    """Return where the bank asks the payer; a question that only a script could show is a card that does not do."""
+    """Return the page on which the bank asks the payer; a challenge that only a script could show counts as failed."""
     action = intent.next_action
     page = action.redirect_to_url.url if action and action.redirect_to_url else None
     if not page:
@@ -91,7 +91,7 @@ def _was_held(intent: stripe.PaymentIntent) -> bool:
 
 
 def card(intent: stripe.PaymentIntent) -> Card | None:
-    """Return the facts of the card, of which a wallet may keep some; None while there is no charge."""
+    """Return the card's facts, as far as a wallet shows them; None while there is no charge."""
     charge = intent.latest_charge
     details = charge.payment_method_details if isinstance(charge, stripe.Charge) else None
     if details is None:

@@ -30,7 +30,7 @@ def missing() -> Iterator[str]:
 
 
 def _webhooks() -> Iterator[str]:
-    """Look for an endpoint that sends what we hear to where we hear it."""
+    """Look for a webhook endpoint that sends every event that we read to our address."""
     wanted = settings.BASE_URL + reverse("provider_notifications")
     found = _of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
     ours = [row for row in found if row.url == wanted and row.status == "enabled"]

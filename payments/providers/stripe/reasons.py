@@ -2,7 +2,7 @@
 
 from typing import Any
 
-# What a payer may be told, and what may be another's card: of that Stripe says that nobody is told.
+# What a payer may be told.
 _KNOWN = {
     "insufficient_funds": "insufficient_funds",
     "withdrawal_count_limit_exceeded": "insufficient_funds",
@@ -11,7 +11,8 @@ _KNOWN = {
     "authentication_required": "challenge_failed",
     "payment_intent_authentication_failure": "challenge_failed",
 }
-_SAID_OF_NOBODY = frozenset(
+# The card may be another's: Stripe says that nobody is to be told.
+_KEPT_SECRET = frozenset(
     (
         *("fraudulent", "generic_decline", "highest_risk_level", "lost_card", "merchant_blacklist"),
         *("pickup_card", "restricted_card", "security_violation", "stolen_card"),
@@ -23,7 +24,7 @@ DECLINED = "card_declined"
 def of_decline(code: str, decline_code: str) -> str:
     """Return the reason for a decline; the bank's own code if it is neither known here nor to be kept secret."""
     said = decline_code or code
-    if said in _SAID_OF_NOBODY:
+    if said in _KEPT_SECRET:
         return DECLINED
     return _KNOWN.get(said) or _KNOWN.get(code) or said or DECLINED
 

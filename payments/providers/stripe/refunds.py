@@ -21,7 +21,7 @@ GONE = (Verdict.FAILED,)
 
 
 def outcome(refund: stripe.Refund) -> Outcome:
-    """Return what became of a refund; the reasons for which a card takes none are ours already."""
+    """Return what became of a refund; Stripe's reasons for a failed one are our words for it too."""
     verdict = _VERDICTS.get(refund.status or "", Verdict.UNKNOWN)
     reason = refund.failure_reason or "refused" if verdict == Verdict.FAILED else ""
     money = amounts.ours(refund.amount, refund.currency)
