@@ -70,7 +70,7 @@ static: ## Gather and compress the static files, with hashed names, and compile 
 
 env: ## Write a new installation's variables, with keys of its own, and a first certificate (HOST=checkout.example)
 	@[ -n "$(HOST)" ] || { echo "Say where it will be: make env HOST=checkout.example" >&2; exit 1; }
-	@python3 config/deploy/first.py $(HOST)
+	@python3 config/deploy/make_env.py $(HOST)
 
 sbom: SBOM ?= sbom.json
 sbom: $(INSTALLED) ## Write sbom.json, which lists what production runs (CycloneDX)

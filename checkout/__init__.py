@@ -1,1 +1,1 @@
-"""The order: its states, its capture and refund, the mates' shares, and the merchant API."""
+"""The order: states, capture and refund, mates' shares, operations in doubt until they end, and the merchant API."""

@@ -21,7 +21,8 @@ class NotCancellable(StateConflict):
 def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Cause) -> Checkout:
     """Release the hold, or end an unpaid checkout: it becomes `voided`; a voided one is returned as it is.
 
-    Raises Checkout.DoesNotExist, NotCancellable, OperationInProgress. Rules cancel.held, cancel.unpaid, cancel.refused.
+    Raises Checkout.DoesNotExist, NotCancellable, OperationInProgress. Rules cancel.held, cancel.unpaid, cancel.repeat,
+    cancel.refused.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)

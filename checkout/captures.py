@@ -62,7 +62,8 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     The deadline is judged by the database's clock under the row's lock. A capture that finds another one
     open waits two seconds for it. The call ends within eight seconds. Raises Checkout.DoesNotExist,
     NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused, OutcomeUnknown,
-    switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy. Rules capture.takes, capture.deadline, capture.join.
+    switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy. Rules capture.takes, capture.repeat,
+    capture.deadline, capture.join.
     """
     deadline = Deadline.after(CAPTURE_SECONDS)
 

@@ -1,6 +1,6 @@
 """Operations in doubt, and all others that are due: each is sent again or looked up until it has ended.
 
-Rules doubt.unknown, doubt.crash.
+Rules doubt.unknown, doubt.crash, doubt.authorize.
 """
 
 from dataclasses import replace

@@ -105,7 +105,10 @@ def _record_authorization(checkout: Checkout, operation: Operation, now: datetim
 
 
 def _hold(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Move the order to `authorized` after its hold; release the hold if the order no longer waits for this card."""
+    """Move the order to `authorized` after its hold; release the hold if the order no longer waits for this card.
+
+    Its two minutes begin now, also where the hold was found only later. Rule doubt.authorize.
+    """
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return
     # the payer may have gone on with another card while the bank was asked

@@ -20,7 +20,7 @@ def plan(checkout: Checkout, share: PaymentRequest, *, at: datetime, now: dateti
     """Plan the reimbursement of a paid share, due from `at` on. Must be called with the checkout locked.
 
     Nothing is planned while a dispute is open on a card of the order. What a lost one has given back, to the mate or
-    to the lead, is no longer owed: the share is closed against it.
+    to the lead, is no longer owed: the share is closed against it. Rule dispute.lost.
     """
     if disputes.is_open(checkout.pk):
         return

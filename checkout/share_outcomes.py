@@ -152,7 +152,10 @@ def close_refund_part(checkout: Checkout, part: Operation, now: datetime) -> Non
 
 
 def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
-    """Open a share again that no card is paying any more; cancel it if a lost dispute has ended the links meanwhile."""
+    """Open a share again that no card is paying any more; cancel it if a lost dispute has ended the links meanwhile.
+
+    Rule dispute.lost.
+    """
     if share.status == ShareStatus.PAYING and open_operations.live_payment(share.pk) is None:
         share.move(ShareStatus.OPEN)
         if disputes.is_lost(checkout.pk):

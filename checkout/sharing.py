@@ -14,7 +14,7 @@ from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock, crypto
 from config.lib.bulkhead import Slot
-from payments import answers, disputes, open_operations, operations, switches
+from payments import answer_bounds, disputes, open_operations, operations, switches
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import AmountRule, CardUse
@@ -82,7 +82,7 @@ def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
 
 def amount_rule(checkout: Checkout) -> AmountRule:
     """Return which amounts a mate can be asked for: those that a card can be charged. Rule split.minimum."""
-    return answers.amount_rule(checkout.currency)
+    return answer_bounds.amount_rule(checkout.currency)
 
 
 def max_people(checkout: Checkout) -> int:

@@ -19,7 +19,7 @@ from django.conf import settings
 
 bind = "127.0.0.1:8000"
 workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
-worker_class = "config.web.Worker"
+worker_class = "config.gunicorn_worker.Worker"
 threads = 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40
 preload_app = True  # a process that died is back at once, since what it runs is loaded already
 keepalive = 30

@@ -23,7 +23,8 @@ from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target
 from hosted_page.sms import limits
 from hosted_page.status import of_order
-from hosted_page.steps import codes, sign_in
+from hosted_page.steps import sign_in
+from hosted_page.steps.phone import InvalidPhone, parse_phone
 from payments.models import Merchant
 from payments.switches import AllStopped, MerchantSuspended
 
@@ -161,9 +162,9 @@ def _text(request: HttpRequest, target: PaymentTarget, share: PaymentRequest) ->
     """Send a share's link or a reminder; return why it was refused, None if it was not."""
     typed = request.POST.get("phone", "")[:40]
     try:
-        number = codes.parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
+        number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
         invitations.send(share.pk, phone=number, address=address.of(request))
-    except codes.InvalidPhone:
+    except InvalidPhone:
         error = sign_in.wrong_number(target.checkout.merchant)
     except limits.TooManySmsMessages as refused:
         error = str(refused)

@@ -1,1 +1,1 @@
-"""Money and whose it is: operations at the provider, the ledger, what should not be."""
+"""Money and whose it is: the port to the provider, one call and its record, the ledger, discrepancies."""

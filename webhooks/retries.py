@@ -25,7 +25,10 @@ class FromEvent:
         return max(planned, ended_at + timedelta(seconds=self.pause))
 
     def retries(self, http_status: int | None) -> bool:
-        """Return whether to try again: after no answer, or one that means "not now"; any other answer is final."""
+        """Return whether to try again: after no answer, or one that means "not now"; any other is final.
+
+        Rule delivery.last_word.
+        """
         return http_status is None or http_status >= 500 or http_status in RETRYABLE_CLIENT_ERRORS
 
 

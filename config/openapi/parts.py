@@ -4,7 +4,7 @@ from typing import Any
 
 from checkout.api.schema import shapes
 from config.openapi import examples, fields
-from config.openapi.table import refer
+from config.openapi.field_table import refer
 from webhooks.models import EventType
 from webhooks.outbox import API_VERSION
 

@@ -22,7 +22,7 @@ from checkout.api.schema import shapes
 from checkout.api.schema.shapes import ALWAYS, SOMETIMES
 from config.lib.described import DescribedOperation, DescribedResponse
 from config.lib.once import Once
-from config.openapi import errors, examples, fields, guide, parts, table
+from config.openapi import errors, examples, field_table, fields, guide, parts
 
 Schema = dict[str, Any]
 TABLES = {
@@ -113,7 +113,7 @@ class EndpointSchema(AutoSchema):
         described: Schema = {"description": answer.sentence, "headers": headers}
         if answer.shape is None:
             return described
-        inner = {"data": table.refer(answer.shape)}
+        inner = {"data": field_table.refer(answer.shape)}
         media: Schema = {"schema": {"type": "object", "required": ["data"], "properties": inner}}
         example = examples.answer(self._endpoint.name, status)
         if example is not None:
@@ -179,7 +179,7 @@ def _shape(name: str, requests: Schema) -> Schema:
     properties, required = {}, []
     for word in SHAPES[name].split():
         field = word.strip("[]?")
-        kind = table.described(name, field, requests)
+        kind = field_table.described(name, field, requests)
         properties[field] = _or_null(kind) if "?" in word else kind
         if not word.startswith("["):
             required.append(field)
@@ -211,9 +211,9 @@ def _add_states(properties: Schema) -> None:
 def _add_words(result: Schema) -> None:
     for name, schema in result["components"]["schemas"].items():
         for field, described in schema["properties"].items():
-            described.setdefault("description", table.words_on(name, field))
+            described.setdefault("description", field_table.words_on(name, field))
     for parameter in _parameters(result):
-        parameter.setdefault("description", table.words_on("query", parameter["name"]))
+        parameter.setdefault("description", field_table.words_on("query", parameter["name"]))
 
 
 def _parameters(result: Schema) -> Iterator[Schema]:

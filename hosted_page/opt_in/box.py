@@ -10,7 +10,7 @@ from hosted_page import payer
 from hosted_page.models import OptIn
 from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.steps.forms import clean_name
+from hosted_page.steps.split_form import clean_name
 
 SAVED = "saved"  # in the query of the page after a tick
 

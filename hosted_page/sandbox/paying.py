@@ -12,7 +12,7 @@ from checkout.authorizations import NotPayable, Paid
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
 from config.lib.deadline import Deadline
-from hosted_page.steps import codes
+from hosted_page.steps.phone import InvalidPhone, parse_phone
 from payments import open_operations
 from payments.cause import Cause
 from payments.models import Merchant, Operation, Payment
@@ -63,8 +63,8 @@ def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> Pa
 
 def _customer(phone: str, merchant: Merchant) -> Customer:
     try:
-        number = codes.parse_phone(phone, merchant)
-    except codes.InvalidPhone:
+        number = parse_phone(phone, merchant)
+    except InvalidPhone:
         raise drf.ValidationError({"phone": ["Must be a mobile number, such as +447700900123."]}) from None
     return Customer.objects.get_or_create(phone=number)[0]
 

@@ -21,7 +21,7 @@ from hosted_page import moments, payer, rendering
 from hosted_page.payment_target import PaymentTarget, for_form, for_page
 from hosted_page.steps import card_page, declines
 from hosted_page.steps.declines import TooManyDeclines, TooManyOfOrder
-from payments import answers, bulkheads
+from payments import answer_bounds, bulkheads
 from payments.cause import Cause
 from payments.models import Payment
 from payments.provider import CardForm, CardUse, ProviderUnreachable, Verdict
@@ -67,7 +67,7 @@ def _card_page(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID)
     with bulkheads.PAYERS.slot() as slot:
         slot.wait()
         idle.begin()
-        page = answers.card_page(CardForm(target.subject, return_url, *of_money, page=around))
+        page = answer_bounds.card_page(CardForm(target.subject, return_url, *of_money, page=around))
     if isinstance(page, str):
         return HttpResponseRedirect(page)
     return rendering.show_card_page(request, target, page, around)

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import phonenumbers
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
@@ -21,7 +20,6 @@ from hosted_page.sms import limits, naming, outbox, senders
 from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from payments import switches
-from payments.models import Merchant
 
 CODE_LIFE = timedelta(minutes=10)
 MAX_TRIES = 5
@@ -30,10 +28,6 @@ CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
 
 class NothingToSignInFor(Exception):
     """Nobody can pay here any more, and no lead can come back to shares: no code is sent."""
-
-
-class InvalidPhone(Exception):
-    """Not a number that can get an SMS message."""
 
 
 class CodeEnded(Exception):
@@ -53,39 +47,6 @@ class Sent(NamedTuple):
 
     code: SignInCode
     shown_code: str
-
-
-def parse_phone(text: str, merchant: Merchant) -> str:
-    """Return the E.164 form of a mobile number in any common way of writing. Raises InvalidPhone."""
-    try:
-        number = phonenumbers.parse(text[:40], merchant.country)
-    except phonenumbers.NumberParseException:
-        raise InvalidPhone from None
-    if not _can_get_sms(number):
-        raise InvalidPhone
-    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-
-
-def example(merchant: Merchant) -> str:
-    """Return an example of a mobile number, written as in the merchant's country."""
-    if merchant.country == "GB":
-        return "07700 900123"
-    number = phonenumbers.example_number_for_type(merchant.country, phonenumbers.PhoneNumberType.MOBILE)
-    if number is None:
-        return "+44 7700 900123"
-    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
-
-
-def _can_get_sms(number: phonenumbers.PhoneNumber) -> bool:
-    """Return whether a number can get SMS messages; where none is sent, fictional ones (+44 7700 900123) count too."""
-    kind = phonenumbers.number_type(number)
-    if kind in (phonenumbers.PhoneNumberType.MOBILE, phonenumbers.PhoneNumberType.FIXED_LINE_OR_MOBILE):
-        return True
-    if kind != phonenumbers.PhoneNumberType.UNKNOWN or not senders.current().shows_codes:
-        return False
-    region = phonenumbers.region_code_for_country_code(number.country_code or 0)
-    example = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
-    return example is not None and len(str(number.national_number)) == len(str(example.national_number))
 
 
 def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> Sent:

@@ -21,6 +21,7 @@ from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_form, lead_name
 from hosted_page.sms import limits
 from hosted_page.steps import codes
+from hosted_page.steps.phone import InvalidPhone, example_phone, parse_phone
 from payments.models import Merchant
 from payments.switches import AllStopped, MerchantSuspended
 
@@ -66,7 +67,7 @@ def _of_share(
 
 def wrong_number(merchant: Merchant) -> str:
     """Return the error for text that is no mobile number."""
-    return _("Enter a mobile number, such as {example}.").format(example=codes.example(merchant))
+    return _("Enter a mobile number, such as {example}.").format(example=example_phone(merchant))
 
 
 def _phone_hint(merchant: Merchant) -> str:
@@ -104,8 +105,8 @@ def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a code to the number that was typed."""
     typed = request.POST.get("phone", "")
     try:
-        number = codes.parse_phone(typed, target.checkout.merchant)
-    except codes.InvalidPhone:
+        number = parse_phone(typed, target.checkout.merchant)
+    except InvalidPhone:
         words = wrong_number(target.checkout.merchant)
         return show_phone(request, target, value=typed[:40], error=words)
     return _send_code(request, target, number, typed)

@@ -12,7 +12,7 @@ from checkout.models import Checkout
 from checkout.states import OperationInProgress
 from hosted_page import rendering
 from hosted_page.payment_target import PaymentTarget, for_target
-from hosted_page.steps.forms import SplitForm
+from hosted_page.steps.split_form import SplitForm
 from payments import money
 
 

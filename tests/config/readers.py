@@ -26,9 +26,9 @@ from config.urls import ApiUuid
 from hosted_page import payer, summary
 from hosted_page.opt_in import consent, link
 from hosted_page.sms import naming
-from hosted_page.steps import codes
-from hosted_page.steps.forms import SplitForm, clean_name
-from payments import answers, money
+from hosted_page.steps.phone import InvalidPhone, parse_phone
+from hosted_page.steps.split_form import SplitForm, clean_name
+from payments import answer_bounds, money
 from payments.models import Merchant
 from payments.provider import ForgedNotification
 from payments.providers.sandbox import notifications
@@ -150,8 +150,8 @@ def _target(text: str) -> None:
 
 
 def _phone(text: str) -> None:
-    with contextlib.suppress(codes.InvalidPhone):
-        codes.parse_phone(text, Merchant(country="GB"))
+    with contextlib.suppress(InvalidPhone):
+        parse_phone(text, Merchant(country="GB"))
 
 
 def _email(text: str) -> None:
@@ -182,7 +182,7 @@ def _answer(text: str) -> None:
 
 def _said(text: str) -> None:
     """What a provider says is no text of a length that anybody has promised."""
-    for readers in (answers.OUTCOME, answers.RECORD, answers.DISPUTE):
+    for readers in (answer_bounds.OUTCOME, answer_bounds.RECORD, answer_bounds.DISPUTE):
         for read_field in readers.values():
             read_field(text)
 
@@ -260,7 +260,7 @@ PARSED = {
     "hosted_page/opt_in/consent.py": "an e-mail",
     "hosted_page/opt_in/link.py": "an opt-in link",
     "hosted_page/payer.py": "a payer's cookie",
-    "hosted_page/steps/codes.py": "a phone",
+    "hosted_page/steps/phone.py": "a phone",
     "hosted_page/summary.py": "a ticket's day",
     "payments/providers/sandbox/notifications.py": "the bank's signature",
     "payments/readable.py": "a provider's words",

@@ -15,18 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACT = Path("docs/contract.md")
-CODE = (
-    "checkout",
-    "config",
-    "hosted_page",
-    "payments",
-    "portal",
-    "webhooks",
-    "static",
-    "templates",
-    "tests",
-    "docs",
-)
+CODE = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks", "static", "templates")
+BESIDE = ("tests", "docs")
 SUFFIXES = {".py", ".html", ".txt", ".css", ".js", ".mjs", ".md"}
 _ID = r"[a-z_]+\.(?:\*|[a-z0-9_]*[a-z0-9])"
 _RULE = re.compile(rf"^- `({_ID})`: .", re.MULTILINE)
@@ -37,9 +27,10 @@ _NAMED = re.compile(rf"\b[Rr]ules?{_BETWEEN}+(`?{_ID}`?(?:(?:,|,?{_BETWEEN}+and)
 
 @dataclass
 class Rule:
-    """What names a rule (files), and what shows it (tests by their node ids)."""
+    """What names a rule (files of the product; beside them docs and what tests share), and the tests that show it."""
 
     code: list[str] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
 
 
@@ -81,7 +72,7 @@ def _contract(text: str) -> Map:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    for folder in CODE:
+    for folder in CODE + BESIDE:
         paths = sorted((root / folder).rglob("*"))
         yield from (path for path in paths if path.suffix in SUFFIXES and "node_modules" not in path.parts)
 
@@ -99,7 +90,9 @@ def _put(found: Map, name: str, place: str, *, is_test: bool) -> None:
         return
     for id in named:
         rule = found.rules[id]
-        (rule.tests if is_test else rule.code).append(place)
+        named_by = rule.beside if place.startswith(BESIDE) else rule.code
+        places = rule.tests if is_test else named_by
+        places.extend({place}.difference(places))
 
 
 def _marked_in(node: ast.AST, place: str) -> Iterator[tuple[str, str]]:
@@ -129,8 +122,9 @@ def main() -> None:
     for name, rule in found.rules.items():
         if name.startswith(wanted or ("",)):
             code = [f"code  {place}" for place in rule.code]
+            beside = [f"also  {place}" for place in rule.beside]
             tests = [f"test  {test}" for test in rule.tests]
-            print("\n  ".join([name, *code, *tests]))
+            print("\n  ".join([name, *code, *beside, *tests]))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,13 @@ def test_each_rule_has_its_places(project: Path) -> None:
     assert told.tests == ["tests/test_pay.py", "tests/test_pay.py::TestPay"]
 
 
+def test_docs_and_what_tests_share_are_no_code(project: Path) -> None:
+    write(project, "docs/pay.md", "RULES pay.*, and RULE `pay.once` again")
+    write(project, "tests/model.py", '"""The states (RULE pay.once)."""\n')
+    once = rules.read(project).rules["pay.once"]
+    assert (once.code, once.beside) == (["checkout/paying.py"], ["tests/model.py", "docs/pay.md"])
+
+
 def test_a_topic_names_all_of_it(project: Path) -> None:
     write(project, "templates/pay.html", "{# RULES pay.* #}")
     assert [rule.code[-1] for rule in rules.read(project).rules.values()] == ["templates/pay.html"] * 2

@@ -1,6 +1,6 @@
 """The shapes of answers and events, as the API's document describes them; `presentation` and `events` build them.
 
-A shape is the names of its fields, each a row of config/openapi/table.py: `name?` may be null, `[name]` may be missing.
+A shape is the names of its fields, each a row of config/openapi/field_table.py: `name?` may be null, `[name]` missing.
 """
 
 from checkout.states import PAID, Status

@@ -1,3 +1,8 @@
+"""`manage.py rotate_field_keys`: encrypts again, under the newest field key, all that older ones encrypted.
+
+Rule secret.keys.
+"""
+
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

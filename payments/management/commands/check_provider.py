@@ -1,3 +1,5 @@
+"""`manage.py check_provider`: asks the provider what it still lacks for taking money (rule provider.check)."""
+
 import sys
 from typing import Any
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import requests
 
-from config.deploy import first
+from config.deploy import make_env
 from config.local import engines
 from config.local.servers import VALKEY_SOCKET
 from tests.config.deploy import package, proxy
@@ -143,7 +143,7 @@ def _start(made: Installation, folder: Path, stack: contextlib.ExitStack) -> Non
     sockets = Path(own.redis_url.removeprefix("unix://")).parent
     os.chmod(sockets, 0o755)
     os.chmod(sockets / VALKEY_SOCKET, 0o777)
-    first.write(folder, "localhost")
+    make_env.write(folder, "localhost")
     said = dict(line.split("=", 1) for line in (folder / ".env").read_text().splitlines() if "=" in line)
     https, port, pooler = free_port(), free_port(), free_port()
     made.url = f"https://localhost:{https}"

@@ -31,6 +31,117 @@ def whole() -> Iterator[Installation]:
         yield made
 
 
+<<<<<<< HEAD
+=======
+def _start(made: Installation, folder: Path, stack: contextlib.ExitStack) -> None:
+    own = stack.enter_context(engines.running(folder / "engines", durable=False))
+    sockets = Path(own.redis_url.removeprefix("unix://")).parent
+    os.chmod(sockets, 0o755)
+    os.chmod(sockets / VALKEY_SOCKET, 0o777)
+    make_env.write(folder, "localhost")
+    said = dict(line.split("=", 1) for line in (folder / ".env").read_text().splitlines() if "=" in line)
+    https, port, pooler = free_port(), free_port(), free_port()
+    made.url = f"https://localhost:{https}"
+    set_there = package.compose()["services"]["web"]["environment"]
+    made.variables = said | {"PATH": os.defpath, "HOME": str(made.kept), "PORT": port}
+    made.variables |= {"BASE_URL": made.url, "TRUSTED_PROXY_COUNT": set_there["TRUSTED_PROXY_COUNT"]}
+    made.variables |= {"REDIS_URL": own.redis_url, "PYTHONDONTWRITEBYTECODE": "1", "WEB_CONCURRENCY": "2"}
+    password = said["CHECKOUT_PASSWORD"]
+    made.variables["DATABASE_URL"] = f"postgresql://{SERVICE}:{password}@/checkout?host={sockets}"
+    made.variables["DATABASE_OWNER_URL"] = own.database_url
+    made.manage(*package.compose()["services"]["migrate"]["command"][2:])
+    del made.variables["DATABASE_OWNER_URL"], made.variables["POSTGRES_PASSWORD"]
+    _pool(made, sockets, pooler, password, stack)
+    made.variables["DATABASE_URL"] = f"postgresql://{SERVICE}:{password}@127.0.0.1:{pooler}/checkout"
+    for part in package.PARTS:
+        stack.enter_context(made.running(part, made.words(package.command(part)), **AS_NOBODY))
+    _serve(made, folder, https, stack)
+    try:
+        until(lambda: _is_ready(made))
+    except AssertionError:
+        raise AssertionError(made.logs()) from None
+
+
+def _pool(made: Installation, sockets: Path, port: str, password: str, stack: contextlib.ExitStack) -> None:
+    users, written = made.kept / "userlist.txt", made.kept / "pgbouncer.ini"
+    users.write_text(
+        package.compose()["configs"]["pgbouncer_users"]["content"]
+        .replace("${CHECKOUT_PASSWORD}", password)
+        .replace("checkout", SERVICE)
+    )
+    text = (package.DEPLOY / "pgbouncer.ini").read_text()
+    for there, here in {
+        "host=postgres": f"host={sockets}",
+        "listen_addr = 0.0.0.0": "listen_addr = 127.0.0.1\nunix_socket_dir =",
+        "listen_port = 6432": f"listen_port = {port}",
+        "/etc/pgbouncer/userlist.txt": str(users),
+    }.items():
+        assert there in text
+        text = text.replace(there, here)
+    written.write_text(text)
+    os.chmod(users, 0o644)
+    program = shutil.which("pgbouncer", path=f"{os.defpath}:/usr/sbin") or "pgbouncer"
+    stack.enter_context(made.running("pgbouncer", [program, str(written)], **AS_NOBODY))
+
+
+def _serve(made: Installation, folder: Path, https: str, stack: contextlib.ExitStack) -> None:
+    given = package.compose()["services"]["proxy"]["environment"] | {
+        "WEB": f"127.0.0.1:{made.variables['PORT']}",
+        "SERVER_NAME": "localhost",
+        "HTTP_PORT": free_port(),
+        "HTTPS_PORT": https,
+        "TLS": str(folder / ".tls"),
+        "ACCESS_LOG": str(made.kept / "access.log"),
+        "ERROR_LOG": str(made.kept / "error.log"),
+    }
+    conf = made.kept / "nginx.conf"
+    kept = "\n".join(f"{name}_temp_path {made.kept}/nginx-{name};" for name in KEPT)
+    shown = Template((package.DEPLOY / "nginx.conf.template").read_text()).safe_substitute(given)
+    conf.write_text(MAIN.format(folder=made.kept, kept=kept, server=shown))
+    program = shutil.which("nginx", path=f"{os.defpath}:/usr/sbin") or "nginx"
+    stack.enter_context(made.running("nginx", [program, "-p", str(made.kept), "-c", str(conf)]))
+
+
+def _is_ready(made: Installation) -> bool:
+    with contextlib.suppress(requests.RequestException):
+        return get(made, "/readyz").status_code == 200
+    return False
+
+
+def get(made: Installation, path: str, **more: Any) -> requests.Response:
+    return requests.get(
+        f"{made.url}{path}", verify=str(made.home.parent / ".tls" / "public.pem"), timeout=20, **more
+    )
+
+
+class Backend:
+    """A merchant's backend, made by the command of docs/operate.md."""
+
+    def __init__(self, made: Installation, owner: str = "lea@acme.example") -> None:
+        self._made = made
+        key = json.loads(made.manage("create_merchant", "Acme", f"--email={owner}", "--json"))
+        grant = {"grant_type": "client_credentials"} | {
+            name: key[name] for name in ("client_id", "client_secret")
+        }
+        self._token = self._call("POST", "/oauth/token", grant)["access_token"]
+
+    def __call__(self, method: str, path: str, body: Any = None) -> Any:
+        return self._call(method, f"/api/{path}", body, Authorization=f"Bearer {self._token}")["data"]
+
+    def _call(self, method: str, path: str, body: Any, **headers: str) -> Any:
+        answer = requests.request(
+            method,
+            f"{self._made.url}{path}",
+            json=body,
+            headers=headers,
+            verify=str(self._made.home.parent / ".tls" / "public.pem"),
+            timeout=20,
+        )
+        assert answer.status_code < 300, answer.text
+        return answer.json() if answer.content else {"data": None}
+
+
+>>>>>>> 0055a89 (Files are called what is in them, and each rule names all of its code)
 class TestInstallation:
     def test_has_nothing_of_tests_and_engines(self, whole: Installation) -> None:
         installed = {path.name for path in (whole.home / ".venv/lib").glob("python3*/site-packages/*")}

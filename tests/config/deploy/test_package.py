@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from config import version
-from config.deploy import first
+from config.deploy import make_env
 from tests.config.deploy import package
 
 
@@ -138,7 +138,7 @@ class TestUnit:
 
 class TestNewInstallation:
     def test_has_keys_of_its_own_and_keeps_them(self, tmp_path: Path) -> None:
-        first.write(tmp_path, "pay.shop.example")
+        make_env.write(tmp_path, "pay.shop.example")
         written = (tmp_path / ".env").read_text()
         said = dict(line.split("=", 1) for line in written.splitlines() if not line.startswith("#"))
         assert set(said) - variables_of_operators() == {
@@ -148,11 +148,11 @@ class TestNewInstallation:
         }  # compose.yaml's own
         assert len(said["SECRET_KEY"]) >= 50 and said["BASE_URL"] == "https://pay.shop.example"
         assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
-        first.write(tmp_path, "another.example")
+        make_env.write(tmp_path, "another.example")
         assert (tmp_path / ".env").read_text() == written
 
     def test_has_a_certificate_to_begin_with(self, tmp_path: Path) -> None:
-        first.write(tmp_path, "pay.shop.example")
+        make_env.write(tmp_path, "pay.shop.example")
         shown = f"openssl x509 -noout -ext subjectAltName -in {tmp_path}/.tls/public.pem".split()
         told = subprocess.run(shown, capture_output=True, check=True, text=True).stdout
         assert "DNS:pay.shop.example" in told

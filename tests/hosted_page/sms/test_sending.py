@@ -20,6 +20,7 @@ from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox, senders, sending
 from hosted_page.sms.senders import InDoubt, NotTaken, Refused
 from hosted_page.steps import codes as sign_in
+from hosted_page.steps.phone import parse_phone
 from payments import switches
 from payments.models import Merchant, Switch
 from tests import factories
@@ -219,7 +220,7 @@ class TestAStrangersNumber:
                 for _ in range(2):
                     answer = payer.post("/phone", phone=phone)
                     seen.append((answer.status_code, words(answer).partition("field-error")[2][:200]))
-                codes = SignInCode.objects.filter(phone=sign_in.parse_phone(phone, order.merchant))
+                codes = SignInCode.objects.filter(phone=parse_phone(phone, order.merchant))
                 codes.filter(subject=order.pk).update(created_at=timezone.now() - limits.GAP)
             return seen
 
