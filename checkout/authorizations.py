@@ -87,12 +87,12 @@ def hold(begin: Callable[[Slot], Operation]) -> Paid:
         operation = slot.begin(begin)
         outcome = operations.perform(operation, deadline=deadline)
         checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
-        settled = outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease).operation
-    if settled.state == State.SUCCEEDED:
+        recorded = outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease).operation
+    if recorded.state == State.SUCCEEDED:
         return Paid(Verdict.SUCCEEDED)
-    if settled.state in (State.DECLINED, State.FAILED):
-        return Paid(Verdict.DECLINED, settled.reason)
-    return Paid(outcome.verdict, settled.reason, settled.action_url)
+    if recorded.state in (State.DECLINED, State.FAILED):
+        return Paid(Verdict.DECLINED, recorded.reason)
+    return Paid(outcome.verdict, recorded.reason, recorded.action_url)
 
 
 def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:

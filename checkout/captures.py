@@ -82,11 +82,11 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
         if operation is None:
             return checkout
         outcome = _ask_for_money(operation, deadline.sooner(SETTLE_SECONDS))
-        settled = outcomes.record_outcome(checkout.pk, operation.pk, outcome, lease=operation.lease_token)
-    if settled.checkout.status == Status.CAPTURED:
-        return settled.checkout
-    if settled.operation.state in (State.FAILED, State.DECLINED):
-        raise ProviderRefused(settled.operation.reason)
+        recorded = outcomes.record_outcome(checkout.pk, operation.pk, outcome, lease=operation.lease_token)
+    if recorded.checkout.status == Status.CAPTURED:
+        return recorded.checkout
+    if recorded.operation.state in (State.FAILED, State.DECLINED):
+        raise ProviderRefused(recorded.operation.reason)
     raise OutcomeUnknown
 
 

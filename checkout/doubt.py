@@ -40,7 +40,7 @@ def finish(operation: Operation, deadline: Deadline | None = None) -> None:
         case Kind.VOID:
             _finish_void(operation, deadline)
         case Kind.REFUND:
-            _settle(operation, _sent_again(operation, deadline))
+            _record(operation, _sent_again(operation, deadline))
 
 
 def finish_now(subject: UUID) -> None:
@@ -69,7 +69,7 @@ def _claimed(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
     return operation.payment.checkout_uuid, operation.pk, operation.lease_token
 
 
-def _settle(operation: Operation, outcome: Outcome | None) -> None:
+def _record(operation: Operation, outcome: Outcome | None) -> None:
     if outcome is not None:
         checkout_uuid, operation_uuid, lease = _claimed(operation)
         outcomes.record_outcome(checkout_uuid, operation_uuid, outcome, lease=lease)
@@ -84,7 +84,7 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
         checkout_uuid, operation.pk, said, age=age, is_waited_for=is_waited_for
     )
     if not has_ended:
-        _settle(operation, outcome)
+        _record(operation, outcome)
 
 
 def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:
@@ -113,12 +113,12 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
         outcome = _sent_again(operation, deadline)
         if outcome is not None and operations.is_captured_already(outcome):
             outcome = operations.look_up_capture(operation, deadline=deadline)
-        _settle(operation, outcome)
+        _record(operation, outcome)
         return
     outcome = operations.look_up_capture(operation, deadline=deadline)
     fence = _begin_fence(*_claimed(operation)) if outcome.verdict == Verdict.NOT_FOUND else None
     if fence is None:
-        _settle(operation, outcome)
+        _record(operation, outcome)
     else:
         _finish_void(fence, deadline)
 
@@ -152,16 +152,16 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     outcome = _sent_again(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if outcome is None or outcome.verdict not in REFUSED or not outcomes.is_fence(checkout, operation):
-        _settle(operation, outcome)
+        _record(operation, outcome)
         return
     captures = operation.payment.operations.filter(kind=Kind.CAPTURE).select_related("payment")
     capture = captures.order_by("-created_at").first()
     seen = operations.look_up_capture(capture, deadline=deadline) if capture else Outcome(Verdict.UNKNOWN)
     was_captured = operations.is_captured_already(outcome)
     if seen.verdict == Verdict.SUCCEEDED or (was_captured and seen.verdict == Verdict.NOT_FOUND):
-        _settle(operation, Outcome(Verdict.FAILED, reason="already_captured"))
+        _record(operation, Outcome(Verdict.FAILED, reason="already_captured"))
     elif was_captured:  # but it is not known whether our amount was
-        _settle(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
+        _record(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
     else:
         is_proven = seen.verdict in REFUSED or _is_vouched(seen, capture)
         outcomes.renew_fence(checkout.pk, operation.pk, reason=outcome.reason, is_proven=is_proven)

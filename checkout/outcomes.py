@@ -154,7 +154,9 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
     is_refused = operation.state in (State.FAILED, State.DECLINED)
     was_captured = is_refused and operation.reason == "already_captured"
     if was_captured or operation.state == State.SUCCEEDED:
-        discrepancies.settle("void_refused", operation.payment_id, note="Nothing is held any more.", now=now)
+        discrepancies.close_resolved(
+            "void_refused", operation.payment_id, note="Nothing is held any more.", now=now
+        )
     if was_captured and is_fence(checkout, operation):
         recover(checkout, operation.payment, now)
     elif was_captured:

@@ -49,7 +49,7 @@ def _close(share: PaymentRequest, to: ShareStatus, now: datetime, **facts: datet
     share.move(to, **facts)
     disputes.close_owed(share.payment_id)
     note = "A dispute that was lost has given it back."
-    discrepancies.settle("share_not_reimbursed", share.pk, note=note, now=now)
+    discrepancies.close_resolved("share_not_reimbursed", share.pk, note=note, now=now)
 
 
 def go_on(checkout: Checkout, now: datetime, *, paused_for: timedelta) -> None:

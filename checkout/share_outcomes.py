@@ -115,7 +115,7 @@ def record_reimbursement(checkout: Checkout, operation: Operation, now: datetime
         return
     if operation.state == State.SUCCEEDED:
         share.move(ShareStatus.REIMBURSED)
-        discrepancies.settle("share_not_reimbursed", share.pk, note="The lead has got it.", now=now)
+        discrepancies.close_resolved("share_not_reimbursed", share.pk, note="The lead has got it.", now=now)
     elif checkout.status == Status.CAPTURED:
         _try_again(checkout, share, operation, now)
     refund_parts.go_on(checkout, now)
@@ -136,7 +136,9 @@ def record_refund_part(checkout: Checkout, part: Operation, now: datetime) -> No
     if part.ended_at is None:
         return
     if part.state == State.SUCCEEDED:
-        discrepancies.settle("refund_part_failed", part.payment_id, note="The card has got it.", now=now)
+        discrepancies.close_resolved(
+            "refund_part_failed", part.payment_id, note="The card has got it.", now=now
+        )
         close_refund_part(checkout, part, now)
     else:
         refund_parts.go_on(checkout, now)

@@ -198,7 +198,7 @@ def _tick(name: str) -> None:
             _heard[name] = now - SILENCE + RHYTHM
             STARTED.labels(name, "ticker").inc()
             _run(name)
-    liveness.forget()
+    liveness.unwatch()
 
 
 @sampling.every_second

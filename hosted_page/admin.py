@@ -15,7 +15,7 @@ class PhoneAdmin(ReadOnlyAdmin):
 
     @admin.display(description="phone")
     def number(self, row: Any) -> str:
-        return f"•••• {row.phone[-4:]}" if row.phone else "removed"
+        return f"•••• {row.phone[-4:]}" if row.phone else "deleted"
 
 
 @admin.register(SignInCode)

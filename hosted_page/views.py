@@ -81,7 +81,7 @@ def _of_lead(
         "links": links.of(target.checkout, refused.number) if has_links else None,
         "box": (box.on(request, target) or {}) | refused.tick if is_confirmed else None,
         "cancel_share_action": target.address("cancel_share"),
-        "text_share_action": target.address("text_share"),
+        "send_link_action": target.address("send_link"),
     }
 
 
@@ -147,18 +147,18 @@ def cancel_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 @for_form
-def text_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a share's link to a mate, or a reminder, for the lead."""
     if not _is_lead(request, target):
         return _signed_out(request, target)
     share = _named_share(request, target)
     if share is None:
         return target.go()
-    wrong = _text(request, target, share)
+    wrong = _send_link(request, target, share)
     return _page(request, target, Refused(number=wrong)) if wrong else target.go()
 
 
-def _text(request: HttpRequest, target: PaymentTarget, share: PaymentRequest) -> links.Wrong | None:
+def _send_link(request: HttpRequest, target: PaymentTarget, share: PaymentRequest) -> links.Wrong | None:
     """Send a share's link or a reminder; return why it was refused, None if it was not."""
     typed = request.POST.get("phone", "")[:40]
     try:

@@ -55,7 +55,7 @@ def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
     return found
 
 
-def settle(kind: str, subject: UUID, *, note: str, now: datetime) -> None:
+def close_resolved(kind: str, subject: UUID, *, note: str, now: datetime) -> None:
     """Close the open discrepancy of a kind about a subject, since its cause is gone (rule money.settled)."""
     Discrepancy.objects.filter(kind=kind, subject=subject, closed_at=None).update(closed_at=now, note=note)
 

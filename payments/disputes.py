@@ -99,7 +99,7 @@ def decide(dispute: Dispute, status: DisputeStatus, *, now: datetime) -> None:
     ledger.post(
         dispute.decided_as, dispute.payment, {Account.DISPUTED: -dispute.amount, whose: dispute.amount}
     )
-    discrepancies.settle("disputed", dispute.pk, note=f"It was {status}.", now=now)
+    discrepancies.close_resolved("disputed", dispute.pk, note=f"It was {status}.", now=now)
     if not is_won:
         _report(dispute, "dispute_lost")
 

@@ -243,7 +243,7 @@ class Provider(Protocol):
     def register(self, payment: Payment, patience: float) -> Outcome:
         """Make a payment known before any money is asked for: SUCCEEDED with the provider's id of it as `reference`.
 
-        The id is committed before `authorize` is called, so that every doubt about money is a question by id. Repeated
+        The id is committed before `authorize` is called, so that an unknown outcome can be looked up by id. Repeated
         with the payment's own id as the key. A provider that needs no such step answers without a reference.
         """
 

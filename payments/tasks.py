@@ -34,9 +34,9 @@ WHAT_TO_DO = {
     "refund_returned": "A refund was settled, and its money is with the provider again. Send it again, or, if the card"
     " can't take it and the payer has got it otherwise, book that: on the operation's page. It stays open until then.",
     "in_doubt_for_a_day": "Ask the provider what became of it. We go on asking until it answers clearly. On the"
-    " operation's page: give up the doubt, or send it again.",
+    " operation's page: give it up, or send it again.",
     "capture_pending_too_long": "Ask the provider what it waits for. We go on asking. If it vouches that nothing"
-    " arrived, give up the doubt on the operation's page.",
+    " arrived, give it up on the operation's page.",
     "refund_part_failed": "It is tried for three days. Then send it again on the operation's page; or, if the card"
     " can't take it and the payer has got it otherwise, close it there as settled otherwise.",
     "share_not_reimbursed": "It is tried each day. If the card can't take it and the payer has got it otherwise,"
@@ -61,8 +61,10 @@ WHAT_TO_DO = {
     " merchant by amount and time: it is to be fulfilled or given back at the provider, as the merchant says.",
     "restored_refund": "This refund was lost when the database was restored, and is booked as made outside. Ask the"
     " merchant whether it was meant, then close this.",
-    "texts_of_merchant_nearly_used_up": "Most of its texts of today led to no payment. Suspend it if it is misused.",
-    "texts_of_all_nearly_used_up": "Most texts of today led to no payment. See whose they are, and who asks for them.",
+    "sms_of_merchant_nearly_used_up": "Most of its SMS messages of today led to no payment. Suspend it if it is"
+    " misused.",
+    "sms_of_all_nearly_used_up": "Most SMS messages of today led to no payment. See whose they are, and who asks for"
+    " them.",
     "missing_there": "The provider does not know what we hold for done. Ask it, before anything is fulfilled.",
 }
 

@@ -71,12 +71,12 @@ def checkout(merchant: Merchant, **changes: Any) -> Checkout:
 
 
 def stop(merchant: Merchant | None, *, is_stopped: bool = True) -> None:
-    """Throw an operator's switch, effective at once in this process."""
+    """Set an operator's switch, effective at once in this process."""
     Switch.objects.update_or_create(merchant=merchant, defaults={"is_stopped": is_stopped, "reason": "Test"})
     switches.read_anew()
 
 
-def settle(operation: Operation, outcome: Outcome) -> Recorded:
+def record(operation: Operation, outcome: Outcome) -> Recorded:
     """Record an answer about an operation, as whoever has asked under its lease does."""
     checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
     return outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease)

@@ -27,8 +27,8 @@ from webhooks.models import plain
 log = structlog.get_logger("webhooks.loop")
 
 LOOK_SECONDS = 1.0  # between two looks at the queue without a wake-up
-SETTLE_SECONDS = 0.05  # for which an answer waits for others, to be recorded with them
-SETTLE_SHARE = 0.5  # of the slots: so many answers wait for no more
+GATHER_SECONDS = 0.05  # for which an answer waits for others, to be recorded with them
+GATHER_SHARE = 0.5  # of the slots: so many answers wait for no more
 BRISK_SECONDS = (
     0.05  # between two looks after a claim: an endpoint's pace, or another's claim, may have left rows
 )
@@ -69,7 +69,7 @@ class Sender:
         self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
         self._swept_at = self._claimed_at = 0.0
         self._is_stopping = False
-        self._settling: asyncio.TimerHandle | None = None
+        self._record_timer: asyncio.TimerHandle | None = None
         self._unrecorded = 0  # answers that wait for others
 
     def start(self) -> None:
@@ -89,7 +89,7 @@ class Sender:
         """Claim no more; return when all attempts are recorded. Those under way after `drain_seconds` are cut off."""
         self._is_stopping = True
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._settled)
+            self._loop.call_soon_threadsafe(self._record_soon)
             self._loop.call_soon_threadsafe(self._loop.call_later, drain_seconds, self._cut_off)
         self._thread.join(drain_seconds + STOP_GRACE_SECONDS)
 
@@ -105,7 +105,7 @@ class Sender:
             self._ready.set()
             self._woken.set()
             claiming = asyncio.create_task(self._claim_until_stopped())
-            claiming.add_done_callback(lambda _: self._settled())
+            claiming.add_done_callback(lambda _: self._record_soon())
             while not claiming.done() or self._sending:
                 await self._ended.wait()
                 self._ended.clear()
@@ -122,7 +122,7 @@ class Sender:
             self._woken.clear()
             if not await self._survives(self._claim) or not await self._survives(self._sweep):
                 self._woken.set()
-        liveness.forget()
+        liveness.unwatch()
 
     async def _survives(self, turn: Callable[[], Awaitable[None]]) -> bool:
         """Take a turn; if it fails, pause and return False: PostgreSQL may be away for a while."""
@@ -163,24 +163,24 @@ class Sender:
         claimed_now = await self._in_database(self._claiming, claim)
         for claimed in claimed_now:
             task = asyncio.create_task(self._send(claimed, deadline))
-            task.add_done_callback(self._settle)
+            task.add_done_callback(self._attempt_ended)
             self._sending[task] = claimed
         if claimed_now or claimed_now.is_shared:
             self._claimed_at = time.monotonic()
         if len(claimed_now) == free:
             self._woken.set()  # more may be due
 
-    def _settle(self, _: object) -> None:
+    def _attempt_ended(self, _: object) -> None:
         self._unrecorded += 1
-        if self._unrecorded >= SETTLE_SHARE * self._slots:
-            self._settled()
-        elif self._settling is None:
-            self._settling = self._loop.call_later(SETTLE_SECONDS, self._settled)
+        if self._unrecorded >= GATHER_SHARE * self._slots:
+            self._record_soon()
+        elif self._record_timer is None:
+            self._record_timer = self._loop.call_later(GATHER_SECONDS, self._record_soon)
 
-    def _settled(self) -> None:
-        if self._settling is not None:
-            self._settling.cancel()
-        self._settling, self._unrecorded = None, 0
+    def _record_soon(self) -> None:
+        if self._record_timer is not None:
+            self._record_timer.cancel()
+        self._record_timer, self._unrecorded = None, 0
         self._ended.set()
         self._woken.set()
 
@@ -189,7 +189,7 @@ class Sender:
         if left <= 0:  # the claim took that long: nobody would hear the answer
             return transport.Answer(None, "the request could not be sent", "", 0)
         if not claimed.body:  # deleted at the very moment that it was resent
-            return transport.Answer(None, "its personal data has been removed", "", 0)
+            return transport.Answer(None, "its personal data has been deleted", "", 0)
         try:
             body = plain(claimed.event_type, claimed.body)
             with tracing.span(

@@ -51,7 +51,7 @@ class UnderWay(CannotResend):
 
 
 class BodyDeleted(CannotResend):
-    words = "Its personal data has been removed, so there is nothing left to send."
+    words = "Its personal data has been deleted, so there is nothing left to send."
 
 
 class HoldIsOver(CannotResend):

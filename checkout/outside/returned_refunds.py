@@ -31,7 +31,7 @@ def make_good(checkout: Checkout, part: Operation, *, note: str, now: datetime) 
     """Once all that came back has reached the payers, let the refund read `settled` and close its discrepancies."""
     if not returns.is_outstanding(part):
         for back in returns.of_part(part):
-            discrepancies.settle("refund_returned", back.pk, note=note, now=now)
+            discrepancies.close_resolved("refund_returned", back.pk, note=note, now=now)
     if part.purpose == Operation.Purpose.REFUND_PART and returns.still_back(part.refund_of_part) is None:
         failed = Refund.objects.filter(pk=part.refund_of_part, settled_at__isnull=False)
         failed.update(status=Refund.Status.SETTLED, failure_reason=None)

@@ -39,7 +39,7 @@ SEND = confirming.Question(
     button="Send it again",
 )
 GIVE_UP = confirming.Question(
-    title="Give up the doubt",
+    title="Give up the operation in doubt",
     text="It counts as failed, and the order goes on. Only where the provider vouches that it never arrived; what"
     " an authorization may hold is released first.",
     label=NOTE,
@@ -116,7 +116,7 @@ class RemediedOperationAdmin(Remedies, OperationAdmin):
     def send_again(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         self.remedy(request, rows, sending.send_again, done=f"Sent again: {note}.")
 
-    @admin.action(description="Give up the doubt: it never arrived", permissions=["remedy"])
+    @admin.action(description="Give up the operation: it never arrived", permissions=["remedy"])
     @confirming.confirmed(GIVE_UP, seen=_said_of_operation)
     def give_up(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         act = partial(giving_up.give_up, note=note)

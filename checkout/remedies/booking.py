@@ -58,7 +58,7 @@ def book_outside_refund(discrepancy_uuid: UUID, *, note: str, cause: Cause) -> U
         checkout, now = Checkout.objects.locked(payment.checkout_uuid), clock.now()
         _book(payment.pk, record, note=note, now=now, cause=cause)
         checkout.touch()
-        discrepancies.settle(TOLD_AS, record.key, note=note, now=now)
+        discrepancies.close_resolved(TOLD_AS, record.key, note=note, now=now)
     return checkout.pk
 
 

@@ -56,11 +56,11 @@ def follow(checkout: Checkout, part: Operation, *, note: str, now: datetime) -> 
         return
     if part.purpose == Operation.Purpose.REIMBURSEMENT:
         PaymentRequest.objects.get(pk=part.reimbursed_share).move(ShareStatus.REIMBURSED)
-        discrepancies.settle("share_not_reimbursed", part.reimbursed_share, note=note, now=now)
+        discrepancies.close_resolved("share_not_reimbursed", part.reimbursed_share, note=note, now=now)
     else:
         Payment.objects.filter(pk=part.payment_id).update(status=Payment.Status.REFUNDED)
         share_outcomes.close_refund_part(checkout, part, now)
-        discrepancies.settle("refund_part_failed", part.payment_id, note=note, now=now)
+        discrepancies.close_resolved("refund_part_failed", part.payment_id, note=note, now=now)
     checkout.touch()
 
 

@@ -40,7 +40,7 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
         expiry.expire_if_due(checkout, now)
         checkout.touch()
         for kind in REPORTED_AS:
-            discrepancies.settle(kind, operation.pk, note=note, now=now)
+            discrepancies.close_resolved(kind, operation.pk, note=note, now=now)
     return checkout.pk
 
 

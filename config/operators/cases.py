@@ -56,7 +56,7 @@ SENTENCES = {
 VERBS = {
     "send_again": "Send again",
     "close_as_settled_otherwise": "Settled otherwise",
-    "give_up": "Give up the doubt",
+    "give_up": "Give up the operation",
     "book_outside_refund": "Book the refund",
     "close": "Close with a note",
 }

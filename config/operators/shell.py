@@ -38,7 +38,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Teams", "portal.membership"),
         ("API clients", "portal.apiclient"),
         ("Audit entries", "portal.auditentry"),
-        ("Texts", "hosted_page.smsmessage"),
+        ("SMS messages", "hosted_page.smsmessage"),
         ("Opt-ins", "hosted_page.optin"),
     ),
 }

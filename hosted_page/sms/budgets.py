@@ -90,8 +90,8 @@ def warn() -> None:
     with transaction.atomic():
         days = SmsDay.objects.select_for_update(of=("self",), skip_locked=True)
         for day in days.filter(nearly_of_all | nearly_of_one, day=now.date(), warned_at=None):
-            kind = "texts_of_merchant_nearly_used_up" if day.merchant_id else "texts_of_all_nearly_used_up"
-            discrepancies.report(kind, day.pk, merchant=day.merchant_id, texts=day.count)
+            kind = "sms_of_merchant_nearly_used_up" if day.merchant_id else "sms_of_all_nearly_used_up"
+            discrepancies.report(kind, day.pk, merchant=day.merchant_id, sms_messages=day.count)
             SmsDay.objects.filter(pk=day.pk).update(warned_at=now)
 
 

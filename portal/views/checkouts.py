@@ -73,7 +73,7 @@ def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: U
     """Show one checkout: what it is, where the money is, and its timeline."""
     read = order.read(membership.merchant, checkout_uuid)
     context = detail.shown(read) | {"story": timeline.of(read, request.GET.get("before", ""))}
-    if pages.is_asked_for(request, "truth"):
+    if pages.is_asked_for(request, "state"):
         return pages.show(request, membership, "portal/_checkout.html", context, here="portal_checkouts")
     return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 

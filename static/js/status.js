@@ -1,5 +1,5 @@
 // Steps the countdown, says what changes aloud, and returns to the shop unless the payer stays.
-// #status is replaced every second, so nothing here keeps an element: each beat looks anew.
+// #status is replaced every second, so nothing here keeps an element: each look reads it anew.
 const SPOKEN_SECONDS = [60, 30, 10];
 const RETURN_SECONDS = 5;
 const PRESS_MS = 3000; // a release outside the window is never heard
@@ -60,7 +60,7 @@ function stepReturn(now) {
   location.assign(document.getElementById("return").href);
 }
 
-function beat() {
+function look() {
   const now = performance.now();
   sayChange();
   stepCountdown(now);
@@ -80,6 +80,6 @@ document.addEventListener("htmx:beforeSwap", beforeSwap);
 for (const touch of ["pointerdown", "keydown"]) addEventListener(touch, () => returnAt && stay());
 addEventListener("pageshow", ({ persisted }) => persisted && stay());
 addEventListener("click", ({ target }) => target.id === "print" && print());
-document.addEventListener("htmx:afterSwap", beat);
-setInterval(beat, 250);
-beat();
+document.addEventListener("htmx:afterSwap", look);
+setInterval(look, 250);
+look();

@@ -8,7 +8,7 @@ class BankConfig(AppConfig):
 
     def ready(self) -> None:
         """Connect to the bank that the environment names; the bank's own process has none."""
-        from tests.bank import line
+        from tests.bank import http_client
 
         if url := os.environ.get("BANK_URL"):
-            line.connect(url)
+            http_client.connect(url)

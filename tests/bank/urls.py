@@ -1,4 +1,4 @@
-"""The service's addresses, and the bank's line for machines: it does what it is asked, or goes wrong as a peer does."""
+"""The service's addresses, and the bank's API for machines: it does what it is asked, or goes wrong as a peer does."""
 
 import hmac
 import socket
@@ -19,7 +19,7 @@ from config import urls
 from payments.provider import Outcome
 from payments.providers.sandbox import bank, client, fault_injection
 from payments.providers.sandbox.models import Fault
-from tests.bank import line
+from tests.bank import http_client
 
 Mode = Fault.Mode
 HANG_SECONDS = 20.0
@@ -33,7 +33,7 @@ def ask(request: HttpRequest, verb: str) -> HttpResponse:
     """Do what other processes ask of the bank in this one."""
     given = request.headers.get("Authorization", "")
     known = verb in MONEY or verb in client.OTHERS
-    if not known or not hmac.compare_digest(given.encode(), f"Bearer {line.secret()}".encode()):
+    if not known or not hmac.compare_digest(given.encode(), f"Bearer {http_client.secret()}".encode()):
         raise Http404
     try:
         answer = _serve(verb, _typed(orjson.loads(request.body)))

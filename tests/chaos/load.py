@@ -39,7 +39,7 @@ END_LEASES = """
 UPDATE webhooks_delivery SET lease_until = clock_timestamp()
 WHERE lease_token IS NOT NULL AND merchant_id = ANY(%s::uuid[])
 """
-HASTEN = """
+ADVANCE = """
 UPDATE webhooks_delivery SET next_attempt_at = clock_timestamp()
 WHERE status = 'pending' AND lease_token IS NULL AND merchant_id = ANY(%s::uuid[])
 """
@@ -93,7 +93,7 @@ class Load:
 
     def advance(self) -> None:
         """Let every attempt still to come be due."""
-        self._rows(HASTEN, self._merchants)
+        self._rows(ADVANCE, self._merchants)
 
     def deliveries(self) -> dict[str, tuple[str, int]]:
         """Status and number of attempts of each event's delivery."""

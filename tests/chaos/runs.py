@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import NamedTuple
 
-from tests.chaos import truth
+from tests.chaos import violations
 from tests.chaos.backend import Backend
 from tests.chaos.faults import Fault
 from tests.chaos.stories import PLOTS, Story
@@ -87,7 +87,7 @@ class Chaos:
             thread.join()
         left = self._come_to_rest(merchant.uuid)
         seconds = time.monotonic() - mended_at
-        found = truth.violations(self._world, merchant.uuid, stories, self._receiver)
+        found = violations.found(self._world, merchant.uuid, stories, self._receiver)
         return Result(run, found + [f"never at rest: {row}" for row in left], seconds)
 
     def _new_merchants(self, count: int) -> list[NewMerchant]:
@@ -114,7 +114,7 @@ class Chaos:
         left = ["everything"]
         while left and time.monotonic() < end:
             try:
-                left = truth.restless(self._world, merchant_uuid)
+                left = violations.restless(self._world, merchant_uuid)
             except Exception as error:  # PostgreSQL may be recovering just now
                 left = [type(error).__name__]
             if left:

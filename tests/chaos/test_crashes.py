@@ -1,4 +1,4 @@
-"""A process killed at any fail point leaves a row, and the pumps bring it to the truth within fifteen seconds."""
+"""A process killed at any fail point leaves a row, and the pumps bring it to its end within fifteen seconds."""
 
 import contextlib
 import time
@@ -14,7 +14,7 @@ from tests.journeys.merchant import Merchant
 from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-TRUTH_WITHIN = 15.0
+ENDS_WITHIN = 15.0
 STATUS = "SELECT status FROM checkout_checkout WHERE id = %s"
 OPEN = """
 SELECT 1 FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
@@ -32,7 +32,7 @@ EVENTS = "SELECT type FROM webhooks_event WHERE checkout_uuid = %s ORDER BY crea
 HELD, TOLD = ["checkout.authorized"], ["checkout.authorized", "checkout.voided"]
 
 
-class Truth(NamedTuple):
+class Ending(NamedTuple):
     """A checkout's status, what the bank has done of it, and the events that tell it."""
 
     status: str
@@ -40,10 +40,10 @@ class Truth(NamedTuple):
     events: list[str]
 
 
-AUTHORIZED = Truth("authorized", ("held", 0), HELD)
-CAPTURED = Truth("captured", ("captured", 0), HELD)
-VOIDED = Truth("voided", ("voided", 0), TOLD)
-REFUNDED = Truth("refunded", ("captured", 9000), HELD)
+AUTHORIZED = Ending("authorized", ("held", 0), HELD)
+CAPTURED = Ending("captured", ("captured", 0), HELD)
+VOIDED = Ending("voided", ("voided", 0), TOLD)
+REFUNDED = Ending("refunded", ("captured", 9000), HELD)
 
 
 def pay(merchant: Merchant, checkout_uuid: str) -> object:
@@ -67,8 +67,8 @@ def capture_under_a_key(merchant: Merchant, checkout_uuid: str) -> object:
     return requests.post(url, json={}, headers=headers, timeout=20)
 
 
-# Where a process dies, what it was about, from which state, and the truth that comes of it by itself.
-CRASHES: dict[str, tuple[str, Callable[[Merchant, str], object], Truth]] = {
+# Where a process dies, what it was about, from which state, and how that ends by itself.
+CRASHES: dict[str, tuple[str, Callable[[Merchant, str], object], Ending]] = {
     "before_call.authorize": ("created", pay, AUTHORIZED),
     "after_call.authorize": ("created", pay, AUTHORIZED),
     "before_commit.authorize": ("created", pay, AUTHORIZED),
@@ -99,12 +99,12 @@ class Crash:
     def __init__(self, world: World, merchant: Merchant, point: str) -> None:
         self.point = self._aim = point
         self._world, self._merchant = world, merchant
-        origin, self._act, self._truth = CRASHES[point]
+        origin, self._act, self._ending = CRASHES[point]
         self.checkout_uuid = getattr(merchant, origin if origin != "created" else "create")()
         if "." in point:
             self._aim = f"{point}.{self.checkout_uuid}"
-        self.seen: Truth | None = None
-        self.died_at = self.true_at = 0.0
+        self.seen: Ending | None = None
+        self.died_at = self.ended_at = 0.0
 
     def happen(self) -> None:
         """Do what somebody dies at, and return once they are dead."""
@@ -115,15 +115,15 @@ class Crash:
         self.died_at = time.monotonic()
 
     def is_over(self) -> bool:
-        """Look once; keep the moment at which the truth was there."""
+        """Look once; keep the moment at which it had ended."""
         rows, checkout_uuid = self._world.rows, self.checkout_uuid
         keys = [row[0] for row in rows(KEYS, checkout_uuid)]
         charges = rows(CHARGE, keys, of_bank=True)
         events = [row[0] for row in rows(EVENTS, checkout_uuid)]
-        self.seen = Truth(rows(STATUS, checkout_uuid)[0][0], charges[0] if charges else ("", 0), events)
-        if not self.true_at and self.seen == self._truth and not rows(OPEN, checkout_uuid):
-            self.true_at = time.monotonic()
-        return bool(self.true_at)
+        self.seen = Ending(rows(STATUS, checkout_uuid)[0][0], charges[0] if charges else ("", 0), events)
+        if not self.ended_at and self.seen == self._ending and not rows(OPEN, checkout_uuid):
+            self.ended_at = time.monotonic()
+        return bool(self.ended_at)
 
 
 # Waves: who dies in one, worker or web, is not needed for what another has left behind.
@@ -132,7 +132,7 @@ WORKER = [[point for point in CRASHES if point.endswith(kind)] for kind in (".vo
 
 
 def survive(whole: tuple[World, Service], points: list[str]) -> None:
-    """Let somebody die at each of the points, and see each truth come by itself, in time."""
+    """Let somebody die at each of the points, and see each end by itself, in time."""
     world, service = whole
     merchant = service.new_merchant()
     crashes = [Crash(world, merchant, point) for point in points]
@@ -140,19 +140,19 @@ def survive(whole: tuple[World, Service], points: list[str]) -> None:
         crash.happen()
         for happened in crashes[:number]:
             happened.is_over()
-    end = time.monotonic() + TRUTH_WITHIN
+    end = time.monotonic() + ENDS_WITHIN
     while time.monotonic() < end and False in {crash.is_over() for crash in crashes}:
         time.sleep(0.2)
-    assert {crash.point: crash.seen for crash in crashes if not crash.true_at} == {}
-    seconds = {crash.point: crash.true_at - crash.died_at for crash in crashes}
-    assert {point: taken for point, taken in seconds.items() if taken > TRUTH_WITHIN} == {}
+    assert {crash.point: crash.seen for crash in crashes if not crash.ended_at} == {}
+    seconds = {crash.point: crash.ended_at - crash.died_at for crash in crashes}
+    assert {point: taken for point, taken in seconds.items() if taken > ENDS_WITHIN} == {}
     service.prove_ledger()
 
 
 @pytest.mark.rule("doubt.crash")
 class TestAProcessKilled:
     @pytest.mark.rule("event.outbox")
-    def test_at_any_point_of_a_request_leaves_what_the_pumps_bring_to_the_truth(
+    def test_at_any_point_of_a_request_leaves_what_the_pumps_bring_to_its_end(
         self, whole: tuple[World, Service]
     ) -> None:
         survive(whole, WEB)

@@ -1,4 +1,4 @@
-"""Silence is not an answer: what a provider leaves in doubt is brought to the truth."""
+"""Silence is not an answer: what a provider leaves in doubt is brought to its end."""
 
 from typing import Any
 from uuid import UUID
@@ -97,7 +97,7 @@ class TestCapture:
 
     @pytest.mark.rule("doubt.nothing_over_it")
     @pytest.mark.parametrize("kind", ["authorize", "capture"])
-    def test_neither_cancel_nor_refund_runs_over_a_doubt(
+    def test_neither_cancel_nor_refund_runs_over_an_open_operation(
         self, api: Api, in_doubt: InDoubt, kind: str
     ) -> None:
         path = f"checkouts/{in_doubt(kind).payment.subject}"

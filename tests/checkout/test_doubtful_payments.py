@@ -127,7 +127,7 @@ class TestAuthorize:
         pass_time(asked_about, seconds=61)
         found = operations.look_up(asked_about)
         abandonment.use_another_card(unpaid.pk)
-        factories.settle(asked_about, found)
+        factories.record(asked_about, found)
         assert seen(unpaid)[0] == "created"
         pump()
         assert (seen(unpaid), events()) == (("created", "voided", "voided"), [])
@@ -140,7 +140,7 @@ class TestAuthorize:
         abandonment.use_another_card(unpaid.pk)
         found = operations.look_up(first)
         for _ in range(2):
-            assert factories.settle(first, found).operation.state == "succeeded"
+            assert factories.record(first, found).operation.state == "succeeded"
         assert Operation.objects.filter(kind="void").count() == 1
 
 

@@ -1,4 +1,4 @@
-"""A process that dies between the phases leaves a row; the pump brings it to the truth."""
+"""A process that dies between the phases leaves a row; the pump brings it to its end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -95,7 +95,7 @@ class TestACrash:
 
         def pump() -> None:
             for operation in due.claim():
-                factories.settle(operation, operations.perform(operation))
+                factories.record(operation, operations.perform(operation))
 
         dying(pump, after_call=after_call)
         tasks.finish_operations()

@@ -43,7 +43,7 @@ class TestAHold:
     def test_whose_release_is_refused_is_released_later(self, held: Checkout, no: Verdict) -> None:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         void = Operation.objects.select_related("payment").get(kind="void")
-        factories.settle(void, Outcome(no, reason="try_later"))
+        factories.record(void, Outcome(no, reason="try_later"))
         pump()
         assert (Payment.objects.get().status, Charge.objects.get().state) == ("voided", "voided")
 

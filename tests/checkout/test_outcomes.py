@@ -39,7 +39,7 @@ class TestALateNo:
             pump()
         operation = Operation.objects.select_related("payment").exclude(kind="authorize").latest("created_at")
         before = list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())
-        factories.settle(operation, Outcome(verdict, reason="late", is_vouched=True))
+        factories.record(operation, Outcome(verdict, reason="late", is_vouched=True))
         assert (list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())) == before
         assert proving.breaches() == []
 
@@ -125,7 +125,7 @@ class TestACapture:
     def test_in_doubt_keeps_the_lease_of_who_is_asking_now(self, held: Checkout) -> None:
         mine, theirs = leave_in_doubt(held), uuid4()
         Operation.objects.filter(pk=mine.pk).update(lease_token=theirs)
-        factories.settle(mine, Outcome(Verdict.NOT_FOUND))
+        factories.record(mine, Outcome(Verdict.NOT_FOUND))
         assert Operation.objects.get(pk=mine.pk).lease_token == theirs
 
     def test_of_what_is_being_refunded_is_refused_also_while_the_refund_is_in_doubt(

@@ -30,8 +30,8 @@ class TestRefund:
         refund = give_back(order)
         assert [mates.settled(share) for share in shares] == ["refunded", "cancelled"]
         assert borne(order) == {"4242": 0, "4444": 0}
-        legs = Operation.objects.filter(refund_uuid=refund.pk).values_list("amount", "account", "state")
-        assert sorted(legs) == [(2000, "merchant", "succeeded"), (7000, "merchant", "succeeded")]
+        parts = Operation.objects.filter(refund_uuid=refund.pk).values_list("amount", "account", "state")
+        assert sorted(parts) == [(2000, "merchant", "succeeded"), (7000, "merchant", "succeeded")]
         order.refresh_from_db()
         assert (order.status, order.refunded_amount) == ("refunded", 9000)
         assert set(factories.balances(order.pk).values()) == {0}
@@ -44,8 +44,8 @@ class TestRefund:
         mates.pump(order.pk)
         refund = give_back(order)
         assert mates.settled(shares[0]) == "refunded"
-        legs = Operation.objects.filter(refund_uuid=refund.pk).values_list("amount", "account", "state")
-        assert sorted(legs) == [(2000, "lead", "succeeded"), (9000, "merchant", "succeeded")]
+        parts = Operation.objects.filter(refund_uuid=refund.pk).values_list("amount", "account", "state")
+        assert sorted(parts) == [(2000, "lead", "succeeded"), (9000, "merchant", "succeeded")]
         withdrawn = Operation.objects.get(share_uuid=shares[0].pk)
         assert (withdrawn.state, withdrawn.reason, withdrawn.attempts) == ("failed", "withdrawn", 0)
         assert borne(order) == {"4242": 0, "4444": 0} and set(factories.balances(order.pk).values()) == {0}
@@ -68,11 +68,11 @@ class TestRefund:
         settings.SANDBOX_REFUND_SECONDS = 0
         settling.advance(payments=payments, seconds=3600)
         mates.pump(order.pk)
-        legs = Operation.objects.filter(refund_uuid=refund.pk).values_list("amount", "account")
+        parts = Operation.objects.filter(refund_uuid=refund.pk).values_list("amount", "account")
         expected = (
             [(2000, "merchant"), (7000, "merchant")] if comes_back else [(2000, "lead"), (9000, "merchant")]
         )
-        assert sorted(legs) == expected
+        assert sorted(parts) == expected
 
     @pytest.mark.rule("refund.failed", "share.pauses")
     def test_that_fails_opens_the_links_again_with_the_time_they_lost(
@@ -159,11 +159,11 @@ class TestAMateWhoIsInDoubt:
         break_down("authorize", "done_then_reset")
         mates.pay(shares[0])
         give_back(unpaid)
-        doubt = Operation.objects.get(payment__subject=shares[0].pk)
+        operation = Operation.objects.get(payment__subject=shares[0].pk)
         self.ask_in_vain(unpaid, rounds=4)
         unpaid.refresh_from_db()
         assert unpaid.status == "refunding"
-        Operation.objects.filter(pk=doubt.pk).update(created_at=clock.now() - timedelta(minutes=61))
+        Operation.objects.filter(pk=operation.pk).update(created_at=clock.now() - timedelta(minutes=61))
         self.ask_in_vain(unpaid, rounds=1)
         unpaid.refresh_from_db()
         assert unpaid.status == "refunded"

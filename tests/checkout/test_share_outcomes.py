@@ -46,7 +46,7 @@ class TestPaying:
         share = PaymentRequest.objects.get(pk=shares[0].pk)
         assert share.paid_at and planned.next_attempt_at == share.paid_at + timedelta(hours=24)
 
-    def test_that_waited_for_the_delay_is_in_no_doubt_yet(
+    def test_that_waited_for_the_delay_is_not_in_doubt_yet(
         self, order: Checkout, shares: list[PaymentRequest], settings: Settings
     ) -> None:
         settings.REIMBURSEMENT_DELAY, settings.SANDBOX_REFUND_SECONDS = timedelta(hours=24), 60

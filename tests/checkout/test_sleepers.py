@@ -24,7 +24,7 @@ Meanwhile = Callable[[Callable[[], None]], None]
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
-    """Let the next look-up say "not found", and its asker sleep while something else happens."""
+    """Let the next look-up say "not found", and whoever asked sleep while something else happens."""
 
     def asleep(happens: Callable[[], None]) -> None:
         real = operations.look_up
@@ -138,4 +138,4 @@ def pump_once() -> None:
     """Find the hold, and nothing that follows from it."""
     Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
     for operation in Operation.objects.filter(ended_at=None, kind="authorize").select_related("payment"):
-        factories.settle(operation, Outcome(Verdict.SUCCEEDED))
+        factories.record(operation, Outcome(Verdict.SUCCEEDED))

@@ -1,4 +1,4 @@
-"""Whatever the provider says beside what matters, the money is recorded; nonsense is doubt, and ends in the truth."""
+"""Whatever the provider says beside what matters, the money is recorded; nonsense leaves it in doubt for a while."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -115,7 +115,7 @@ class TestSuccess:
 
     @pytest.mark.parametrize("field", ["verdict", "amount"])
     @pytest.mark.parametrize("value", [LONG, ODD, WRONG, "9000", True], ids=named)
-    def test_that_cannot_be_read_is_doubt_and_ends_in_the_truth(
+    def test_that_cannot_be_read_leaves_it_in_doubt_until_it_is_clear(
         self, says: SaidOf, ended: Callable[[str], Operation], kind: str, field: str, value: Any
     ) -> None:
         says(kind, lambda outcome: replace(outcome, **{field: value}))
@@ -123,7 +123,7 @@ class TestSuccess:
         assert Discrepancy.objects.get().kind == "unreadable_answer"
 
     @pytest.mark.parametrize("value", STRANGE, ids=named)
-    def test_that_is_no_answer_is_doubt_and_ends_in_the_truth(
+    def test_that_is_no_answer_leaves_it_in_doubt_until_it_is_clear(
         self, says: SaidOf, ended: Callable[[str], Operation], kind: str, value: Any
     ) -> None:
         says(kind, lambda _: value)
@@ -173,7 +173,7 @@ class TestAQuestionToThePayer:
     @pytest.mark.parametrize(
         "address", ["", "javascript:alert(1)", "https://bank.example/" + "a" * 2048, None, 7]
     )
-    def test_that_nobody_can_follow_is_doubt_and_asked_about_again(
+    def test_that_nobody_can_follow_is_in_doubt_and_asked_about_again(
         self, says: SaidOf, unpaid: Checkout, pay: Callable[..., Checkout], address: Any
     ) -> None:
         says("authorize", lambda outcome: replace(outcome, action_url=address))

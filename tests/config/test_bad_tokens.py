@@ -18,7 +18,7 @@ from tests.refusals import MISSING, without
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 
 
-class Asker:
+class TokenCaller:
     """Asks for tokens with Acme's key, changed as told."""
 
     def __init__(self, api: Api) -> None:
@@ -41,8 +41,8 @@ class Asker:
 
 
 @pytest.fixture
-def asker(api: Api) -> Asker:
-    return Asker(api)
+def caller(api: Api) -> TokenCaller:
+    return TokenCaller(api)
 
 
 def refused_token(answer: Any, status: int, error: str) -> None:
@@ -82,14 +82,14 @@ class TestTokenEndpoint:
         ],
     )
     def test_refuses_in_rfc_6749s_words(
-        self, asker: Asker, changes: dict[str, Any], status: int, error: str
+        self, caller: TokenCaller, changes: dict[str, Any], status: int, error: str
     ) -> None:
-        refused_token(asker.ask(**changes), status, error)
+        refused_token(caller.ask(**changes), status, error)
         assert AccessToken.objects.count() == 1
 
     @pytest.mark.parametrize("mutate", [str.upper, lambda secret: f"{secret} ", lambda secret: secret[:-1]])
-    def test_compares_the_secret_exactly(self, asker: Asker, mutate: Any) -> None:
-        refused_token(asker.ask(client_secret=mutate(asker.right["client_secret"])), 401, "invalid_client")
+    def test_compares_the_secret_exactly(self, caller: TokenCaller, mutate: Any) -> None:
+        refused_token(caller.ask(client_secret=mutate(caller.right["client_secret"])), 401, "invalid_client")
 
     @pytest.mark.parametrize(
         ("changes", "words"),
@@ -105,32 +105,34 @@ class TestTokenEndpoint:
             ({"client_secret": ["x"]}, "Parameters are strings"),
         ],
     )
-    def test_says_what_to_do(self, asker: Asker, changes: dict[str, Any], words: str) -> None:
-        assert words in asker.ask(**changes).json()["error_description"]
+    def test_says_what_to_do(self, caller: TokenCaller, changes: dict[str, Any], words: str) -> None:
+        assert words in caller.ask(**changes).json()["error_description"]
 
-    def test_says_what_to_do_after_too_many_failures(self, asker: Asker, settings: Settings) -> None:
+    def test_says_what_to_do_after_too_many_failures(self, caller: TokenCaller, settings: Settings) -> None:
         settings.LIMITS = settings.LIMITS | {"token_failures": "1/minute"}
-        asker.ask(client_secret="wrong")
-        answer = asker.ask(client_secret="wrong")
+        caller.ask(client_secret="wrong")
+        answer = caller.ask(client_secret="wrong")
         refused_token(answer, 429, "rate_limited")
         assert answer["Retry-After"] == "60" and "wait a minute" in answer.json()["error_description"]
 
-    def test_takes_no_body_for_an_empty_object(self, asker: Asker) -> None:
+    def test_takes_no_body_for_an_empty_object(self, caller: TokenCaller) -> None:
         for content_type in (JSON, FORM, "text/plain", ""):
-            answer = asker.send(b"", content_type)
+            answer = caller.send(b"", content_type)
             refused_token(answer, 400, "invalid_request")
             assert "grant_type is missing" in answer.json()["error_description"]
 
     @pytest.mark.rule("token.errors")
-    def test_does_not_tell_an_unknown_client_from_a_wrong_secret(self, asker: Asker, rival_api: Api) -> None:
-        unknown = asker.ask(client_id="client_unknown")
-        strangers = asker.ask(client_secret=rival_api.key.client_secret)
+    def test_does_not_tell_an_unknown_client_from_a_wrong_secret(
+        self, caller: TokenCaller, rival_api: Api
+    ) -> None:
+        unknown = caller.ask(client_id="client_unknown")
+        strangers = caller.ask(client_secret=rival_api.key.client_secret)
         refused_token(strangers, 401, "invalid_client")
         assert unknown.content == strangers.content
 
-    def test_a_revoked_client_gets_none(self, asker: Asker) -> None:
+    def test_a_revoked_client_gets_none(self, caller: TokenCaller) -> None:
         ApiClient.objects.update(revoked_at=timezone.now())
-        refused_token(asker.ask(), 401, "invalid_client")
+        refused_token(caller.ask(), 401, "invalid_client")
 
     @pytest.mark.parametrize(
         ("body", "content_type", "error"),
@@ -149,58 +151,58 @@ class TestTokenEndpoint:
         ],
     )
     def test_refuses_a_body_that_it_cannot_read(
-        self, asker: Asker, body: bytes, content_type: str, error: str
+        self, caller: TokenCaller, body: bytes, content_type: str, error: str
     ) -> None:
         status = 401 if error == "invalid_client" else 400
-        refused_token(asker.send(body, content_type), status, error)
+        refused_token(caller.send(body, content_type), status, error)
 
-    def test_says_where_a_body_stops_being_json(self, asker: Asker) -> None:
-        answer = asker.send(b'{"grant_type": "client_credentials",}')
+    def test_says_where_a_body_stops_being_json(self, caller: TokenCaller) -> None:
+        answer = caller.send(b'{"grant_type": "client_credentials",}')
         refused_token(answer, 400, "invalid_request")
         assert "trailing comma is not allowed, at line 1, column 36." in answer.json()["error_description"]
 
     @pytest.mark.parametrize("header", ["Basic", "Basic !", "Basic gA==", "Basic bm9jb2xvbg=="])
-    def test_refuses_a_malformed_basic_header(self, asker: Asker, header: str) -> None:
-        answer = asker.send(json.dumps({"grant_type": "client_credentials"}), authorization=header)
+    def test_refuses_a_malformed_basic_header(self, caller: TokenCaller, header: str) -> None:
+        answer = caller.send(json.dumps({"grant_type": "client_credentials"}), authorization=header)
         assert answer.status_code in (400, 401) and "error" in answer.json()
 
     @pytest.mark.rule("token.ways")
-    def test_refuses_basic_and_body_that_differ(self, asker: Asker) -> None:
+    def test_refuses_basic_and_body_that_differ(self, caller: TokenCaller) -> None:
         refused_token(
-            asker.basic(asker.right, "client_other", asker.right["client_secret"]), 400, "invalid_request"
+            caller.basic(caller.right, "client_other", caller.right["client_secret"]), 400, "invalid_request"
         )
 
-    def test_answers_basic_in_its_own_scheme(self, asker: Asker) -> None:
-        answer = asker.basic({"grant_type": "client_credentials"}, asker.right["client_id"], "wrong")
+    def test_answers_basic_in_its_own_scheme(self, caller: TokenCaller) -> None:
+        answer = caller.basic({"grant_type": "client_credentials"}, caller.right["client_id"], "wrong")
         refused_token(answer, 401, "invalid_client")
         assert answer["WWW-Authenticate"].startswith("Basic ")
 
     @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
-    def test_takes_post_alone(self, asker: Asker, method: str) -> None:
-        answer = asker.client.generic(method, "/oauth/token", json.dumps(asker.right), JSON)
+    def test_takes_post_alone(self, caller: TokenCaller, method: str) -> None:
+        answer = caller.client.generic(method, "/oauth/token", json.dumps(caller.right), JSON)
         refused_token(answer, 405, "invalid_request")
         assert answer["Allow"] == "POST"
 
-    def test_never_reads_the_address(self, asker: Asker) -> None:
-        query = "&".join(f"{name}={value}" for name, value in asker.right.items())
-        answer = asker.client.generic("POST", f"/oauth/token?{query}", b"{}", JSON)
+    def test_never_reads_the_address(self, caller: TokenCaller) -> None:
+        query = "&".join(f"{name}={value}" for name, value in caller.right.items())
+        answer = caller.client.generic("POST", f"/oauth/token?{query}", b"{}", JSON)
         refused_token(answer, 400, "invalid_request")
 
     @pytest.mark.rule("token.ways")
-    def test_takes_json_form_and_basic(self, asker: Asker) -> None:
-        form = "&".join(f"{name}={value}" for name, value in asker.right.items())
+    def test_takes_json_form_and_basic(self, caller: TokenCaller) -> None:
+        form = "&".join(f"{name}={value}" for name, value in caller.right.items())
         grant = {"grant_type": "client_credentials"}
-        key = asker.right["client_id"], asker.right["client_secret"]
-        for answer in (asker.ask(), asker.send(form, FORM), asker.basic(grant, *key)):
+        key = caller.right["client_id"], caller.right["client_secret"]
+        for answer in (caller.ask(), caller.send(form, FORM), caller.basic(grant, *key)):
             body = answer.json()
             assert set(body) == {"access_token", "token_type", "expires_in", "scope"}
             assert (body["token_type"], body["expires_in"]) == ("Bearer", 3600)
             assert answer["Cache-Control"] == "no-store"
 
     @pytest.mark.rule("token.scopes")
-    def test_gives_the_scopes_that_were_asked_for(self, asker: Asker) -> None:
-        assert asker.ask(scope="checkouts:read").json()["scope"] == "checkouts:read"
-        assert len(asker.ask().json()["scope"].split()) == 5
+    def test_gives_the_scopes_that_were_asked_for(self, caller: TokenCaller) -> None:
+        assert caller.ask(scope="checkouts:read").json()["scope"] == "checkouts:read"
+        assert len(caller.ask().json()["scope"].split()) == 5
 
-    def test_ignores_unknown_parameters(self, asker: Asker) -> None:
-        assert asker.ask(colour="green", number=5).status_code == 200
+    def test_ignores_unknown_parameters(self, caller: TokenCaller) -> None:
+        assert caller.ask(colour="green", number=5).status_code == 200

@@ -92,7 +92,7 @@ class TestSuspending:
         page = act(MERCHANTS, "suspend", acme, words="Fraud", from_page="1")
         assert "Change merchant" in page and "Resume: open again" in page and "Suspend: no new" not in page
 
-    def test_is_not_for_those_who_may_not_throw_switches(self, acme: Merchant) -> None:
+    def test_is_not_for_those_who_may_not_set_switches(self, acme: Merchant) -> None:
         client = looker("view_merchant", "change_merchant")
         form = {"action": "suspend", "_selected_action": str(acme.pk), "confirmed": "1", "words": "Mischief"}
         client.post(MERCHANTS, form)

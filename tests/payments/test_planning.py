@@ -100,7 +100,7 @@ class TestAKey:
         assert len(waits) > 4 and waits[-1] > 2 * waits[-3] > 2
         assert Operation.objects.filter(kind="refund", ended_at=None).count() == 1
 
-    def test_that_is_new_hides_no_doubt(self, refund: Operation) -> None:
+    def test_that_is_new_hides_nothing_in_doubt(self, refund: Operation) -> None:
         break_down("refund", "error", times=99)
         for _ in range(6):
             pump()
@@ -118,5 +118,5 @@ class TestAKey:
         refund.refresh_from_db()
         assert refund.reason == "new_key"
         bank.refund(key=refund.pk, payment=refund.payment_id, amount=refund.amount)
-        factories.settle(refund, Outcome(Verdict.SUCCEEDED))
+        factories.record(refund, Outcome(Verdict.SUCCEEDED))
         assert Discrepancy.objects.filter(kind="succeeded_under_an_old_key").exists()

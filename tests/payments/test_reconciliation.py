@@ -230,13 +230,13 @@ class TestADifference:
         assert kinds() == []
 
 
-class TestDoubt:
+class TestInDoubt:
     @pytest.mark.parametrize("state", ["in_flight", "unknown", "pending"])
     def test_may_differ_for_a_day(self, capture_of: Operation, state: str) -> None:
-        doubted = Operation.objects.filter(pk=capture_of.pk)
-        doubted.update(state=state, ended_at=None)
+        rows = Operation.objects.filter(pk=capture_of.pk)
+        rows.update(state=state, ended_at=None)
         assert kinds() == []
-        doubted.update(created_at=timezone.now() - timedelta(hours=25))
+        rows.update(created_at=timezone.now() - timedelta(hours=25))
         assert kinds() == [("status_differs", capture_of.pk)]
         left = Discrepancy.objects.get()
         assert left.facts == {"ours": state, "theirs": "succeeded"}

@@ -90,13 +90,13 @@ class TestTheMail:
         assert body.count("see:") == 2 and "And 3 more: " in body
         assert not Discrepancy.objects.filter(mailed_at=None).exists()
 
-    def test_is_what_a_day_of_doubt_ends_in(self, held: Checkout) -> None:
+    def test_is_left_after_a_day_in_doubt(self, held: Checkout) -> None:
         operation = Operation.objects.get()
-        doubted = Operation.objects.filter(pk=operation.pk)
-        doubted.update(
+        rows = Operation.objects.filter(pk=operation.pk)
+        rows.update(
             state="unknown", kind="void", ended_at=None, created_at=timezone.now() - timedelta(hours=25)
         )
-        operations.record(doubted.get(), Outcome(Verdict.UNKNOWN), now=timezone.now(), lease=None)
+        operations.record(rows.get(), Outcome(Verdict.UNKNOWN), now=timezone.now(), lease=None)
         tasks.mail_discrepancies()
         assert "in_doubt_for_a_day\n" in mail.outbox[0].body
 

@@ -1,4 +1,4 @@
-"""What somebody can add to for ever: bounded on its page, and removed in time."""
+"""What somebody can add to for ever: bounded on its page, and deleted in time."""
 
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
@@ -73,7 +73,7 @@ class TestRowsOfMerchants:
         newest = SigningSecret.objects.order_by("-created_at")[:2]
         assert newest[0].expires_at is None and newest[1].expires_at is not None
 
-    def test_subscriptions_that_ended_without_a_delivery_are_removed(self, acme: Merchant, api: Api) -> None:
+    def test_subscriptions_that_ended_without_a_delivery_are_deleted(self, acme: Merchant, api: Api) -> None:
         asked = {"url": stage.URL, "event_types": ["*"]}
         for _ in range(3):
             api.post("webhooks/subscription", asked)
@@ -94,7 +94,7 @@ class TestRowsOfMerchants:
             SigningSecret.objects.filter(subscription__in=left).count() == SigningSecret.objects.count() == 2
         )
 
-    def test_tokens_are_removed_an_hour_after_their_end(self, api: Api) -> None:
+    def test_tokens_are_deleted_an_hour_after_their_end(self, api: Api) -> None:
         api.get_token()
         old, young = AccessToken.objects.order_by("pk")
         for token, minutes in ((old, 61), (young, 59)):
@@ -103,7 +103,7 @@ class TestRowsOfMerchants:
         portal_tasks.delete_expired_tokens()
         assert AccessToken.objects.get() == young
 
-    def test_mails_and_invitations_are_removed_after_ninety_days(self, acme: Merchant) -> None:
+    def test_mails_and_invitations_are_deleted_after_ninety_days(self, acme: Merchant) -> None:
         owner = stage.person(acme, Role.OWNER)
         asked = [team.invite(owner, f"{name}@acme.example", Role.VIEWER) for name in ("old", "young", "open")]
         mail_outbox.send_due()
@@ -124,7 +124,7 @@ class TestRowsOfMerchants:
 
 
 class TestRowsOfPayers:
-    def test_visits_to_the_card_page_and_unused_cards_are_removed_after_a_day(self) -> None:
+    def test_visits_to_the_card_page_and_unused_cards_are_deleted_after_a_day(self) -> None:
         for _ in range(2):
             bank.open_session(subject=uuid4(), return_url="https://shop.example/", page={})
             bank.tokenise(subject=uuid4(), number="4242424242424242")

@@ -119,7 +119,7 @@ class Rival(NamedTuple):
 
     act: Callable[[Checkout], object]
     refusals: frozenset[str] = frozenset()
-    truth: frozenset[str] = frozenset(Status)
+    ends: frozenset[str] = frozenset(Status)
 
 
 BUSY = "operation_in_progress"
@@ -184,7 +184,7 @@ def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str)
     assert len([to for to in moves if to in ENDS]) <= 1, (answers, moves)
     done = [answer for answer in answers if answer.code == DONE]
     for answer in done:
-        assert checkout.status in RIVALS[answer.rival].truth, (answers, checkout.status)
+        assert checkout.status in RIVALS[answer.rival].ends, (answers, checkout.status)
     captured_at = {answer.returned.captured_at for answer in done if answer.rival == "capture"}
     assert captured_at <= {checkout.captured_at}, answers
     accepted = [answer for answer in done if answer.rival == "refund"]

@@ -31,11 +31,11 @@ class SilentNames(Names):
     def __init__(self) -> None:
         super().__init__(["1.1.1.1"])
         self.heard, self.may_answer = threading.Semaphore(0), threading.Event()
-        self.asker = connections[DEFAULT_DB_ALIAS]  # of the thread that asks: a coroutine sees another
+        self.caller = connections[DEFAULT_DB_ALIAS]  # of the thread that asks: a coroutine sees another
         self.connections: list[object] = []
 
     async def resolve(self, *args: object, **options: object) -> list[object]:  # type: ignore[override]
-        self.connections.append(self.asker.connection)
+        self.connections.append(self.caller.connection)
         self.heard.release()
         while not self.may_answer.is_set():
             await asyncio.sleep(0.005)
@@ -57,7 +57,7 @@ def check(names: SilentNames, transactional_db: None) -> Iterator[Callable[[Merc
 
         def checked(merchant: Merchant) -> str:
             try:
-                names.asker = connections[DEFAULT_DB_ALIAS]
+                names.caller = connections[DEFAULT_DB_ALIAS]
                 return checks.checked(Merchant.objects.get(pk=merchant.pk), URL)
             finally:
                 connection.close()

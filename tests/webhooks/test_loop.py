@@ -143,13 +143,13 @@ class TestSending:
     def test_records_half_its_slots_at_once_and_fewer_a_moment_later(
         self, receiving: Callable[..., Receiver], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(loop, "SETTLE_SECONDS", 60.0)
+        monkeypatch.setattr(loop, "GATHER_SECONDS", 60.0)
         acme = subscribe(receiving().url)
         with running(slots=12) as sender:
             first = [emit(acme) for _ in range(6)]
             sender.wake()
             assert within(10, lambda: all(has_status(due, "delivered")() for due in first))
-            monkeypatch.setattr(loop, "SETTLE_SECONDS", 0.03)
+            monkeypatch.setattr(loop, "GATHER_SECONDS", 0.03)
             last = emit(acme)
             sender.wake()
             assert within(10, has_status(last, "delivered"))
@@ -230,7 +230,7 @@ class TestSending:
             Event.objects.update(body=b"", body_deleted_at=clock.now())
         sender.wake()
         assert within(10, lambda: Attempt.objects.filter(delivery=due, ended_at__isnull=False).exists())
-        assert due.attempts.get().error_message == "its personal data has been removed"
+        assert due.attempts.get().error_message == "its personal data has been deleted"
         assert receiver.requests == []
 
     @pytest.mark.rule("target.each_connection")

@@ -1,4 +1,4 @@
-"""What is removed in time, and what never is."""
+"""What is deleted in time, and what never is."""
 
 from datetime import timedelta
 
@@ -92,7 +92,7 @@ class TestOldEvents:
         assert Event.objects.count() == Attempt.objects.count() == 1
 
     @pytest.mark.rule("secret.retention")
-    def test_that_have_not_ended_are_never_removed(self, acme: Subscription) -> None:
+    def test_that_have_not_ended_are_never_deleted(self, acme: Subscription) -> None:
         self.old(acme, 400, status="pending")
         assert retention.delete_old() == 0
         assert Event.objects.count() == Attempt.objects.count() == 1

@@ -31,7 +31,7 @@ def sign(name: str = "") -> None:
         _signs[name] = time.monotonic()
 
 
-def forget(name: str = "") -> None:
+def unwatch(name: str = "") -> None:
     """Expect no more signs of a thread, which ends."""
     _signs.pop(name or threading.current_thread().name, None)
 

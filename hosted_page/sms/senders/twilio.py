@@ -42,7 +42,7 @@ class TwilioSender:
     shows_codes = False
 
     def __init__(self) -> None:
-        # A connection is made for each message: one that was kept may turn out to have ended, which leaves a doubt.
+        # A connection is made for each message: a kept one may be dead, which leaves the outcome unknown.
         http = TwilioHttpClient(pool_connections=False, timeout=senders.SECONDS, logger=_silent)
         self.client = Client(settings.TWILIO_ACCOUNT_SID, settings.TWILIO_AUTH_TOKEN, http_client=http)
 

@@ -82,7 +82,7 @@ def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
     elif fault == Mode.ALREADY_CAPTURED:
         bank.act_in_dashboard(kind="capture", payment=arguments["payment"])
     elif fault == Mode.FORGETS_KEYS:
-        journal.delete(key)
+        journal.stop_remembering(key)
     elif fault == Mode.NOT_VOUCHED:
         changed["is_vouched"] = False
     elif fault == Mode.PARTIAL_HOLD:

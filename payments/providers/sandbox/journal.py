@@ -57,7 +57,7 @@ def change(line: Call, **facts: Any) -> None:
     tell(line)
 
 
-def delete(key: UUID) -> None:
+def stop_remembering(key: UUID) -> None:
     """Stop remembering a key: the next call under it is a new one. Its lines stay."""
     Call.objects.filter(reference=key).update(is_remembered=False)
 

@@ -30,7 +30,7 @@ from tests.browser.deployed.network import HOSTS, SERVICE, SHOP, STRIPE, TWILIO
 from tests.hosted_page.sms.senders import doubles, twilio_double
 from tests.journeys import polling, service
 from tests.journeys.service import ROOT, Service
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.remote import Remote
 
 PORTS = {SERVICE: 8000, SHOP: 8001, **dict.fromkeys(STRIPE, 8002)}
 NGINX = """

@@ -10,7 +10,7 @@ from hosted_page.sandbox import paying
 from payments.models import Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import client
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.remote import Remote
 
 CARDS = {
     "4242424242424242": "pm_card_visa",

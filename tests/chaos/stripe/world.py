@@ -13,8 +13,8 @@ from tests.chaos.world import FREE_OF_LIMITS, Charge, World
 from tests.journeys import service
 from tests.journeys.service import Service
 from tests.payments.providers.conformance.stripe import PATHS as EVERY
-from tests.payments.stripe_peer import line
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer import remote
+from tests.payments.stripe_peer.remote import Remote
 
 SECONDS_BETWEEN_MESSAGES = 0.3
 PATHS = EVERY | {
@@ -106,7 +106,7 @@ def running(folder: Path) -> Iterator[tuple[StripeWorld, Service]]:
         PORT=port, SHOP_PORT=shop_port, FAIL_POINTS=str(points), **FREE_OF_LIMITS
     )
     variables = environment.of_run(given, folder)
-    with line.running() as peer, engines.running(folder, durable=False) as own:
+    with remote.running() as peer, engines.running(folder, durable=False) as own:
         hears = {"url": f"{variables['BASE_URL']}/provider/notifications", "enabled_events": ["*"]}
         endpoint = peer.client().v1.webhook_endpoints.create(hears)  # type: ignore[arg-type]
         variables |= {

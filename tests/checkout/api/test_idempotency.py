@@ -65,7 +65,7 @@ class TestTheRetention:
         call.save(force_insert=True)
         return call.pk
 
-    def test_removes_what_nobody_asks_about_any_more(self, api: Api, settings: Settings) -> None:
+    def test_deletes_what_nobody_asks_about_any_more(self, api: Api, settings: Settings) -> None:
         old, young = self.called(api, 90.1), self.called(api, 89.9)
         tasks.delete_old_calls()
         assert [call.pk for call in ApiCall.objects.all()] == [young]
@@ -297,7 +297,7 @@ class TestIdempotencyKey:
         assert api.post("checkouts", order(), idempotency_key="k").status_code == 201
         assert Checkout.objects.count() == made
 
-    def test_is_forgotten_by_the_pump_after_a_day(self, api: Api) -> None:
+    def test_is_deleted_by_the_pump_after_a_day(self, api: Api) -> None:
         api.post("checkouts", order(), idempotency_key="k")
         age(hours=23.9)
         tasks.delete_idempotency_keys()

@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.checkout.lifecycle.machine", "tests.checkout.lifecycle.truth")
+pytest.register_assert_rewrite("tests.checkout.lifecycle.machine", "tests.checkout.lifecycle.observed")

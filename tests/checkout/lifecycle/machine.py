@@ -29,7 +29,7 @@ from config.lib import clock
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
 from tests import factories, mates
-from tests.checkout.lifecycle import ageing, reference, truth
+from tests.checkout.lifecycle import ageing, observed, reference
 from tests.checkout.lifecycle.scripted import CallerDied, Happens, ScriptedProvider
 from tests.checkout.lifecycle.tales import Tale
 from tests.factories import CAUSE
@@ -152,13 +152,13 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule(checkout=checkouts)
     def use_another_card(self, checkout: UUID) -> None:
-        seen = truth.see(checkout, self.states[checkout])
+        seen = observed.see(checkout, self.states[checkout])
         abandonment.use_another_card(checkout)
         assert self._moves() == []
-        is_given_up = seen.doubt == "authorize" and (seen.is_asked or not reference.is_bound(seen))
-        near = reference.is_bound(seen) != reference.is_bound(truth.later(seen))
-        assert near or bool(truth.see(checkout, self.states[checkout]).doubt) == (
-            bool(seen.doubt) and not is_given_up
+        is_given_up = seen.open_kind == "authorize" and (seen.is_asked or not reference.is_bound(seen))
+        near = reference.is_bound(seen) != reference.is_bound(observed.later(seen))
+        assert near or bool(observed.see(checkout, self.states[checkout]).open_kind) == (
+            bool(seen.open_kind) and not is_given_up
         )
 
     @rule(checkout=checkouts, script=scripts)
@@ -218,12 +218,15 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule()
     def keep_deadlines(self) -> None:
-        seen = {checkout: truth.see(checkout, self.states[checkout]) for checkout in self.states}
+        seen = {checkout: observed.see(checkout, self.states[checkout]) for checkout in self.states}
         tasks.expire_due()
         moves = self._moves()
         for checkout, before in seen.items():
             moved = [(origin, to) for uuid, origin, to in moves if uuid == checkout]
-            assert (False, moved) in (truth.due(before, "read"), truth.due(truth.later(before), "read"))
+            assert (False, moved) in (
+                observed.due(before, "read"),
+                observed.due(observed.later(before), "read"),
+            )
 
     @rule(script=scripts)
     def finish_operations(self, script: list[Happens]) -> None:
@@ -242,13 +245,13 @@ class Lifecycle(RuleBasedStateMachine):
         self, verb: str, checkout: UUID, call: Callable[[], object], script: list[Happens] | None = None
     ) -> None:
         """Do it; the reference says whether it is refused, and which moves follow."""
-        seen = truth.see(checkout, self.states[checkout])
+        seen = observed.see(checkout, self.states[checkout])
         self._script(script)
-        still = all(truth.due(each, verb) == (True, []) for each in (seen, truth.later(seen)))
+        still = all(observed.due(each, verb) == (True, []) for each in (seen, observed.later(seen)))
         with nothing_moves() if still else contextlib.nullcontext():
             is_refused = _is_refused(call)
         is_confirmed = verb in ("cancel", "refund") or Verdict.SUCCEEDED in self.bank.heard
-        right = [truth.due(each, verb, is_confirmed=is_confirmed) for each in (seen, truth.later(seen))]
+        right = [observed.due(each, verb, is_confirmed=is_confirmed) for each in (seen, observed.later(seen))]
         moves = self._moves()
         if Happens.SLOW in (script or ()):  # the pumps have run meanwhile
             assert is_refused in [refused for refused, _ in right]
@@ -283,19 +286,19 @@ class Lifecycle(RuleBasedStateMachine):
         """No more faults, and time: the pumps alone bring everything to its one right end."""
         self.bank.on_the_way.clear()
         for waited, seconds in enumerate(TO_REST):
-            if truth.is_at_rest():
+            if observed.is_at_rest():
                 break
             self.bank.conclude_refunds(fails=False)
             self.time_passes(seconds)
             self._let(tasks.expire_due, [])
             self._let(tasks.finish_operations, [])
             assert waited == 0 or not Operation.objects.filter(state="in_flight").exists(), "15 s are over"
-        truth.check(self.states, self.bank)
-        truth.check_rest(self.states, self.bank)
+        observed.check(self.states, self.bank)
+        observed.check_rest(self.states, self.bank)
 
     @invariant()
     def the_books_are_true(self) -> None:
-        truth.check(self.states, self.bank)
+        observed.check(self.states, self.bank)
 
 
 def _is_refused(call: Callable[[], object]) -> bool:

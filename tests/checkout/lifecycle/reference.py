@@ -30,16 +30,16 @@ class Seen:
     state: str
     age: float  # since it was created, once it is held since then
     payable_for: float
-    doubt: str = ""  # the kind of the card operation that is open
-    doubt_age: float = 0.0
+    open_kind: str = ""  # the kind of the card operation that is open
+    open_age: float = 0.0
     is_asked: bool = False  # its payer is being asked
 
 
 def is_bound(seen: Seen) -> bool:
     """Whether an open operation holds all up: a silent authorization for a minute, a challenge for ten."""
-    if seen.doubt == "authorize":
-        return seen.doubt_age < (CHALLENGE if seen.is_asked else PATIENCE)
-    return bool(seen.doubt)
+    if seen.open_kind == "authorize":
+        return seen.open_age < (CHALLENGE if seen.is_asked else PATIENCE)
+    return bool(seen.open_kind)
 
 
 def noticed(seen: Seen) -> str:
@@ -53,7 +53,7 @@ def answer(seen: Seen, verb: str) -> tuple[str, bool]:
     """Return the state in which the verb finds the checkout, and whether it is let in."""
     if verb == "read":
         return noticed(seen), True
-    if verb != "authorize" and seen.doubt and (seen.state, verb) not in REPEATED:
+    if verb != "authorize" and seen.open_kind and (seen.state, verb) not in REPEATED:
         return seen.state, False
     found = seen.state if verb == "refund" else noticed(seen)
     is_free = verb != "authorize" or seen.is_asked or not is_bound(seen)

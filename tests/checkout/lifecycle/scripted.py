@@ -1,4 +1,4 @@
-"""A provider in memory that does what it is told to; its books are the truth that ours must agree with."""
+"""A provider in memory that does what it is told to; our books must agree with its own."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -74,7 +74,7 @@ class Call:
 
 
 class ScriptedProvider:
-    """Fulfils payments.provider.Provider: idempotent by the operation's id, misbehaves as the script says."""
+    """Fulfils payments.provider.Provider: idempotent by the operation's id, fails as the script says."""
 
     urls = ""
     page_origins: tuple[str, ...] = ()

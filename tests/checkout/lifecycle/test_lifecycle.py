@@ -105,12 +105,12 @@ def voids_that_are_never_sent(patch: pytest.MonkeyPatch) -> None:
 
 
 def silence_taken_for_no(patch: pytest.MonkeyPatch) -> None:
-    settle = outcomes.record_outcome
+    record = outcomes.record_outcome
 
     def hasty(checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, **rest: Any) -> outcomes.Recorded:
         failed = outcome.verdict == Verdict.UNKNOWN
         said = Outcome(Verdict.FAILED) if failed else outcome
-        return settle(checkout_uuid, operation_uuid, said, **rest)
+        return record(checkout_uuid, operation_uuid, said, **rest)
 
     patch.setattr(outcomes, "record_outcome", hasty)
 
@@ -123,7 +123,7 @@ def refunds_of_what_is_held(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(refunds, "_check_refundable", careless)
 
 
-def doubt_that_hinders_nobody(patch: pytest.MonkeyPatch) -> None:
+def an_open_operation_that_hinders_nobody(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(open_operations, "open_operation", lambda *_: None)
 
 
@@ -139,13 +139,13 @@ class TestTheModelFinds:
             voids_that_are_never_sent,
             silence_taken_for_no,
             refunds_of_what_is_held,
-            doubt_that_hinders_nobody,
+            an_open_operation_that_hinders_nobody,
         ],
     )
     def test_a_rule_that_is_broken(
         self, live: Live, monkeypatch: pytest.MonkeyPatch, fault: Callable[[pytest.MonkeyPatch], None]
     ) -> None:
         fault(monkeypatch)
-        by_database = (IntegrityError,) if fault is doubt_that_hinders_nobody else ()
+        by_database = (IntegrityError,) if fault is an_open_operation_that_hinders_nobody else ()
         with pytest.raises((AssertionError, states.MoveRefused, *by_database)):
             live(BROKEN)

@@ -101,8 +101,8 @@ class TestASettledRefund:
             tasks.finish_operations()
             notifications.send_due()
             tasks.finish_operations()
-            leg = Operation.objects.filter(kind="refund").latest("created_at")
-            assert end_of(leg) == ("captured", "failed", "failed")
+            part = Operation.objects.filter(kind="refund").latest("created_at")
+            assert end_of(part) == ("captured", "failed", "failed")
         again = refunds.accept(merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         assert not again.is_new and again.refund.failure_reason == "card_account_closed"
         assert factories.balances(unpaid.pk) == {"provider": 9000, "merchant": -9000}
@@ -118,7 +118,7 @@ class TestAMessage:
         tasks.finish_operations()
         assert end_of(planned)[1] == "pending"
 
-    def test_that_overtakes_the_answer_changes_nothing_and_the_truth_comes(
+    def test_that_overtakes_the_answer_changes_nothing_and_the_answer_comes(
         self, held: Checkout, posted: list[int]
     ) -> None:
         fault_injection.set_fault(verb="capture", mode="notify_first", times=1)

@@ -61,7 +61,7 @@ def void(held: Checkout) -> Operation:
 
 
 @pytest.fixture
-def doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[..., Operation]:
+def left_in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[..., Operation]:
     """An authorization that got no clear answer, an hour ago."""
 
     def brought(mode: str, card: str = "4242424242424242") -> Operation:

@@ -120,15 +120,17 @@ class TestTheOthers:
         assert "Sent again: The account is open again. The ledger is proven." in page
         assert LogEntry.objects.get().change_message == "Sent again: The account is open again."
 
-    def test_a_doubt_is_given_up(self, admin: Client, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+    def test_an_operation_in_doubt_is_given_up(
+        self, admin: Client, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
         fault_injection.set_fault(verb="authorize", mode="down", times=1)
         pay(unpaid)
-        doubt = Operation.objects.get()
+        operation = Operation.objects.get()
         Operation.objects.update(created_at="2020-01-01T00:00Z")
-        page = act(admin, OPERATIONS, "give_up", doubt.pk, note=None)
+        page = act(admin, OPERATIONS, "give_up", operation.pk, note=None)
         assert "The provider says: it never arrived, and vouches for that." in page
         assert "Given up: Nobody waits. The ledger is proven." in act(
-            admin, OPERATIONS, "give_up", doubt.pk, note="Nobody waits"
+            admin, OPERATIONS, "give_up", operation.pk, note="Nobody waits"
         )
 
     def test_a_refund_made_at_the_provider_is_booked(self, admin: Client, captured: Checkout) -> None:
@@ -179,8 +181,8 @@ class TestTheOthers:
         ("refund_part_failed", "settled otherwise"),
         ("share_not_reimbursed", "settled otherwise"),
         ("void_refused", "send it again"),
-        ("in_doubt_for_a_day", "give up the doubt"),
-        ("capture_pending_too_long", "give up the doubt"),
+        ("in_doubt_for_a_day", "give it up"),
+        ("capture_pending_too_long", "give it up"),
         ("outside_refund", "book it"),
     ],
 )

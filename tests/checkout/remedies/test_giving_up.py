@@ -22,9 +22,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "prove
 
 class TestGivingUp:
     def test_an_authorization_that_never_arrived(
-        self, doubt: Callable[..., Operation], unpaid: Checkout
+        self, left_in_doubt: Callable[..., Operation], unpaid: Checkout
     ) -> None:
-        operation = doubt("down")
+        operation = left_in_doubt("down")
         discrepancies.report_operation(operation, "in_doubt_for_a_day")
         give_up(operation)
         operation.refresh_from_db()
@@ -37,9 +37,9 @@ class TestGivingUp:
         refuses(give_up, operation, "not in doubt")
 
     def test_an_authorization_of_which_nothing_is_said_once_it_is_released(
-        self, doubt: Callable[..., Operation]
+        self, left_in_doubt: Callable[..., Operation]
     ) -> None:
-        operation = doubt("done_then_reset")
+        operation = left_in_doubt("done_then_reset")
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
         give_up(operation)
         operation.refresh_from_db()
@@ -47,8 +47,8 @@ class TestGivingUp:
         assert (Charge.objects.get().state, Payment.objects.get().status) == ("voided", "voided")
         assert Operation.objects.get(kind="void").state == "succeeded"
 
-    def test_is_refused_when_nothing_could_be_released(self, doubt: Callable[..., Operation]) -> None:
-        operation = doubt("done_then_reset")
+    def test_is_refused_when_nothing_could_be_released(self, left_in_doubt: Callable[..., Operation]) -> None:
+        operation = left_in_doubt("done_then_reset")
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
         fault_injection.set_fault(verb="void", mode="down", times=1)
         with pytest.raises(NotAllowed, match="only when a void has succeeded"):
@@ -59,11 +59,11 @@ class TestGivingUp:
         assert Charge.objects.get().state == "voided", "nobody waits for it: what is found is released"
 
     @pytest.mark.rule("operator.asks_first")
-    def test_is_refused_when_the_provider_knows_it(self, doubt: Callable[..., Operation]) -> None:
-        refuses(give_up, doubt("done_then_reset"), "it succeeded")
+    def test_is_refused_when_the_provider_knows_it(self, left_in_doubt: Callable[..., Operation]) -> None:
+        refuses(give_up, left_in_doubt("done_then_reset"), "it succeeded")
 
-    def test_is_refused_while_the_payer_waits(self, doubt: Callable[..., Operation]) -> None:
-        operation = doubt("down")
+    def test_is_refused_while_the_payer_waits(self, left_in_doubt: Callable[..., Operation]) -> None:
+        operation = left_in_doubt("down")
         Operation.objects.update(created_at=F("created_at") + timedelta(minutes=4))
         refuses(give_up, operation, "payer still waits")
 
@@ -82,7 +82,7 @@ class TestGivingUp:
         assert share.status == "open"
 
     def test_a_capture_that_never_arrived_lets_the_hold_lapse(self, held: Checkout) -> None:
-        operation = self._doubtful_capture(held)
+        operation = self._capture_in_doubt(held)
         make_late(held)
         give_up(operation)
         held.refresh_from_db()
@@ -91,7 +91,7 @@ class TestGivingUp:
         assert Charge.objects.get().state == "voided"
 
     def test_a_capture_is_refused_while_it_is_wanted(self, held: Checkout) -> None:
-        refuses(give_up, self._doubtful_capture(held), "still to be taken")
+        refuses(give_up, self._capture_in_doubt(held), "still to be taken")
 
     @pytest.mark.parametrize(
         ("mode", "words"), [("down", "nothing clear"), ("not_vouched", "does not vouch")]
@@ -99,7 +99,7 @@ class TestGivingUp:
     def test_a_capture_is_refused_when_the_provider_does_not_vouch(
         self, held: Checkout, mode: str, words: str
     ) -> None:
-        operation = self._doubtful_capture(held)
+        operation = self._capture_in_doubt(held)
         make_late(held)
         fault_injection.set_fault(verb="look_up", mode=mode, times=1)
         refuses(give_up, operation, words)
@@ -107,7 +107,7 @@ class TestGivingUp:
     def test_is_refused_of_refunds_and_voids(self, stuck: Operation) -> None:
         refuses(give_up, stuck, "Only an authorization or a capture")
 
-    def _doubtful_capture(self, held: Checkout) -> Operation:
+    def _capture_in_doubt(self, held: Checkout) -> Operation:
         fault_injection.set_fault(verb="capture", mode="down", times=1)
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
         with pytest.raises(captures.OutcomeUnknown):

@@ -55,14 +55,14 @@ class TestSendingAgain:
         refuses(send, void, "it succeeded")
 
     def test_of_what_never_arrived_keeps_the_key_that_the_provider_knows(self, unpaid: Checkout) -> None:
-        operation = self._doubtful_refund(unpaid)
+        operation = self._refund_in_doubt(unpaid)
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2100-01-01T00:00Z")
         send(operation)
         doubt.finish_all_of(unpaid.pk)
         assert Call.objects.filter(kind="refund").values_list("reference", flat=True).get() == operation.pk
 
     def test_of_what_never_arrived_gets_a_new_key_when_the_old_is_forgotten(self, unpaid: Checkout) -> None:
-        operation = self._doubtful_refund(unpaid)
+        operation = self._refund_in_doubt(unpaid)
         days = timedelta(days=3)
         Operation.objects.filter(pk=operation.pk).update(created_at=F("created_at") - days, attempts=5)
         send(operation)
@@ -72,7 +72,9 @@ class TestSendingAgain:
         mates.pump(unpaid.pk)
         assert Call.objects.filter(kind="refund").values_list("reference", flat=True).get() == new.pk
 
-    def test_of_a_doubt_that_the_provider_knows_as_failed(self, stuck: Operation, unpaid: Checkout) -> None:
+    def test_of_what_is_in_doubt_and_has_failed_at_the_provider(
+        self, stuck: Operation, unpaid: Checkout
+    ) -> None:
         mates.pump(unpaid.pk)
         again = planning.parts_like(stuck).exclude(pk=stuck.pk).get(state="pending")
         Operation.objects.filter(pk=again.pk).update(state="unknown")
@@ -101,7 +103,7 @@ class TestSendingAgain:
     def test_is_refused_when_the_provider_does_not_vouch(
         self, unpaid: Checkout, mode: str, words: str
     ) -> None:
-        operation = self._doubtful_refund(unpaid)
+        operation = self._refund_in_doubt(unpaid)
         fault_injection.set_fault(verb="look_up", mode=mode, times=1)
         refuses(send, operation, words)
 
@@ -118,7 +120,7 @@ class TestSendingAgain:
         close(stuck)
         refuses(send, stuck, "settled otherwise before")
 
-    def _doubtful_refund(self, unpaid: Checkout) -> Operation:
+    def _refund_in_doubt(self, unpaid: Checkout) -> Operation:
         token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
         lead = CustomerFactory.create()
         authorizations.authorize(unpaid.pk, card=CardUse(token), lead=lead, cause=CAUSE)

@@ -22,7 +22,7 @@ FAST = alerts.Pace(1 / 20)
 CALM_SECONDS = 600
 FIRES_WITHIN, ENDS_WITHIN = 75.0, 90.0
 GIVEN_UP_WITHIN = 100.0  # a hold's last attempt starts 75 s after its event
-OLD_DOUBT = """
+AGE_OPERATIONS = """
 from datetime import timedelta
 from django.db.models import F
 from payments.models import Operation
@@ -120,11 +120,11 @@ def repair(world: World) -> None:
     world.service.command("reconcile", "--repair")
 
 
-def leave_a_doubt(world: World) -> None:
+def leave_in_doubt(world: World) -> None:
     world.set_fault("error")
     uuid = world.merchant.create()
     world.merchant.call("POST", f"sandbox/v1/checkouts/{uuid}/pay", {"card": "4242424242424242"})
-    world.service.command("shell", "--command", OLD_DOUBT.format(uuid))
+    world.service.command("shell", "--command", AGE_OPERATIONS.format(uuid))
 
 
 def forge_a_notification(world: World) -> None:
@@ -159,7 +159,7 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
     "nobody tells": (nobody_tells, {"HoldsUnheard"}, whole_again),
     "endpoint fails": (untaken(500), {"HoldsUnheard"}, take_webhooks),
     "endpoint refuses": (untaken(400), {"HoldsUnheard"}, take_webhooks),
-    "a doubt that stays": (leave_a_doubt, {"OutcomeUnknown"}, mend_the_bank),
+    "an operation that stays in doubt": (leave_in_doubt, {"OutcomeUnknown"}, mend_the_bank),
     "a forged notification": (forge_a_notification, {"Discrepancies"}, close_discrepancies),
     "webhooks refused": (refuse_webhooks, {"DeliveriesFail"}, take_webhooks),
 }

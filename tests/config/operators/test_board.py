@@ -65,7 +65,7 @@ class TestPage:
     def test_of_a_quiet_day_says_so(self, operator: Client) -> None:
         page = operator.get(PAGE).content.decode()
         for words in (
-            "Nothing is in doubt.",
+            "Nothing is in row.",
             "None is open.",
             "Nothing was parked today.",
             "No endpoint fails.",
@@ -76,8 +76,8 @@ class TestPage:
     @pytest.mark.rule("operator.page")
     def test_shows_what_is_in_doubt_the_oldest_first(self, operator: Client, doubtful: Operation) -> None:
         age(Operation.objects.filter(pk=doubtful.pk), created_at=timedelta(minutes=3))
-        (doubt,) = board.read().unresolved
-        assert (doubt.operation, doubt.amount, doubt.age, doubt.verdict) == (
+        (row,) = board.read().unresolved
+        assert (row.operation, row.amount, row.age, row.verdict) == (
             doubtful,
             "£90.00",
             "3 minutes",

@@ -183,14 +183,14 @@ class TestTheOperators:
         tasks.watch_sms_budgets()
         mail_discrepancies()
         (told,) = mail.outbox
-        assert "texts_of_merchant_nearly_used_up" in told.body and "Acme Tickets" in told.body
+        assert "sms_of_merchant_nearly_used_up" in told.body and "Acme Tickets" in told.body
         assert "Most of its texts of today led to no payment." in told.body
         Discrepancy.objects.update(closed_at=timezone.now(), mailed_at=timezone.now() - timedelta(minutes=2))
         ask(acme, "+447700900125")
         tasks.watch_sms_budgets()
         mail_discrepancies()
-        assert len(mail.outbox) == 2 and "texts_of_all_nearly_used_up" in mail.outbox[1].body
-        assert "texts_of_merchant" not in mail.outbox[1].body
+        assert len(mail.outbox) == 2 and "sms_of_all_nearly_used_up" in mail.outbox[1].body
+        assert "sms_of_merchant" not in mail.outbox[1].body
         tasks.watch_sms_budgets()
         assert Discrepancy.objects.count() == 2
 

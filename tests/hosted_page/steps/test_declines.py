@@ -143,7 +143,7 @@ def test_the_helper_api_is_not_counted(api: Api, acme: Merchant) -> None:
     assert not CardTry.objects.exists()
 
 
-def test_tries_are_forgotten_when_no_limit_looks_at_them(new: Callable[..., Payer]) -> None:
+def test_tries_are_deleted_when_no_limit_looks_at_them(new: Callable[..., Payer]) -> None:
     give(new(), DECLINED)
     tasks.delete_old_card_tries()
     assert CardTry.objects.count() == 1

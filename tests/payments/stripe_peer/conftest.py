@@ -3,23 +3,23 @@ from collections.abc import Iterator
 import pytest
 from stripe import StripeClient
 
-from tests.payments.stripe_peer import line
+from tests.payments.stripe_peer import remote
 
 
 @pytest.fixture(scope="session")
-def _running() -> Iterator[line.Remote]:
-    with line.running() as remote:
-        yield remote
+def _running() -> Iterator[remote.Remote]:
+    with remote.running() as peer:
+        yield peer
 
 
 @pytest.fixture
-def peer(_running: line.Remote) -> line.Remote:
+def peer(_running: remote.Remote) -> remote.Remote:
     """A peer that knows nothing yet."""
     _running.switch("clear")
     return _running
 
 
 @pytest.fixture
-def stripe(peer: line.Remote) -> StripeClient:
+def stripe(peer: remote.Remote) -> StripeClient:
     """The official library, as the platform in test mode."""
     return peer.client()

@@ -10,7 +10,7 @@ import stripe as library
 from stripe import StripeClient
 
 from tests.payments.stripe_peer import checking, reduce
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.remote import Remote
 
 PAYMENT = {"amount": "1000", "currency": "usd"}
 

@@ -8,7 +8,7 @@ import stripe as library
 from stripe import StripeClient, Webhook
 
 from tests.payments.stripe_peer import shops
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.remote import Remote
 from tests.payments.stripe_peer.shops import Shop
 
 

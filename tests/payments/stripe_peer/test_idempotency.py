@@ -8,7 +8,7 @@ import pytest
 import stripe as library
 from stripe import StripeClient
 
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.remote import Remote
 
 KEY: Any = {"idempotency_key": "order-7"}
 PAYMENT: Any = {"amount": 2000, "currency": "usd", "capture_method": "manual"}

@@ -6,7 +6,7 @@ import pytest
 import stripe as library
 from stripe import PaymentIntent, StripeClient
 
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.remote import Remote
 
 BACK = "https://shop.example/back?order=7"
 

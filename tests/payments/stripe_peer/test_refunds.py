@@ -6,7 +6,7 @@ import pytest
 import stripe as library
 from stripe import Charge, PaymentIntent, StripeClient
 
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.remote import Remote
 
 
 def _paid(stripe: StripeClient, card: str = "pm_card_visa") -> PaymentIntent:

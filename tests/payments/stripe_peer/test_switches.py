@@ -8,7 +8,7 @@ import requests
 import stripe as library
 from stripe import StripeClient
 
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.remote import Remote
 
 PAYMENT: Any = {"amount": 2000, "currency": "usd"}
 

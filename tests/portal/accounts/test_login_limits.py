@@ -194,7 +194,7 @@ class TestOthers:
         row = LoginAttempt.objects.values_list("account_digest", "address_digest").get()
         assert all(len(digest) == 64 for digest in row)
 
-    def test_old_ones_are_removed(self, lea: User) -> None:
+    def test_old_ones_are_deleted(self, lea: User) -> None:
         fail(1)
         pass_time(login_limits.KEPT - timedelta(minutes=1))
         fail(1)

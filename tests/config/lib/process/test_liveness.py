@@ -67,7 +67,7 @@ def test_is_not_blamed_for_a_process_that_was_stopped_as_a_whole(clock: Clock) -
 
 def test_may_end(clock: Clock) -> None:
     liveness.watch("ticker 0")
-    liveness.forget("ticker 0")
+    liveness.unwatch("ticker 0")
     clock.pass_by(300)
     assert clock.ended is None
 

@@ -15,7 +15,7 @@ from config.lib.deadline import Deadline
 from config.lib.web import http
 from payments.provider import Outcome
 from payments.providers.sandbox import client
-from tests.bank import line
+from tests.bank import http_client
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Payer, words
@@ -123,7 +123,7 @@ class TestABankThatIsNotThere:
     @pytest.fixture(autouse=True)
     def gone(self) -> Iterator[pytest.MonkeyPatch]:
         with pytest.MonkeyPatch.context() as patch:
-            line.connect(nobody(), patch.setattr)
+            http_client.connect(nobody(), patch.setattr)
             yield patch
 
     def test_shows_the_payer_that_it_is_busy_until_it_is_back(

@@ -133,19 +133,21 @@ class TestAFailure:
             assert failure() == (NotTaken, "no_connection")
 
     @pytest.mark.parametrize("status", [500, 503])
-    def test_at_amazon_is_a_doubt(self, double: Double, status: int) -> None:
+    def test_at_amazon_leaves_it_in_doubt(self, double: Double, status: int) -> None:
         double.act = lambda _: Answer(status, FAILED.format(code="InternalError", phone=LEA), "text/xml")
         assert failure() == (InDoubt, f"http_{status}")
         assert len(double.requests) == 1, "boto3 does not repeat it by itself"
 
     @pytest.mark.parametrize("fault", ["hang", "reset"])
-    def test_to_answer_is_a_doubt(self, double: Double, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    def test_to_answer_leaves_it_in_doubt(
+        self, double: Double, monkeypatch: pytest.MonkeyPatch, fault: str
+    ) -> None:
         monkeypatch.setattr(senders, "SECONDS", 0.3)
         double.fault = fault
         assert failure() == (InDoubt, "no_answer")
         assert len(double.requests) == 1, "boto3 does not repeat it by itself"
 
-    def test_of_an_answer_that_cannot_be_read_is_a_doubt(self, double: Double) -> None:
+    def test_of_an_answer_that_cannot_be_read_leaves_it_in_doubt(self, double: Double) -> None:
         double.act = lambda _: Answer(200, "<html", "text/html")
         assert failure() == (InDoubt, "no_answer")
 

@@ -128,19 +128,21 @@ class TestAFailure:
             assert raised.value.reason == "no_connection"
 
     @pytest.mark.parametrize("status", [302, 500, 502, 503])
-    def test_at_twilio_is_a_doubt(self, double: Double, status: int) -> None:
+    def test_at_twilio_leaves_it_in_doubt(self, double: Double, status: int) -> None:
         double.act = lambda _: Answer(status, "<html>down</html>", "text/html")
         assert failure(double) == (InDoubt, f"http_{status}")
         assert len(double.requests) == 1, "it is not repeated"
 
     @pytest.mark.parametrize("fault", ["hang", "reset"])
-    def test_to_answer_is_a_doubt(self, double: Double, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    def test_to_answer_leaves_it_in_doubt(
+        self, double: Double, monkeypatch: pytest.MonkeyPatch, fault: str
+    ) -> None:
         monkeypatch.setattr(senders, "SECONDS", 0.3)
         double.fault = fault
         assert failure(double) == (InDoubt, "no_answer")
         assert len(double.requests) == 1, "it is not repeated"
 
-    def test_of_an_answer_that_cannot_be_read_is_a_doubt(self, double: Double) -> None:
+    def test_of_an_answer_that_cannot_be_read_leaves_it_in_doubt(self, double: Double) -> None:
         double.act = lambda _: Answer(201, "<html>")
         assert failure(double) == (InDoubt, "no_answer")
 

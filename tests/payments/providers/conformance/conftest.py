@@ -11,7 +11,7 @@ from tests.payments.providers.conformance.network import Network, carrying
 from tests.payments.providers.conformance.sandbox import SandboxDesk
 from tests.payments.providers.conformance.stripe import StripeDesk
 from tests.payments.providers.conformance.stripe_test_mode import TestModeDesk
-from tests.payments.stripe_peer import line, shops
+from tests.payments.stripe_peer import remote, shops
 
 
 @pytest.fixture
@@ -21,9 +21,9 @@ def network() -> Iterator[Network]:
 
 
 @pytest.fixture(scope="session")
-def running_peer() -> Iterator[line.Remote]:
-    with line.running() as remote:
-        yield remote
+def running_peer() -> Iterator[remote.Remote]:
+    with remote.running() as peer:
+        yield peer
 
 
 # With STRIPE_TEST_KEY set, Stripe's own test mode too.
@@ -49,7 +49,7 @@ def desk(
         if request.param == "sandbox":
             made = SandboxDesk(settings, monkeypatch)
         elif request.param == "stripe":
-            peer: line.Remote = request.getfixturevalue("running_peer")
+            peer: remote.Remote = request.getfixturevalue("running_peer")
             peer.switch("clear")
             made = StripeDesk(settings, peer, shop)
         elif request.param == "stripe's test mode":

@@ -14,7 +14,7 @@ from payments.provider import Provider
 from payments.providers.stripe.adapter import StripeProvider
 from tests.payments.providers.conformance.desk import Card, Goes
 from tests.payments.stripe_peer import events
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.remote import Remote
 from tests.payments.stripe_peer.shops import Shop
 
 CARDS = {

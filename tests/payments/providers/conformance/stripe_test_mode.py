@@ -25,7 +25,7 @@ from tests.payments.providers.conformance import stripe
 from tests.payments.providers.conformance.desk import Card, Goes
 from tests.payments.providers.conformance.network import Fault, Network
 from tests.payments.stripe_peer import events
-from tests.payments.stripe_peer.line import Remote
+from tests.payments.stripe_peer.remote import Remote
 
 KEY = os.environ.get("STRIPE_TEST_KEY", "")
 API = os.environ.get("STRIPE_TEST_API", "https://api.stripe.com")

@@ -1,7 +1,7 @@
 import pytest
 from pytest_django.fixtures import Settings
 
-from tests.bank import line, urls
+from tests.bank import http_client, urls
 from tests.payments.providers.sandbox.teller import BOTH
 
 
@@ -11,4 +11,4 @@ def both_ways(request: pytest.FixtureRequest, settings: Settings, monkeypatch: p
     monkeypatch.setattr(urls, "HANG_SECONDS", 0.4)
     if request.param:
         settings.ROOT_URLCONF = "tests.bank.urls"
-        line.connect(request.getfixturevalue("live_server").url, monkeypatch.setattr)
+        http_client.connect(request.getfixturevalue("live_server").url, monkeypatch.setattr)

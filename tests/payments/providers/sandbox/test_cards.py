@@ -16,7 +16,7 @@ from payments.models import Discrepancy, Operation, Payment
 from payments.provider import CardUse
 from payments.providers.sandbox import client, fault_injection
 from payments.providers.sandbox.models import Call, Charge
-from tests.bank import line
+from tests.bank import http_client
 from tests.factories import CAUSE, make_late
 from tests.outages import pump
 from tests.payments.providers.sandbox.teller import ASKING, BOTH
@@ -27,7 +27,7 @@ def _line(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytes
     """Each test runs twice: the bank is called, and it is a peer on a socket."""
     if request.param:
         settings.ROOT_URLCONF = "tests.bank.urls"
-        line.connect(request.getfixturevalue("live_server").url, monkeypatch.setattr)
+        http_client.connect(request.getfixturevalue("live_server").url, monkeypatch.setattr)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ class TestAnActInDoubt:
         for _ in range(6):
             pump()
         used = list(Operation.objects.filter(kind=kind).order_by("created_at"))
-        # An error that is repeated under the key is looked up: it was done, or a new key does it. Over the line a
+        # An error that is repeated under the key is looked up: it was done, or a new key does it. Over HTTP a
         # bank that is down is one that answers with errors. A refund is looked up before it is repeated.
         is_error = mode.endswith("error") or (mode == "down" and client.address() != settings.BASE_URL)
         sent = 1 if kind == "refund" and mode != "down" else 2 if is_error else 4

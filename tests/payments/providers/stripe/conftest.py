@@ -5,18 +5,18 @@ from pytest_django.fixtures import Settings
 
 from payments import provider
 from tests.payments.providers.conformance.stripe import StripeDesk
-from tests.payments.stripe_peer import line, shops
+from tests.payments.stripe_peer import remote, shops
 
 
 @pytest.fixture(scope="session")
-def running_peer() -> Iterator[line.Remote]:
-    with line.running() as remote:
-        yield remote
+def running_peer() -> Iterator[remote.Remote]:
+    with remote.running() as peer:
+        yield peer
 
 
 @pytest.fixture
 def desk(
-    running_peer: line.Remote, settings: Settings, monkeypatch: pytest.MonkeyPatch, db: None
+    running_peer: remote.Remote, settings: Settings, monkeypatch: pytest.MonkeyPatch, db: None
 ) -> Iterator[StripeDesk]:
     """Stripe's desk, whose adapter is the one in use."""
     running_peer.switch("clear")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.payments.stripe_peer.line import ROOT, Remote
+from tests.payments.stripe_peer.remote import ROOT, Remote
 
 
 @pytest.mark.long

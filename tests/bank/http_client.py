@@ -1,4 +1,4 @@
-"""The line to a bank in another process: JSON over HTTP, in place of calls in this one."""
+"""The client of a bank in another process: JSON over HTTP, in place of calls in this one."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -38,7 +38,7 @@ def connect(url: str, put: Callable[[Any, str, Any], None] = setattr) -> None:
 
 
 def secret() -> str:
-    """Return what opens the line."""
+    """Return the secret that the bank asks for."""
     return crypto.keyed_digest("bank", "line")
 
 

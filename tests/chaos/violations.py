@@ -58,7 +58,7 @@ def restless(world: World, merchant_uuid: str) -> list[str]:
     return [row[0] for row in world.rows(RESTLESS, list(world.silences), *[merchant_uuid] * 3)]
 
 
-def violations(world: World, merchant_uuid: str, stories: list[Story], receiver: Receiver) -> list[str]:
+def found(world: World, merchant_uuid: str, stories: list[Story], receiver: Receiver) -> list[str]:
     """Return, in words, everything that should not be at rest."""
     found = [f"answer: {rule}" for story in stories for rule in story.backend.broken_rules]
     rows = world.rows(CHECKOUTS, merchant_uuid)

@@ -28,7 +28,7 @@ class Remote:
             return json.loads(answer.read())
 
     def client(self, key: str = "sk_test_peer", account: str | None = None) -> StripeClient:
-        """Return the official library's client, which asks the peer and repeats nothing of its own accord."""
+        """Return the official library's client, which asks the peer and repeats no request by itself."""
         addresses = {"api": self.address}  # the library's own name for it
         return StripeClient(key, stripe_account=account, base_addresses=addresses, max_network_retries=0)  # type: ignore[arg-type]
 

@@ -42,15 +42,15 @@ def see(checkout_uuid: UUID, state: str) -> Seen:
         state=state,
         age=(now - (checkout.authorized_at or checkout.created_at)).total_seconds(),
         payable_for=(checkout.payable_until - checkout.created_at).total_seconds(),
-        doubt=operation.kind if operation else "",
-        doubt_age=(now - operation.created_at).total_seconds() if operation else 0.0,
+        open_kind=operation.kind if operation else "",
+        open_age=(now - operation.created_at).total_seconds() if operation else 0.0,
         is_asked=operation is not None and operation.state == "needs_action",
     )
 
 
 def later(seen: Seen) -> Seen:
     """Return the same a moment later: at a deadline either answer is right."""
-    return replace(seen, age=seen.age + A_MOMENT, doubt_age=seen.doubt_age + A_MOMENT)
+    return replace(seen, age=seen.age + A_MOMENT, open_age=seen.open_age + A_MOMENT)
 
 
 def due(seen: Seen, verb: str, *, is_confirmed: bool = True) -> tuple[bool, list[tuple[str, str]]]:
