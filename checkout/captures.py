@@ -22,7 +22,7 @@ from payments.provider import Outcome, Verdict
 
 CAPTURE_SECONDS = 8.0  # for the whole call: a merchant makes it while answering a webhook, within 15 s
 LOCK_SECONDS = 3.0  # how long a statement waits for a row at most (lock_timeout)
-SETTLE_SECONDS = 3.2  # of CAPTURE_SECONDS, kept for the second lock and the recording
+RECORD_SECONDS = 3.2  # of CAPTURE_SECONDS, kept for the second lock and the recording
 JOIN_SECONDS = 2.0
 ASK_AGAIN_SECONDS = 0.3  # between look-ups of a capture that is accepted and not confirmed
 Kind: TypeAlias = Operation.Kind
@@ -81,7 +81,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
                 _wait_for(joined.operation_uuid, deadline.sooner(CAPTURE_SECONDS - JOIN_SECONDS))
         if operation is None:
             return checkout
-        outcome = _ask_for_money(operation, deadline.sooner(SETTLE_SECONDS))
+        outcome = _ask_for_money(operation, deadline.sooner(RECORD_SECONDS))
         recorded = outcomes.record_outcome(checkout.pk, operation.pk, outcome, lease=operation.lease_token)
     if recorded.checkout.status == Status.CAPTURED:
         return recorded.checkout

@@ -77,8 +77,8 @@ def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[Unresolved
     """Return what is in doubt and what needs a person, the oldest first, in two statements."""
     rows: QuerySet[Operation, Any] = Operation.objects.filter(state__in=Operation.OPEN).order_by("created_at")
     rows = rows.select_related("payment__merchant")
-    doubtful = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"))[:LISTED]
-    return [_as_unresolved(row, now) for row in doubtful], cases.read(now, request)
+    listed = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"))[:LISTED]
+    return [_as_unresolved(row, now) for row in listed], cases.read(now, request)
 
 
 def _as_unresolved(operation: Any, now: datetime) -> UnresolvedOperation:

@@ -65,9 +65,9 @@ def _take(now: datetime) -> Iterator[Figure]:
 
 
 def _unresolved(now: datetime) -> Iterator[Figure]:
-    doubtful = (Operation.State.IN_FLIGHT, Operation.State.PENDING, Operation.State.UNKNOWN)
+    open_states = (Operation.State.IN_FLIGHT, Operation.State.PENDING, Operation.State.UNKNOWN)
     rows = Operation.objects.filter(
-        ended_at=None, state__in=doubtful, created_at__lte=now - timedelta(minutes=1)
+        ended_at=None, state__in=open_states, created_at__lte=now - timedelta(minutes=1)
     )
     found = list(rows.order_by("created_at").values_list("kind", "created_at")[:COUNTED])
     counts = Counter(kind for kind, _ in found)

@@ -42,7 +42,7 @@ class Wrong:
 class Row:
     """A mate's line. `url` and `qr_url` are empty if there is nothing to pay any more.
 
-    `texted_to` is the masked number that the link went to, `remind_from` when a reminder may follow, "" for now.
+    `sent_to` is the masked number that the link went to, `remind_from` when a reminder may follow, "" for now.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Row:
     words: str | Promise
     url: str
     qr_url: str
-    texted_to: str
+    sent_to: str
     remind_from: str
     wrong: Wrong | None
 
@@ -102,7 +102,7 @@ def _row(checkout: Checkout, share: PaymentRequest, wrong: Wrong | None) -> Row:
         words=words,
         url=url,
         qr_url=PaymentTarget(checkout, share).address("qr") if url else "",
-        texted_to=f"•••• {share.phone[-4:]}" if share.phone else "",
+        sent_to=f"•••• {share.phone[-4:]}" if share.phone else "",
         remind_from=summary.day(again_at, checkout) if again_at and again_at > clock.now() else "",
         wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,
     )

@@ -70,8 +70,8 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
             created_at=now,
             expires_at=now + CODE_LIFE,
         )
-        is_texted = _put(target, code, plain, address)
-    return Sent(code, plain if is_texted and senders.current().shows_codes else "")
+        is_sent = _put(target, code, plain, address)
+    return Sent(code, plain if is_sent and senders.current().shows_codes else "")
 
 
 def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:

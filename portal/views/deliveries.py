@@ -120,8 +120,8 @@ def _resend_one(request: HttpRequest, membership: Membership, delivery_uuid: UUI
         delivery = _sent_again(request, membership, delivery_uuid)
     except resending.DeliveryNotFound:
         raise Http404 from None
-    except (resending.HoldIsOver, resending.AlreadyDelivered) as doubtful:
-        return redirect(f"{address}?confirm={CONFIRMED[type(doubtful)]}")
+    except (resending.HoldIsOver, resending.AlreadyDelivered) as refused:
+        return redirect(f"{address}?confirm={CONFIRMED[type(refused)]}")
     except resending.CannotResend as refused:
         pages.refuse(request, str(refused))
         return redirect(address)

@@ -79,10 +79,12 @@ def _reach(point: str, act: str = "kill") -> Callable[[World, Random], None]:
 
 def _bank(mode: str, verbs: Sequence[str] = VERBS) -> Callable[[World, Random], None]:
     """Let one to three calls of a verb go wrong."""
-    most = 1 if mode == "void_refused_once" else 3  # after a second one it is asked later than a run lasts
+    max_times = (
+        1 if mode == "void_refused_once" else 3
+    )  # after a second one it is asked later than a run lasts
 
     def strike(world: World, chance: Random) -> None:
-        world.set_fault(chance.choice(verbs), mode, chance.randint(1, most))
+        world.set_fault(chance.choice(verbs), mode, chance.randint(1, max_times))
 
     return strike
 

@@ -118,7 +118,7 @@ def fill(fleet: Fleet, load: Load, *, idle: str | None) -> None:
 
 
 @pytest.mark.rule("pump.beat")
-class TestTwoBeats:
+class TestTwoBeatProcesses:
     def test_send_nothing_twice(self, fleet: Fleet, new_load: Callable[[int], Load]) -> None:
         load = new_load(2)
         refuse_some(load)

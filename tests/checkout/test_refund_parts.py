@@ -93,7 +93,7 @@ class TestRefund:
         assert share.expires_at - order.captured_at >= timedelta(days=14) + paused
 
     @pytest.mark.rule("refund.goes_on")
-    def test_of_which_a_leg_has_settled_goes_on_until_all_have(
+    def test_of_which_a_part_has_settled_goes_on_until_all_have(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
         mates.pay(shares[0], ACCOUNT_CLOSED)

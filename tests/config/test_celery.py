@@ -18,7 +18,7 @@ from tests.waiting import wait_for
 from webhooks import loop
 
 
-def test_what_is_kept_too_long_is_removed_every_hour() -> None:
+def test_what_is_kept_too_long_is_deleted_every_hour() -> None:
     hourly = {entry["task"] for entry in app.conf.beat_schedule.values() if entry["schedule"] == 3600.0}
     assert {"webhooks.tasks.delete_personal", "webhooks.tasks.delete_old_events"} <= hourly
 

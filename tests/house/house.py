@@ -1,6 +1,7 @@
 """Whether the house is in order: `make check` refuses folders that are too full, files and views that are too long,
-packages that do not say what lives in them, names that the glossary (docs/architecture.md) does not use, modules of
-weight that have no test file of their name, templates that are too long or too wide, and sizes of the portal's own.
+packages that do not say what lives in them, names with words that the glossary (docs/architecture.md) has dropped,
+modules of weight that have no test file of their name, templates that are too long or too wide, and sizes of the
+portal's own.
 
 Nothing is imported to find out.
 """
@@ -9,6 +10,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,22 +22,28 @@ MAX_TEMPLATE_LINES = 80
 MAX_TEMPLATE_WIDTH = 160
 PORTAL = "static/css/portal.css"  # takes its sizes from tokens.css; only a breakpoint cannot be a token
 LONGER = {"config/settings.py": 500, "checkout/models.py": 480}  # one room each
-NOT_USED = {
-    *(
-        "asker",
-        "beats",
-        "happening",
-        "happenings",
-        "hasten",
-        "leg",
-        "legs",
-        "news",
-        "notices",
-        "pill",
-        "pills",
-    ),
-    *("purge", "seat", "seats", "truth", "truths"),
-}
+# Words that the glossary has dropped, for whatever name is given in code, tests, templates and scripts.
+NOT_USED = frozenset(
+    (
+        *("asker", "askers", "beats", "doubted", "doubtful", "doubts", "forget", "happening", "happenings"),
+        *(
+            "hasten",
+            "hastened",
+            "leg",
+            "legs",
+            "misbehaves",
+            "misbehaving",
+            "news",
+            "notices",
+            "pill",
+            "pills",
+        ),
+        *("purge", "purged", "purges", "seat", "seats", "texted", "throw", "throws", "truth", "truths"),
+    )
+)
+# These only after another word; but the name of a test is a sentence.
+ONLY_AFTER = {"doubt": "in", "most": "at", "least": "at"}
+TOPICS = ("checkout/doubt.py",)  # called as the rules that it fulfils
 REQUESTS = ("HttpRequest", "Request")
 WEIGHT = 100  # lines from which on a module has its own test file, tests/<folder>/test_<name>.py
 PLAIN = {"models", "urls"}  # files or folders; what they hold is shown by whatever uses it
@@ -62,6 +70,13 @@ SHOWN_BY = {
 }
 _SIZE = re.compile(r"\drem\b")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
+# What a template and a script give a name to.
+_GIVEN = {
+    ".html": re.compile(
+        r'\bid="([^"{]+)|{%\s*for\s+(\w+)|{%\s*(?:translate|blocktranslate)\b.*?\bas\s+(\w+)'
+    ),
+    ".js": re.compile(r"\b(?:function|const|let|class)\s+([\w$]+)"),
+}
 
 
 def problems(root: Path = ROOT) -> Iterator[str]:
@@ -71,6 +86,8 @@ def problems(root: Path = ROOT) -> Iterator[str]:
     for path in _modules(root):
         yield from _of_file(path.relative_to(root).as_posix(), path.read_text())
     yield from _of_tests(root)
+    for path in _named(root):
+        yield from _of_names(path.relative_to(root).as_posix(), path)
     for path in sorted((root / "templates").rglob("*.*")):
         yield from _of_template(path.relative_to(root).as_posix(), path.read_text())
     yield from _of_sizes((root / PORTAL).read_text())
@@ -103,11 +120,7 @@ def _of_file(name: str, text: str) -> Iterator[str]:
     lines = text.count("\n")
     if lines > LONGER.get(name, MAX_LINES):
         yield f"{name} has {lines} lines: is it still one room?"
-    tree = ast.parse(text)
-    for word, line in _words(tree):
-        if word in NOT_USED:
-            yield f"{name}:{line} says {word!r}, which the glossary does not use."
-    for view, lines in _views(tree):
+    for view, lines in _views(ast.parse(text)):
         if lines > MAX_OF_VIEW:
             yield f"{name}:{view.lineno} {view.name} has {lines} lines: a view reads, makes one call, shows the result."
 
@@ -162,17 +175,48 @@ def _of_sizes(text: str) -> Iterator[str]:
             yield f"{PORTAL}:{number} has a size of its own: {line.strip()} Take one of tokens.css."
 
 
-def _words(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield the words of every name that a module gives, and their lines."""
-    for node in ast.walk(tree):
+def _named(root: Path) -> Iterator[Path]:
+    """Yield the files whose names and the names in them are looked at; migrations stay as they were shipped."""
+    for folder in (*APPS, "tests", "templates", "static/js"):
+        for path in sorted((root / folder).rglob("*.*")):
+            if path.suffix in {".py", *_GIVEN} and {"migrations", "node_modules"}.isdisjoint(path.parts):
+                yield path
+
+
+def _of_names(name: str, path: Path) -> Iterator[str]:
+    given = _given_in_code if path.suffix == ".py" else partial(_given_in_text, _GIVEN.get(path.suffix))
+    stem = "" if name in TOPICS else path.stem
+    for said, line in [(stem, 0), *given(path.read_text())]:
+        for word in _not_used(said):
+            yield f"{name}{f':{line}' if line else ''} says {word!r}, which the glossary does not use."
+
+
+def _not_used(name: str) -> Iterator[str]:
+    words = [word.lower() for word in _WORD.findall(name)]
+    is_free = words[:1] == ["test"]
+    for before, word in zip(["", *words], words, strict=False):
+        if word in NOT_USED or (not is_free and ONLY_AFTER.get(word, before) != before):
+            yield word
+
+
+def _given_in_code(text: str) -> Iterator[tuple[str, int]]:
+    """Yield every name that a module gives, and its line."""
+    for node in ast.walk(ast.parse(text)):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                given = name
+                yield name, node.lineno
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                given = name
+                yield name, node.lineno
+            case ast.Attribute(attr=name, ctx=ast.Store()) | ast.alias(asname=str(name)):
+                yield name, node.lineno
             case _:
                 continue
-        yield from ((word.lower(), node.lineno) for word in _WORD.findall(given))
+
+
+def _given_in_text(pattern: re.Pattern[str] | None, text: str) -> Iterator[tuple[str, int]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        for match in pattern.finditer(line) if pattern else ():
+            yield from ((name, number) for name in match.groups() if name)
 
 
 if __name__ == "__main__":

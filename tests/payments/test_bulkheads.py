@@ -260,7 +260,7 @@ class TestTheConnection:
 @pytest.mark.django_db
 class TestJoining:
     @pytest.fixture
-    def doubtful(self, held: Checkout) -> Checkout:
+    def in_doubt(self, held: Checkout) -> Checkout:
         """A capture that got no answer is open."""
         fault_injection.set_fault(verb="capture", mode="down", times=1)
         with pytest.raises(captures.OutcomeUnknown):
@@ -283,7 +283,7 @@ class TestJoining:
     def test_waits_without_a_slot_and_is_told_to_come_again(
         self,
         api: Api,
-        doubtful: Checkout,
+        in_doubt: Checkout,
         asked: list[str],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
@@ -292,7 +292,7 @@ class TestJoining:
         sleep = SimpleNamespace(sleep=lambda _: free.append(free_slots(bulkheads.CAPTURES)))
         monkeypatch.setattr(captures, "time", sleep)
         with nothing_moves():
-            answer = api.post(f"checkouts/{doubtful.pk}/capture")
+            answer = api.post(f"checkouts/{in_doubt.pk}/capture")
         refused(answer, 409, "operation_in_progress")
         assert (answer["Retry-After"], asked) == ("1", [])
         assert set(free) == {bulkheads.CAPTURES.slots}
@@ -301,7 +301,7 @@ class TestJoining:
     def test_gets_the_answer_when_it_comes_though_no_slot_is_free(
         self,
         api: Api,
-        doubtful: Checkout,
+        in_doubt: Checkout,
         asked: list[str],
         fill: Callable[..., ExitStack],
         monkeypatch: pytest.MonkeyPatch,
@@ -313,26 +313,26 @@ class TestJoining:
             tasks.finish_operations()
 
         monkeypatch.setattr(captures, "time", SimpleNamespace(sleep=pump))
-        answer = api.post(f"checkouts/{doubtful.pk}/capture")
+        answer = api.post(f"checkouts/{in_doubt.pk}/capture")
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
         assert asked == ["capture"] and Operation.objects.filter(kind="capture").count() == 1
 
     @pytest.mark.rule("capture.join")
     def test_a_second_one_of_the_process_is_told_at_once(
-        self, api: Api, doubtful: Checkout, asked: list[str], monkeypatch: pytest.MonkeyPatch
+        self, api: Api, in_doubt: Checkout, asked: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         slept: list[float] = []
         monkeypatch.setattr(captures, "time", SimpleNamespace(sleep=slept.append))
         (operation,) = Operation.objects.filter(kind="capture")
         with bulkheads.JOINING.place(operation.pk) as is_first, nothing_moves():
             assert is_first
-            answer = api.post(f"checkouts/{doubtful.pk}/capture")
+            answer = api.post(f"checkouts/{in_doubt.pk}/capture")
         refused(answer, 409, "operation_in_progress")
         assert (answer["Retry-After"], asked, slept) == ("1", [], [])
         with bulkheads.JOINING.place(operation.pk) as is_free_again:
             assert is_free_again
 
-    def test_few_wait_so_however_many_captures_are_open(self, doubtful: Checkout) -> None:
+    def test_few_wait_so_however_many_captures_are_open(self, in_doubt: Checkout) -> None:
         with ExitStack() as stack:
             ours = [
                 stack.enter_context(bulkheads.JOINING.place(uuid4()))

@@ -75,11 +75,11 @@ def world(
     tasks.answer_inquiries()
     part = Operation.objects.select_related("payment").get(kind="refund", payment=refunded.payment_id)
     bookings.settle_otherwise(part, note="By bank transfer", now=clock.now(), cause=CAUSE)
-    doubtful = pay(factories.checkout(acme))
+    in_doubt = pay(factories.checkout(acme))
     fault_injection.set_fault(verb="capture", mode="down", times=1)
     BrokenKey.objects.create(key=uuid7())
     with pytest.raises(captures.OutcomeUnknown):
-        captures.capture(acme, doubtful.pk, cause=CAUSE)
+        captures.capture(acme, in_doubt.pk, cause=CAUSE)
     ticked = {"email": "lea@mail.example"}
     path = f"/api/sandbox/v1/checkouts/{shared.pk}/opt-in"
     Merchant.objects.filter(pk=acme.pk).update(opt_in_enabled=True)

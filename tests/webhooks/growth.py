@@ -14,7 +14,7 @@ from tests.webhooks.receiving import Names
 from webhooks import transport
 
 AT_ONCE = 10  # as many as one endpoint gets
-FORGET_HIGH_WATER = "5"
+RESET_HIGH_WATER = "5"
 
 
 def status(field: str) -> int:
@@ -24,7 +24,7 @@ def status(field: str) -> int:
 
 
 async def growth(pool: transport.Pool, url: str) -> int:
-    Path("/proc/self/clear_refs").write_text(FORGET_HIGH_WATER)
+    Path("/proc/self/clear_refs").write_text(RESET_HIGH_WATER)
     before = status("VmRSS")
     await asyncio.gather(*(transport.post(pool, url, {}, b"{}") for _ in range(AT_ONCE)))
     return status("VmHWM") - before

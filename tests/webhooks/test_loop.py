@@ -221,7 +221,7 @@ class TestSending:
         assert unsigned.attempts.get().error_message == "the request could not be sent"
         assert len(receiver.requests) == 1
 
-    def test_a_body_that_has_been_removed_is_not_sent(
+    def test_a_body_that_has_been_deleted_is_not_sent(
         self, receiving: Callable[..., Receiver], sender: loop.Sender
     ) -> None:
         receiver = receiving()

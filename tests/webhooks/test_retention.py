@@ -52,7 +52,7 @@ class TestPersonalBodies:
 
     @pytest.mark.rule("secret.retention")
     @pytest.mark.parametrize("status", ["delivered", "parked"])
-    def test_are_removed_a_week_after_their_end(self, acme: Subscription, status: str) -> None:
+    def test_are_deleted_a_week_after_their_end(self, acme: Subscription, status: str) -> None:
         due = aged(opt_in(acme), 7.01, status=status)
         tasks.delete_personal()
         due.event.refresh_from_db()
@@ -60,7 +60,7 @@ class TestPersonalBodies:
         assert due.event.body_deleted_at is not None
         assert retention.delete_personal() == 0
 
-    def test_that_nobody_wanted_are_removed_too(self, acme: Subscription) -> None:
+    def test_that_nobody_wanted_are_deleted_too(self, acme: Subscription) -> None:
         due = aged(opt_in(acme), 8)
         due.delete()
         assert retention.delete_personal() == 1

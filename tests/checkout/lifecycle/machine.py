@@ -64,7 +64,7 @@ class Lifecycle(RuleBasedStateMachine):
         self.refs: dict[str, UUID] = {}
         self.moves_seen = 0
         self.savepoint = transaction.savepoint()
-        bank.forget()
+        bank.reset()
 
     def teardown(self) -> None:
         try:

@@ -82,9 +82,9 @@ class ScriptedProvider:
 
     def __init__(self, meanwhile: Callable[[], None]) -> None:
         self.meanwhile = meanwhile  # what goes on while a slow call is waited for
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         self.script: deque[Happens] = deque()
         self.charges: dict[UUID, Charge] = {}
         self.calls: dict[UUID, Call] = {}

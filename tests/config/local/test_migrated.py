@@ -24,7 +24,7 @@ def comment() -> dict[str, str]:
         return kept
 
 
-def forget() -> None:
+def reset() -> None:
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM django_migrations WHERE app = 'payments' AND name = '0002_guards'")
 
@@ -32,7 +32,7 @@ def forget() -> None:
 @pytest.fixture
 def _new(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guards of payments are about to be applied; applying them is left to the tests' own database."""
-    forget()
+    reset()
     monkeypatch.setattr(migrated, "call_command", lambda *_, **__: None)
 
 

@@ -44,7 +44,7 @@ def operator(client: Client) -> Client:
 
 
 @pytest.fixture
-def doubtful(held: Checkout) -> Operation:
+def in_doubt(held: Checkout) -> Operation:
     """A capture of which nobody knows what became of it."""
     fault_injection.set_fault(verb="capture", mode="down", times=1)
     with pytest.raises(captures.OutcomeUnknown):
@@ -65,7 +65,7 @@ class TestPage:
     def test_of_a_quiet_day_says_so(self, operator: Client) -> None:
         page = operator.get(PAGE).content.decode()
         for words in (
-            "Nothing is in row.",
+            "Nothing is in doubt.",
             "None is open.",
             "Nothing was parked today.",
             "No endpoint fails.",
@@ -74,18 +74,18 @@ class TestPage:
         assert "is-late" not in page
 
     @pytest.mark.rule("operator.page")
-    def test_shows_what_is_in_doubt_the_oldest_first(self, operator: Client, doubtful: Operation) -> None:
-        age(Operation.objects.filter(pk=doubtful.pk), created_at=timedelta(minutes=3))
+    def test_shows_what_is_in_doubt_the_oldest_first(self, operator: Client, in_doubt: Operation) -> None:
+        age(Operation.objects.filter(pk=in_doubt.pk), created_at=timedelta(minutes=3))
         (row,) = board.read().unresolved
         assert (row.operation, row.amount, row.age, row.verdict) == (
-            doubtful,
+            in_doubt,
             "£90.00",
             "3 minutes",
             "late",
         )
         page = operator.get(PAGE).content.decode()
-        assert f"/admin/payments/operation/{doubtful.pk}/change/" in page
-        assert f"/admin/checkout/checkout/{doubtful.payment.checkout_uuid}/change/" in page
+        assert f"/admin/payments/operation/{in_doubt.pk}/change/" in page
+        assert f"/admin/checkout/checkout/{in_doubt.payment.checkout_uuid}/change/" in page
 
     @pytest.mark.rule("operator.page")
     def test_shows_what_a_person_must_see_to(self, operator: Client, acme: Merchant) -> None:
@@ -105,7 +105,7 @@ class TestPage:
 
     @pytest.mark.parametrize("is_superuser", [True, False])
     def test_asks_at_most_twenty_statements(
-        self, client: Client, doubtful: Operation, is_superuser: bool
+        self, client: Client, in_doubt: Operation, is_superuser: bool
     ) -> None:
         person = User.objects.create_user("x@example.com", is_staff=True, is_superuser=is_superuser)
         person.user_permissions.set(Permission.objects.filter(codename__endswith="_operation"))
@@ -135,15 +135,15 @@ class TestQueues:
         assert len(queues.read(clock.now())) == len(queues.TABLE) - 1
 
     @pytest.mark.rule("operator.page")
-    def test_tell_of_operations_that_nobody_finishes(self, doubtful: Operation) -> None:
+    def test_tell_of_operations_that_nobody_finishes(self, in_doubt: Operation) -> None:
         assert queue("Operations to finish").since is None
-        age(Operation.objects.filter(pk=doubtful.pk), next_attempt_at=timedelta(seconds=90))
+        age(Operation.objects.filter(pk=in_doubt.pk), next_attempt_at=timedelta(seconds=90))
         found = queue("Operations to finish")
         assert (found.verdict, found.age) == ("late", "1 minute")
 
-    def test_leave_out_what_waits_for_another_operation(self, doubtful: Operation) -> None:
+    def test_leave_out_what_waits_for_another_operation(self, in_doubt: Operation) -> None:
         Operation.objects.create(
-            payment=doubtful.payment,
+            payment=in_doubt.payment,
             kind="void",
             state="planned",
             amount=1,
@@ -161,7 +161,7 @@ class TestQueues:
         assert queue("Holds to release").since and queue("Unpaid checkouts to end").since
         assert queue("Holds to release").verdict == "fine"
 
-    def test_leave_out_a_hold_that_waits_for_the_bank(self, doubtful: Operation) -> None:
+    def test_leave_out_a_hold_that_waits_for_the_bank(self, in_doubt: Operation) -> None:
         make_late(Checkout.objects.get())
         assert queue("Holds to release").since is None
 

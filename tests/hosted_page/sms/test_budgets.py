@@ -164,7 +164,7 @@ def test_a_day_ends(acme: Merchant, settings: Settings) -> None:
     ask(acme, "+447700900121")
 
 
-def test_a_days_counts_are_removed_after_thirty_days() -> None:
+def test_a_days_counts_are_deleted_after_thirty_days() -> None:
     today = timezone.now().date()
     SmsDay.objects.bulk_create(SmsDay(day=today - timedelta(days=ago), count=1) for ago in (0, 30, 31))
     tasks.delete_old_sms_messages()

@@ -6,7 +6,7 @@ from payments.models import Merchant
 
 @pytest.mark.rule("sms.invitation")
 @pytest.mark.parametrize(
-    ("name", "texted"),
+    ("name", "shown"),
     [
         ("Acme Tickets", "Acme Tickets"),
         ("Crêperie d'Été", "Crêperie d'Été"),
@@ -21,5 +21,5 @@ from payments.models import Merchant
         ("24/7", "the shop"),
     ],
 )
-def test_a_name_says_nothing_but_a_name(name: str, texted: str) -> None:
-    assert naming.shop(Merchant(name=name)) == texted
+def test_a_name_says_nothing_but_a_name(name: str, shown: str) -> None:
+    assert naming.shop(Merchant(name=name)) == shown

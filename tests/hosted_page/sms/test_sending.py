@@ -243,7 +243,7 @@ class TestAStrangersNumber:
 
         assert statements("07700 900456") == statements(PHONE)
 
-    def test_that_is_the_leads_is_texted_no_more_than_any_number(
+    def test_that_is_the_leads_is_sent_no_more_than_any_number(
         self, order: Checkout, network: Network, acme: Merchant
     ) -> None:
         for _ in range(limits.PER_NUMBER[0].maximum):

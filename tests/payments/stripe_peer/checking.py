@@ -54,9 +54,9 @@ def _typed(kind: Any, given: Any, at: str) -> Any:
 
 def _enum(allowed: list[str], given: Any, at: str) -> str:
     if given not in allowed:
-        *most, last = [name for name in allowed if name] or [""]
+        *others, last = [name for name in allowed if name] or [""]
         raise Refusal(
-            f"Invalid {at}: must be one of {', '.join(most)}{' or ' if most else ''}{last}", param=at
+            f"Invalid {at}: must be one of {', '.join(others)}{' or ' if others else ''}{last}", param=at
         )
     return str(given)
 

@@ -183,6 +183,6 @@ class TestDeadline:
         with pytest.raises(captures.OutcomeUnknown):
             captures.capture(held.merchant, held.pk, cause=CAUSE)
         spent = moment[0] - 100
-        kept = captures.CAPTURE_SECONDS - captures.SETTLE_SECONDS
+        kept = captures.CAPTURE_SECONDS - captures.RECORD_SECONDS
         assert spent == pytest.approx(max(kept, lock_seconds)), "all the time there is, and no more"
         assert asked == ["capture", "look_up"][: 2 if lock_seconds < 1.8 else lock_seconds < kept]

@@ -86,7 +86,7 @@ class AsynchronousProvider:
         self.faults: dict[str, Goes] = {}
         self.broken: set[UUID] = set()
         self.outbox: list[dict[str, str]] = []
-        self.least: int | None = None
+        self.maximum: int | None = None
         self.changed: list[tuple[datetime, UUID, UUID]] = []
         self.disputed_at: list[tuple[datetime, UUID]] = []
 
@@ -109,8 +109,8 @@ class AsynchronousProvider:
             self.charges[payment.pk] = Charge(
                 payment.pk, payment.subject, payment.merchant_id, payment.amount, payment.currency, known
             )
-            amount = operation.amount if self.least is None else min(self.least, operation.amount)
-            self.least = None
+            amount = operation.amount if self.maximum is None else min(self.maximum, operation.amount)
+            self.maximum = None
             becomes = Verdict.DECLINED if known in REASONS else Verdict.SUCCEEDED
             verdict = Verdict.NEEDS_ACTION if known == Card.ASKS else Verdict.PENDING
             page = f"https://cards.example/ask/{operation.pk}" if known == Card.ASKS else ""
@@ -269,7 +269,7 @@ class AsynchronousDesk:
         self.bank.faults[verb] = goes
 
     def hold_less(self, amount: int) -> None:
-        self.bank.least = amount
+        self.bank.maximum = amount
 
     def settle(self) -> None:
         for charge in self.bank.charges.values():
