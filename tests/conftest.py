@@ -36,7 +36,7 @@ from tests.outside import RETURNS, settle
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
 # Which of all addresses want a login is found out once.
-ASKING_EVERYWHERE = "tests/config/test_price.py::TestAddresses"
+ASKING_EVERYWHERE = "tests/config/bounds/test_price.py::TestAddresses"
 BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
 
 

@@ -108,12 +108,17 @@ def _modules(root: Path) -> list[Path]:
 
 def _of_folder(root: Path, folder: Path) -> Iterator[str]:
     name = folder.relative_to(root).as_posix()
-    count = sum(path.name not in ("__init__.py", "apps.py") for path in folder.glob("*.py"))
-    if count > MAX_MODULES:
-        yield f"{name} holds {count} modules: group them by topic, {MAX_MODULES} at most."
+    yield from _of_size(root, folder)
     said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
     if not said and "management" not in folder.parts:
         yield f"{name}/__init__.py does not say what lives there."
+
+
+def _of_size(root: Path, folder: Path) -> Iterator[str]:
+    count = sum(path.name not in ("__init__.py", "apps.py") for path in folder.glob("*.py"))
+    if count > MAX_MODULES:
+        name = folder.relative_to(root).as_posix()
+        yield f"{name} holds {count} modules: group them by topic, {MAX_MODULES} at most."
 
 
 def _of_file(name: str, text: str) -> Iterator[str]:
@@ -144,9 +149,12 @@ def _is_view(function: ast.FunctionDef) -> bool:
 
 
 def _of_tests(root: Path) -> Iterator[str]:
-    """Each module of weight is found in the tests by its name alone, and no file of theirs is too long."""
-    for path in sorted((root / "tests").rglob("*.py")):
-        lines = 0 if "node_modules" in path.parts else path.read_text().count("\n")
+    """Each module of weight is found in the tests by its name alone, and no file or folder of theirs is too long."""
+    tests = [path for path in (root / "tests").rglob("*.py") if "node_modules" not in path.parts]
+    for folder in sorted({path.parent for path in tests}):
+        yield from _of_size(root, folder)
+    for path in sorted(tests):
+        lines = path.read_text().count("\n")
         if lines > MAX_LINES:
             yield f"{path.relative_to(root).as_posix()} has {lines} lines: split it by topic."
     for path in _modules(root):

@@ -39,6 +39,13 @@ def test_a_folder_that_is_too_full(project: Path) -> None:
     assert [said.split(":")[0] for said in house.problems(project)] == ["portal holds 21 modules"]
 
 
+def test_a_folder_of_tests_that_is_too_full(project: Path) -> None:
+    (project / "tests" / "portal").mkdir(parents=True)
+    for number in range(house.MAX_MODULES + 1):
+        (project / "tests" / "portal" / f"test_{number}.py").touch()
+    assert [said.split(":")[0] for said in house.problems(project)] == ["tests/portal holds 21 modules"]
+
+
 def test_a_package_that_says_nothing(project: Path) -> None:
     (project / "webhooks" / "__init__.py").write_text("")
     assert list(house.problems(project)) == ["webhooks/__init__.py does not say what lives there."]

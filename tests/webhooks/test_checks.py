@@ -17,7 +17,7 @@ from tests.conftest import Api
 from tests.factories import MerchantFactory
 from tests.portal import stage
 from tests.refusals import nothing_moves, refused
-from tests.webhooks.receiving import Names
+from tests.webhooks.receivers.receiving import Names
 from webhooks import checks, targets
 from webhooks.models import Subscription
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.webhooks.hostile import closing, forever, keeping_silent
-from tests.webhooks.receiving import (
+from tests.webhooks.receivers.hostile import closing, forever, keeping_silent
+from tests.webhooks.receivers.receiving import (
     OK,
     TLS,
     Behaviour,

@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 from config.lib import clock
 from payments.models import Merchant
 from tests.config.local.living import within
-from tests.webhooks.endpoint import Receiver
+from tests.webhooks.receivers.endpoint import Receiver
 from webhooks import delivery, loop, outbox, signing, transport
 from webhooks.models import Attempt, Delivery, Event, EventType, SigningSecret, Subscription
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.webhooks.receiving import OK, TLS, Names, answering, free_port, posted, receiving
+from tests.webhooks.receivers.receiving import OK, TLS, Names, answering, free_port, posted, receiving
 from webhooks import transport
 
 

@@ -20,8 +20,9 @@ from hypothesis import settings as examples
 from pytest_django.fixtures import Settings
 
 from config.lib import redaction
-from tests.config import addresses, price
-from tests.config.shapes import Filled
+from tests.config import addresses
+from tests.config.bounds import price
+from tests.config.bounds.shapes import Filled
 
 pytestmark = pytest.mark.django_db
 TOKEN = "kX3vWq_9-ZtR2mLb7Ay5Hw"

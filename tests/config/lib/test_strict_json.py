@@ -7,8 +7,8 @@ import pytest
 
 from config.lib import strict_json
 from config.lib.strict_json import InvalidJson
-from tests.config import price
-from tests.config.shapes import Filled, Made, Shape
+from tests.config.bounds import price
+from tests.config.bounds.shapes import Filled, Made, Shape
 
 # Each costs the most where a reader is careless: nesting, strings that never end, escapes, twins, long numbers.
 WORST: dict[str, Shape] = {

@@ -184,7 +184,7 @@ class TestTheOperators:
         mail_discrepancies()
         (told,) = mail.outbox
         assert "sms_of_merchant_nearly_used_up" in told.body and "Acme Tickets" in told.body
-        assert "Most of its texts of today led to no payment." in told.body
+        assert "Most of its SMS messages of today led to no payment." in told.body
         Discrepancy.objects.update(closed_at=timezone.now(), mailed_at=timezone.now() - timedelta(minutes=2))
         ask(acme, "+447700900125")
         tasks.watch_sms_budgets()

@@ -9,22 +9,11 @@ from email.message import Message
 from functools import partial
 from typing import Any
 
-from tests.payments.stripe_peer import (
-    accounts,
-    checking,
-    disputes,
-    errors,
-    events,
-    forms,
-    idempotency,
-    intents,
-    lists,
-    methods,
-    refunds,
-)
+from tests.payments.stripe_peer import checking, errors, events, forms, idempotency, lists
 from tests.payments.stripe_peer.books import Answer, Book, Call, Peer, shown
 from tests.payments.stripe_peer.errors import Refusal
 from tests.payments.stripe_peer.idempotency import Reply
+from tests.payments.stripe_peer.resources import accounts, disputes, intents, methods, refunds
 
 _ROUTES: dict[str, Answer] = {
     "POST /v1/payment_intents": intents.create,

@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from tests.payments.stripe_peer import methods
 from tests.payments.stripe_peer.books import CONNECTED, PLATFORM, Peer, shown
 from tests.payments.stripe_peer.errors import Refusal
 from tests.payments.stripe_peer.idempotency import Reply
+from tests.payments.stripe_peer.resources import methods
 
 SCRIPT, PATH = "/endive/stripe.js", "/_peer/fields"
 KEYS = {"pk_test_peer": False, "pk_live_peer": True}  # publishable ones, and whether they are live

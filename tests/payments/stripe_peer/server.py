@@ -12,10 +12,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.payments.stripe_peer import api, challenge, fields, switches
+from tests.payments.stripe_peer import api, fields, switches
 from tests.payments.stripe_peer.books import Peer
 from tests.payments.stripe_peer.errors import Refusal
 from tests.payments.stripe_peer.idempotency import Reply
+from tests.payments.stripe_peer.resources import challenge
 
 OWN = "/_peer/"
 

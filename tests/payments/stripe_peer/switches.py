@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tests.payments.stripe_peer import disputes, events, idempotency, methods, payouts, refunds
+from tests.payments.stripe_peer import events, idempotency
 from tests.payments.stripe_peer.books import CONNECTED, KEYS, PLATFORM, Book, Peer, each_book, shown
 from tests.payments.stripe_peer.errors import Refusal
+from tests.payments.stripe_peer.resources import disputes, methods, payouts, refunds
 
 Asked = dict[str, Any]
 MODES = ("hang", "reset", "error", "slow", "repeat")

@@ -137,7 +137,7 @@ class TestTestEvent:
 
 
 def test_the_receivers_are_the_ones_of_the_readme(client: Client) -> None:
-    """Those are run against the vectors by tests/webhooks/test_receivers.py."""
+    """Those are run against the vectors by tests/webhooks/foreign/test_receivers.py."""
     readme = Path("README.md").read_text()
     for name in ("python", "node", "php"):
         code = Path(f"templates/portal/receivers/{name}.txt").read_text()

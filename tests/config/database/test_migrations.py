@@ -15,7 +15,7 @@ import pytest
 from django.apps import apps
 
 pytestmark = pytest.mark.long
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NAME = "round_trip"
 # What a schema is made of, each thing a text. Extensions and what belongs to them are the cluster's.
 MADE_OF = {

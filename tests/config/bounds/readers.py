@@ -37,8 +37,8 @@ from portal.accounts import sessions
 from portal.deliveries import log
 from portal.orders import search, timeline
 from portal.views import deliveries
-from tests.config.shapes import ADDRESSES, ANSWERS, DOCUMENTS, PARTS, QUOTED, TEXTS, Filled
-from tests.webhooks.test_kept_connections import read
+from tests.config.bounds.shapes import ADDRESSES, ANSWERS, DOCUMENTS, PARTS, QUOTED, TEXTS, Filled
+from tests.webhooks.receivers.test_kept_connections import read
 from webhooks import connections, signing, targets, transport
 from webhooks.models import Delivery, Event
 

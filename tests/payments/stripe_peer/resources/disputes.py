@@ -1,8 +1,8 @@
 """Disputes: opened by a card or a switch, answered, closed. (Reference: "Disputes"; "Testing", disputes)"""
 
-from tests.payments.stripe_peer import charges
 from tests.payments.stripe_peer.books import Book, Call, Thing, merge_metadata
 from tests.payments.stripe_peer.errors import Refusal
+from tests.payments.stripe_peer.resources import charges
 
 ANSWER_SECONDS = 9 * 86400
 FEE = 1500

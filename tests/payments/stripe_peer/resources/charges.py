@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.payments.stripe_peer import cards
 from tests.payments.stripe_peer.books import Book, Thing
+from tests.payments.stripe_peer.resources import cards
 
 HOLD_SECONDS = 7 * 86400  # how long an authorization lives ("Place a hold on a payment method")
 AVAILABLE_SECONDS = 2 * 86400

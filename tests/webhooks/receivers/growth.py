@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from tests.webhooks.receiving import Names
+from tests.webhooks.receivers.receiving import Names
 from webhooks import transport
 
 AT_ONCE = 10  # as many as one endpoint gets

@@ -1,8 +1,9 @@
 """Payment methods and confirmation tokens: what Stripe's own fields return. (Reference: "PaymentMethods")"""
 
-from tests.payments.stripe_peer import cards, errors
+from tests.payments.stripe_peer import errors
 from tests.payments.stripe_peer.books import Book, Call, Thing
 from tests.payments.stripe_peer.errors import Refusal
+from tests.payments.stripe_peer.resources import cards
 
 TOKEN_SECONDS = 12 * 3600
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.webhooks.hostile import CHUNKED, RESET
-from tests.webhooks.receiving import OK, TLS, Behaviour, Names, answering, receiving
+from tests.webhooks.receivers.hostile import CHUNKED, RESET
+from tests.webhooks.receivers.receiving import OK, TLS, Behaviour, Names, answering, receiving
 from webhooks import connections, transport
 
 NEXT = b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"

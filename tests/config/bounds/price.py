@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from tests.config.shapes import Shape
+from tests.config.bounds.shapes import Shape
 
 MINIMUM = 0.003  # CPU seconds that half of it takes, where it seems to cost too much
 ROUNDS = 30  # of a measurement, at most: what others do here only makes an act dearer

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.webhooks import forbidden
-from tests.webhooks.receiving import Names
+from tests.webhooks.receivers.receiving import Names
+from tests.webhooks.urls import forbidden
 from webhooks import targets
 
 

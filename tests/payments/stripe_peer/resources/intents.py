@@ -2,9 +2,9 @@
 
 import secrets
 
-from tests.payments.stripe_peer import amounts, attempts, charges, methods
 from tests.payments.stripe_peer.books import Book, Call, Thing, merge_metadata
 from tests.payments.stripe_peer.errors import Refusal, unexpected_state
+from tests.payments.stripe_peer.resources import amounts, attempts, charges, methods
 
 _OPEN = ("requires_payment_method", "requires_confirmation", "requires_action")
 _CONFIRMING = ("return_url", "off_session", "confirmation_token", "mandate_data", "error_on_requires_action")

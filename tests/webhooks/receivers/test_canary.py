@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from aiohttp.abc import ResolveResult
 
-from tests.webhooks import forbidden
-from tests.webhooks.canary import LITERALS, ODD, Canary, listening
-from tests.webhooks.receiving import BODY, HEADERS, TLS, Names, answering, receiving
+from tests.webhooks.receivers.canary import LITERALS, ODD, Canary, listening
+from tests.webhooks.receivers.receiving import BODY, HEADERS, TLS, Names, answering, receiving
+from tests.webhooks.urls import forbidden
 from webhooks import transport
 
 NOT_ALLOWED = "address not allowed"

@@ -4,10 +4,10 @@ import html
 from contextlib import suppress
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
-from tests.payments.stripe_peer import attempts
 from tests.payments.stripe_peer.books import Book, Peer, Thing, each_book
 from tests.payments.stripe_peer.errors import Refusal
 from tests.payments.stripe_peer.idempotency import Reply
+from tests.payments.stripe_peer.resources import attempts
 
 PATH = "/_peer/3d_secure/"
 _PAGE = """<!doctype html><html lang="en"><title>3-D Secure</title><link rel="icon" href="data:,">

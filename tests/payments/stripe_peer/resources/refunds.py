@@ -1,8 +1,8 @@
 """Refunds: at once, pending, or failed afterwards. (Reference: "Refunds"; "Testing", refunds)"""
 
-from tests.payments.stripe_peer import charges, methods
 from tests.payments.stripe_peer.books import Book, Call, Thing, merge_metadata
 from tests.payments.stripe_peer.errors import Refusal, unexpected_state
+from tests.payments.stripe_peer.resources import charges, methods
 
 
 def create(call: Call) -> Thing:

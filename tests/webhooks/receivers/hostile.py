@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tests.webhooks.receiving import Behaviour, answering
+from tests.webhooks.receivers.receiving import Behaviour, answering
 
 TIMEOUT = "timeout"  # followed by the deadline
 CLOSED = "the connection was closed before an answer"

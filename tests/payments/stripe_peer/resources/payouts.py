@@ -1,7 +1,7 @@
 """Payouts of an account's balance to its bank. (Reference: "Payouts"; "Payout reconciliation")"""
 
-from tests.payments.stripe_peer import charges
 from tests.payments.stripe_peer.books import Book, Thing
+from tests.payments.stripe_peer.resources import charges
 
 ARRIVES_SECONDS = 2 * 86400
 

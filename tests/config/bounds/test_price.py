@@ -18,8 +18,9 @@ from payments.models import Merchant, Operation
 from payments.providers.sandbox import bank
 from portal.models import Invitation, Role
 from tests import factories
-from tests.config import addresses, found, price, shapes
-from tests.config.readers import ADDRESS, HEADER, LINE, PARSED, READERS, WRITTEN_BY_US, Reader
+from tests.config import addresses
+from tests.config.bounds import found, price, shapes
+from tests.config.bounds.readers import ADDRESS, HEADER, LINE, PARSED, READERS, WRITTEN_BY_US, Reader
 from tests.portal import people
 
 MAXIMUM = 50  # times the CPU of a plain refusal

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from tests.payments.stripe_peer import cards, charges, disputes, errors, methods
+from tests.payments.stripe_peer import errors
 from tests.payments.stripe_peer.books import Book, Thing
 from tests.payments.stripe_peer.errors import Refusal
+from tests.payments.stripe_peer.resources import cards, charges, disputes, methods
 
 _PREFIX = "payment_intent."
 

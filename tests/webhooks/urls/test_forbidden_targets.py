@@ -10,10 +10,10 @@ from pytest_django.fixtures import Settings
 
 from tests.conftest import Api
 from tests.refusals import nothing_moves, refused
-from tests.webhooks import forbidden
-from tests.webhooks.canary import LITERALS, ODD, Canary, listening
-from tests.webhooks.receiving import Names
+from tests.webhooks.receivers.canary import LITERALS, ODD, Canary, listening
+from tests.webhooks.receivers.receiving import Names
 from tests.webhooks.story import emit, subscribe
+from tests.webhooks.urls import forbidden
 from webhooks import loop
 from webhooks.models import Attempt, Subscription
 

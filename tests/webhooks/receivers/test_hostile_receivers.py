@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.webhooks import growth, hostile
-from tests.webhooks.hostile import Hostility
-from tests.webhooks.receiving import (
+from tests.webhooks.receivers import growth, hostile
+from tests.webhooks.receivers.hostile import Hostility
+from tests.webhooks.receivers.receiving import (
     BODY,
     HEADERS,
     OK,

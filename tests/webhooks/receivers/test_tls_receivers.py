@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.webhooks import hostile
-from tests.webhooks.hostile import RESET, Hostility
-from tests.webhooks.receiving import (
+from tests.webhooks.receivers import hostile
+from tests.webhooks.receivers.hostile import RESET, Hostility
+from tests.webhooks.receivers.receiving import (
     BODY,
     HEADERS,
     OK,

@@ -10,9 +10,9 @@ import pytest
 from config.lib import clock
 from payments.models import Merchant
 from tests.webhooks import vectors
-from tests.webhooks.endpoint import Receiver
 from tests.webhooks.foreign import verdicts
 from tests.webhooks.foreign.verdicts import Case, Verifiers
+from tests.webhooks.receivers.endpoint import Receiver
 from tests.webhooks.vectors import Vector
 from webhooks import loop, outbox, signing, subscriptions
 from webhooks.models import EventType, SigningSecret, Subscription

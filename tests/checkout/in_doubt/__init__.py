@@ -1,0 +1,1 @@
+"""Operations in doubt, from the provider's silence to the end of the order."""

@@ -1,0 +1,1 @@
+"""What is true under a lock, and by which clock."""

@@ -1,0 +1,1 @@
+"""What it may cost to read whatever a stranger sends."""

@@ -1,0 +1,1 @@
+"""The migrations, and the database that the tests copy."""

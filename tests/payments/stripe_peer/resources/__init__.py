@@ -1,0 +1,1 @@
+"""Stripe's things as the peer keeps them: intents, charges, refunds, disputes, accounts."""

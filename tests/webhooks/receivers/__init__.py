@@ -1,0 +1,1 @@
+"""Receivers of every kind, and connections to them."""

@@ -1,0 +1,1 @@
+"""To which addresses a webhook may go."""
