@@ -47,8 +47,24 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     """
     switches.check(merchant)
     check_total(order.items, order.total_amount)
-    now = clock.now()
-    checkout = Checkout(
+    checkout = _unsaved(merchant, order, clock.now())
+    with transaction.atomic():
+        checkout.save(force_insert=True)
+        Item.objects.bulk_create(
+            Item(checkout=checkout, position=position, **item) for position, item in enumerate(order.items)
+        )
+        Change.objects.create(
+            checkout=checkout,
+            to=Status.CREATED,
+            actor=cause.actor,
+            request_id=cause.request_id,
+            created_at=checkout.created_at,
+        )
+    return checkout
+
+
+def _unsaved(merchant: Merchant, order: Order, now: datetime) -> Checkout:
+    return Checkout(
         id=uuid7(),
         merchant=merchant,
         merchant_order_id=order.merchant_order_id,
@@ -60,19 +76,6 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
         expires_at=order.merchant_expires_at,
         payable_until=order.merchant_expires_at or now + _lifetime(merchant),
     )
-    with transaction.atomic():
-        checkout.save(force_insert=True)
-        Item.objects.bulk_create(
-            Item(checkout=checkout, position=position, **item) for position, item in enumerate(order.items)
-        )
-        Change.objects.create(
-            checkout=checkout,
-            to=Status.CREATED,
-            actor=cause.actor,
-            request_id=cause.request_id,
-            created_at=now,
-        )
-    return checkout
 
 
 def _lifetime(merchant: Merchant) -> timedelta:

@@ -64,12 +64,8 @@ def accept(
             checkout = Checkout.objects.locked(checkout_uuid, merchant)
             if amount is not None and amount != checkout.amount:
                 raise PartialRefundNotSupported(checkout.amount)
-            existing = _OF_REF.first(merchant.pk, ref)
-            if existing is None:
-                existing = _adopted(checkout, ref)
+            existing = _existing(checkout, ref)
             if existing is not None:
-                if existing.checkout_id != checkout.pk:
-                    raise RefundRefConflict
                 return Accepted(existing, is_new=False)
             _check_refundable(checkout)
             return Accepted(_begin(checkout, ref, reason, cause), is_new=True)
@@ -78,6 +74,14 @@ def accept(
             raise
         # Another checkout, under another lock, has used the reference at the same moment.
         raise RefundRefConflict from error
+
+
+def _existing(checkout: Checkout, ref: str) -> Refund | None:
+    """Return the checkout's refund under a reference. Raises RefundRefConflict if it is another checkout's."""
+    refund = _OF_REF.first(checkout.merchant_id, ref) or _adopted(checkout, ref)
+    if refund is not None and refund.checkout_id != checkout.pk:
+        raise RefundRefConflict
+    return refund
 
 
 _OF_REF = Prepared(

@@ -64,16 +64,10 @@ def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispu
             respond_by=told.respond_by
         )
         return found, False
-    is_ours = payment.status in TAKEN and told.currency == payment.currency
-    if not is_ours or not 0 < told.amount <= payment.amount:
+    if not _fits(payment, told):
         facts = {"reference": told.reference, "amount": told.amount, "currency": told.currency}
-        discrepancies.report(
-            "dispute_of_another_amount",
-            payment.pk,
-            merchant=payment.merchant_id,
-            status=payment.status,
-            **facts,
-        )
+        facts["status"] = payment.status
+        discrepancies.report("dispute_of_another_amount", payment.pk, merchant=payment.merchant_id, **facts)
         return None, False
     dispute = Dispute.objects.create(
         payment=payment,
@@ -88,6 +82,11 @@ def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispu
     ledger.post(dispute.pk, payment, {Account.PROVIDER: -dispute.amount, Account.DISPUTED: dispute.amount})
     _report(dispute, "disputed")
     return dispute, True
+
+
+def _fits(payment: Payment, told: DisputeRecord) -> bool:
+    is_ours = payment.status in TAKEN and told.currency == payment.currency
+    return is_ours and 0 < told.amount <= payment.amount
 
 
 def decide(dispute: Dispute, status: DisputeStatus, *, now: datetime) -> None:

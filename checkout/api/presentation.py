@@ -100,16 +100,7 @@ def whole(checkout: Any) -> dict[str, Any]:
         "items": [{name: part[name] for name in _ITEM} for part in checkout.item_parts],
         "available_actions": _actions(checkout),
     }
-    if checkout.status == Status.EXPIRED:
-        shown["expired_at"] = clock.iso(checkout.expired_at)
-    if checkout.authorized_at is not None:
-        shown["authorized_at"] = clock.iso(checkout.authorized_at)
-        shown["capture_before"] = clock.iso(checkout.capture_before)
-    if checkout.status == Status.VOIDED:
-        shown["voided_at"] = clock.iso(checkout.voided_at)
-        shown["void_reason"] = checkout.void_reason
-    if checkout.status in states.PAID:
-        shown.update(_money(checkout))
+    shown |= _of_status(checkout)
     if checkout.pending_operation:
         shown["pending_operation"] = checkout.pending_operation
     if checkout.share_parts:
@@ -119,6 +110,20 @@ def whole(checkout: Any) -> dict[str, Any]:
             _part(part, "dispute_uuid", "opened_at", "respond_by") for part in checkout.dispute_parts
         ]
     return shown
+
+
+def _of_status(checkout: Any) -> dict[str, Any]:
+    """Return the fields that only some statuses have, in the order of a checkout's life."""
+    shown: dict[str, Any] = {}
+    if checkout.status == Status.EXPIRED:
+        shown["expired_at"] = clock.iso(checkout.expired_at)
+    if checkout.authorized_at is not None:
+        shown["authorized_at"] = clock.iso(checkout.authorized_at)
+        shown["capture_before"] = clock.iso(checkout.capture_before)
+    if checkout.status == Status.VOIDED:
+        shown["voided_at"] = clock.iso(checkout.voided_at)
+        shown["void_reason"] = checkout.void_reason
+    return shown | (_money(checkout) if checkout.status in states.PAID else {})
 
 
 def _actions(checkout: Any) -> list[str]:

@@ -143,22 +143,30 @@ def rebuild(payment_uuid: UUID, records: Sequence[Record], *, is_captured: bool)
             raise StillOpen
         if is_captured:
             _prefer(payment, now)
-        later = []
+        unwanted = []
         for record in sorted(records, key=lambda record: ORDER.index(Kind(record.kind))):
             if record.kind == Kind.REFUND and not _wanted(payment, record):
-                later.append(record)
+                unwanted.append(record)
             else:
                 _write(checkout, payment, record, is_captured, now)
                 done.operations += 1
-        for record in later:
-            if _restore_refund(checkout, payment, record) and _wanted(payment, record):
-                _write(checkout, payment, record, is_captured, now)
-                done.operations += 1
-            else:
-                _book(payment, record, now)
-                done.booked += 1
+        for record in unwanted:
+            is_written = _write_refund(checkout, payment, record, is_captured, now)
+            done.operations += is_written
+            done.booked += not is_written
         checkout.touch()
     return done
+
+
+def _write_refund(
+    checkout: Checkout, payment: Payment, record: Record, is_captured: bool, now: datetime
+) -> bool:
+    """Write a refund that no row of ours wants, as part of a refund begun again; else book it, and return False."""
+    if _restore_refund(checkout, payment, record) and _wanted(payment, record):
+        _write(checkout, payment, record, is_captured, now)
+        return True
+    _book(payment, record, now)
+    return False
 
 
 def _write(checkout: Checkout, payment: Payment, record: Record, is_captured: bool, now: datetime) -> None:

@@ -78,6 +78,10 @@ class Prepared(Generic[M]):
             setattr(made, name, row[place])
         return made
 
+    def _parameter(self, value: Any) -> tuple[int | None, Any]:
+        """Return the argument's place that a mark stands for, or a value that is always the same."""
+        return (self._marks.index(value), None) if value in self._marks else (None, value)
+
     @cached_property
     def _plan(self) -> _Plan:
         compiler = self._build(*self._marks).query.get_compiler(DEFAULT_DB_ALIAS)
@@ -93,10 +97,7 @@ class Prepared(Generic[M]):
 
         return _Plan(
             sql,
-            tuple(
-                (self._marks.index(value), None) if value in self._marks else (None, value)
-                for value in parameters
-            ),
+            tuple(self._parameter(value) for value in parameters),
             compiler.klass_info["model"],
             columns,
             [column.target.attname for column, *_ in compiler.select[columns]],

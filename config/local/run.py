@@ -114,11 +114,16 @@ def _run(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
             _wait_until_ready(steps.ready, variables, services)
             stack.callback((folder / SANDBOX).unlink, missing_ok=True)
             _announce(variables, credentials, folder)
-            while True:
-                _check_alive(services)
-                time.sleep(0.2)
+            _stay(services)
         finally:
             _deafen()
+
+
+def _stay(services: Sequence[children.Child]) -> None:
+    """Never return: a signal or a service that ends raises."""
+    while True:
+        _check_alive(services)
+        time.sleep(0.2)
 
 
 @contextlib.contextmanager

@@ -57,16 +57,6 @@ def token_path() -> Schema:
     """Return the token endpoint (rule token.answer)."""
     sent = {"schema": refer("TokenRequest")} | _example(examples.request("get_token"))
     token = {"schema": refer("Token")} | _example(examples.answer("get_token", 200))
-    refusals: dict[str, Schema] = {
-        status: {
-            "description": description,
-            "headers": _request_id(),
-            "content": _content({"schema": refer("TokenError")}),
-        }
-        for status, description in TOKEN_REFUSALS.items()
-    }
-    for later in ("429", "503"):
-        refusals[later]["headers"]["Retry-After"] = {"$ref": "#/components/headers/Retry-After"}
     operation = {
         "operationId": "get_token",
         "summary": "Get an access token",
@@ -84,10 +74,24 @@ def token_path() -> Schema:
         },
         "responses": {
             "200": {"description": "A token.", "headers": _request_id(), "content": _content(token)},
-            **refusals,
+            **_token_refusals(),
         },
     }
     return {"/oauth/token": {"post": operation}}
+
+
+def _token_refusals() -> dict[str, Schema]:
+    refusals: dict[str, Schema] = {
+        status: {
+            "description": description,
+            "headers": _request_id(),
+            "content": _content({"schema": refer("TokenError")}),
+        }
+        for status, description in TOKEN_REFUSALS.items()
+    }
+    for later in ("429", "503"):
+        refusals[later]["headers"]["Retry-After"] = {"$ref": "#/components/headers/Retry-After"}
+    return refusals
 
 
 SENTENCES = {
@@ -129,6 +133,29 @@ def webhooks() -> Schema:
 
 def _event(kind: EventType) -> Schema:
     summary, description = SENTENCES[kind]
+    body = {"schema": _envelope(kind)} | _example(examples.event(kind.value))
+    return {
+        "operationId": kind.value.replace(".", "_"),
+        "summary": summary,
+        "description": description,
+        "tags": ["Events"],
+        "security": [],
+        "parameters": [_header(name, text) for name, text in SIGNATURE_HEADERS.items()],
+        "requestBody": {"required": True, "content": _content(body)},
+        "responses": {
+            "2XX": {"description": "Delivered."},
+            "default": {"description": "A failure: it is in the delivery log, and may be sent again."},
+        },
+    }
+
+
+def _header(name: str, text: str) -> Schema:
+    shape = {"schema": {"type": "string"}}
+    return {"name": name, "in": "header", "required": True, "description": text} | shape
+
+
+def _envelope(kind: EventType) -> Schema:
+    """Return the schema of what is posted about an event of this type."""
     shape = shapes.EVENT_DATA[kind]
     envelope: Schema = {
         "id": {
@@ -141,30 +168,7 @@ def _event(kind: EventType) -> Schema:
         "created_at": fields.written_time() | {"description": "When it happened."},
         "data": {"type": "object", "description": "Tied to no checkout."} if shape is None else refer(shape),
     }
-    schema = {"type": "object", "required": list(envelope), "properties": envelope}
-    body = {"schema": schema} | _example(examples.event(kind.value))
-    return {
-        "operationId": kind.value.replace(".", "_"),
-        "summary": summary,
-        "description": description,
-        "tags": ["Events"],
-        "security": [],
-        "parameters": [
-            {
-                "name": name,
-                "in": "header",
-                "required": True,
-                "description": text,
-                "schema": {"type": "string"},
-            }
-            for name, text in SIGNATURE_HEADERS.items()
-        ],
-        "requestBody": {"required": True, "content": _content(body)},
-        "responses": {
-            "2XX": {"description": "Delivered."},
-            "default": {"description": "A failure: it is in the delivery log, and may be sent again."},
-        },
-    }
+    return {"type": "object", "required": list(envelope), "properties": envelope}
 
 
 def _content(media: Schema) -> Schema:

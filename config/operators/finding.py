@@ -54,20 +54,12 @@ def find(term: str) -> Found:
     ):
         cards.setdefault(payment.checkout_uuid, []).append(payment)
     merchants = Merchant.objects.filter(name__icontains=term).order_by("name")[:SHOWN] if term else []
-    return Found(
-        [
-            FoundOrder(
-                row,
-                of_checkout(row),
-                money.display(row.amount, row.currency),
-                found[row.pk],
-                cards.get(row.pk, []),
-            )
-            for row in newest
-        ],
-        list(merchants),
-        is_number=_is_number(term),
-    )
+    orders = [_order(row, found[row.pk], cards.get(row.pk, [])) for row in newest]
+    return Found(orders, list(merchants), is_number=_is_number(term))
+
+
+def _order(row: Checkout, by: str, payments: Sequence[Payment]) -> FoundOrder:
+    return FoundOrder(row, of_checkout(row), money.display(row.amount, row.currency), by, payments)
 
 
 def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:

@@ -1,6 +1,5 @@
 """The opt-in to a merchant's marketing: the box's words, in versions, and ticks, each an event (rules opt_in.*)."""
 
-from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
@@ -117,51 +116,78 @@ def tick(
     if not checkout.merchant.opt_in_enabled:
         return None
     with transaction.atomic(durable=True):
-        now = clock.now()
-        share_uuid = target.share.pk if target.share else None
-        if OptIn.objects.filter(checkout_uuid=checkout.pk, share_uuid=share_uuid).count() >= MAX_TICKS:
-            raise TooManyTicks
-        if person is not None and name and not person.name:
-            person.name = name
-            person.save(update_fields=["name"])
-        known_as = _known_as(checkout.merchant, person, email)
-        OptIn.objects.create(
-            text=text,
-            person=known_as,
+        _check_room(target)
+        _keep_name(person, name)
+        saved = _saved(target, _known_as(checkout.merchant, person, email), email, placement, text)
+        event = outbox.emit(
+            checkout.merchant,
+            EventType.OPTED_IN,
+            _payload(target, saved, person, name),
+            at=saved.opted_in_at,
             checkout_uuid=checkout.pk,
-            share_uuid=share_uuid,
-            email=email,
-            email_digest=_digest(email),
-            placement=placement,
-            opted_in_at=now,
         )
-        payload = {
-            "customer_id": str(known_as.pk),
-            "subject": "friend" if target.share else "lead",
-            "order": {
-                "merchant_order_id": checkout.merchant_order_id,
-                "checkout_uuid": str(checkout.pk),
-                "payment_request_uuid": str(share_uuid) if share_uuid else None,
-            },
-            "customer": {
-                "name": (person.name if person else name) or None,
-                "email": email,
-                "phone": person.phone if person else None,
-            },
-            "opt_in": _agreed(person, now, placement, text),
-        }
-        merchant = checkout.merchant
-        event = outbox.emit(merchant, EventType.OPTED_IN, payload, at=now, checkout_uuid=checkout.pk)
     return event.pk
 
 
-def _agreed(person: Customer | None, at: datetime, placement: str, text: OptInText) -> dict[str, object]:
+def _check_room(target: PaymentTarget) -> None:
+    """Raise TooManyTicks if so many are saved for the order or share that no more are taken."""
+    ticks = OptIn.objects.filter(checkout_uuid=target.checkout.pk, share_uuid=_share_uuid(target))
+    if ticks.count() >= MAX_TICKS:
+        raise TooManyTicks
+
+
+def _share_uuid(target: PaymentTarget) -> UUID | None:
+    return target.share.pk if target.share else None
+
+
+def _keep_name(person: Customer | None, name: str) -> None:
+    """Save the name that somebody without a known one has typed."""
+    if person is not None and name and not person.name:
+        person.name = name
+        person.save(update_fields=["name"])
+
+
+def _saved(
+    target: PaymentTarget, known_as: MerchantCustomer, email: str, placement: str, text: OptInText
+) -> OptIn:
+    return OptIn.objects.create(
+        text=text,
+        person=known_as,
+        checkout_uuid=target.checkout.pk,
+        share_uuid=_share_uuid(target),
+        email=email,
+        email_digest=_digest(email),
+        placement=placement,
+        opted_in_at=clock.now(),
+    )
+
+
+def _payload(target: PaymentTarget, saved: OptIn, person: Customer | None, name: str) -> dict[str, object]:
+    """Return what the event tells the merchant of a tick."""
+    return {
+        "customer_id": str(saved.person_id),
+        "subject": "friend" if target.share else "lead",
+        "order": {
+            "merchant_order_id": target.checkout.merchant_order_id,
+            "checkout_uuid": str(target.checkout.pk),
+            "payment_request_uuid": str(target.share.pk) if target.share else None,
+        },
+        "customer": {
+            "name": (person.name if person else name) or None,
+            "email": saved.email,
+            "phone": person.phone if person else None,
+        },
+        "opt_in": _agreed(saved, is_signed_in=person is not None),
+    }
+
+
+def _agreed(saved: OptIn, *, is_signed_in: bool) -> dict[str, object]:
     return {
         "email_marketing": True,
-        "sms_marketing": True if person else None,
-        "opted_in_at": clock.iso(at),
-        "placement": placement,
-        "text_version": text.version,
+        "sms_marketing": True if is_signed_in else None,
+        "opted_in_at": clock.iso(saved.opted_in_at),
+        "placement": saved.placement,
+        "text_version": saved.text.version,
     }
 
 

@@ -38,16 +38,15 @@ def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> Pa
             return PageStatus("paused", _("Nothing to pay now"), [words.format(**facts)], live=True)
         case ShareStatus.PAYING:
             return _paying(target, is_mate, now)
-        case ShareStatus.PAID | ShareStatus.REIMBURSED if target.checkout.status == Status.REFUNDING:
-            words = _("{shop} is giving the whole order back. Your {amount} goes back to {card}.")
-            going = [words.format(**facts)]
-            return PageStatus("refunding", _("Your money is going back"), going, place="shop", live=True)
-        case ShareStatus.PAID | ShareStatus.REIMBURSED:
+        case ShareStatus.PAID | ShareStatus.REIMBURSED | ShareStatus.REFUNDED:
             return _paid(target, share, facts, is_mate)
-        case ShareStatus.REFUNDED:
-            words = _("{shop} gave back the whole order. Your {amount} went back to {card}.").format(**facts)
-            note = _("Your bank may take a few days to show it.")
-            return PageStatus("refunded", _("Your money is back"), [words], place="card", note=note)
+        case _:
+            return _ended(share, facts)
+
+
+def _ended(share: PaymentRequest, facts: dict[str, str]) -> PageStatus:
+    """Return the status of a share that nobody has paid or will pay."""
+    match share.status:
         case ShareStatus.DECLINED:
             words = _("{name} is told. You are not charged.").format(**facts)
             return PageStatus("declined", _("You said no"), [words])
@@ -91,6 +90,18 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
 
 
 def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
+    """Return the status of a share that was paid: its money is with the shop, on its way back, or back."""
+    if share.status == ShareStatus.REFUNDED:
+        words = _("{shop} gave back the whole order. Your {amount} went back to {card}.").format(**facts)
+        note = _("Your bank may take a few days to show it.")
+        return PageStatus("refunded", _("Your money is back"), [words], place="card", note=note)
+    if target.checkout.status == Status.REFUNDING:
+        words = _("{shop} is giving the whole order back. Your {amount} goes back to {card}.").format(**facts)
+        return PageStatus("refunding", _("Your money is going back"), [words], place="shop", live=True)
+    return _taken(target, share, facts, is_mate)
+
+
+def _taken(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
     zone = summary.zone_of(target.checkout)
     words = _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card.")
     receipt = [

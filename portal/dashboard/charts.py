@@ -1,7 +1,7 @@
 """Charts as SVG from the server: positions in percent across and pixels down, no script, no inline style."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from django.utils.formats import date_format
@@ -99,17 +99,14 @@ def volume(picture: Picture) -> Chart:
         (place * width + width / 2, LINE_TOP + HEIGHT - (amount / ceiling * HEIGHT if ceiling else 0))
         for place, amount in enumerate(amounts)
     ]
-    lines, dots = [], []
+    dots = []
     if maximum:
-        for share in (1.0, 0.5):
-            value = money.display(int(ceiling * share), picture.currency)
-            lines.append(Line(_round(LINE_TOP + HEIGHT - HEIGHT * share), value.removesuffix(".00")))
         x, y = places[amounts.index(maximum)]
         anchor = "start" if x < 15 else "end" if x > 85 else "middle"
         dots.append(Label(_round(x), _round(y), money.display(maximum, picture.currency), anchor))
     return Chart(
         labels=_under(picture, LINE_TOP + HEIGHT + 18),
-        lines=lines,
+        lines=list(_levels(ceiling, picture.currency)) if maximum else [],
         points=" ".join(f"{_round(x)},{_round(y)}" for x, y in places),
         dots=dots,
         heading=("", "Captured"),
@@ -117,6 +114,13 @@ def volume(picture: Picture) -> Chart:
         is_empty=maximum == 0,
         sentence=f"{money.display(sum(amounts), picture.currency)} captured.",
     )
+
+
+def _levels(ceiling: int, currency: str) -> Iterator[Line]:
+    """Yield a line at the top of the picture and one at half its height, each with its amount."""
+    for share in (1.0, 0.5):
+        value = money.display(int(ceiling * share), currency)
+        yield Line(_round(LINE_TOP + HEIGHT - HEIGHT * share), value.removesuffix(".00"))
 
 
 def holds(picture: Picture) -> Chart:

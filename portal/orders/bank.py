@@ -148,16 +148,20 @@ def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Pos
         icon="bank",
         title=title,
         text=text,
-        facts={
-            "operation": str(operation.pk),
-            "operation_kind": operation.kind,
-            "state": operation.state,
-            "amount": operation.amount,
-            "attempts": operation.attempts,
-            "provider_reference": operation.reference or None,
-            "postings": [{"account": line.account, "amount": line.amount} for line in posted],
-        },
+        facts=_facts(operation, posted),
     )
+
+
+def _facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:
+    return {
+        "operation": str(operation.pk),
+        "operation_kind": operation.kind,
+        "state": operation.state,
+        "amount": operation.amount,
+        "attempts": operation.attempts,
+        "provider_reference": operation.reference or None,
+        "postings": [{"account": line.account, "amount": line.amount} for line in posted],
+    }
 
 
 def _postings(posted: Sequence[Posting]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 from django.urls import reverse
 
-from checkout.models import ApiCall, Change, Checkout
+from checkout.models import ApiCall, Change, Checkout, PaymentRequest
 from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Payment
@@ -146,10 +146,6 @@ def of_calls(calls: Iterable[ApiCall]) -> Iterator[Entry]:
 def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
     """Yield the webhook attempts with their answers."""
     for attempt in attempts:
-        answer = attempt.http_status or "no answer"
-        took = f" in {attempt.duration_ms / 1000:.2f} s" if attempt.duration_ms is not None else ""
-        is_done = attempt.is_delivered is not None
-        outcome = f"{answer}{took}" if is_done else "under way"
         excerpt = attempt.response_excerpt.strip()[:80] if attempt.is_delivered is False else ""
         said = f"Your endpoint answered “{excerpt}”." if excerpt else ""
         has_reason = attempt.error_message and not attempt.http_status
@@ -159,7 +155,7 @@ def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
             kind="attempt",
             tone="stop" if attempt.is_delivered is False else "still",
             icon="alert" if attempt.is_delivered is False else "send",
-            title=f"Attempt {attempt.number} of {attempt.event_type}: {outcome}",
+            title=f"Attempt {attempt.number} of {attempt.event_type}: {_outcome(attempt)}",
             text=said or reason,
             link=f"{reverse('portal_delivery', args=[attempt.delivery_id])}?attempt={attempt.number}",
             facts={
@@ -171,6 +167,13 @@ def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
                 "duration_ms": attempt.duration_ms,
             },
         )
+
+
+def _outcome(attempt: Attempt) -> str:
+    if attempt.is_delivered is None:
+        return "under way"
+    took = f" in {attempt.duration_ms / 1000:.2f} s" if attempt.duration_ms is not None else ""
+    return f"{attempt.http_status or 'no answer'}{took}"
 
 
 def of_split(order: Order) -> Iterator[Entry]:
@@ -190,16 +193,19 @@ def of_split(order: Order) -> Iterator[Entry]:
     )
     for share in shares:
         if share.paid_at:
-            amount = money.display(share.amount, checkout.currency)
-            yield Entry(
-                at=share.paid_at,
-                kind="split",
-                tone="done",
-                icon="check",
-                title=f"A mate paid {amount}",
-                text="It goes back to the lead’s card. What is yours stays the same.",
-                facts={"amount": share.amount},
-            )
+            yield _paid(share, share.paid_at, checkout.currency)
+
+
+def _paid(share: PaymentRequest, at: datetime, currency: str) -> Entry:
+    return Entry(
+        at=at,
+        kind="split",
+        tone="done",
+        icon="check",
+        title=f"A mate paid {money.display(share.amount, currency)}",
+        text="It goes back to the lead’s card. What is yours stays the same.",
+        facts={"amount": share.amount},
+    )
 
 
 def card_of(payment: Payment) -> str:

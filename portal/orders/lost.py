@@ -5,10 +5,11 @@ Rule portal.timeline.
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import Count, Min
+from django.db.models import Count, Min, QuerySet
 
 from checkout.models import ApiCall, Checkout
 from checkout.states import VoidReason
@@ -36,23 +37,13 @@ def why(checkout: Checkout) -> str:
     captures = ApiCall.objects.filter(
         merchant=checkout.merchant_id, checkout_uuid=checkout.pk, path__endswith="/capture"
     )
-    alike = captures.filter(created_at__lt=checkout.voided_at).values("status", "error_code")
-    counted = alike.annotate(times=Count("pk"), first=Min("created_at")).order_by("first")
-    refused = [Refused(row["status"], row["error_code"], row["times"]) for row in counted]
     late = captures.filter(created_at__gte=checkout.voided_at).order_by("created_at").first()
-    if refused:
+    if refused := _refused(captures.filter(created_at__lt=checkout.voided_at)):
         codes = ", ".join(f"{one.status or 'no answer'} {one.error_code}".strip() for one in refused)
         tries = f"{_times(sum(one.times for one in refused))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted, so {ended}."
-    if not told and clock.now() - checkout.voided_at > settings.WEBHOOK_RETENTION:
-        return f"No capture came, so {ended}. What was sent then is no longer kept."
-    if not told and Delivery.objects.filter(event__checkout_uuid=checkout.pk).exists():
-        return f"We had not sent checkout.authorized yet, and no capture came, so {ended}."
     if not told:
-        return (
-            "We had no webhook endpoint to tell, and no capture came, so "
-            f"{ended}. Set an endpoint that takes checkout.authorized."
-        )
+        return _untold(checkout, checkout.voided_at, ended)
     sent = f"We sent checkout.authorized at {time_of(told[0].started_at)}."
     if any(attempt.is_delivered for attempt in told) and late is None:
         return f"{sent} Your endpoint answered {_answers(told)}, but no capture came, so {ended}."
@@ -60,6 +51,24 @@ def why(checkout: Checkout) -> str:
     if late:
         came = f"and its capture came at {time_of(late.created_at)}, too late:"
     return f"{sent} Your endpoint answered {_answers(told)} {came} {ended}."
+
+
+def _refused(captures: QuerySet[ApiCall]) -> list[Refused]:
+    alike = captures.values("status", "error_code")
+    counted = alike.annotate(times=Count("pk"), first=Min("created_at")).order_by("first")
+    return [Refused(row["status"], row["error_code"], row["times"]) for row in counted]
+
+
+def _untold(checkout: Checkout, voided_at: datetime, ended: str) -> str:
+    """Return why a hold ended of which no attempt is found to have told the merchant."""
+    if clock.now() - voided_at > settings.WEBHOOK_RETENTION:
+        return f"No capture came, so {ended}. What was sent then is no longer kept."
+    if Delivery.objects.filter(event__checkout_uuid=checkout.pk).exists():
+        return f"We had not sent checkout.authorized yet, and no capture came, so {ended}."
+    return (
+        "We had no webhook endpoint to tell, and no capture came, so "
+        f"{ended}. Set an endpoint that takes checkout.authorized."
+    )
 
 
 def _told(checkout: Checkout) -> Sequence[Attempt]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -74,16 +75,9 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
         merchant=merchant, pk__in={posting.checkout_uuid for posting in found}
     )
     orders = dict(checkouts.values_list("pk", "merchant_order_id"))
-    operations = Operation.objects.filter(pk__in={posting.transaction for posting in found})
-    kinds = {pk: KINDS.get(Operation.Kind(kind), "") for pk, kind in operations.values_list("pk", "kind")}
-    decided = Dispute.objects.filter(decided_as__in={posting.transaction for posting in found})
-    kinds |= {row.decided_as: LOST for row in decided if row.decided_as is not None}
-    closed = Operation.objects.filter(closed_as__in={posting.transaction for posting in found})
-    kinds |= {row.closed_as: KEPT for row in closed if row.closed_as is not None}
-    booked = Booking.objects.filter(borne_as__in={posting.transaction for posting in found})
-    kinds |= dict.fromkeys(booked.values_list("borne_as", flat=True), KINDS[Operation.Kind.REFUND])
-    told = BalanceEntry.objects.filter(operation__in={posting.transaction for posting in found})
-    lines = {row.operation: row for row in told}
+    transactions = {posting.transaction for posting in found}
+    kinds = _kinds(transactions)
+    lines = {row.operation: row for row in BalanceEntry.objects.filter(operation__in=transactions)}
     for posting in found:
         line = lines.get(posting.transaction)
         yield {
@@ -98,6 +92,18 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
             "fee": money.display(line.fee, line.currency) if line and line.fee else "",
             "line": line,
         }
+
+
+def _kinds(transactions: set[UUID]) -> dict[UUID, str]:
+    """Return by transaction of the ledger what has moved the money, in words."""
+    operations = Operation.objects.filter(pk__in=transactions).values_list("pk", "kind")
+    kinds = {pk: KINDS.get(Operation.Kind(kind), "") for pk, kind in operations}
+    decided = Dispute.objects.filter(decided_as__in=transactions)
+    kinds |= {row.decided_as: LOST for row in decided if row.decided_as is not None}
+    closed = Operation.objects.filter(closed_as__in=transactions)
+    kinds |= {row.closed_as: KEPT for row in closed if row.closed_as is not None}
+    booked = Booking.objects.filter(borne_as__in=transactions)
+    return kinds | dict.fromkeys(booked.values_list("borne_as", flat=True), KINDS[Operation.Kind.REFUND])
 
 
 def _lines(merchant: Merchant, rows: QuerySet[Posting]) -> Iterator[tuple[Any, ...]]:

@@ -1,7 +1,7 @@
-"""Whether the house is in order: `make check` refuses folders that are too full, files and views that are too long,
-packages that do not say what lives in them, names with words that the glossary (docs/architecture.md) has dropped,
-modules of weight that have no test file of their name, templates that are too long or too wide, and sizes of the
-portal's own.
+"""Whether the house is in order, for `make check`: it refuses folders that are too full, files and functions that are
+too long, packages that do not say what lives in them, names with words that the glossary (docs/architecture.md) has
+dropped, modules of weight that have no test file of their name, templates that are too long or too wide, and sizes of
+the portal's own.
 
 Nothing is imported to find out.
 """
@@ -18,6 +18,7 @@ APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
 MAX_MODULES = 20  # of a folder, beside its __init__.py and apps.py
 MAX_LINES = 400
 MAX_OF_VIEW = 15  # lines from `def` on, its docstring not counted
+MAX_OF_FUNCTION = 25  # of the product, counted alike
 MAX_TEMPLATE_LINES = 80
 MAX_TEMPLATE_WIDTH = 160
 PORTAL = "static/css/portal.css"  # takes its sizes from tokens.css; only a breakpoint cannot be a token
@@ -44,6 +45,12 @@ NOT_USED = frozenset(
 # These only after another word; but the name of a test is a sentence.
 ONLY_AFTER = {"doubt": "in", "most": "at", "least": "at"}
 TOPICS = ("checkout/doubt.py",)  # called as the rules that it fulfils
+# Tables that a function returns, since each row asks something: longer than MAX_OF_FUNCTION, and as easy to read.
+TABLES = {
+    "portal/dashboard/checklist.py of": "the checklist: a step of five lines each",
+    "portal/deliveries/log.py shown": "what the delivery's page shows: a field a line",
+}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 REQUESTS = ("HttpRequest", "Request")
 WEIGHT = 100  # lines from which on a module has its own test file, tests/<folder>/test_<name>.py
 PLAIN = {"models", "urls"}  # files or folders; what they hold is shown by whatever uses it
@@ -125,21 +132,29 @@ def _of_file(name: str, text: str) -> Iterator[str]:
     lines = text.count("\n")
     if lines > LONGER.get(name, MAX_LINES):
         yield f"{name} has {lines} lines: is it still one room?"
-    for view, lines in _views(ast.parse(text)):
-        if lines > MAX_OF_VIEW:
-            yield f"{name}:{view.lineno} {view.name} has {lines} lines: a view reads, makes one call, shows the result."
+    for function in _functions(ast.parse(text)):
+        lines, place = _lines(function), f"{name}:{function.lineno} {function.name}"
+        if _is_view(function) and lines > MAX_OF_VIEW:
+            yield f"{place} has {lines} lines: a view reads, makes one call, shows the result."
+        is_long = lines > MAX_OF_FUNCTION
+        if is_long and not _is_view(function) and f"{name} {function.name}" not in TABLES:
+            yield f"{place} has {lines} lines: which part of it has a name of its own?"
+        if not is_long and f"{name} {function.name}" in TABLES:
+            yield f"{place} needs no place in TABLES."
 
 
-def _views(tree: ast.AST) -> Iterator[tuple[ast.FunctionDef, int]]:
-    """Yield what takes a request and returns a response, and how many lines it has."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and _is_view(node):
-            said = node.body[0] if ast.get_docstring(node) is not None else None
-            docstring = (said.end_lineno or 0) - said.lineno + 1 if said else 0
-            yield node, (node.end_lineno or 0) - node.lineno + 1 - docstring
+def _functions(tree: ast.AST) -> Iterator[Function]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-def _is_view(function: ast.FunctionDef) -> bool:
+def _lines(function: Function) -> int:
+    """Return how many lines a function has without its docstring."""
+    said = function.body[0] if ast.get_docstring(function) is not None else None
+    docstring = (said.end_lineno or 0) - said.lineno + 1 if said else 0
+    return (function.end_lineno or 0) - function.lineno + 1 - docstring
+
+
+def _is_view(function: Function) -> bool:
     given = [parameter for parameter in function.args.args if parameter.arg != "self"]
     takes = given[0].annotation if given else None
     if takes is None or function.returns is None:

@@ -141,6 +141,29 @@ class TestAView:
         assert list(house.problems(project)) == []
 
 
+class TestAFunction:
+    @pytest.mark.parametrize("kind", ["def", "async def"])
+    def test_that_is_too_long(self, project: Path, kind: str) -> None:
+        long_enough = f'{kind} post() -> None:\n    """Post it."""\n' + "    pass\n" * (
+            house.MAX_OF_FUNCTION - 1
+        )
+        (project / "payments" / "ledger.py").write_text(long_enough)
+        assert list(house.problems(project)) == []
+        (project / "payments" / "ledger.py").write_text(long_enough + "    pass\n")
+        (said,) = house.problems(project)
+        assert said == "payments/ledger.py:1 post has 26 lines: which part of it has a name of its own?"
+
+    def test_that_is_a_table(self, project: Path) -> None:
+        (project / "portal" / "dashboard").mkdir()
+        (project / "portal" / "dashboard" / "__init__.py").write_text('"""Home."""\n')
+        table = project / "portal" / "dashboard" / "checklist.py"
+        table.write_text("def of() -> None:\n" + "    pass\n" * 40)
+        assert list(house.problems(project)) == []
+        table.write_text("def of() -> None:\n    pass\n")
+        (said,) = house.problems(project)
+        assert said == "portal/dashboard/checklist.py:1 of needs no place in TABLES."
+
+
 @pytest.mark.parametrize(
     ("module", "tests"),
     [

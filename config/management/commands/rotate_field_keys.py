@@ -11,7 +11,7 @@ from cryptography.fernet import InvalidToken
 from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
-from django.db.models import Model
+from django.db.models import Field, Model
 
 from config.lib import crypto
 from portal.models import OutboundEmail
@@ -60,17 +60,7 @@ def _places() -> Iterator[Place]:
     """Yield all columns where something is kept encrypted for longer than a session lives."""
     for model in apps.get_models():
         for field in model._meta.local_fields:
-            name, after = field.attname, crypto.DIGEST_LETTERS
-            if isinstance(field, crypto.FindableTextField):
-                yield Place(
-                    model,
-                    name,
-                    f"substr({name}, {after + 1})",
-                    f"left({name}, {after}) || %s",
-                    f"{name} <> ''",
-                )
-            elif isinstance(field, crypto.EncryptedTextField):
-                yield Place(model, name, name, rows=f"{name} IS NOT NULL")
+            yield from _in_field(model, field)
     types = ", ".join(f"'{event_type}'" for event_type in sorted(PERSONAL))
     yield Place(
         Event,
@@ -86,6 +76,15 @@ def _places() -> Iterator[Place]:
     ):
         new = f"jsonb_set({column}, '{{{name}}}', to_jsonb(%s::text))"
         yield Place(model, column, f"{column} ->> '{name}'", new, f"{column} ->> '{name}' IS NOT NULL")
+
+
+def _in_field(model: type[Model], field: "Field[Any, Any]") -> Iterator[Place]:
+    name, after = field.attname, crypto.DIGEST_LETTERS
+    if isinstance(field, crypto.FindableTextField):
+        sealed, new = f"substr({name}, {after + 1})", f"left({name}, {after}) || %s"
+        yield Place(model, name, sealed, new, f"{name} <> ''")
+    elif isinstance(field, crypto.EncryptedTextField):
+        yield Place(model, name, name, rows=f"{name} IS NOT NULL")
 
 
 def _batches(place: Place) -> Iterator[list[tuple[str, Any, str]]]:
