@@ -59,7 +59,7 @@ class Board:
 
 
 def read(request: HttpRequest | None = None) -> Board:
-    """Return the board as it is now, with the verbs that whoever asks may use."""
+    """Return the board as it is now, with the verbs that this operator may use."""
     now = clock.now()
     unresolved, open_cases = waiting(now, request)
     return Board(

@@ -20,7 +20,7 @@ from payments.models import Discrepancy, Operation
 from webhooks.models import Delivery, EventType
 
 EVERY_SECONDS = 5  # a read at most, however many ask in however many processes
-KEPT_SECONDS = 60  # then what was read is too old to be shown, should the next read not come about
+KEPT_SECONDS = 60  # what was read longer ago is too old to be shown, if no newer read succeeds
 COUNTED = 1000  # rows that are counted at most
 SOON = timedelta(seconds=30)  # before a hold's end
 _TURN, _FIGURES = "metrics.turn", "metrics.figures"

@@ -1,4 +1,4 @@
-"""One search of operators for everything: from what they have at hand to the order and what the bank says of it.
+"""The operators' one search: from any id, reference or number to the order and its payments.
 
 Each look-up uses an index; a phone number is looked for whole. Rule operator.search.
 """
@@ -40,7 +40,7 @@ class Found:
 
 
 def find(term: str) -> Found:
-    """Return what has exactly this: an id, a reference, a card's last 4, a number; or a merchant's name with it."""
+    """Return what has exactly this id, reference, last 4 or number, and merchants whose name contains it."""
     term = term.replace("\0", "").strip()[:MAX_TERM]
     found: dict[UUID, str] = {}
     for by, uuids in _looked_up(term):

@@ -1,4 +1,4 @@
-"""The pumps by the titles that operators see, and running one by hand in the process that answers."""
+"""The pumps by the titles that operators see; one is run by hand in the process that serves the request."""
 
 import time
 

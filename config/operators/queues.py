@@ -61,7 +61,7 @@ def _queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: d
 
 
 def _oldest_of(model: type[Model], column: str) -> Oldest:
-    """Return a function that finds when the oldest due row was due, by the column that says when a row is due."""
+    """Return a function that finds when the oldest due row was due, by its column of due times."""
 
     def oldest(now: datetime) -> datetime | None:
         rows = model._default_manager.filter(**{f"{column}__lte": now}).order_by(column)
@@ -71,7 +71,7 @@ def _oldest_of(model: type[Model], column: str) -> Oldest:
 
 
 def _oldest_refund(now: datetime) -> datetime | None:
-    """Return when the oldest open refund was begun. No index has refunds alone, but few operations are open."""
+    """Return when the oldest open refund was begun. There is no index for it, but few operations are open."""
     rows = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False, ended_at=None)
     return rows.order_by("created_at").values_list("created_at", flat=True).first()
 

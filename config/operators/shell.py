@@ -1,4 +1,4 @@
-"""What stands around each of the operators' pages: the menu with what waits, and the way to all records."""
+"""What every operators' page has around it: the menu with counts of what waits, and links to all records."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ MAY_FIND = ("checkout.view_checkout", "checkout.view_customer", "payments.view_p
 
 
 class Link(NamedTuple):
-    """A way to a list, with how many rows there wait for somebody."""
+    """A link to a list, with how many of its rows wait for somebody."""
 
     words: str
     address: str
@@ -78,7 +78,7 @@ def around_page(request: HttpRequest, here: str, in_doubt: int, open_cases: int)
 
 
 def records(request: HttpRequest) -> dict[str, list[Link]]:
-    """Return the way to each record that this operator may see, by topic."""
+    """Return links to the records that this operator may see, by topic."""
     found = {
         topic: [_link(model, {}) for _, model in rows if _may_see(request, model)]
         for topic, rows in RECORDS.items()

@@ -21,14 +21,14 @@ MAY_LOOK, MAY_RUN = "payments.view_operation", "payments.change_operation"
 
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
-    """Show the search, what needs a person, and the way to every record; how it goes now is asked apart."""
+    """Show the search, what needs a person, and links to all records; the current state is loaded apart."""
     return _page(request, "overview", {"title": "Overview", "records": shell.records(request)})
 
 
 @require_safe
 @permission_required(MAY_LOOK, raise_exception=True)
 def now(request: HttpRequest) -> HttpResponse:
-    """Show how it goes now, as a part of the overview."""
+    """Show the current state, as a part of the overview."""
     return TemplateResponse(request, "operators/_now.html", {"board": board.read()})
 
 
@@ -47,7 +47,7 @@ def operations(request: HttpRequest) -> HttpResponse:
 @require_safe
 @permission_required(shell.MAY_FIND, raise_exception=True)
 def find(request: HttpRequest) -> HttpResponse:
-    """Show the orders that have what was typed; lead to the one, if it is one alone."""
+    """Show the orders that match what was typed; if there is only one, go to it."""
     term = request.GET.get("q", "")
     found = finding.find(term)
     if found.is_number:

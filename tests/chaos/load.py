@@ -121,19 +121,19 @@ class Load:
         times = Counter(event_id for event_id, _ in self.posts())
         return {event_id for event_id, count in times.items() if count > 1}
 
-    def settled(self, *, within: float, advanced: bool = False) -> None:
+    def ended(self, *, within: float, advanced: bool = False) -> None:
         """Return once everything is emitted and every delivery has ended."""
         for emitted in self._emitted:
             emitted.result(within)
 
-        def ended() -> bool:
+        def has_ended() -> bool:
             if advanced:
                 self.advance()
             with contextlib.suppress(psycopg.OperationalError):  # PostgreSQL may be starting just now
                 return all(status != "pending" for status, _ in self.deliveries().values())
             return False
 
-        polling.until(ended, within=within, what="the end of every delivery")
+        polling.until(has_ended, within=within, what="the end of every delivery")
 
     def lateness(self) -> float:
         """How many seconds after its time by the policy the latest attempt has started; none may be early."""

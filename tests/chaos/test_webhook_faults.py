@@ -14,7 +14,7 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 AT_ONCE = CAP_URGENT
-SETTLED = 20.0
+ENDS_WITHIN = 20.0
 WORKERS = ("worker", "second worker")
 
 
@@ -45,7 +45,7 @@ def held_by_worker(world: World, load: Load, count: int) -> None:
     world.freeze("second worker")
     load.endpoints[0].hold()
     load.emit(count, AUTHORIZED).result()
-    load.held(AT_ONCE, within=SETTLED)
+    load.held(AT_ONCE, within=ENDS_WITHIN)
     world.thaw("second worker")
 
 
@@ -59,7 +59,7 @@ class TestValkeyFlushed:
         world.flush_redis()  # with every wake-up that nobody could take
         for worker in WORKERS:
             world.thaw(worker)
-        load.settled(within=SETTLED)
+        load.ended(within=ENDS_WITHIN)
         assert not load.again() and not load.lost()
 
 
@@ -69,12 +69,12 @@ class TestWorkerStopped:
         cut_off = set(load.posts())
         late.stop_before_it_records(world, load, "worker")
         load.end_leases()
-        polling.until(lambda: load.lost() == cut_off, within=SETTLED, what="the end of the leases")
+        polling.until(lambda: load.lost() == cut_off, within=ENDS_WITHIN, what="the end of the leases")
         load.advance()
-        load.held(AT_ONCE, within=SETTLED)
+        load.held(AT_ONCE, within=ENDS_WITHIN)
         late.continue_in_vain(world, load, "worker")
         load.release()
-        load.settled(within=SETTLED)
+        load.ended(within=ENDS_WITHIN)
         assert load.lost() == cut_off
         assert set(load.posts()) - cut_off == {(event_id, 2) for event_id, _ in cut_off}
 
@@ -86,7 +86,7 @@ class TestWorkerKilled:
         world.kill("worker")
         load.release()
         load.end_leases()
-        load.settled(within=SETTLED, advanced=True)
+        load.ended(within=ENDS_WITHIN, advanced=True)
         assert load.lost() == cut_off and len(cut_off) == AT_ONCE
         assert load.again() == {event_id for event_id, _ in cut_off}
 
@@ -96,13 +96,13 @@ class TestWorkerKilled:
     def test_between_the_answer_and_the_record(self, world: World, load: Load, point: str) -> None:
         load.endpoints[0].hold()
         load.emit(AT_ONCE, AUTHORIZED).result()
-        load.held(AT_ONCE, within=SETTLED)
+        load.held(AT_ONCE, within=ENDS_WITHIN)
         answered = load.posts()[0]
         aim = f"{point}.{load.delivery_of(answered[0])}"
         world.arm(aim, "kill")
         load.release()
-        polling.until(lambda: not world.is_armed(aim), within=SETTLED, what=f"death at {point}")
+        polling.until(lambda: not world.is_armed(aim), within=ENDS_WITHIN, what=f"death at {point}")
         load.end_leases()
-        load.settled(within=SETTLED, advanced=True)
+        load.ended(within=ENDS_WITHIN, advanced=True)
         assert answered in load.lost()
         assert load.again() == {event_id for event_id, _ in load.lost()}

@@ -19,7 +19,7 @@ from tests.journeys import polling
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 AT_ONCE = CAP_URGENT
 PROMPT = 3.0  # seconds after its time by the policy within which an attempt starts, whatever is broken
-SETTLED = 30.0
+ENDS_WITHIN = 30.0
 LEASE_SECONDS = 30
 LEASE_OVER = (LEASE_SECONDS, LEASE_SECONDS + PROMPT)
 
@@ -96,11 +96,11 @@ class TestMinute:
         stopped.held(AT_ONCE, within=2 * LEASE_SECONDS)
         late.continue_in_vain(fleet, stopped, "one")
         stopped.release()
-        others.settled(within=3 * SETTLED)
+        others.ended(within=3 * ENDS_WITHIN)
         is_repeated_as_planned(others)
         assert others.lateness() < PROMPT
         for load, lost in zip((stopped, killed), cut_off, strict=True):
-            load.settled(within=SETTLED)
+            load.ended(within=ENDS_WITHIN)
             assert load.lost() == lost and len(lost) == AT_ONCE
             assert load.again() == {event_id for event_id, _ in lost}
             assert not load.never_left()
@@ -114,7 +114,7 @@ def fill(fleet: Fleet, load: Load, *, idle: str | None) -> None:
         fleet.freeze(idle)
     load.endpoints[0].hold()
     load.emit(AT_ONCE + 10, AUTHORIZED).result()
-    load.held(AT_ONCE, within=SETTLED)
+    load.held(AT_ONCE, within=ENDS_WITHIN)
 
 
 @pytest.mark.rule("pump.beat")
@@ -124,7 +124,7 @@ class TestTwoBeatProcesses:
         refuse_some(load)
         fleet.start("second beat")
         load.emit(100, *BOTH, every=0.02)
-        load.settled(within=SETTLED)
+        load.ended(within=ENDS_WITHIN)
         is_repeated_as_planned(load)
         assert load.lateness() < PROMPT
         assert fleet.are_alive(), "one of the beats has ended by itself"
@@ -143,13 +143,13 @@ class TestClockOff:
         fleet.start_workers("off", clock=clock)
         assert fleet.seconds_ahead("off") == pytest.approx(float(clock.rstrip("s")), abs=10)
         load.emit(80, AUTHORIZED, every=0.03)
-        load.settled(within=SETTLED)
+        load.ended(within=ENDS_WITHIN)
         is_repeated_as_planned(load)
         assert load.lateness() < 2 * PROMPT, "a full endpoint's next attempts wait for a place"
         fleet.freeze("one")
         alone = new_load(1)
         alone.emit(40, *BOTH)
-        alone.settled(within=SETTLED)
+        alone.ended(within=ENDS_WITHIN)
         assert not alone.again() and not alone.lost() and not alone.never_left()
         assert alone.lateness() < PROMPT
 
@@ -164,10 +164,10 @@ class TestValkeyAway:
         refuse_some(load)
         getattr(fleet, away)()
         load.emit(120, *BOTH, every=0.02).result()
-        load.settled(within=SETTLED)
+        load.ended(within=ENDS_WITHIN)
         fleet.mend_redis()
         load.emit(60, VOIDED)
-        load.settled(within=SETTLED)
+        load.ended(within=ENDS_WITHIN)
         is_repeated_as_planned(load)
         assert load.lateness() < PROMPT
         assert fleet.are_alive(), "a part has ended by itself"
@@ -182,7 +182,7 @@ class TestPostgresRestarted:
         for one, down_seconds in zip(load.endpoints, (0.5, 8.0), strict=False):
             time.sleep(1)
             restart_while_recording(fleet, load, one, down_seconds)
-        load.settled(within=2 * SETTLED)
+        load.ended(within=2 * ENDS_WITHIN)
         assert not load.again()
         assert load.lost() == load.never_left(), "a claim whose answer PostgreSQL could not give any more"
 
@@ -191,11 +191,11 @@ def restart_while_recording(fleet: Fleet, load: Load, endpoint: Endpoint, down_s
     """Let PostgreSQL drop everything while a worker records an answer of the endpoint, and start it again."""
     endpoint.hold()
     before = len(endpoint.posts)
-    polling.until(lambda: len(endpoint.posts) > before, within=SETTLED, what="a request to hold")
+    polling.until(lambda: len(endpoint.posts) > before, within=ENDS_WITHIN, what="a request to hold")
     aim = f"webhook_recorded.{load.delivery_of(endpoint.posts[-1].event_id)}"
     fleet.arm(aim, "sleep 1")
     endpoint.release()
-    polling.until(lambda: not fleet.is_armed(aim), within=SETTLED, what="a record that is not committed")
+    polling.until(lambda: not fleet.is_armed(aim), within=ENDS_WITHIN, what="a record that is not committed")
     fleet.stop_postgres()
     time.sleep(down_seconds)
     fleet.start_postgres()
@@ -211,7 +211,7 @@ class TestDeploy:
         for old, new in (("one", "three"), ("two", "one")):
             fleet.start_workers(new)
             assert fleet.retire(old) == 0
-        load.settled(within=2 * SETTLED)
+        load.ended(within=2 * ENDS_WITHIN)
         assert not load.again() and not load.lost() and not load.never_left()
 
     def test_cuts_off_what_hangs_and_sends_it_again(
@@ -223,6 +223,6 @@ class TestDeploy:
         fleet.thaw("two")
         assert fleet.retire("one") == 0
         load.release()
-        load.settled(within=SETTLED)
+        load.ended(within=ENDS_WITHIN)
         assert load.lost() == hanging and len(hanging) == AT_ONCE
         assert load.again() == {event_id for event_id, _ in hanging}
