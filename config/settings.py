@@ -141,8 +141,7 @@ SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages a day to
 REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
-# Slots at the provider: of a web process for payers and, apart from them, for captures; of a worker for each of
-# three kinds of operations. docs/operate.md has the formula.
+# Slots at the provider: a web process's for payers and for captures, a worker's for each of three kinds of operations.
 PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)
 CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)
 PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)
@@ -194,7 +193,6 @@ INSTALLED_APPS = [
 # --- Request ---------------------------------------------------------------------------------------------
 
 ROOT_URLCONF = "config.urls"
-WSGI_APPLICATION = "config.wsgi.application"
 APPEND_SLASH = False
 MIDDLEWARE = [
     "config.lib.web.request_id.RequestIdMiddleware",

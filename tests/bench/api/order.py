@@ -217,11 +217,12 @@ def _print(costs: Sequence[Cost]) -> None:
         ("WAL, kB", sum(cost.wal for cost in costs) / 1000, WAL_KILOBYTES),
         ("PostgreSQL's CPU, ms", sum(cost.postgres_ms for cost in costs), POSTGRES_MS),
         *(
-            (f"CPU of {of}s, ms", sum(c.app_ms for c in costs if c.step.of == of), most)
-            for of, most in CPU_MS.items()
+            (f"CPU of {of}s, ms", sum(c.app_ms for c in costs if c.step.of == of), budget)
+            for of, budget in CPU_MS.items()
         ),
     ]
     report.line("")
     report.table(
-        ("an order", "is"), [(name, report.judged(f"order, {name}", is_, most)) for name, is_, most in sums]
+        ("an order", "is"),
+        [(name, report.judged(f"order, {name}", is_, budget)) for name, is_, budget in sums],
     )

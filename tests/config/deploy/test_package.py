@@ -63,10 +63,10 @@ class TestCompose:
                 assert service["read_only"] and service["cap_drop"] == ["ALL"], name
 
     def test_keeps_erasures_where_its_user_may_write(self, tmp_path: Path) -> None:
-        first.write(tmp_path, "pay.shop.example")
+        make_env.write(tmp_path, "pay.shop.example")
         owner = (tmp_path / ".kept").stat()
-        assert owner.st_uid == first.CONTAINERS_USER or owner.st_mode & 0o002
-        assert package.said("USER") == [f"{first.CONTAINERS_USER}:{first.CONTAINERS_USER}"]
+        assert owner.st_uid == make_env.CONTAINERS_USER or owner.st_mode & 0o002
+        assert package.said("USER") == [f"{make_env.CONTAINERS_USER}:{make_env.CONTAINERS_USER}"]
         for part in (*package.PARTS, "migrate"):
             service = package.compose()["services"][part]
             assert service["environment"]["ERASURES_FILE"].startswith("/srv/kept/"), part

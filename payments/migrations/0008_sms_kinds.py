@@ -12,7 +12,7 @@ WHERE kind IN ('sms_of_merchant_nearly_used_up', 'sms_of_all_nearly_used_up')
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("payments", "0006_database_mark"),
+        ("payments", "0007_indexes_nobody_reads"),
     ]
 
     operations = [migrations.RunSQL(FORWARD, BACK)]

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from config.deploy import first
+from config.deploy import make_env
 from config.local import children
 from tests.config.deploy import proxy
 from tests.journeys import deployment, polling
@@ -21,7 +21,7 @@ def running(
     folder: Path, variables: Mapping[str, str], **of_part: Mapping[str, str]
 ) -> Iterator[tuple[Deployment, Service]]:
     """Run a deployment, with more variables for all and for each part, behind nginx until the block ends."""
-    first.write(folder, "localhost")
+    make_env.write(folder, "localhost")
     http, https = services.free_ports()
     address = {"BASE_URL": f"https://localhost:{https}", "TRUSTED_PROXY_COUNT": "1"}
     with deployment.running(folder) as (whole, service):

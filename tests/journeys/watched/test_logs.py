@@ -13,10 +13,11 @@ import pytest
 
 from config.local import environment
 from config.version import VERSION
-from tests.journeys import polling, proxied
+from tests.journeys import polling
 from tests.journeys.merchant import Merchant
-from tests.journeys.person import Person
 from tests.journeys.service import ROOT
+from tests.journeys.watched import proxied
+from tests.journeys.watched.person import Person
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 SANDBOX = {"ENVIRONMENT": "sandbox", "TOTP_REQUIRED": "false"}

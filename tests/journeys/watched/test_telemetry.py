@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.journeys import collector as collectors
 from tests.journeys import deployment, polling
-from tests.journeys.collector import Collector
 from tests.journeys.deployment import Deployment
 from tests.journeys.merchant import Merchant
-from tests.journeys.person import Person
 from tests.journeys.receiver import Arrival, Receiver
 from tests.journeys.service import Service
+from tests.journeys.watched import collector as collectors
+from tests.journeys.watched.collector import Collector
+from tests.journeys.watched.person import Person
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 CARD = "4242424242424242"

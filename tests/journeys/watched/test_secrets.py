@@ -13,14 +13,15 @@ from urllib.parse import quote_plus
 import pytest
 import requests
 
-from tests.journeys import collector as collectors
-from tests.journeys import polling, proxied, receiver
+from tests.journeys import polling, receiver
 from tests.journeys import service as services
-from tests.journeys.collector import Collector
 from tests.journeys.deployment import Deployment
 from tests.journeys.merchant import PATIENCE, Merchant
-from tests.journeys.person import Person
 from tests.journeys.service import Service
+from tests.journeys.watched import collector as collectors
+from tests.journeys.watched import proxied
+from tests.journeys.watched.collector import Collector
+from tests.journeys.watched.person import Person
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 LEAS, FINNS = "07700 900123", "07700 900456"
