@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 from django.http import HttpRequest
 
 from config.lib import clock
 from config.operators import ages, cases, queues
 from config.operators.queues import LATE, Queue
 from payments import due, money
-from payments.models import Merchant, Operation, Switch
+from payments.models import Discrepancy, Merchant, Operation, Switch
 from webhooks.models import Delivery, Endpoint
 
 LISTED = 50
@@ -79,6 +79,17 @@ def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[Unresolved
     rows = rows.select_related("payment__merchant")
     listed = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"))[:LISTED]
     return [_as_unresolved(row, now) for row in listed], cases.read(now, request)
+
+
+def count_waiting() -> tuple[int, int]:
+    """Return how many operations are in doubt and how many discrepancies open, each up to LISTED, in one statement."""
+    doubtful = Operation.objects.filter(state__in=Operation.OPEN).order_by()
+    told = Discrepancy.objects.filter(closed_at=None).order_by()
+    one, other = (
+        rows.values_list(Value(word))[:LISTED] for rows, word in ((doubtful, "doubt"), (told, "case"))
+    )
+    found = [word for (word,) in one.union(other, all=True)]
+    return found.count("doubt"), found.count("case")
 
 
 def _as_unresolved(operation: Any, now: datetime) -> UnresolvedOperation:

@@ -62,19 +62,33 @@ class Link(NamedTuple):
     is_here: bool = False
 
 
-def around_page(request: HttpRequest, here: str, in_doubt: int, open_cases: int) -> dict[str, Any]:
+def around_page(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:
     """Return what every page of the operators shows; the counts are of what waits for them."""
-    may_look = request.user.has_perm("payments.view_operation")
-    own = [Link("Overview", reverse("admin:index"), is_here=here == "overview")]
-    if may_look:
-        own.append(Link("Operations", reverse("admin_operations"), in_doubt, here == "operations"))
-    waiting = {"payments.discrepancy": open_cases}
-    groups = [[_link(model, waiting) for model in group if _may_see(request, model)] for group in MENU]
     return {
-        "menu": [own, *(group for group in groups if group)],
-        "may_look": may_look,
+        "menu": menu(request, in_doubt, open_cases),
+        "may_look": may_look(request),
         "may_find": request.user.has_perms(MAY_FIND),
     }
+
+
+def menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link]]:
+    """Return the menu by groups: our own pages first, then the lists that this operator may see."""
+    own = [Link("Overview", reverse("admin:index"))]
+    if may_look(request):
+        own.append(Link("Operations", reverse("admin_operations"), in_doubt))
+    waiting = {"payments.discrepancy": open_cases}
+    groups = [
+        own,
+        *([_link(model, waiting) for model in group if _may_see(request, model)] for group in MENU),
+    ]
+    return [
+        [link._replace(is_here=_is_here(link, request.path)) for link in group] for group in groups if group
+    ]
+
+
+def may_look(request: HttpRequest) -> bool:
+    """Whether this operator may see what is in doubt and what needs a person."""
+    return request.user.has_perm("payments.view_operation")
 
 
 def records(request: HttpRequest) -> dict[str, list[Link]]:
@@ -89,6 +103,12 @@ def records(request: HttpRequest) -> dict[str, list[Link]]:
 def _may_see(request: HttpRequest, model: str) -> bool:
     app, _, name = model.partition(".")
     return request.user.has_perm(f"{app}.view_{name}") or request.user.has_perm(f"{app}.change_{name}")
+
+
+def _is_here(link: Link, path: str) -> bool:
+    """Whether a page is the link's own, or of a row of its list."""
+    address = link.address.partition("?")[0]
+    return path == address or (path.startswith(address) and address != reverse("admin:index"))
 
 
 def _link(model: str, waiting: dict[str, int]) -> Link:

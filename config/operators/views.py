@@ -69,7 +69,7 @@ def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> HttpRespo
     else:
         at = clock.now()
         unresolved, cases = board.waiting(at, request) if request.user.has_perm(MAY_LOOK) else ([], [])
-    around = shell.around_page(request, name, len(unresolved), len(cases)) | {"at": at, "cases": cases}
+    around = shell.around_page(request, len(unresolved), len(cases)) | {"at": at, "cases": cases}
     return TemplateResponse(request, f"operators/{name}.html", around | context)
 
 

@@ -15,6 +15,7 @@ from playwright.sync_api import (
 
 from tests.browser import chromium
 from tests.browser.desk import Desk
+from tests.browser.office import Office
 from tests.browser.order import Order
 from tests.journeys import receiver
 from tests.journeys import service as services
@@ -45,6 +46,13 @@ def desk(service: Service) -> Iterator[Desk]:
     """A merchant with traffic, whose endpoint listens; in the end the ledger is proven."""
     with receiver.listening() as endpoint:
         yield Desk(service, endpoint)
+    service.prove_ledger()
+
+
+@pytest.fixture(scope="module")
+def office(service: Service) -> Iterator[Office]:
+    """Orders of which something needs an operator; in the end the ledger is proven."""
+    yield Office(service)
     service.prove_ledger()
 
 

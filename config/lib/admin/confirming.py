@@ -58,7 +58,7 @@ def confirmed(
 
 
 class _Words(forms.Form):
-    words = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"class": "vTextField"}))
+    words = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"class": "input"}))
 
 
 def _page(

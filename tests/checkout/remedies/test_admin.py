@@ -71,7 +71,7 @@ class TestClosing:
     @pytest.mark.rule("operator.proof")
     def test_wants_a_note(self, admin: Client, stuck: Operation) -> None:
         with nothing_moves():
-            assert "errorlist" in act(admin, OPERATIONS, "close_as_settled_otherwise", stuck.pk, note=" ")
+            assert "field-error" in act(admin, OPERATIONS, "close_as_settled_otherwise", stuck.pk, note=" ")
 
     @pytest.mark.rule("operator.once")
     def test_keeps_who_and_why_and_proves_the_ledger(

@@ -1,0 +1,136 @@
+"""The operators' desk: orders of which something needs a person, and an operator's browser in the admin."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from playwright.sync_api import Page
+
+from tests import factories
+from tests.browser.gallery import bill
+from tests.journeys.merchant import Merchant
+from tests.journeys.service import Service
+
+NEVER_ARRIVES = "4000000000006983"
+REFUND_FAILS = "4000000000005126"
+PASSWORD = "a bill on the table"
+OPERATOR = """
+from portal.models import User
+User.objects.create_superuser("{email}", "{password}")
+"""
+REPORTS = """
+from datetime import timedelta
+from config.lib import clock
+from payments import discrepancies
+from payments.models import Discrepancy, Operation
+of = lambda uuid, kind: Operation.objects.filter(payment__checkout_uuid=uuid, kind=kind).latest("created_at")
+discrepancies.report_operation(of("{failed}", "refund"), "refund_part_failed", part=9550)
+discrepancies.report_operation(of("{captured}", "capture"), "another_amount", provider=4850)
+rows = Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None)
+rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
+"""
+
+
+@dataclass
+class Office:
+    """A merchant's orders, and what operators are told of them."""
+
+    service: Service
+    merchant: Merchant = field(init=False)
+    uuids: dict[str, str] = field(default_factory=dict)
+    email: str = field(default_factory=lambda: f"operator-{uuid4().hex[:8]}@pay.example")
+    _number: int = 20400
+
+    def __post_init__(self) -> None:
+        self.merchant = self.service.new_merchant("Acme Tickets")
+        self.service.command("shell", "-c", OPERATOR.format(email=self.email, password=PASSWORD))
+        self.capture("captured")
+        self.capture("failed", card=REFUND_FAILS)
+        self.merchant.refund(self.uuids["failed"])
+        self.merchant.awaited(self.uuids["failed"], "captured", within=20)
+        self.service.command("shell", "-c", REPORTS.format(**self.uuids))
+
+    def pay(self, name: str, card: str = "4242424242424242") -> str:
+        """Let an order of £95.50 be held, that the office remembers by a name."""
+        self._number += 1
+        order = factories.order(**bill() | {"merchant_order_id": f"NF-{self._number}"})
+        self.uuids[name] = str(self.merchant.post("checkouts", order).json()["data"]["checkout_uuid"])
+        paid = self.merchant.call("POST", f"sandbox/v1/checkouts/{self.uuids[name]}/pay", {"card": card})
+        assert paid.status_code == 200, paid.text
+        return self.uuids[name]
+
+    def capture(self, name: str, card: str = "4242424242424242") -> None:
+        self.merchant.capture(self.pay(name, card))
+        self.merchant.awaited(self.uuids[name], "captured", within=20)
+
+    def doubt(self) -> str:
+        """Let a capture be in doubt for the next two minutes; return the checkout's uuid."""
+        uuid = self.pay("in doubt", NEVER_ARRIVES)
+        answer = self.merchant.call("POST", f"merchant/v1/checkouts/{uuid}/capture", {})
+        assert answer.status_code == 504, answer.text
+        return uuid
+
+    def sign_in(self, page: Page) -> Page:
+        page.goto(f"{self.service.base_url}/accounts/login/?next=/admin/")
+        page.fill("#login", self.email)
+        page.fill("#password", PASSWORD)
+        page.click("button.button-pen")
+        page.wait_for_url("**/admin/")
+        return page
+
+    def at(self, page: Page, path: str) -> Page:
+        page.goto(f"{self.service.base_url}{path}")
+        return page
+
+
+def _path(path: str) -> Callable[[Office, Page], Page]:
+    return lambda office, page: office.at(page, path)
+
+
+def _overview(office: Office, page: Page) -> Page:
+    office.at(page, "/admin/")
+    if page.evaluate("() => 'htmx' in window"):
+        page.wait_for_selector("text=Oldest due row")
+    return page
+
+
+def _operations(office: Office, page: Page) -> Page:
+    office.doubt()
+    return office.at(page, "/admin/operations/")
+
+
+def _of(path: str, name: str) -> Callable[[Office, Page], Page]:
+    return lambda office, page: office.at(page, path.format(office.uuids[name]))
+
+
+def _confirm(office: Office, page: Page) -> Page:
+    """What an action asks, begun on the row's own page."""
+    office.pay("to cancel")
+    office.at(page, f"/admin/checkout/checkout/{office.uuids['to cancel']}/change/")
+    page.click(".row-actions button")
+    page.wait_for_selector("form.confirm")
+    return page
+
+
+def _menu_open(office: Office, page: Page) -> Page:
+    office.at(page, "/admin/operations/")
+    page.set_viewport_size({"width": 375, "height": 812})
+    page.click(".side-menu")
+    return page
+
+
+# The pages, and the states of them that look different.
+PAGES: dict[str, Callable[[Office, Page], Page]] = {
+    "70 overview": _overview,
+    "71 operations": _operations,
+    "72 search": _path("/admin/find"),
+    "72 search, several found": _path("/admin/find?q=4242"),
+    "72 search, none match": _path("/admin/find?q=nobody"),
+    "74 order": _of("/admin/checkout/checkout/{}/change/", "failed"),
+    "74 orders": _path("/admin/checkout/checkout/"),
+    "74 discrepancies": _path("/admin/payments/discrepancy/?state=open"),
+    "74 merchants": _path("/admin/payments/merchant/"),
+    "75 confirm": _confirm,
+    "76 menu, open on a phone": _menu_open,
+}
+NEEDS_SCRIPT = {"76 menu, open on a phone"}  # without it the menu is a page

@@ -1,0 +1,61 @@
+"""The menu that stands beside each of the operators' pages and each page of the admin."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from checkout.models import Checkout
+from config.operators import board
+from payments import discrepancies
+from payments.models import Operation
+from portal.models import User
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+HERE = 'aria-current="page"'
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    people.operate(client)
+    return client
+
+
+def marked(page: str) -> list[str]:
+    """Return the addresses that the menu marks as where the operator is."""
+    return [line.split('href="')[1].split('"')[0] for line in page.splitlines() if HERE in line]
+
+
+@pytest.mark.parametrize(
+    ("path", "address"),
+    [
+        ("/admin/", "/admin/"),
+        ("/admin/operations/", "/admin/operations/"),
+        ("/admin/checkout/checkout/", "/admin/checkout/checkout/"),
+        ("/admin/payments/discrepancy/", "/admin/payments/discrepancy/?state=open"),
+    ],
+)
+def test_says_where_one_is(operator: Client, path: str, address: str) -> None:
+    assert marked(operator.get(path).content.decode()) == [address]
+
+
+def test_marks_the_list_on_the_page_of_a_row(operator: Client, captured: Checkout) -> None:
+    page = operator.get(f"/admin/checkout/checkout/{captured.pk}/change/").content.decode()
+    assert marked(page) == ["/admin/checkout/checkout/"]
+
+
+def test_counts_what_waits_beside_each_list(operator: Client, captured: Checkout) -> None:
+    capture = Operation.objects.get(kind="capture")
+    discrepancies.report_operation(capture, "another_amount")
+    discrepancies.report_operation(capture, "missing_there")
+    assert board.count_waiting() == (0, 2)
+    assert "2<span" in operator.get("/admin/checkout/checkout/").content.decode()
+
+
+def test_shows_no_more_than_one_may_see(client: Client, captured: Checkout) -> None:
+    discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
+    person = User.objects.create_user("x@example.com", is_staff=True)
+    person.user_permissions.set(Permission.objects.filter(codename="view_merchant"))
+    people.operate(client, person)
+    page = client.get("/admin/payments/merchant/").content.decode()
+    assert "/admin/operations/" not in page and "waiting for you" not in page
