@@ -13,6 +13,7 @@ from django.views.generic import RedirectView
 from checkout.outside import notifications
 from config import errors
 from config.openapi import page, schema
+from config.operators import acts
 from config.operators import views as operators
 from payments import provider
 from portal import oauth
@@ -60,7 +61,11 @@ urlpatterns = [
     path("admin/find", admin.site.admin_view(operators.find), name="admin_find"),
     path("admin/now", admin.site.admin_view(operators.now), name="admin_now"),
     path("admin/operations/", admin.site.admin_view(operators.operations), name="admin_operations"),
-    path("admin/operations/run", admin.site.admin_view(operators.run_pump), name="admin_run_pump"),
+    path("admin/operations/run", admin.site.admin_view(acts.run_pump), name="admin_run_pump"),
+    path("admin/operations/<uuid:key>/look-up", admin.site.admin_view(acts.look_up), name="admin_look_up"),
+    path(
+        "admin/operations/ask/<str:action>/<uuid:key>", admin.site.admin_view(operators.ask), name="admin_ask"
+    ),
     path("admin/", admin.site.urls),
 ]
 if provider.current().urls:

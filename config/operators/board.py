@@ -31,6 +31,7 @@ class UnresolvedOperation:
     amount: str
     age: str
     verdict: str
+    is_in_doubt: bool
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,10 @@ def _as_unresolved(operation: Any, now: datetime) -> UnresolvedOperation:
     age = now - operation.created_at
     amount = money.display(operation.amount, operation.payment.currency)
     verdict = queues.verdict(age, due.PATIENT_FOR)
-    return UnresolvedOperation(operation, operation.order_id or "", amount, ages.in_words(age), verdict)
+    is_in_doubt = due.is_in_doubt(operation)  # not while the payer is being asked
+    return UnresolvedOperation(
+        operation, operation.order_id or "", amount, ages.in_words(age), verdict, is_in_doubt
+    )
 
 
 def _failing(now: datetime) -> list[tuple[Endpoint, str]]:

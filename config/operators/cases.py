@@ -6,17 +6,18 @@ Rule operator.page.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import OuterRef, QuerySet, Subquery, UUIDField
+from django.db.models import Model, OuterRef, QuerySet, Subquery, UUIDField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
 
 from checkout.models import Checkout
+from config.lib.admin.readonly import OperatorAdmin
 from config.operators import ages
 from payments import money
 from payments.models import Discrepancy, Operation, Payment
@@ -52,7 +53,7 @@ SENTENCES = {
     "unknown_order": "A charge for an order that was lost in a restore",
     "restored_refund": "A refund that was lost in a restore",
 }
-# What the actions of the admin are called here.
+# What the actions of the admin are called here, and what they are done to.
 VERBS = {
     "send_again": "Send again",
     "close_as_settled_otherwise": "Settled otherwise",
@@ -60,16 +61,16 @@ VERBS = {
     "book_outside_refund": "Book the refund",
     "close": "Close with a note",
 }
+OF_DISCREPANCIES = ("book_outside_refund", "close")
 
 
 @dataclass(frozen=True)
 class Verb:
-    """An action of the admin on one row, which asks for a note before it does anything."""
+    """An action of the admin on one row, which asks for a note before it does anything; its question's address."""
 
     words: str
     action: str
     address: str
-    key: UUID
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,13 @@ def _verbs(row: Discrepancy, request: HttpRequest) -> Iterator[Verb]:
             yield from _verbs_of(about, request)
 
 
+def admin_of(row: Model) -> OperatorAdmin:
+    """Return the admin of a row's model, whose actions are the verbs."""
+    return cast(OperatorAdmin, admin.site.get_model_admin(type(row)))
+
+
 def _verbs_of(row: Operation | Discrepancy, request: HttpRequest) -> Iterator[Verb]:
-    registered = admin.site.get_model_admin(type(row))
+    registered = admin_of(row)
     for action in registered.get_actions(request):
-        if action in VERBS and registered.offers(action, row):  # type: ignore[attr-defined]
-            address = reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_changelist")
-            yield Verb(VERBS[action], action, address, row.pk)
+        if action in VERBS and registered.offers(action, row):
+            yield Verb(VERBS[action], action, reverse("admin_ask", args=[action, row.pk]))

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest
 from django.urls import reverse
 
+from config.operators import estimates
+
 # The records by topic: what they are called, and the model in the admin.
 RECORDS: dict[str, Sequence[tuple[str, str]]] = {
     "Orders": (
@@ -54,12 +56,13 @@ MAY_FIND = ("checkout.view_checkout", "checkout.view_customer", "payments.view_p
 
 
 class Link(NamedTuple):
-    """A link to a list, with how many of its rows wait for somebody."""
+    """A link to a list, with how many of its rows wait for somebody, and what else is said of them."""
 
     words: str
     address: str
     waiting: int = 0
     is_here: bool = False
+    note: str = ""
 
 
 def around_page(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:
@@ -92,9 +95,14 @@ def may_look(request: HttpRequest) -> bool:
 
 
 def records(request: HttpRequest) -> dict[str, list[Link]]:
-    """Return links to the records that this operator may see, by topic."""
+    """Return links to the records that this operator may see, by topic, with about how many there are of each."""
+    counts = estimates.read([model for rows in RECORDS.values() for _, model in rows])
     found = {
-        topic: [_link(model, {}) for _, model in rows if _may_see(request, model)]
+        topic: [
+            _link(model, {})._replace(note=estimates.in_words(counts.get(model, 0)))
+            for _, model in rows
+            if _may_see(request, model)
+        ]
         for topic, rows in RECORDS.items()
     }
     return {topic: links for topic, links in found.items() if links}

@@ -1,22 +1,23 @@
-"""The operators' pages: overview, search and operations, and the links that run pumps."""
+"""The operators' pages: overview, search and operations, and the question that an action asks."""
 
-from typing import Any, cast
+from typing import Any
+from uuid import UUID
 
-import structlog
-from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
+from django_htmx.middleware import HtmxDetails
 
 from config.lib import clock
-from config.operators import board, finding, pumps, shell
-from portal.models import User
+from config.lib.admin import columns, confirming
+from config.operators import acts, board, cases, finding, pumps, shell
+from config.operators.acts import MAY_RUN
+from payments.models import Discrepancy, Operation
 
-log = structlog.get_logger("config.operators")
-MAY_LOOK, MAY_RUN = "payments.view_operation", "payments.change_operation"
+MAY_LOOK = "payments.view_operation"
 
 
 @require_safe
@@ -41,7 +42,31 @@ def operations(request: HttpRequest) -> HttpResponse:
     more = {name: title for name, title in pumps.TITLES.items() if name not in tasks}
     may_run = request.user.has_perm(MAY_RUN)
     context = {"title": "Operations", "board": shown, "more_pumps": more, "may_run": may_run}
+    if is_part(request):
+        return TemplateResponse(request, "operators/_board.html", context | {"at": shown.at, "is_live": True})
     return _page(request, "operations", context)
+
+
+@require_safe
+@permission_required(MAY_LOOK, raise_exception=True)
+def ask(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
+    """Show what an action asks about one row: below the row in place, or as a page of its own."""
+    model = Discrepancy if action in cases.OF_DISCREPANCIES else Operation
+    row = get_object_or_404(model, pk=key)
+    asked = confirming.asked(cases.admin_of(row), request, action, row) if action in cases.VERBS else None
+    if asked is None:
+        raise Http404
+    context = {"title": asked.question.title, "asked": asked, "action": action, "row": row}
+    context["address"] = columns.list_of(row._meta.label_lower)
+    if is_part(request):
+        return TemplateResponse(request, "operators/_question.html", context)
+    return _page(request, "question", context)
+
+
+def is_part(request: HttpRequest) -> bool:
+    """Whether a part of a page is asked for, to be put in its place."""
+    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]
+    return bool(htmx) and not htmx.history_restore_request
 
 
 @require_safe
@@ -51,7 +76,7 @@ def find(request: HttpRequest) -> HttpResponse:
     term = request.GET.get("q", "")
     found = finding.find(term)
     if found.is_number:
-        _keep(
+        acts.keep(
             request,
             f"Looked for it, and found {len(found.orders)} orders",
             f"number ending {term.strip()[-4:]}",
@@ -65,47 +90,9 @@ def find(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> HttpResponse:
     if "board" in context:
-        at, unresolved, cases = context["board"].at, context["board"].unresolved, context["board"].cases
+        at, unresolved, waiting = context["board"].at, context["board"].unresolved, context["board"].cases
     else:
         at = clock.now()
-        unresolved, cases = board.waiting(at, request) if request.user.has_perm(MAY_LOOK) else ([], [])
-    around = shell.around_page(request, len(unresolved), len(cases)) | {"at": at, "cases": cases}
+        unresolved, waiting = board.waiting(at, request) if request.user.has_perm(MAY_LOOK) else ([], [])
+    around = shell.around_page(request, len(unresolved), len(waiting)) | {"at": at, "cases": waiting}
     return TemplateResponse(request, f"operators/{name}.html", around | context)
-
-
-@require_POST
-@permission_required(MAY_RUN, raise_exception=True)
-def run_pump(request: HttpRequest) -> HttpResponse:
-    """Run a pump in this request, and say how long it took."""
-    name = request.POST.get("pump", "")
-    if name not in pumps.TITLES:
-        raise Http404
-    title = pumps.TITLES[name]
-    try:
-        seconds = pumps.run(name)
-    except Exception as error:
-        _tell_failure(request, name, title, error)
-    else:
-        _tell_success(request, name, title, seconds)
-    return HttpResponseRedirect(reverse("admin_operations"), status=303)
-
-
-def _tell_success(request: HttpRequest, name: str, title: str, seconds: float) -> None:
-    log.info("pump run by hand", task=name, actor=f"user:{request.user.pk}", ms=round(seconds * 1000))
-    _keep(request, f"Ran it by hand in {seconds:.1f} s", title)
-    messages.success(request, f"{title}: it ran for {seconds:.1f} s.")
-
-
-def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception) -> None:
-    kind = type(error).__name__
-    log.error("pump failed", task=name, actor=f"user:{request.user.pk}", exc_info=error)
-    _keep(request, f"Ran it by hand, and it failed: {kind}", title)
-    messages.error(request, f"{title}: it failed with {kind}. The log says more.")
-
-
-def _keep(request: HttpRequest, happened: str, title: str) -> None:
-    """Write what an operator did into the admin's log, beside what operators change."""
-    operator = cast(User, request.user)
-    LogEntry.objects.create(
-        user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."
-    )

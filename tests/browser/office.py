@@ -29,6 +29,12 @@ discrepancies.report_operation(of("{captured}", "capture"), "another_amount", pr
 rows = Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
 """
+REPORT = """
+from payments import discrepancies
+from payments.models import Operation
+capture = Operation.objects.get(payment__checkout_uuid="{captured}", kind="capture")
+discrepancies.report_operation(capture, "{kind}")
+"""
 
 
 @dataclass
@@ -70,6 +76,10 @@ class Office:
         assert answer.status_code == 504, answer.text
         return uuid
 
+    def report(self, kind: str) -> None:
+        """Let something be wrong with the captured order."""
+        self.service.command("shell", "-c", REPORT.format(kind=kind, **self.uuids))
+
     def sign_in(self, page: Page) -> Page:
         page.goto(f"{self.service.base_url}/accounts/login/?next=/admin/")
         page.fill("#login", self.email)
@@ -103,6 +113,22 @@ def _of(path: str, name: str) -> Callable[[Office, Page], Page]:
     return lambda office, page: office.at(page, path.format(office.uuids[name]))
 
 
+def _question(office: Office, page: Page) -> Page:
+    """What a verb asks: below its row in place, or on a page of its own without script."""
+    office.at(page, "/admin/operations/")
+    page.click("a:text-is('Settled otherwise') >> nth=0")
+    page.wait_for_selector("form.ask")
+    return page
+
+
+def _question_page(office: Office, page: Page) -> Page:
+    office.at(page, "/admin/operations/")
+    page.goto(
+        office.service.base_url + (page.get_attribute("a:text-is('Send again') >> nth=0", "href") or "")
+    )
+    return page
+
+
 def _confirm(office: Office, page: Page) -> Page:
     """What an action asks, begun on the row's own page."""
     office.pay("to cancel")
@@ -123,6 +149,8 @@ def _menu_open(office: Office, page: Page) -> Page:
 PAGES: dict[str, Callable[[Office, Page], Page]] = {
     "70 overview": _overview,
     "71 operations": _operations,
+    "73 question, in place": _question,
+    "73 question, a page": _question_page,
     "72 search": _path("/admin/find"),
     "72 search, several found": _path("/admin/find?q=4242"),
     "72 search, none match": _path("/admin/find?q=nobody"),

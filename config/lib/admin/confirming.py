@@ -11,9 +11,10 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import reverse
 
 from config.lib.admin.columns import link, list_of
-from config.lib.admin.readonly import FROM_PAGE, OperatorAdmin
+from config.lib.admin.readonly import FROM_OPERATIONS, FROM_PAGE, OperatorAdmin
 
 CONFIRMED = "confirmed"
 Action = Callable[[Any, HttpRequest, QuerySet[Any], str], None]
@@ -52,9 +53,31 @@ def confirmed(
             about = [(row, seen(row) if seen else "") for row in rows]
             return _page(self, request, about, question, form)
 
+        asking.question, asking.seen = question, seen  # type: ignore[attr-defined]
         return asking
 
     return decorated
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an action asks about one row: the question, what was seen of the row, and the note's field."""
+
+    question: Question
+    seen: str
+    field: forms.BoundField
+
+
+def asked(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> Asked | None:
+    """Return what an action asks about a row; None if this operator may not run it, or it is not offered."""
+    found = (shown.get_actions(request) or {}).get(action)
+    if found is None or not shown.offers(action, row) or not hasattr(found[0], "question"):
+        return None
+    asking: Any = found[0]
+    question, seen = asking.question, asking.seen
+    form = _Words()
+    form.fields["words"].label = question.label
+    return Asked(question, seen(row) if seen else "", form["words"])
 
 
 class _Words(forms.Form):
@@ -78,6 +101,11 @@ def _page(
         "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
         "action": request.POST.get("action"),
         "from_page": FROM_PAGE in request.POST,
-        "back": list_of(shown.opts.label_lower),
+        "from_operations": FROM_OPERATIONS in request.POST,
+        "back": _back(shown, request),
     }
     return TemplateResponse(request, "admin/confirm.html", context)
+
+
+def _back(shown: OperatorAdmin, request: HttpRequest) -> str:
+    return reverse("admin_operations") if FROM_OPERATIONS in request.POST else list_of(shown.opts.label_lower)

@@ -8,11 +8,13 @@ from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 
 from config.lib.admin import columns, lists, panels
 from config.lib.admin.columns import Column
 
 FROM_PAGE = "from_page"  # posted when an action was started on the row's own page
+FROM_OPERATIONS = "from_operations"  # posted when it was started on the page of all that needs a person
 
 
 class OperatorAdmin(admin.ModelAdmin):
@@ -122,11 +124,13 @@ class OperatorAdmin(admin.ModelAdmin):
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *where: Any
     ) -> HttpResponse | None:
-        """Redirect to the row's page if the action was started there."""
+        """Redirect to the page on which the action was started, if that is not the list."""
         answer = super().response_action(request, queryset, *where)
         chosen = request.POST.getlist("_selected_action")
         if isinstance(answer, HttpResponseRedirect) and FROM_PAGE in request.POST and len(chosen) == 1:
             return HttpResponseRedirect(columns.page_of(self.opts.label_lower, quote(chosen[0])), status=303)
+        if isinstance(answer, HttpResponseRedirect) and FROM_OPERATIONS in request.POST:
+            return HttpResponseRedirect(reverse("admin_operations"), status=303)
         return answer
 
 

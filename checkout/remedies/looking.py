@@ -1,0 +1,28 @@
+"""Looking up an operation in doubt at once, on an operator's word: what the pump would do when it is due."""
+
+from uuid import UUID
+
+from checkout import doubt
+from checkout.remedies import parts
+from checkout.remedies.asking import NotAllowed
+from config.lib import clock
+from config.lib.deadline import Deadline
+from payments import due, operations
+from payments.models import Operation
+
+
+def look_up_now(operation_uuid: UUID) -> Operation:
+    """Ask the provider now what became of an operation in doubt, record it, and return the operation as it is then.
+
+    A process that asks just now is not overtaken. Raises NotAllowed, and Operation.DoesNotExist.
+    """
+    asked = operations.current(operation_uuid)
+    if not due.is_in_doubt(asked):
+        raise NotAllowed("It is not in doubt any more.")
+    if due.is_leased(asked, clock.now()):
+        raise NotAllowed(parts.UNDER_WAY)
+    due.make_due(asked)
+    deadline = Deadline.after(operations.PATIENCE)
+    for operation in due.claim(operation_uuid=operation_uuid):
+        doubt.finish(operation, deadline)
+    return operations.current(operation_uuid)

@@ -1,0 +1,105 @@
+"""The operators' page in a browser: questions below their row, a page that updates itself, keyboard and large text."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.office import Office
+
+pytestmark = pytest.mark.journey
+PAGE = "/admin/operations/"
+ROW = "li:has-text('The provider speaks of another amount') >> nth=0"
+TOPS = """() => [...document.querySelectorAll("li:has(.case-amount) :is(h3, .actions > *), .case-amount")]
+  .filter(it => it.closest("li") === document.querySelector(".question:not(:empty)")?.closest("li")
+    || it.closest("li").querySelector("[data-asks]"))
+  .slice(0, 4).map(it => [it.textContent.trim(), it.getBoundingClientRect().top + scrollY])"""
+FOCUSED = "document.activeElement.id"
+HIDE = """() => {
+  Object.defineProperty(document, "hidden", {value: true, configurable: true});
+  document.addEventListener("htmx:afterRequest", () => (window.asked = true));
+}"""
+EVERY = 5_000  # milliseconds between two updates
+
+
+@pytest.fixture
+def page(office: Office, open_page: Callable[..., Page]) -> Page:
+    return office.at(office.sign_in(open_page()), PAGE)
+
+
+def verb(page: Page, words: str = "Close with a note") -> str:
+    """Return the selector of the row's verb by its id, which stays the same while the page updates itself."""
+    return "#" + (page.locator(ROW).locator(f"a:text-is('{words}')").get_attribute("id") or "")
+
+
+class TestTheQuestion:
+    def test_opens_below_its_row_by_keyboard_and_gives_the_focus_back(self, page: Page) -> None:
+        before, opener = page.evaluate(TOPS), verb(page)
+        page.focus(opener)
+        page.keyboard.press("Enter")
+        expect(page.locator("form.ask input.input")).to_be_focused()
+        assert page.evaluate(TOPS) == before, "what was tapped has not moved"
+        expect(page.locator(opener)).to_have_attribute("aria-expanded", "true")
+        page.keyboard.press("Escape")
+        expect(page.locator(opener)).to_be_focused()
+        expect(page.locator("form.ask")).to_have_count(0)
+        page.keyboard.press("Enter")
+        page.locator("form.ask [data-back]").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(opener)).to_be_focused()
+        assert page.url.endswith(PAGE)
+
+    def test_is_one_at_a_time(self, page: Page) -> None:
+        page.click("a:text-is('Settled otherwise') >> nth=0")
+        expect(page.locator("form.ask h3")).to_have_text("Close as settled otherwise?")
+        page.click(verb(page))
+        expect(page.locator("form.ask h3")).to_have_text("Close discrepancies?")
+
+    def test_is_left_alone_by_the_updates(self, page: Page) -> None:
+        page.click(verb(page))
+        page.fill("form.ask input.input", "It was")
+        page.wait_for_timeout(EVERY + 1_500)
+        expect(page.locator("form.ask input.input")).to_have_value("It was")
+        expect(page.locator("form.ask input.input")).to_be_focused()
+
+    def test_is_a_page_without_script(self, office: Office, open_page: Callable[..., Page]) -> None:
+        page = office.sign_in(open_page(java_script_enabled=False))
+        office.report("missing_there")
+        office.at(page, PAGE)
+        row = page.locator("li:has-text('The provider does not know') >> nth=0")
+        row.locator("a:text-is('Close with a note')").click()
+        page.fill("form.ask input.input", "It was ours")
+        page.click("form.ask button")
+        page.wait_for_url(f"**{PAGE}")
+        expect(page.locator("[role=status]")).to_contain_text("Closed")
+        expect(page.locator("li:has-text('The provider does not know')")).to_have_count(0)
+
+
+class TestThePage:
+    def test_updates_itself_and_keeps_the_focus(self, office: Office, page: Page) -> None:
+        opener = verb(page)
+        page.focus(opener)
+        office.doubt()
+        expect(page.locator("h3:has-text('Capture, NF-')").first).to_be_visible()
+        expect(page.locator("#at")).to_contain_text("This page updates by itself")
+        expect(page.locator(opener)).to_be_focused()
+
+    def test_asks_nothing_while_nobody_sees_it(self, page: Page) -> None:
+        page.evaluate(HIDE)
+        page.wait_for_timeout(EVERY + 1_500)
+        assert page.evaluate("window.asked") is None
+
+    def test_looks_up_now_what_is_in_doubt(self, office: Office, page: Page) -> None:
+        office.doubt()
+        office.at(page, PAGE)
+        page.click("button:has-text('Look it up now') >> nth=0")
+        expect(page.locator("main > .notice").first).to_be_visible()
+        assert page.url.endswith(PAGE)
+
+    @pytest.mark.parametrize("path", ["/admin/", PAGE, "/admin/find?q=4242", "/admin/checkout/checkout/"])
+    @pytest.mark.parametrize("width", [375, 1280])
+    def test_holds_text_of_twice_the_size(self, office: Office, page: Page, path: str, width: int) -> None:
+        page.set_viewport_size({"width": width, "height": 812})
+        office.at(page, path)
+        page.evaluate("document.documentElement.style.fontSize = '200%'")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

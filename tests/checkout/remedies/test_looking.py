@@ -1,0 +1,50 @@
+"""An operation in doubt is looked up at once, on an operator's word."""
+
+import pytest
+
+from checkout import captures
+from checkout.models import Checkout
+from checkout.remedies import looking
+from checkout.remedies.asking import NotAllowed
+from config.lib import clock
+from payments import due
+from payments.models import Operation
+from payments.providers.sandbox import fault_injection
+from tests.factories import CAUSE
+from tests.refusals import nothing_moves
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def doubtful(held: Checkout) -> Operation:
+    """A capture of which nobody knows what became of it."""
+    fault_injection.set_fault(verb="capture", mode="down", times=1)
+    with pytest.raises(captures.OutcomeUnknown):
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
+    return Operation.objects.get(kind="capture")
+
+
+class TestLookingItUpNow:
+    @pytest.mark.rule("doubt.unknown")
+    def test_finishes_it_before_it_is_due(self, doubtful: Operation) -> None:
+        assert doubtful.next_attempt_at and doubtful.next_attempt_at > clock.now()
+        assert looking.look_up_now(doubtful.pk).state == "succeeded"
+        assert Checkout.objects.get().status == "captured"
+
+    def test_leaves_it_in_doubt_while_nobody_answers(self, doubtful: Operation) -> None:
+        fault_injection.set_fault(verb="capture", mode="down", times=5)
+        assert looking.look_up_now(doubtful.pk).state == "unknown"
+        assert Checkout.objects.get().status == "authorized"
+
+    def test_overtakes_nobody(self, doubtful: Operation) -> None:
+        due.make_due(doubtful)
+        (leased,) = due.claim(operation_uuid=doubtful.pk)
+        with nothing_moves(), pytest.raises(NotAllowed, match="under way"):
+            looking.look_up_now(leased.pk)
+
+    @pytest.mark.rule("operator.once")
+    def test_refuses_what_has_ended(self, doubtful: Operation) -> None:
+        looking.look_up_now(doubtful.pk)
+        with nothing_moves(), pytest.raises(NotAllowed, match="not in doubt"):
+            looking.look_up_now(doubtful.pk)

@@ -1,0 +1,113 @@
+"""What operators do on their page: look up now what is in doubt, and answer the question of a verb."""
+
+from uuid import uuid4
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from checkout import captures
+from checkout.models import Checkout
+from payments import discrepancies
+from payments.models import Discrepancy, Operation
+from payments.providers.sandbox import fault_injection
+from portal.models import User
+from tests.factories import CAUSE
+from tests.portal import people
+from tests.refusals import nothing_moves
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+PAGE = "/admin/operations/"
+PART = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    people.operate(client)
+    return client
+
+
+@pytest.fixture
+def doubtful(held: Checkout) -> Operation:
+    """A capture of which nobody knows what became of it."""
+    fault_injection.set_fault(verb="capture", mode="down", times=1)
+    with pytest.raises(captures.OutcomeUnknown):
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
+    return Operation.objects.get(kind="capture")
+
+
+@pytest.fixture
+def told(captured: Checkout) -> Discrepancy:
+    discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
+    return Discrepancy.objects.get()
+
+
+class TestLookingUpNow:
+    def test_asks_the_provider_says_so_and_is_kept(self, operator: Client, doubtful: Operation) -> None:
+        address = f"{PAGE}{doubtful.pk}/look-up"
+        assert f'action="{address}"' in operator.get(PAGE).content.decode()
+        answer = operator.post(address)
+        assert (answer.status_code, answer["Location"]) == (303, PAGE)
+        assert Checkout.objects.get().status == "captured"
+        assert "Looked up now." in operator.get(PAGE).content.decode()
+        assert "succeeded" in LogEntry.objects.get().change_message
+
+    def test_of_what_has_ended_does_nothing(self, operator: Client, captured: Checkout) -> None:
+        capture = Operation.objects.get(kind="capture")
+        with nothing_moves():
+            assert operator.post(f"{PAGE}{capture.pk}/look-up").status_code == 303
+            assert operator.post(f"{PAGE}{uuid4()}/look-up").status_code == 404
+        assert "Nothing is done." in operator.get(PAGE).content.decode()
+
+    def test_is_for_those_who_may_and_never_a_link(self, client: Client, doubtful: Operation) -> None:
+        person = User.objects.create_user("looker@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
+        people.operate(client, person)
+        with nothing_moves():
+            assert client.get(f"{PAGE}{doubtful.pk}/look-up").status_code == 405
+            assert client.post(f"{PAGE}{doubtful.pk}/look-up").status_code == 403
+        assert "Look it up now" not in client.get(PAGE).content.decode()
+
+
+class TestTheQuestion:
+    def test_is_asked_in_place_or_on_a_page_of_its_own(self, operator: Client, told: Discrepancy) -> None:
+        address = f"{PAGE}ask/close/{told.pk}"
+        page = operator.get(PAGE).content.decode()
+        assert f'href="{address}"' in page and f'hx-get="{address}"' in page
+        with nothing_moves():
+            part, whole = (operator.get(address, headers=more).content.decode() for more in (PART, {}))
+        for shown in (part, whole):
+            assert "Close discrepancies?" in shown and 'name="words"' in shown
+        assert "<html" in whole and "<html" not in part
+
+    def test_leads_back_to_where_it_was_asked(self, operator: Client, told: Discrepancy) -> None:
+        form = {"action": "close", "_selected_action": str(told.pk), "from_operations": "1", "confirmed": "1"}
+        without = operator.post("/admin/payments/discrepancy/", form | {"words": ""}).content.decode()
+        assert (
+            "field-error" in without and 'name="from_operations"' in without and f'href="{PAGE}"' in without
+        )
+        answer = operator.post("/admin/payments/discrepancy/", form | {"words": "It was ours"})
+        assert (answer.status_code, answer["Location"]) == (303, PAGE)
+        assert Discrepancy.objects.get().note == "It was ours"
+
+    @pytest.mark.parametrize("action", ["give_up", "delete_selected", "nothing"])
+    def test_is_of_what_is_offered_alone(self, operator: Client, told: Discrepancy, action: str) -> None:
+        capture = Operation.objects.get(kind="capture")
+        for key in (told.pk, capture.pk):
+            assert operator.get(f"{PAGE}ask/{action}/{key}").status_code == 404
+
+    def test_is_for_those_who_may_act(self, client: Client, told: Discrepancy) -> None:
+        person = User.objects.create_user("looker@example.com", is_staff=True)
+        person.user_permissions.set(
+            Permission.objects.filter(codename__in=["view_operation", "view_discrepancy"])
+        )
+        people.operate(client, person)
+        assert client.get(f"{PAGE}ask/close/{told.pk}").status_code == 404
+
+
+def test_the_page_updates_its_own_part(operator: Client, told: Discrepancy) -> None:
+    part = operator.get(PAGE, headers=PART).content.decode()
+    assert "The provider speaks of another amount" in part and "<html" not in part
+    assert "This page updates by itself" in part
+    assert "This page updates by itself" not in operator.get(PAGE).content.decode()
