@@ -109,11 +109,16 @@ def _logged_in(view: Guarded) -> Guarded:
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         htmx: HtmxDetails | None = getattr(request, "htmx", None)
         if htmx and not request.user.is_authenticated:
-            there = urlencode({"next": _page_around(htmx) or reverse("portal_home")})
-            return HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
+            return to_login(htmx, otherwise=reverse("portal_home"))
         return asking(request, *args, **kwargs)
 
     return guarded
+
+
+def to_login(htmx: HtmxDetails, *, otherwise: str) -> HttpResponseBase:
+    """Take the whole page to the login, and then back to itself, or `otherwise` if it is no page of ours."""
+    there = urlencode({"next": _page_around(htmx) or otherwise})
+    return HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
 
 
 def _page_around(htmx: HtmxDetails) -> str | None:

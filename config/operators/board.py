@@ -84,13 +84,13 @@ def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[Unresolved
 
 def count_waiting() -> tuple[int, int]:
     """Return how many operations are in doubt and how many discrepancies open, each up to LISTED, in one statement."""
-    doubtful = Operation.objects.filter(state__in=Operation.OPEN).order_by()
+    unclear = Operation.objects.filter(state__in=Operation.OPEN).order_by()
     told = Discrepancy.objects.filter(closed_at=None).order_by()
     one, other = (
-        rows.values_list(Value(word))[:LISTED] for rows, word in ((doubtful, "doubt"), (told, "case"))
+        rows.values_list(Value(word))[:LISTED] for rows, word in ((unclear, "unclear"), (told, "case"))
     )
     found = [word for (word,) in one.union(other, all=True)]
-    return found.count("doubt"), found.count("case")
+    return found.count("unclear"), found.count("case")
 
 
 def _as_unresolved(operation: Any, now: datetime) -> UnresolvedOperation:

@@ -142,3 +142,15 @@ def _verbs_of(row: Operation | Discrepancy, request: HttpRequest) -> Iterator[Ve
     for action in registered.get_actions(request):
         if action in VERBS and registered.offers(action, row):
             yield Verb(VERBS[action], action, reverse("admin_ask", args=[action, row.pk]))
+
+
+def about(row: Operation | Discrepancy) -> dict[str, str]:
+    """Return the merchant's id of the order that a row is about, and the amount, each "" where there is none."""
+    operation = row.operation if isinstance(row, Discrepancy) else row
+    if operation is None:
+        return {"order_id": "", "amount": _amount(row) if isinstance(row, Discrepancy) else ""}
+    orders = Checkout.objects.filter(pk=operation.payment.checkout_uuid)
+    return {
+        "order_id": orders.values_list("merchant_order_id", flat=True).first() or "",
+        "amount": money.display(operation.amount, operation.payment.currency),
+    }

@@ -51,16 +51,25 @@ def operations(request: HttpRequest) -> HttpResponse:
 @permission_required(MAY_LOOK, raise_exception=True)
 def ask(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     """Show what an action asks about one row: below the row in place, or as a page of its own."""
-    model = Discrepancy if action in cases.OF_DISCREPANCIES else Operation
-    row = get_object_or_404(model, pk=key)
+    row = _row(action, key)
     asked = confirming.asked(cases.admin_of(row), request, action, row) if action in cases.VERBS else None
     if asked is None:
         raise Http404
-    context = {"title": asked.question.title, "asked": asked, "action": action, "row": row}
-    context["address"] = columns.list_of(row._meta.label_lower)
+    context = {
+        "asked": asked,
+        "action": action,
+        "row": row,
+        "address": columns.list_of(row._meta.label_lower),
+    }
     if is_part(request):
         return TemplateResponse(request, "operators/_question.html", context)
-    return _page(request, "question", context)
+    return _page(request, "question", context | cases.about(row) | {"title": asked.question.title})
+
+
+def _row(action: str, key: UUID) -> Operation | Discrepancy:
+    if action in cases.OF_DISCREPANCIES:
+        return get_object_or_404(Discrepancy, pk=key)
+    return get_object_or_404(Operation, pk=key)
 
 
 def is_part(request: HttpRequest) -> bool:

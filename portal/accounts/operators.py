@@ -18,6 +18,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
+from django_htmx.middleware import HtmxDetails
 
 from config.lib.admin.readonly import OperatorAdmin
 from portal import access
@@ -55,6 +56,9 @@ class Site(AdminSite):
 
         @wraps(shown)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            htmx: HtmxDetails | None = getattr(request, "htmx", None)
+            if htmx and not request.user.is_authenticated:
+                return access.to_login(htmx, otherwise=reverse("admin:index"))
             if not self.has_permission(request):
                 return shown(request, *args, **kwargs)
             if second_factor.is_missing(request.user):

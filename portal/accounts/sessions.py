@@ -39,8 +39,11 @@ SYSTEMS = (
 )
 
 
+LIVE = "X-Live"  # sent by a page that updates itself, whether anybody is there or not
+
+
 class SessionMiddleware:
-    """Ends a session after SESSION_LONGEST; postpones its idle end each time that it is used.
+    """Ends a session after SESSION_LONGEST; postpones its idle end each time that it is used by a person.
 
     The idle end is the row's expire_date (SESSION_COOKIE_AGE). That column alone is updated, at most once a
     minute: saving the whole session with each request would undo what another request has just saved.
@@ -56,7 +59,8 @@ class SessionMiddleware:
                 logout(request)
             else:
                 _follow(request)
-                _mark_seen(request)
+                if LIVE not in request.headers:
+                    _mark_seen(request)
         return self._get_response(request)
 
 

@@ -1,14 +1,18 @@
 """What operators do on their page: look up now what is in doubt, and answer the question of a verb."""
 
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
+from django.contrib.sessions.models import Session
 from django.test import Client
 
 from checkout import captures
 from checkout.models import Checkout
+from config.lib import clock
 from payments import discrepancies
 from payments.models import Discrepancy, Operation
 from payments.providers.sandbox import fault_injection
@@ -29,7 +33,7 @@ def operator(client: Client) -> Client:
 
 
 @pytest.fixture
-def doubtful(held: Checkout) -> Operation:
+def unclear(held: Checkout) -> Operation:
     """A capture of which nobody knows what became of it."""
     fault_injection.set_fault(verb="capture", mode="down", times=1)
     with pytest.raises(captures.OutcomeUnknown):
@@ -44,8 +48,8 @@ def told(captured: Checkout) -> Discrepancy:
 
 
 class TestLookingUpNow:
-    def test_asks_the_provider_says_so_and_is_kept(self, operator: Client, doubtful: Operation) -> None:
-        address = f"{PAGE}{doubtful.pk}/look-up"
+    def test_asks_the_provider_says_so_and_is_kept(self, operator: Client, unclear: Operation) -> None:
+        address = f"{PAGE}{unclear.pk}/look-up"
         assert f'action="{address}"' in operator.get(PAGE).content.decode()
         answer = operator.post(address)
         assert (answer.status_code, answer["Location"]) == (303, PAGE)
@@ -60,13 +64,13 @@ class TestLookingUpNow:
             assert operator.post(f"{PAGE}{uuid4()}/look-up").status_code == 404
         assert "Nothing is done." in operator.get(PAGE).content.decode()
 
-    def test_is_for_those_who_may_and_never_a_link(self, client: Client, doubtful: Operation) -> None:
+    def test_is_for_those_who_may_and_never_a_link(self, client: Client, unclear: Operation) -> None:
         person = User.objects.create_user("looker@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
         people.operate(client, person)
         with nothing_moves():
-            assert client.get(f"{PAGE}{doubtful.pk}/look-up").status_code == 405
-            assert client.post(f"{PAGE}{doubtful.pk}/look-up").status_code == 403
+            assert client.get(f"{PAGE}{unclear.pk}/look-up").status_code == 405
+            assert client.post(f"{PAGE}{unclear.pk}/look-up").status_code == 403
         assert "Look it up now" not in client.get(PAGE).content.decode()
 
 
@@ -77,6 +81,7 @@ class TestTheQuestion:
         assert f'href="{address}"' in page and f'hx-get="{address}"' in page
         with nothing_moves():
             part, whole = (operator.get(address, headers=more).content.decode() for more in (PART, {}))
+        assert "£90.00" in whole
         for shown in (part, whole):
             assert "Close discrepancies?" in shown and 'name="words"' in shown
         assert "<html" in whole and "<html" not in part
@@ -104,6 +109,28 @@ class TestTheQuestion:
         )
         people.operate(client, person)
         assert client.get(f"{PAGE}ask/close/{told.pk}").status_code == 404
+
+
+class TestAPageThatUpdatesItself:
+    LIVE = PART | {"X-Live": "1"}
+
+    def test_keeps_no_idle_session_alive(self, operator: Client) -> None:
+        operator.get(PAGE)
+        soon = clock.now() + timedelta(minutes=2)
+        Session.objects.update(expire_date=soon)
+        key, person = operator.session.session_key, User.objects.get()
+        UserSession.objects.update_or_create(session_key=key, defaults={"user": person, "ip": "10.0.0.1"})
+        UserSession.objects.update(last_seen_at=clock.now() - timedelta(minutes=5))
+        operator.get(PAGE, headers=self.LIVE)
+        assert Session.objects.get().expire_date == soon
+        operator.get(PAGE)
+        assert Session.objects.get().expire_date > soon
+
+    def test_goes_to_the_login_whole_when_the_session_has_ended(self, operator: Client) -> None:
+        Session.objects.all().delete()
+        answer = operator.get(PAGE, headers=self.LIVE | {"HX-Current-URL": f"http://testserver{PAGE}"})
+        assert answer["HX-Redirect"] == "/accounts/login/?next=%2Fadmin%2Foperations%2F"
+        assert b"login" not in answer.content
 
 
 def test_the_page_updates_its_own_part(operator: Client, told: Discrepancy) -> None:
