@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def doubtful(held: Checkout) -> Operation:
+def unclear(held: Checkout) -> Operation:
     """A capture of which nobody knows what became of it."""
     fault_injection.set_fault(verb="capture", mode="down", times=1)
     with pytest.raises(captures.OutcomeUnknown):
@@ -27,24 +27,24 @@ def doubtful(held: Checkout) -> Operation:
 
 class TestLookingItUpNow:
     @pytest.mark.rule("doubt.unknown")
-    def test_finishes_it_before_it_is_due(self, doubtful: Operation) -> None:
-        assert doubtful.next_attempt_at and doubtful.next_attempt_at > clock.now()
-        assert looking.look_up_now(doubtful.pk).state == "succeeded"
+    def test_finishes_it_before_it_is_due(self, unclear: Operation) -> None:
+        assert unclear.next_attempt_at and unclear.next_attempt_at > clock.now()
+        assert looking.look_up_now(unclear.pk).state == "succeeded"
         assert Checkout.objects.get().status == "captured"
 
-    def test_leaves_it_in_doubt_while_nobody_answers(self, doubtful: Operation) -> None:
+    def test_leaves_it_in_doubt_while_nobody_answers(self, unclear: Operation) -> None:
         fault_injection.set_fault(verb="capture", mode="down", times=5)
-        assert looking.look_up_now(doubtful.pk).state == "unknown"
+        assert looking.look_up_now(unclear.pk).state == "unknown"
         assert Checkout.objects.get().status == "authorized"
 
-    def test_overtakes_nobody(self, doubtful: Operation) -> None:
-        due.make_due(doubtful)
-        (leased,) = due.claim(operation_uuid=doubtful.pk)
+    def test_overtakes_nobody(self, unclear: Operation) -> None:
+        due.make_due(unclear)
+        (leased,) = due.claim(operation_uuid=unclear.pk)
         with nothing_moves(), pytest.raises(NotAllowed, match="under way"):
             looking.look_up_now(leased.pk)
 
     @pytest.mark.rule("operator.once")
-    def test_refuses_what_has_ended(self, doubtful: Operation) -> None:
-        looking.look_up_now(doubtful.pk)
+    def test_refuses_what_has_ended(self, unclear: Operation) -> None:
+        looking.look_up_now(unclear.pk)
         with nothing_moves(), pytest.raises(NotAllowed, match="not in doubt"):
-            looking.look_up_now(doubtful.pk)
+            looking.look_up_now(unclear.pk)
