@@ -69,7 +69,7 @@ class Office:
         self.merchant.capture(self.pay(name, card))
         self.merchant.awaited(self.uuids[name], "captured", within=20)
 
-    def doubt(self) -> str:
+    def leave_in_doubt(self) -> str:
         """Let a capture be in doubt for the next two minutes; return the checkout's uuid."""
         uuid = self.pay("in doubt", NEVER_ARRIVES)
         answer = self.merchant.call("POST", f"merchant/v1/checkouts/{uuid}/capture", {})
@@ -105,7 +105,7 @@ def _overview(office: Office, page: Page) -> Page:
 
 
 def _operations(office: Office, page: Page) -> Page:
-    office.doubt()
+    office.leave_in_doubt()
     return office.at(page, "/admin/operations/")
 
 

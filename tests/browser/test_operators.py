@@ -79,7 +79,7 @@ class TestThePage:
     def test_updates_itself_and_keeps_the_focus(self, office: Office, page: Page) -> None:
         opener = verb(page)
         page.focus(opener)
-        office.doubt()
+        office.leave_in_doubt()
         expect(page.locator("h3:has-text('Capture, NF-')").first).to_be_visible()
         expect(page.locator("#at")).to_contain_text("This page updates by itself")
         expect(page.locator(opener)).to_be_focused()
@@ -90,7 +90,7 @@ class TestThePage:
         assert page.evaluate("window.asked") is None
 
     def test_looks_up_now_what_is_in_doubt(self, office: Office, page: Page) -> None:
-        office.doubt()
+        office.leave_in_doubt()
         office.at(page, PAGE)
         page.click("button:has-text('Look it up now') >> nth=0")
         expect(page.locator("main > .notice").first).to_be_visible()
