@@ -61,7 +61,7 @@ class TestCancelling:
 
     def test_wants_a_reason(self, admin: Client, held: Checkout) -> None:
         with nothing_moves():
-            assert "errorlist" in cancel(admin, held, reason=" ")
+            assert "field-error" in cancel(admin, held, reason=" ")
 
     @pytest.mark.parametrize(
         ("status", "why"),

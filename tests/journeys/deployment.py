@@ -126,6 +126,10 @@ class Deployment:
             return answer.status_code == 200 and b" ready." in (self._folder / "worker.log").read_bytes()
         return False
 
+    def group(self, part: str) -> int:
+        """Return the process group of a part that runs: it and its children."""
+        return self._running[part].pid
+
     def are_alive(self) -> bool:
         """Whether no part has ended by itself."""
         return all(process.poll() is None for process in self._running.values())

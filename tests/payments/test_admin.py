@@ -67,7 +67,7 @@ class TestSuspending:
 
     @pytest.mark.parametrize("words", ["", "  ", "x" * 201])
     def test_wants_a_reason(self, act: Act, acme: Merchant, words: str) -> None:
-        assert "errorlist" in act(MERCHANTS, "suspend", acme, words=words)
+        assert "field-error" in act(MERCHANTS, "suspend", acme, words=words)
         assert not Switch.objects.exists() and log_of(acme) == []
 
     def test_twice_is_once(self, act: Act, acme: Merchant, rival: Merchant) -> None:
@@ -151,7 +151,7 @@ class TestClosing:
 
     def test_asks_for_the_note_first(self, act: Act, found: Discrepancy) -> None:
         assert "What came of it" in act(DISCREPANCIES, "close", found)
-        assert "errorlist" in act(DISCREPANCIES, "close", found, words="")
+        assert "field-error" in act(DISCREPANCIES, "close", found, words="")
         found.refresh_from_db()
         assert found.closed_at is None and log_of(found) == []
 
