@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 bind = f"127.0.0.1:{os.environ['BANK_PORT']}"
 wsgi_app = "tests.bank.process:application"
 worker_class = "gthread"
-threads = 32  # a call that shall hang takes one
+threads = int(os.environ.get("BANK_THREADS", "32"))  # a call that shall hang takes one
 control_socket_disable = True
 SECONDS_BETWEEN_NOTIFICATIONS = 0.2
 

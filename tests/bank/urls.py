@@ -19,7 +19,7 @@ from config import urls
 from payments.provider import Outcome
 from payments.providers.sandbox import bank, client, fault_injection
 from payments.providers.sandbox.models import Fault
-from tests.bank import http_client
+from tests.bank import http_client, pace
 
 Mode = Fault.Mode
 HANG_SECONDS = 20.0
@@ -35,12 +35,15 @@ def ask(request: HttpRequest, verb: str) -> HttpResponse:
     known = verb in MONEY or verb in client.OTHERS
     if not known or not hmac.compare_digest(given.encode(), f"Bearer {http_client.secret()}".encode()):
         raise Http404
+    began = time.monotonic()
     try:
         answer = _serve(verb, _typed(orjson.loads(request.body)))
     except bank.UnknownCard:
         return HttpResponse(status=422)
     except fault_injection.Broken as broken:
         return _go_wrong(request, broken.mode)
+    if verb in MONEY - {"look_up"} and not pace.take(began):
+        return _go_wrong(request, Mode.DONE_THEN_HANG)
     written = orjson.dumps(asdict(answer) if isinstance(answer, Outcome) else answer)
     return HttpResponse(written, content_type="application/json")
 

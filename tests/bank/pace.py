@@ -1,0 +1,16 @@
+"""How long the bank takes for what moves money: BANK_PACE="0.8 3 0.01" is p50, p99 and the share of lost answers."""
+
+import os
+import random
+import time
+from math import log
+
+_P50, _P99, _LOST = (float(text) for text in os.environ.get("BANK_PACE", "0 0 0").split())
+_SPREAD = log(_P99 / _P50) / 2.326 if _P50 else 0.0  # of a lognormal distribution
+
+
+def take(began: float) -> bool:
+    """Sleep until an answer to a call that began then is due; return False if it is lost: what was asked is done."""
+    if _P50:
+        time.sleep(max(0.0, began + random.lognormvariate(log(_P50), _SPREAD) - time.monotonic()))
+    return random.random() >= _LOST

@@ -1,0 +1,80 @@
+"""The shop of a sale, a process: it captures each order in its webhook. `python -m tests.bench.sale.shop <file>`.
+
+The file is JSON: base_url, token, secret, port and certificate. What it has seen is told at /seen.
+"""
+
+import asyncio
+import json
+import ssl
+import sys
+import time
+from datetime import datetime
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from webhooks import signing
+
+PATIENCE = 20.0  # seconds for which it asks again
+AGAIN = {409, 503, 504}  # an operation is open, too many wait, the outcome is unknown
+
+
+class Shop:
+    """Verifies, captures, answers; keeps when what happened."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._given = given
+        self._seen: list[dict[str, Any]] = []
+        self._session: aiohttp.ClientSession
+
+    async def start(self, _: web.Application) -> None:
+        trust = ssl.create_default_context(cafile=self._given["certificate"])
+        connector = aiohttp.TCPConnector(ssl=trust, limit=0)
+        headers = {"Authorization": f"Bearer {self._given['token']}"}
+        self._session = aiohttp.ClientSession(self._given["base_url"], connector=connector, headers=headers)
+
+    async def take(self, request: web.Request) -> web.Response:
+        arrived = time.time()
+        body = await request.read()
+        signed = request.headers.get("X-Service-Signature")
+        event = signing.verify(signed, body, [self._given["secret"]], int(arrived))
+        if event["type"] == "checkout.authorized":
+            await self._capture(event, arrived)
+        return web.Response()
+
+    async def tell(self, _: web.Request) -> web.Response:
+        return web.json_response(self._seen)
+
+    async def _capture(self, event: dict[str, Any], arrived: float) -> None:
+        checkout_uuid, answers, began = event["data"]["checkout_uuid"], list[int](), time.monotonic()
+        while time.monotonic() - began < PATIENCE and (not answers or answers[-1] in AGAIN):
+            if answers:
+                await asyncio.sleep(1)
+            asked = time.monotonic()
+            path = f"/api/merchant/v1/checkouts/{checkout_uuid}/capture"
+            async with self._session.post(path, json={}) as answer:
+                await answer.read()
+            answers.append(answer.status)
+            if len(answers) == 1:
+                first = time.monotonic() - asked
+        created = datetime.fromisoformat(event["created_at"]).timestamp()
+        heard = {"checkout": checkout_uuid, "heard_after": arrived - created, "answers": answers}
+        self._seen.append(heard | {"captured_in": first})
+
+
+def main(file: str) -> None:
+    with open(file, encoding="utf-8") as text:
+        given = json.load(text)
+    shop, tls = Shop(given), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(given["certificate"], given["key"])
+    application = web.Application()
+    application.on_startup.append(shop.start)
+    application.add_routes([web.post("/hooks", shop.take), web.get("/seen", shop.tell)])
+    web.run_app(
+        application, host="127.0.0.1", port=int(given["port"]), ssl_context=tls, print=None, access_log=None
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
