@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.bench.api import report
 from tests.bench.sale import buyers, stage
-from tests.bench.sale.buyers import Bought, Sale
+from tests.bench.sale.buyers import Bought
 from tests.bench.sale.stage import Stage
 
 BUYERS, WITHIN = 600, 60.0
@@ -29,15 +29,6 @@ OF_THE_API = {"create"}
 _FACT = re.compile(r"(\w+)='?([^' ]*)'?")  # of a log line
 _WORD = re.compile(r"[a-z_]+")  # the last one of Kind.CAPTURE is the kind
 _STATUSES = "SELECT status, count(*)::int FROM checkout_checkout GROUP BY status"
-_LATE = """
-SELECT count(*)::int FROM checkout_checkout c JOIN payments_operation o ON o.payment_id = c.payment_id
-WHERE o.kind = 'capture' AND o.created_at >= c.capture_before
-"""
-_TWICE = """
-SELECT count(*)::int FROM (
-    SELECT charge_id FROM bank_call WHERE kind = 'capture' AND verdict = 'succeeded' GROUP BY 1 HAVING count(*) > 1
-) twice
-"""
 
 
 def run(folder: Path, scale: float) -> None:
@@ -55,8 +46,7 @@ def run(folder: Path, scale: float) -> None:
 
 
 def _bought(running: Stage, count: int, within: float, first: int = 0) -> Sequence[Bought]:
-    sale = Sale(running.service.base_url, running.certificate, running.token, first)
-    return asyncio.run(buyers.arrive(sale, count, within))
+    return asyncio.run(buyers.arrive(running.sale(first), count, within))
 
 
 def _seen(running: Stage) -> dict[str, dict[str, Any]]:
@@ -110,7 +100,7 @@ def _judge(running: Stage, bought: Sequence[Bought], seen: dict[str, dict[str, A
 def _judge_orders(running: Stage, bought: Sequence[Bought], seen: dict[str, dict[str, Any]]) -> None:
     refused = Counter(one.refusal for one in bought if one.refusal)
     lost = [one for one in bought if not one.refusal and one.states[-1] != "confirmed"]
-    late, twice = running.world.rows(_LATE)[0][0], running.world.rows(_TWICE, of_bank=True)[0][0]
+    late, twice = running.captured_late(), running.captured_twice()
     in_doubt = sum(1 for one in bought if {"checking", "silent", "asking"} & set(one.states))
     again = sum(1 for row in seen.values() if len(row["answers"]) > 1)
     report.line(f"{len(bought)} buyers; {in_doubt} saw the bank silent, {again} captures were asked again")

@@ -13,6 +13,7 @@ from pathlib import Path
 from config.deploy import make_env
 from config.local import children, engines, environment
 from tests import template
+from tests.bench.sale.buyers import Sale
 from tests.chaos.world import FREE_OF_LIMITS, World
 from tests.config.deploy import proxy
 from tests.journeys import polling, service
@@ -21,6 +22,15 @@ from tests.journeys.service import Service
 
 BANK_PACE = "0.8 3 0.01"  # seconds: p50, p99; and the share of answers that are lost
 BANK_THREADS, BANK_CONNECTIONS = "150", "150"
+_LATE = """
+SELECT count(*)::int FROM checkout_checkout c JOIN payments_operation o ON o.payment_id = c.payment_id
+WHERE o.kind = 'capture' AND o.created_at >= c.capture_before
+"""
+_TWICE = """
+SELECT count(*)::int FROM (
+    SELECT charge_id FROM bank_call WHERE kind = 'capture' AND verdict = 'succeeded' GROUP BY 1 HAVING count(*) > 1
+) twice
+"""
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,18 @@ class Stage:
     certificate: str
     token: str
     shop_url: str
+
+    def sale(self, first: int = 0) -> Sale:
+        """Return where buyers go, the first of whom has this number."""
+        return Sale(self.service.base_url, self.certificate, self.token, first)
+
+    def captured_late(self) -> int:
+        """Return how many captures began after their hold's end."""
+        return int(self.world.rows(_LATE)[0][0])
+
+    def captured_twice(self) -> int:
+        """Return how many cards the bank has taken more than once."""
+        return int(self.world.rows(_TWICE, of_bank=True)[0][0])
 
 
 @contextlib.contextmanager
@@ -60,6 +82,7 @@ def ready(folder: Path) -> Iterator[Stage]:
         stack.enter_context(_tied(nginx))
         polling.until((folder / "nginx.pid").exists, within=10, what="nginx")
         os.environ["REQUESTS_CA_BUNDLE"] = certificate  # of this process's own calls
+        stack.callback(os.environ.pop, "REQUESTS_CA_BUNDLE")
         world.make_whole()
         helper = stack.enter_context(service.clerk(variables))
         running = Service(variables["BASE_URL"], "", helper, certificate)
