@@ -1,7 +1,7 @@
 """`make bench-webhooks`: what the webhooks promise, measured against real receivers (docs/scale.md).
 
-`python -m tests.bench.webhooks [pages] [latency] [backlog] [memory] [isolation]`, all without arguments. SCALE=0.05
-makes every measurement smaller, to try it. Exits 1 when a bound is missed.
+`python -m tests.bench.webhooks [pages] [latency] [backlog] [memory] [workers] [isolation]`, all without arguments.
+SCALE=0.05 makes every measurement smaller, to try it. Exits 1 when a bound is missed.
 """
 
 import importlib
@@ -25,6 +25,7 @@ SECTIONS = {
     "latency": "latency",
     "backlog": "throughput",
     "memory": "memory",
+    "workers": "workers",
     "isolation": "isolation",
 }
 

@@ -29,9 +29,9 @@ class Stage:
     scale: float
 
     @contextlib.contextmanager
-    def worker(self) -> Iterator[Worker]:
-        """Run one worker process, the one of `make run`, until the block ends."""
-        worker = Worker(self.command, self.variables, self.folder / "worker.log")
+    def worker(self, name: str = "worker") -> Iterator[Worker]:
+        """Run a worker process, the one of `make run`, until the block ends."""
+        worker = Worker(self.command, self.variables, self.folder / f"{name}.log")
         try:
             yield worker
         finally:
