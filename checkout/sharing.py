@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import abandonment, authorizations, splitting
+from checkout import abandonment, authorizations, split_amounts
 from checkout.authorizations import NotPayable, Paid
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
@@ -63,20 +63,20 @@ def split_equally(checkout_uuid: UUID, people: int) -> None:
         checkout = _changeable(checkout_uuid)
         if people > max_people(checkout):
             raise ValueError("A share would be less than a card can be charged.")
-        each = splitting.equally(checkout.amount, people, step=amount_rule(checkout).step)[1]
+        each = split_amounts.equally(checkout.amount, people, step=amount_rule(checkout).step)[1]
         _write(checkout, [Share(each)] * (people - 1))
 
 
 def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
     """Split the cost by an amount for each mate; the lead bears what is left.
 
-    Raises splitting.DoesNotAddUp, ValueError, NotPayable, OperationInProgress. Rule split.shares.
+    Raises split_amounts.DoesNotAddUp, ValueError, NotPayable, OperationInProgress. Rule split.shares.
     """
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
         rule = amount_rule(checkout)
         asked = [share.amount for share in shares]
-        splitting.left_for_lead(checkout.amount, asked, minimum=rule.minimum, step=rule.step)
+        split_amounts.left_for_lead(checkout.amount, asked, minimum=rule.minimum, step=rule.step)
         _write(checkout, shares)
 
 
@@ -87,7 +87,7 @@ def amount_rule(checkout: Checkout) -> AmountRule:
 
 def max_people(checkout: Checkout) -> int:
     """Return how many can share a checkout equally."""
-    return splitting.max_people(checkout.amount, minimum=amount_rule(checkout).minimum)
+    return split_amounts.max_people(checkout.amount, minimum=amount_rule(checkout).minimum)
 
 
 def _write(checkout: Checkout, shares: Sequence[Share]) -> None:

@@ -6,7 +6,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 from config import errors
 from config.lib.web import bodies
-from portal import oauth
+from portal import token_endpoint
 
 TOO_LARGE = "This is more than we take here. Go back and send less."
 NO_FILES = "We take no files here. Go back and send the form alone."
@@ -46,7 +46,7 @@ def _largest(path: str) -> int:
 
 def _refusal(path: str) -> HttpResponse:
     if path == "/oauth/token":
-        return oauth.too_large()
+        return token_endpoint.too_large()
     if errors.is_api(path):
         return errors.json_answer("payload_too_large")
     return HttpResponse(TOO_LARGE, status=413, content_type="text/plain; charset=utf-8")

@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import phonenumbers
-import structlog
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from config import env, version
-from config.lib import redaction
+from config import env, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -203,7 +201,7 @@ MIDDLEWARE = [
     "config.closing.ClosedMiddleware",
     "config.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "config.pages.CallMiddleware",
+    "config.lib.web.page_middleware.CallMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "hosted_page.language.LanguageMiddleware",
@@ -217,7 +215,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "portal.accounts.sessions.SessionMiddleware",
-    "config.pages.views",
+    "config.lib.web.page_middleware.views",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -358,9 +356,9 @@ OAUTH2_PROVIDER = {
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
     "SCOPES": SCOPES,
     "DEFAULT_SCOPES": list(SCOPES),
-    "OAUTH2_BACKEND_CLASS": "portal.oauth.Core",
-    "OAUTH2_VALIDATOR_CLASS": "portal.oauth.Validator",
-    "SCOPES_BACKEND_CLASS": "portal.oauth.ClientScopes",
+    "OAUTH2_BACKEND_CLASS": "portal.token_endpoint.Core",
+    "OAUTH2_VALIDATOR_CLASS": "portal.token_endpoint.Validator",
+    "SCOPES_BACKEND_CLASS": "portal.token_endpoint.ClientScopes",
     "CLIENT_SECRET_HASHER": "client_secret",
     "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
     "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
@@ -453,48 +451,6 @@ DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "checkout@localhost")
 OPERATORS = env.words("OPERATORS", "operators@localhost" if LOCAL else "")
 SUPPORT_EMAIL = env.text("SUPPORT_EMAIL", [*OPERATORS, DEFAULT_FROM_EMAIL][0])  # merchants write there
 
-# --- Logs ------------------------------------------------------------------------------------------------
+# --- Logs: config/logs.py -----------------------------------------------------------------------------------
 
-_SHARED: list[Any] = [
-    structlog.contextvars.merge_contextvars,
-    version.add,
-    structlog.stdlib.add_log_level,
-    structlog.stdlib.add_logger_name,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-]
-structlog.configure(
-    processors=[
-        structlog.stdlib.filter_by_level,
-        *_SHARED,
-        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-    ],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    cache_logger_on_first_use=True,
-)
-# Loggers of libraries, without handlers of their own, which would bypass `redact`.
-OTHERS_LOGGERS = ("django", "django.server", "gunicorn.access", "gunicorn.error")
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "lines": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "foreign_pre_chain": _SHARED,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                redaction.redact,
-                structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"])
-                if LOCAL
-                else structlog.processors.JSONRenderer(),
-            ],
-        }
-    },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "lines"}},
-    "root": {"handlers": ["console"], "level": "INFO"},
-    "loggers": {
-        **{name: {"handlers": [], "propagate": True} for name in OTHERS_LOGGERS},
-        **{f"celery.{part}": {"level": "WARNING"} for part in ("app.trace", "worker.strategy", "beat")},
-        "django.request": {"level": "ERROR"},
-    },
-}
+LOGGING = logs.begin(in_words=LOCAL)

@@ -16,7 +16,7 @@ from config.openapi import page, schema
 from config.operators import acts
 from config.operators import views as operators
 from payments import provider
-from portal import oauth
+from portal import token_endpoint
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -49,7 +49,7 @@ merchant_api = [
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),  # beside JSON
-    path("oauth/token", oauth.token),
+    path("oauth/token", token_endpoint.token),
     path("api/schema", schema.api_schema, name="api_schema"),
     path("api/docs", page.page, name="api_docs"),
     path("api/merchant/v1/", include(merchant_api)),

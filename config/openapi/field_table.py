@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from checkout.api.serializers import MAXIMUM
 from checkout.models import Refund
-from checkout.splitting import MAX_PEOPLE
+from checkout.split_amounts import MAX_PEOPLE
 from checkout.states import ShareStatus, Status, VoidReason
 from config.openapi.fields import text, written_time
 from hosted_page.models import OptIn

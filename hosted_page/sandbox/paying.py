@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rest_framework import serializers as drf
 
-from checkout import authorizations, doubt, sharing, splitting
+from checkout import authorizations, doubt, sharing, split_amounts
 from checkout.authorizations import NotPayable, Paid
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
@@ -86,9 +86,9 @@ def _sign_in(checkout: Checkout, lead: Customer) -> None:
 
 def _split(checkout: Checkout, shares: list[dict[str, Any]]) -> None:
     try:
-        splitting.left_for_lead(checkout.amount, [share["amount"] for share in shares])
+        split_amounts.left_for_lead(checkout.amount, [share["amount"] for share in shares])
         sharing.split(checkout.pk, [sharing.Share(**share) for share in shares])
-    except splitting.DoesNotAddUp as wrong:
+    except split_amounts.DoesNotAddUp as wrong:
         words = f"The shares come to {wrong.excess} more than the amount. Lower one."
         raise drf.ValidationError({"shares": [words]}) from None
 

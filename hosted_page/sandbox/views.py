@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from checkout.api import presentation
 from checkout.models import Checkout, PaymentRequest
-from checkout.splitting import MAX_PEOPLE
+from checkout.split_amounts import MAX_PEOPLE
 from config.lib import fields
 from config.lib.view import ApiView
 from hosted_page.models import OptIn

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from checkout import sharing, splitting
+from checkout import sharing, split_amounts
 from checkout.authorizations import NotPayable
 from checkout.models import Checkout
 from checkout.states import OperationInProgress
@@ -63,7 +63,7 @@ def _minor(checkout: Checkout) -> dict[str, Any]:
 def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:
     """Return what each of so many bears if they share equally; the script calculates it anew for another number."""
     shown, step = min(people, sharing.max_people(checkout)), sharing.amount_rule(checkout).step
-    yours, each = splitting.equally(checkout.amount, shown, step=step)
+    yours, each = split_amounts.equally(checkout.amount, shown, step=step)
     more = money.display(yours - each, checkout.currency)
     return {
         "who": _("Your mate") if people == 2 else _("Each mate"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from checkout import sharing, splitting
+from checkout import sharing, split_amounts
 from checkout.models import Checkout, Customer
 from checkout.sharing import Share
 from payments import money
@@ -146,7 +146,7 @@ class SplitForm:
 
 def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
     """Return the typed lines, filled up to at least three, at most nineteen."""
-    count = min(splitting.MAX_PEOPLE - 1, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
+    count = min(split_amounts.MAX_PEOPLE - 1, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
     filled = [
         (names[index] if index < len(names) else "", amounts[index] if index < len(amounts) else "")
         for index in range(count)
@@ -159,5 +159,5 @@ def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[R
 
 def _equal(checkout: Checkout) -> list[int]:
     step = sharing.amount_rule(checkout).step
-    each = splitting.equally(checkout.amount, checkout.people or 1, step=step)[1]
+    each = split_amounts.equally(checkout.amount, checkout.people or 1, step=step)[1]
     return [each] * ((checkout.people or 1) - 1)

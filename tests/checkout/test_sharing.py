@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from checkout import authorizations, cancellations, expiry, sharing, splitting, tasks
+from checkout import authorizations, cancellations, expiry, sharing, split_amounts, tasks
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import Status
 from config.lib import clock
@@ -33,7 +33,7 @@ class TestSplit:
 
     @pytest.mark.parametrize("amounts", [[9001], [4500, 4501], [9000] * 2])
     def test_that_is_more_than_the_order_is_refused(self, unpaid: Checkout, amounts: list[int]) -> None:
-        with pytest.raises(splitting.DoesNotAddUp) as refused:
+        with pytest.raises(split_amounts.DoesNotAddUp) as refused:
             mates.split(unpaid, *amounts)
         assert refused.value.excess == sum(amounts) - 9000
         assert not unpaid.payment_requests.exists()

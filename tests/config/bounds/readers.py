@@ -32,7 +32,7 @@ from payments import answer_bounds, money
 from payments.models import Merchant
 from payments.provider import ForgedNotification
 from payments.providers.sandbox import notifications
-from portal import access, files, oauth
+from portal import access, files, token_endpoint
 from portal.accounts import sessions
 from portal.deliveries import log
 from portal.orders import search, timeline
@@ -94,10 +94,10 @@ def _csrf(text: str) -> None:
 
 def _basic(text: str) -> None:
     encoded = base64.b64encode(text.encode(errors="replace")).decode()
-    with contextlib.suppress(oauth.InvalidRequest):
-        oauth._basic(_asked(authorization=f"Basic {encoded}"))
-    with contextlib.suppress(oauth.InvalidRequest):
-        oauth._basic(_asked(authorization=f"Basic {text}"))
+    with contextlib.suppress(token_endpoint.InvalidRequest):
+        token_endpoint._basic(_asked(authorization=f"Basic {encoded}"))
+    with contextlib.suppress(token_endpoint.InvalidRequest):
+        token_endpoint._basic(_asked(authorization=f"Basic {text}"))
 
 
 def _static(text: str) -> None:
@@ -266,7 +266,7 @@ PARSED = {
     "payments/readable.py": "a provider's words",
     "portal/files.py": "a cell of a file",
     "portal/deliveries/log.py": "an event in the portal's log",
-    "portal/oauth.py": "Basic",
+    "portal/token_endpoint.py": "Basic",
     "portal/orders/timeline.py": "a timeline's cursor",
     "portal/views/deliveries.py": "a typed moment",
     "webhooks/connections.py": "a receiver's answer",

@@ -6,7 +6,7 @@ from config.lib import limits
 from tests import factories
 from tests.conftest import Api
 from tests.factories import make_late
-from tests.portal.test_oauth import ask, credentials
+from tests.portal.test_token_endpoint import ask, credentials
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,58 @@
+"""Log lines: JSON, with what is bound to the request, and nothing secret (rules environment.logs, secret.logs)."""
+
+from typing import Any
+
+import structlog
+
+from config import version
+from config.lib import redaction
+
+_SHARED: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    version.add,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+# Loggers of libraries, without handlers of their own, which would bypass `redact`.
+OTHERS_LOGGERS = ("django", "django.server", "gunicorn.access", "gunicorn.error")
+_LOGGERS: dict[str, Any] = {
+    **{name: {"handlers": [], "propagate": True} for name in OTHERS_LOGGERS},
+    **{f"celery.{part}": {"level": "WARNING"} for part in ("app.trace", "worker.strategy", "beat")},
+    "django.request": {"level": "ERROR"},
+}
+
+
+def begin(*, in_words: bool) -> dict[str, Any]:
+    """Let structlog write through logging, and return settings.LOGGING; with `in_words` lines are for people's eyes."""
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *_SHARED,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": _lines(in_words)},
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "lines"}},
+        "root": {"handlers": ["console"], "level": "INFO"},
+        "loggers": _LOGGERS,
+    }
+
+
+def _lines(in_words: bool) -> dict[str, Any]:
+    words = structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"])
+    return {
+        "()": structlog.stdlib.ProcessorFormatter,
+        "foreign_pre_chain": _SHARED,
+        "processors": [
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            redaction.redact,
+            words if in_words else structlog.processors.JSONRenderer(),
+        ],
+    }
