@@ -57,6 +57,7 @@ class CheckoutAdmin(MoneyAdmin):
     search_fields = ("id", "merchant_order_id")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
+    unindexed = ("payment",)  # a payment's page names its order by the uuid
     amounts = ("amount", "refunded_amount")
     panels = (
         ("checkout.item", "checkout"),

@@ -27,6 +27,7 @@ class SignInCodeAdmin(PhoneAdmin):
 
 @admin.register(SmsMessage)
 class SmsMessageAdmin(PhoneAdmin):
+    unindexed = ("merchant",)
     list_display = (
         "id",
         "kind",

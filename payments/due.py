@@ -9,6 +9,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from config.lib import clock
+from payments import opening
 from payments.models import Operation
 
 LEASE = timedelta(seconds=10)  # a slower process is overtaken, which does no harm: the key is the same
@@ -92,8 +93,11 @@ def claim(
     """Lease up to `limit` due operations in a short transaction of its own, and return them.
 
     Planned ones become in flight, one per payment at a time, the first planned first; one that is in flight
-    already is due because its sender's lease ran out. `operation_uuid` and `kinds` narrow the choice.
+    already is due because its sender's lease ran out. `operation_uuid` and `kinds` narrow the choice. None is leased in
+    a database that was restored and not repaired.
     """
+    if opening.is_closed():
+        return []
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             only = "AND d.id = %(operation)s" if operation_uuid else ""

@@ -43,9 +43,10 @@ waiting AS (
 {room of waiting},
 looked_at AS (
     SELECT endpoints.*, (
-        SELECT d.next_attempt_at FROM webhooks_delivery d
+        SELECT d.next_attempt_at FROM webhooks_delivery d JOIN webhooks_event e ON e.id = d.event_id
         WHERE d.subscription_id = endpoints.subscription_id AND d.status = 'pending'
           AND d.lease_token IS NULL AND d.is_urgent AND d.next_attempt_at <= now AND in_flight < urgent_cap
+          AND e.superseded_at IS NULL AND (e.valid_until IS NULL OR e.valid_until > now)
         ORDER BY d.next_attempt_at LIMIT 1
     ) AS urgent_since, (
         SELECT d.next_attempt_at FROM webhooks_delivery d

@@ -7,15 +7,17 @@ from checkout.remedies import parts
 from checkout.remedies.asking import NotAllowed
 from config.lib import clock
 from config.lib.deadline import Deadline
-from payments import due, operations
+from payments import due, opening, operations
 from payments.models import Operation
 
 
 def look_up_now(operation_uuid: UUID) -> Operation:
     """Ask the provider now what became of an operation in doubt, record it, and return the operation as it is then.
 
-    A process that asks just now is not overtaken. Raises NotAllowed, and Operation.DoesNotExist.
+    A process that asks just now is not overtaken. Raises NotAllowed, Operation.DoesNotExist, and opening.Closed before
+    anybody is asked: a restored database may know an old key of a refund that was paid under a new one.
     """
+    opening.check()
     asked = operations.current(operation_uuid)
     if not due.is_in_doubt(asked):
         raise NotAllowed("It is not in doubt any more.")
@@ -23,6 +25,8 @@ def look_up_now(operation_uuid: UUID) -> Operation:
         raise NotAllowed(parts.UNDER_WAY)
     due.make_due(asked)
     deadline = Deadline.after(operations.PATIENCE)
-    for operation in due.claim(operation_uuid=operation_uuid):
-        doubt.finish(operation, deadline)
+    claimed = due.claim(operation_uuid=operation_uuid)
+    if not claimed:
+        raise NotAllowed(parts.UNDER_WAY)
+    doubt.finish(claimed[0], deadline)
     return operations.current(operation_uuid)

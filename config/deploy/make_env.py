@@ -53,8 +53,8 @@ def write(folder: Path, host: str) -> None:
         kept.mkdir()
         if os.getuid() == 0:
             os.chown(kept, CONTAINERS_USER, CONTAINERS_USER)
-        else:  # who may give it to nobody lets everybody write
-            kept.chmod(0o777)
+        else:  # who may give it to nobody lets everybody write, but take away only what is their own
+            kept.chmod(0o1777)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,13 @@ from checkout.remedies import looking
 from checkout.remedies.asking import NotAllowed
 from config.lib import locks
 from config.operators import pumps
+from payments import opening
 from payments.models import Operation
 from portal.models import User
 
 log = structlog.get_logger("config.operators")
 MAY_RUN = "payments.change_operation"
+RESTORED = "Nothing is done: the database was restored. Repair it first (manage.py reconcile --repair)."
 BUSY = "A card operation is open. Try again in a moment."
 
 
@@ -37,6 +39,8 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
         _tell_outcome(request, what, looking.look_up_now(key))
     except NotAllowed as refusal:
         messages.warning(request, f"Nothing is done. {refusal}")
+    except opening.Closed:
+        messages.warning(request, RESTORED)
     except OperationalError as error:
         if not locks.is_locked(error):
             raise

@@ -48,10 +48,21 @@ def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> 
     """Count a card that is about to be tried, in the transaction that begins its operation. Raises TooManyDeclines."""
     made = _try_of(target, person, token, address)
     quota.lock(f"card:{made.phone_digest}", f"card:{made.address_digest}")
-    counted = Q(phone_digest=made.phone_digest) | Q(address_digest=made.address_digest)
-    CardTry.objects.filter(counted, Exists(_good()), is_counted=True).update(is_counted=False)
+    _end_good(Q(phone_digest=made.phone_digest) | Q(address_digest=made.address_digest))
     made.created_at = _check(target, made)
     made.save(force_insert=True)
+
+
+def _end_good(alike: Q) -> None:
+    """Stop counting tries whose card is good for good; one that is only given up may yet be declined.
+
+    A row that another transaction holds is left to the next try, so that nobody waits for anybody.
+    """
+    good = Exists(_good().exclude(status=Payment.Status.AUTHORIZING))
+    free = CardTry.objects.filter(alike, good, is_counted=True).select_for_update(
+        skip_locked=True, of=("self",)
+    )
+    CardTry.objects.filter(pk__in=[made.pk for made in free.only("pk")]).update(is_counted=False)
 
 
 def digest(phone: str) -> str:

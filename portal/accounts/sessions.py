@@ -39,7 +39,8 @@ SYSTEMS = (
 )
 
 
-LIVE = "X-Live"  # sent by a page that updates itself, whether anybody is there or not
+LIVE = "X-Live"  # sent by a page of operators that updates itself, whether anybody is there or not
+LIVE_UNDER = "/admin/"
 
 
 class SessionMiddleware:
@@ -59,7 +60,11 @@ class SessionMiddleware:
                 logout(request)
             else:
                 _follow(request)
-                if LIVE not in request.headers:
+                if (
+                    LIVE not in request.headers
+                    or request.method != "GET"
+                    or not request.path.startswith(LIVE_UNDER)
+                ):
                     _mark_seen(request)
         return self._get_response(request)
 

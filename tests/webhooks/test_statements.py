@@ -177,6 +177,15 @@ class TestClaimAtOnce:
         claims = delivery.claim(slots=20, general_slots=20)
         assert claims == [] and not claims.is_shared
 
+    def test_a_claim_looks_past_holds_that_are_over_to_one_that_lives(self) -> None:
+        """After an outage there may be more endpoints with such than slots; the sweep ends them a moment later."""
+        for number in range(4):
+            emit(subscribe(f"shop {number}"), EventType.AUTHORIZED, valid_for=100)
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE webhooks_event SET valid_until = clock_timestamp()")
+        alive = emit(subscribe(), EventType.AUTHORIZED, valid_for=100)
+        assert claimed_ids(slots=3) == {alive.pk}
+
 
 @contextlib.contextmanager
 def claiming_beside() -> Iterator[Callable[[], list[delivery.Claimed]]]:

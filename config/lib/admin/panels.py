@@ -74,9 +74,13 @@ def _cell(column: Any, row: Model, shown: Any) -> str:
 
 
 def referring(model: type[Model], shown: Any) -> Iterator[str]:
-    """Yield the fields by which another admin's rows refer to a model: foreign keys and plain keys."""
+    """Yield the fields by which another admin's rows refer to a model: foreign keys and plain keys.
+
+    An admin's `unindexed` foreign keys are left out: to look for them would read its whole table.
+    """
     for field in shown.model._meta.fields:
-        if isinstance(field, ForeignKey) and field.related_model is model:
+        is_found = field.name not in getattr(shown, "unindexed", ())
+        if isinstance(field, ForeignKey) and field.related_model is model and is_found:
             yield field.name
     for name, label in getattr(shown, "references", {}).items():
         if label == model._meta.label_lower:

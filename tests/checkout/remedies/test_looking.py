@@ -7,7 +7,7 @@ from checkout.models import Checkout
 from checkout.remedies import looking
 from checkout.remedies.asking import NotAllowed
 from config.lib import clock
-from payments import due
+from payments import due, opening
 from payments.models import Operation
 from payments.providers.sandbox import fault_injection
 from tests.factories import CAUSE
@@ -42,6 +42,16 @@ class TestLookingItUpNow:
         (leased,) = due.claim(operation_uuid=unclear.pk)
         with nothing_moves(), pytest.raises(NotAllowed, match="under way"):
             looking.look_up_now(leased.pk)
+
+    @pytest.mark.rule("restore.closed")
+    def test_asks_nobody_in_a_database_that_was_restored(
+        self, unclear: Operation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(opening, "is_closed", lambda: True)
+        with nothing_moves(), pytest.raises(opening.Closed):
+            looking.look_up_now(unclear.pk)
+        due.make_due(unclear)
+        assert due.claim(operation_uuid=unclear.pk) == []
 
     @pytest.mark.rule("operator.once")
     def test_refuses_what_has_ended(self, unclear: Operation) -> None:

@@ -204,6 +204,7 @@ def test_of_good_cards_the_tries_count_no_more(acme: Merchant) -> None:
         ("declined", "another_card", False),
         ("declined", "do_not_honor", True),
         ("authorizing", "", True),
+        ("authorizing", "never_arrived", True),  # given up, and its bank may yet decline it
     ):
         tried = admit(lea, "tok", "192.0.2.1")
         Payment.objects.create(
