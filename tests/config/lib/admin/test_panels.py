@@ -1,0 +1,46 @@
+"""The links of an admin's page to what refers to its row."""
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+from django.db.models import ForeignKey
+
+from checkout.models import Checkout
+from config.lib.admin import panels
+from payments.models import Payment
+
+pytestmark = pytest.mark.django_db
+
+
+def shown_of(model: Any) -> Any:
+    return admin.site._registry[model]
+
+
+class TestReferring:
+    def test_yields_foreign_keys_and_plain_keys(self) -> None:
+        names = {model: list(panels.referring(Checkout, shown_of(model))) for model in admin.site._registry}
+        assert "checkout" in names[next(m for m in names if m._meta.model_name == "refund")]
+        assert "checkout_uuid" in names[Payment]
+
+    def test_leaves_out_what_would_read_a_whole_table(self) -> None:
+        assert list(panels.referring(Payment, shown_of(Checkout))) == []
+
+    def test_of_every_admin_leads_by_an_index(self) -> None:
+        """Whether a column has one is asked of the database: the first column of any index that leaves no row out."""
+        with connection.cursor() as cursor:
+            cursor.execute("""
+                SELECT i.indrelid::regclass::text, a.attname FROM pg_index i
+                JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indpred IS NULL
+            """)
+            indexed = set(cursor.fetchall())
+        unfound = [
+            f"{model._meta.label}.{name}"
+            for model, shown in admin.site._registry.items()
+            for field in model._meta.fields
+            if isinstance(field, ForeignKey) and field.related_model in admin.site._registry
+            for name in panels.referring(field.related_model, shown)
+            if name == field.name and (model._meta.db_table, field.column) not in indexed
+        ]
+        assert unfound == []
