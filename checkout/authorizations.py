@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import abandonment, expiry, outcomes
+from checkout import expiry, given_up_cards, outcomes
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import OperationInProgress, StateConflict, Status
 from config.lib import clock
@@ -108,7 +108,7 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
     switches.check(checkout.merchant)
     found = open_operations.open_operation(checkout.pk)
     if found is not None and (
-        found.payment.card_token == card_token or not abandonment.make_way(checkout, found, now)
+        found.payment.card_token == card_token or not given_up_cards.make_way(checkout, found, now)
     ):
         raise OperationInProgress
     return True

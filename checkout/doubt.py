@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import abandonment, outcomes
+from checkout import given_up_cards, outcomes
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
@@ -80,7 +80,7 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
     age, is_waited_for = clock.now() - operation.created_at, operation.payment.abandoned_at is None
     outcome = _ask_authorization(operation, age, deadline)
     checkout_uuid, said = operation.payment.checkout_uuid, outcome.verdict
-    has_ended = abandonment.give_up_if_due(
+    has_ended = given_up_cards.give_up_if_due(
         checkout_uuid, operation.pk, said, age=age, is_waited_for=is_waited_for
     )
     if not has_ended:

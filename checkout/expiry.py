@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Now
 
-from checkout import abandonment, events, share_outcomes, states
+from checkout import events, given_up_cards, share_outcomes, states
 from checkout.models import Checkout, Own
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
@@ -31,7 +31,7 @@ def expire_if_due(checkout: Checkout, now: datetime) -> bool:
     if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
         return False
     found = open_operations.open_operation(checkout.pk)
-    if found is not None and not abandonment.abandon_if_silent(checkout, found, now):
+    if found is not None and not given_up_cards.abandon_if_silent(checkout, found, now):
         return False
     _end(checkout.status, [checkout], now)
     return True

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import abandonment, authorizations, split_amounts
+from checkout import authorizations, given_up_cards, split_amounts
 from checkout.authorizations import NotPayable, Paid
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock, crypto
 from config.lib.bulkhead import Slot
-from payments import answer_bounds, disputes, open_operations, operations, switches
+from payments import disputes, open_operations, operations, safe_answers, switches
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import AmountRule, CardUse
@@ -82,7 +82,7 @@ def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
 
 def amount_rule(checkout: Checkout) -> AmountRule:
     """Return which amounts a mate can be asked for: those that a card can be charged. Rule split.minimum."""
-    return answer_bounds.amount_rule(checkout.currency)
+    return safe_answers.amount_rule(checkout.currency)
 
 
 def max_people(checkout: Checkout) -> int:
@@ -169,7 +169,7 @@ def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Cus
     switches.check(checkout.merchant)
     found = open_operations.open_operation(share.pk)
     if found is not None and found.payment.card_token != card.token:
-        abandonment.make_way(checkout, found, now)
+        given_up_cards.make_way(checkout, found, now)
         share.refresh_from_db()
     if share.status != ShareStatus.OPEN or open_operations.live_payment(share.pk) is not None:
         raise OperationInProgress

@@ -11,7 +11,7 @@ from django.db.models import OuterRef, QuerySet, Sum
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
-from payments import answer_bounds, discrepancies, ledger, provider
+from payments import discrepancies, ledger, provider, safe_answers
 from payments.models import Dispute, Operation, Payment, Posting
 from payments.provider import DisputeRecord, DisputeStatus
 
@@ -23,7 +23,7 @@ TAKEN = (Payment.Status.CAPTURED, Payment.Status.REFUNDED)
 def ask(payment_uuid: UUID) -> Sequence[DisputeRecord]:
     """Ask the provider for a payment's disputes, with no transaction open. Raises ProviderUnreachable."""
     payment = Payment.objects.get(pk=payment_uuid)
-    return list(answer_bounds.disputes(provider.current().disputes(payment), now=clock.now()))
+    return list(safe_answers.disputes(provider.current().disputes(payment), now=clock.now()))
 
 
 def standing(checkout_uuid: UUID) -> Dispute | None:

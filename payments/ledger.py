@@ -1,4 +1,7 @@
-"""The ledger: each movement of money is posted as lines that sum to zero (rule money.balanced)."""
+"""The ledger: each movement of money is posted as lines that sum to zero (rule money.balanced).
+
+The database checks that, and that no line is changed: triggers in migrations/0002_guards.py.
+"""
 
 from collections.abc import Mapping
 from typing import TypeAlias

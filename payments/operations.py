@@ -19,7 +19,7 @@ from config.lib import failpoint, idle
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
 from config.lib.process import tracing
-from payments import answer_bounds, discrepancies, due, ledger, planning, provider
+from payments import discrepancies, due, ledger, planning, provider, safe_answers
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE, CardUse, Outcome, Verdict
@@ -117,7 +117,7 @@ def _authorize(operation: Operation, deadline: Deadline) -> Outcome:
         if made.verdict != Verdict.SUCCEEDED:
             return made
         if made.reference:
-            _keep_reference(payment, answer_bounds.outcome(operation, made).reference)
+            _keep_reference(payment, safe_answers.outcome(operation, made).reference)
     card = CardUse(payment.card_token, payment.return_url)
     wait = deadline.left(CALL_SECONDS[Kind.AUTHORIZE])
     return bank.authorize(operation, card, wait) if wait > 0 else Outcome(Verdict.UNKNOWN)
@@ -162,7 +162,7 @@ def _asked(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outco
     idle.begin()
     started = time.monotonic()
     try:
-        outcome = answer_bounds.outcome(operation, ask())
+        outcome = safe_answers.outcome(operation, ask())
     except Exception as error:
         log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
         outcome = Outcome(Verdict.UNKNOWN)

@@ -13,7 +13,7 @@ import structlog
 from django.db.models import Q, QuerySet
 
 from config.lib import batches, clock
-from payments import answer_bounds, discrepancies, due, operations, provider
+from payments import discrepancies, due, operations, provider, safe_answers
 from payments.models import Merchant, Operation
 from payments.outside import acts, inquiries, returns
 from payments.provider import Record
@@ -60,7 +60,7 @@ def compare(since: datetime) -> Comparison:
     ours = Operation.objects.filter(pk__gte=clock.first_id(since), created_at__gte=since).filter(KNOWN_THERE)
     told = set(ours.filter(ended_at=None).values_list("pk", flat=True))
     found: list[Difference] = []
-    for records in batches.chunks(answer_bounds.records(provider.current().records(since - SKEW)), CHUNK):
+    for records in batches.chunks(safe_answers.records(provider.current().records(since - SKEW)), CHUNK):
         seen.update(record.key for record in records)
         theirs += len(records)
         found += _differences(records, asked_at)
@@ -73,7 +73,7 @@ def compare(since: datetime) -> Comparison:
         found += _missing_there(missing)
     for difference in found:
         _report(difference)
-    inquiries.open_about(answer_bounds.payments(provider.current().disputed(since - SKEW)))
+    inquiries.open_about(safe_answers.payments(provider.current().disputed(since - SKEW)))
     log.info("reconciled", ours=count, theirs=theirs, differences=len(found))
     return Comparison(count, theirs, found)
 

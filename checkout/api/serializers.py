@@ -11,7 +11,7 @@ from checkout import creation
 from checkout.states import Status
 from config.lib import clock, fields
 from config.lib.web import origins
-from payments import answer_bounds, money
+from payments import money, safe_answers
 
 MAXIMUM = 99_999_999
 SOONEST_EXPIRY, LATEST_EXPIRY = timedelta(minutes=1), timedelta(hours=24)
@@ -132,7 +132,7 @@ class CheckoutIn(serializers.Serializer[Any]):
 
     def validate(self, order: dict[str, Any]) -> dict[str, Any]:
         """Return the order. Raises ValidationError if a card cannot be charged its total."""
-        rule, total = answer_bounds.amount_rule(order["currency"]), order["total_amount"]
+        rule, total = safe_answers.amount_rule(order["currency"]), order["total_amount"]
         if total < rule.minimum or total % rule.step:
             words = f"Must be {rule.minimum} or more" + (
                 f", a multiple of {rule.step}" if rule.step > 1 else ""

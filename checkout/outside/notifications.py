@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from checkout.outside.disputing import ANSWER_INQUIRIES
 from checkout.share_outcomes import FINISH_OPERATIONS
 from config.lib import wakeup
-from payments import answer_bounds, discrepancies, due, provider
+from payments import discrepancies, due, provider, safe_answers
 from payments.models import Operation, Payment
 from payments.outside import acts, inquiries, returns
 from payments.provider import ForgedNotification, Notification, Record, Verdict
@@ -34,7 +34,7 @@ def take(request: HttpRequest) -> HttpResponse:
     400 for one that is not signed or not readable.
     """
     try:
-        told = list(answer_bounds.notifications(provider.current().parse_notifications(request)))
+        told = list(safe_answers.notifications(provider.current().parse_notifications(request)))
     except ForgedNotification:
         return _refused("forged_notification", "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):

@@ -1,4 +1,7 @@
-"""The invariants of every checkout's money, as a table: each promise with a query for the checkouts that break it."""
+"""The invariants of every checkout's money, as a table: each promise with a query for the checkouts that break it.
+
+Rules money.proof, money.nothing_held.
+"""
 
 from typing import NamedTuple
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from checkout.models import Checkout
 from checkout.remedies.asking import NotAllowed
 from config.lib import clock
-from payments import answer_bounds, discrepancies, money, provider, reconciliation
+from payments import discrepancies, money, provider, reconciliation, safe_answers
 from payments.cause import Cause
 from payments.models import Discrepancy, Operation, Payment
 from payments.outside import acts, bookings
@@ -29,7 +29,7 @@ def find(discrepancy_uuid: UUID) -> Record:
         raise NotAllowed("Only an open discrepancy about a refund that was made at the provider is booked.")
     since = told.created_at - reconciliation.LOOK_BACK - reconciliation.SKEW
     try:
-        for record in answer_bounds.records(provider.current().records(since)):
+        for record in safe_answers.records(provider.current().records(since)):
             if record.key == told.subject:
                 return record
     except ProviderUnreachable as error:

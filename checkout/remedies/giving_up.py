@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import abandonment, doubt, expiry, outcomes
+from checkout import doubt, expiry, given_up_cards, outcomes
 from checkout.models import Checkout
 from checkout.remedies import asking, parts
 from checkout.remedies.asking import NotAllowed
@@ -80,7 +80,7 @@ def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Op
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
         operation = operations.current(operation_uuid)
-        if not abandonment.abandon_if_silent(checkout, operation, now):
+        if not given_up_cards.abandon_if_silent(checkout, operation, now):
             raise NotAllowed("It is not in doubt.")
         voids = operation.payment.operations.filter(kind=Kind.VOID, state=State.PLANNED)
         if not voids.exists():

@@ -12,7 +12,7 @@ from uuid import UUID
 from checkout.models import Change, Checkout, PaymentRequest
 from checkout.restore import rebuilding
 from config.lib import batches, clock
-from payments import answer_bounds, discrepancies, opening, provider, reconciliation
+from payments import discrepancies, opening, provider, reconciliation, safe_answers
 from payments.models import Merchant, Operation, Payment
 from payments.outside import acts
 from payments.provider import PaymentRecord, Record, Verdict
@@ -68,10 +68,10 @@ def last_moment() -> datetime:
 
 def _round(since: datetime, done: Repair) -> None:
     since -= reconciliation.SKEW
-    for told in answer_bounds.payment_records(provider.current().payments(since)):
+    for told in safe_answers.payment_records(provider.current().payments(since)):
         _write_payment(told, done)
     books = _Books()
-    for records in batches.chunks(answer_bounds.records(provider.current().records(since)), CHUNK):
+    for records in batches.chunks(safe_answers.records(provider.current().records(since)), CHUNK):
         books.read(records)
     for record in books.open:
         done.operations += rebuilding.conclude(record.key, is_captured=record.payment in books.captured)

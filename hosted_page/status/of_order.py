@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from checkout import abandonment
+from checkout import given_up_cards
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from config.lib import clock
@@ -71,7 +71,7 @@ def _with_the_bank(operation: Operation, now: datetime, is_lead: bool) -> PageSt
     if operation.state == Operation.State.NEEDS_ACTION:
         shown = _asked(is_lead)
         shown.action_url = operation.action_url if is_lead else ""
-    elif abandonment.may_use_another_card(operation, now):
+    elif given_up_cards.may_use_another_card(operation, now):
         shown = _silent(is_lead)
     else:
         words = _("Please don’t pay again. This takes up to a minute.")

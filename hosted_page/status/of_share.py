@@ -6,7 +6,7 @@ from uuid import UUID
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from checkout import abandonment
+from checkout import given_up_cards
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus, Status
 from hosted_page import summary
@@ -79,7 +79,7 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
         shown = PageStatus("confirm", _("Confirm with your bank"), [words], live=True)
         shown.action_url, shown.may_change_card = found.action_url, True
         return shown
-    if abandonment.may_use_another_card(found, now):
+    if given_up_cards.may_use_another_card(found, now):
         words = _(
             "Nothing is taken. You need not wait: with another card, whatever this one holds is released."
         )

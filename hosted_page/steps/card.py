@@ -9,7 +9,7 @@ from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
-from checkout import abandonment, authorizations, doubt, sharing
+from checkout import authorizations, doubt, given_up_cards, sharing
 from checkout.authorizations import NotPayable, NotTheLead, Paid
 from checkout.models import Customer
 from checkout.sharing import OwnShare, ShareNotOpen
@@ -21,7 +21,7 @@ from hosted_page import moments, payer, rendering
 from hosted_page.payment_target import PaymentTarget, for_form, for_page
 from hosted_page.steps import card_page, declines
 from hosted_page.steps.declines import TooManyDeclines, TooManyOfOrder
-from payments import answer_bounds, bulkheads
+from payments import bulkheads, safe_answers
 from payments.cause import Cause
 from payments.models import Payment
 from payments.provider import CardForm, CardUse, ProviderUnreachable, Verdict
@@ -67,7 +67,7 @@ def _card_page(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID)
     with bulkheads.PAYERS.slot() as slot:
         slot.wait()
         idle.begin()
-        page = answer_bounds.card_page(CardForm(target.subject, return_url, *of_money, page=around))
+        page = safe_answers.card_page(CardForm(target.subject, return_url, *of_money, page=around))
     if isinstance(page, str):
         return HttpResponseRedirect(page)
     return rendering.show_card_page(request, target, page, around)
@@ -157,5 +157,5 @@ def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def another(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Give up the card that the bank is silent about, or asks about, and go back to the card page."""
     if target.payer_of(request):
-        abandonment.use_another_card(target.checkout.pk, target.subject)
+        given_up_cards.use_another_card(target.checkout.pk, target.subject)
     return target.go()

@@ -12,7 +12,7 @@ import structlog
 from django.db.models import Count
 
 from config.lib import batches, clock
-from payments import answer_bounds, provider
+from payments import provider, safe_answers
 from payments.models import BalanceEntry, Merchant, Payment
 from payments.provider import Entry
 
@@ -27,7 +27,7 @@ def read(since: datetime) -> int:
     An entry stored earlier gets its payout's id. Raises ProviderUnreachable.
     """
     count = 0
-    told = answer_bounds.entries(provider.current().entries(since), now=clock.now())
+    told = safe_answers.entries(provider.current().entries(since), now=clock.now())
     for entries in batches.chunks(told, CHUNK):
         rows = list(_rows(entries))
         _keep(rows)

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from checkout import abandonment, authorizations, captures, refunds, tasks
+from checkout import authorizations, captures, given_up_cards, refunds, tasks
 from checkout.models import Checkout
 from checkout.outside import notifications
 from checkout.proof import proving
@@ -247,7 +247,7 @@ class TestAChallengeThatWasGivenUp:
     def given_up(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
         """An authorization whose payer went on with another card, and whose void is planned."""
         pay(unpaid, CHALLENGED)
-        abandonment.use_another_card(unpaid.pk)
+        given_up_cards.use_another_card(unpaid.pk)
         operation = Operation.objects.get(kind="authorize")
         assert (operation.state, operation.reason) == ("failed", "another_card")
         Operation.objects.filter(pk=operation.pk).update(ended_at=timezone.now() - timedelta(minutes=1))

@@ -10,12 +10,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from checkout import (
-    abandonment,
     authorizations,
     cancellations,
     captures,
     doubt,
     expiry,
+    given_up_cards,
     refunds,
     states,
     tasks,
@@ -111,7 +111,7 @@ def pay(checkout: Checkout) -> authorizations.Paid:
 
 
 def use_another_card(checkout: Checkout) -> None:
-    abandonment.use_another_card(checkout.pk)
+    given_up_cards.use_another_card(checkout.pk)
 
 
 class Rival(NamedTuple):

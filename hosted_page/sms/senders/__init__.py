@@ -7,8 +7,6 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
-from hosted_page.sms import countries
-
 SECONDS = 10  # for which a carrier is waited for, at each step of a call
 LONGEST_REASON = 32
 
@@ -60,12 +58,3 @@ def require() -> None:
         raise ImproperlyConfigured(
             f"ENVIRONMENT={settings.ENVIRONMENT}: SMS_SENDER names no class that is installed."
         ) from None
-
-
-def sender_id(phone: str) -> str:
-    """Return what is shown as the sender to an E.164 number, by its country; "" where nothing is set.
-
-    Rule sms.sender_id.
-    """
-    ids: dict[str, str] = settings.SMS_SENDER_IDS
-    return ids.get(countries.country_of(phone), "")

@@ -12,7 +12,7 @@ from botocore.config import Config
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from hosted_page.sms import senders
+from hosted_page.sms import countries, senders
 from hosted_page.sms.senders import InDoubt, NotSent, NotTaken, Refused
 
 TOO_MANY = 429
@@ -71,7 +71,7 @@ def _refuse(reason: str) -> None:
 
 
 def _attributes(phone: str) -> dict[str, Any]:
-    own = senders.sender_id(phone)
+    own = countries.sender_id(phone)
     named = {"AWS.SNS.SMS.SMSType": "Transactional"}
     if own:
         is_number = own.lstrip("+").isdigit()

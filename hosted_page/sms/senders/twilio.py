@@ -14,7 +14,7 @@ from twilio.base.exceptions import TwilioRestException, TwilioServiceException
 from twilio.http.http_client import TwilioHttpClient
 from twilio.rest import Client
 
-from hosted_page.sms import senders
+from hosted_page.sms import countries, senders
 from hosted_page.sms.senders import InDoubt, NotSent, NotTaken, Refused
 
 QUEUED_SECONDS = 600  # for which a message may wait at Twilio: a code lives no longer
@@ -61,7 +61,7 @@ class TwilioSender:
 
 
 def _sender(phone: str) -> dict[str, Any]:
-    own = senders.sender_id(phone) or settings.TWILIO_FROM
+    own = countries.sender_id(phone) or settings.TWILIO_FROM
     return {"from_": own} if own else {"messaging_service_sid": settings.TWILIO_MESSAGING_SERVICE_SID}
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from checkout import abandonment, captures, states, tasks
+from checkout import captures, given_up_cards, states, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
 from config.lib import clock
@@ -99,7 +99,7 @@ class TestAuthorize:
         self, unpaid: Checkout, in_doubt: InDoubt, pay: Callable[..., Checkout]
     ) -> None:
         pass_time(in_doubt("done_then_reset"), seconds=61)
-        abandonment.use_another_card(unpaid.pk)
+        given_up_cards.use_another_card(unpaid.pk)
         pump()
         pump()
         assert (seen(unpaid), events()) == (("created", "voided", "voided"), [])
@@ -126,7 +126,7 @@ class TestAuthorize:
         asked_about = in_doubt("done_then_reset")
         pass_time(asked_about, seconds=61)
         found = operations.look_up(asked_about)
-        abandonment.use_another_card(unpaid.pk)
+        given_up_cards.use_another_card(unpaid.pk)
         factories.record(asked_about, found)
         assert seen(unpaid)[0] == "created"
         pump()
@@ -137,7 +137,7 @@ class TestAuthorize:
     ) -> None:
         first = in_doubt("done_then_reset")
         pass_time(first, seconds=61)
-        abandonment.use_another_card(unpaid.pk)
+        given_up_cards.use_another_card(unpaid.pk)
         found = operations.look_up(first)
         for _ in range(2):
             assert factories.record(first, found).operation.state == "succeeded"

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from checkout import (
-    abandonment,
     authorizations,
     cancellations,
     captures,
     doubt,
+    given_up_cards,
     refunds,
     sharing,
     states,
@@ -153,7 +153,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(checkout=checkouts)
     def use_another_card(self, checkout: UUID) -> None:
         seen = observed.see(checkout, self.states[checkout])
-        abandonment.use_another_card(checkout)
+        given_up_cards.use_another_card(checkout)
         assert self._moves() == []
         is_given_up = seen.open_kind == "authorize" and (seen.is_asked or not reference.is_bound(seen))
         near = reference.is_bound(seen) != reference.is_bound(observed.later(seen))

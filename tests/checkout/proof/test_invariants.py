@@ -268,7 +268,7 @@ class TestBreaches:
         at(status)
         assert proving.breaches() == proving.breaches(since=timezone.now() - timedelta(hours=1)) == []
 
-    @pytest.mark.rule("lapse.nothing_forgotten", "money.proof")
+    @pytest.mark.rule("money.nothing_held", "money.proof")
     @pytest.mark.parametrize(
         "tampering", TAMPERINGS, ids=lambda case: f"{case.status} {' '.join(sorted(case.kinds))}"
     )

@@ -28,7 +28,7 @@ from hosted_page.opt_in import consent, link
 from hosted_page.sms import naming
 from hosted_page.steps.phone import InvalidPhone, parse_phone
 from hosted_page.steps.split_form import SplitForm, clean_name
-from payments import answer_bounds, money
+from payments import money, safe_answers
 from payments.models import Merchant
 from payments.provider import ForgedNotification
 from payments.providers.sandbox import notifications
@@ -182,7 +182,7 @@ def _answer(text: str) -> None:
 
 def _said(text: str) -> None:
     """What a provider says is no text of a length that anybody has promised."""
-    for readers in (answer_bounds.OUTCOME, answer_bounds.RECORD, answer_bounds.DISPUTE):
+    for readers in (safe_answers.OUTCOME, safe_answers.RECORD, safe_answers.DISPUTE):
         for read_field in readers.values():
             read_field(text)
 

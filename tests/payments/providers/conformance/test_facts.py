@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from uuid_utils.compat import uuid7
 
-from payments import answer_bounds
+from payments import safe_answers
 from payments.models import Merchant
 from payments.provider import CardForm, CardPage, Verdict
 from tests.payments.providers.conformance.desk import Desk
@@ -19,13 +19,13 @@ class TestAnAmount:
     def test_of_the_least_is_held_taken_and_given_back(
         self, desk: Desk, acme: Merchant, currency: str
     ) -> None:
-        story = Story(desk, acme, amount=answer_bounds.amount_rule(currency).minimum, currency=currency)
+        story = Story(desk, acme, amount=safe_answers.amount_rule(currency).minimum, currency=currency)
         for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.REFUND):
             ended = story.do(kind)
             assert (ended.verdict, ended.amount) == (Verdict.SUCCEEDED, story.payment.amount)
 
     def test_of_any_step_is_held_to_the_unit(self, desk: Desk, acme: Merchant, currency: str) -> None:
-        rule = answer_bounds.amount_rule(currency)
+        rule = safe_answers.amount_rule(currency)
         amount = rule.minimum + 7 * rule.step
         held = Story(desk, acme, amount=amount, currency=currency).do(Kind.AUTHORIZE)
         assert (held.verdict, held.amount) == (Verdict.SUCCEEDED, amount)
@@ -36,7 +36,7 @@ class TestTheAdapter:
         assert timedelta(hours=2) < desk.provider.key_life <= timedelta(days=30)
 
     def test_has_a_card_page(self, desk: Desk) -> None:
-        page = answer_bounds.card_page(CardForm(uuid7(), "https://pay.example/paid?id=1", 9000, "GBP"))
+        page = safe_answers.card_page(CardForm(uuid7(), "https://pay.example/paid?id=1", 9000, "GBP"))
         if isinstance(page, CardPage):
             assert page.template and all(page.allows.values())
         else:

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import example, given, settings
 
-from payments import answer_bounds, provider
+from payments import provider, safe_answers
 from payments.models import Discrepancy, Operation
 from payments.provider import CardForm, Notification, Outcome, ProviderUnreachable, Record, Verdict
 from tests.payments.said import OF_CARD, PAN, RECORD, SAID, changed, things
@@ -30,7 +30,7 @@ class TestTheLog:
     def said(self, caplog: pytest.LogCaptureFixture) -> Said:
         def told(field: str, value: Any) -> str:
             caplog.clear()
-            answer_bounds.outcome(Operation(kind="capture", amount=9000), changed(field, value))
+            safe_answers.outcome(Operation(kind="capture", amount=9000), changed(field, value))
             return line_about(field, caplog)
 
         return told
@@ -41,7 +41,7 @@ class TestTheLog:
         assert said("reason", "\x00\ud800") == r"'\x00\ud800'"
 
     def test_is_bounded(self, said: Said) -> None:
-        assert len(said("reference", "\x00" * 50_000)) == answer_bounds.MAX_IN_LOG
+        assert len(said("reference", "\x00" * 50_000)) == safe_answers.MAX_IN_LOG
 
     @pytest.mark.rule("doubt.bounded")
     @pytest.mark.parametrize("number", [PAN, "4242 4242 4242 4242", "x4242-4242-4242-4242x", "1" * 5000])
@@ -51,7 +51,7 @@ class TestTheLog:
         assert "[digits]" in line and "4242 4242" not in line and "42424242" not in line
 
     def test_says_nothing_where_nothing_is_strange(self, caplog: pytest.LogCaptureFixture) -> None:
-        assert answer_bounds.outcome(Operation(kind="capture", amount=9000), SAID) == SAID
+        assert safe_answers.outcome(Operation(kind="capture", amount=9000), SAID) == SAID
         assert caplog.records == []
 
     def test_survives_what_cannot_even_be_shown(self, said: Said) -> None:
@@ -76,7 +76,7 @@ class TestAnAnswerWithoutSense:
         ids=repr,
     )
     def test_is_unknown_and_left_for_a_person(self, operation: Operation, said: Any) -> None:
-        outcome = answer_bounds.outcome(operation, said)
+        outcome = safe_answers.outcome(operation, said)
         assert outcome.verdict == Verdict.UNKNOWN and outcome.amount is None
         assert outcome.reference == ("pi_3Nx" if isinstance(said, Outcome) else "")
         found = Discrepancy.objects.get()
@@ -89,11 +89,11 @@ class TestAnAnswerWithoutSense:
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     def test_asks_the_payer_about_anything_but_a_payment(self, operation: Operation, kind: str) -> None:
         operation.kind = kind
-        outcome = answer_bounds.outcome(operation, replace(SAID, verdict=Verdict.NEEDS_ACTION))
+        outcome = safe_answers.outcome(operation, replace(SAID, verdict=Verdict.NEEDS_ACTION))
         assert outcome.verdict == Verdict.UNKNOWN
 
     def test_is_not_one_whose_verdict_is_told_as_a_plain_text(self, operation: Operation) -> None:
-        outcome = answer_bounds.outcome(operation, changed("verdict", "succeeded"))
+        outcome = safe_answers.outcome(operation, changed("verdict", "succeeded"))
         assert outcome == SAID and isinstance(outcome.verdict, Verdict)
 
 
@@ -108,9 +108,9 @@ def operation(held: Any) -> Operation:
 @example(value="\ud800")
 @settings(max_examples=40, deadline=None, database=None)
 def test_a_record_equals_nothing_of_ours_where_it_cannot_be_read(field: str, value: Any) -> None:
-    record = answer_bounds.record(replace(RECORD, **{field: value}))
+    record = safe_answers.record(replace(RECORD, **{field: value}))
     assert type(getattr(record, field)) is type(getattr(RECORD, field))
-    others = {name for name in answer_bounds.RECORD if name != field}
+    others = {name for name in safe_answers.RECORD if name != field}
     assert {name: getattr(record, name) for name in others} == {
         name: getattr(RECORD, name) for name in others
     }
@@ -120,9 +120,9 @@ def test_a_record_equals_nothing_of_ours_where_it_cannot_be_read(field: str, val
 @settings(max_examples=40, deadline=None, database=None)
 def test_a_message_is_one_whatever_it_is(value: Any) -> None:
     said = (value, Notification(value, RECORD), Notification("n-1", value))
-    for message in answer_bounds.notifications(said):
+    for message in safe_answers.notifications(said):
         assert isinstance(message.record, Record) and len(message.id.encode()) <= 256
-    assert list(answer_bounds.records([value, RECORD]))[1] == RECORD
+    assert list(safe_answers.records([value, RECORD]))[1] == RECORD
 
 
 class TestTheCardPage:
@@ -135,15 +135,15 @@ class TestTheCardPage:
     def test_that_leads_nowhere_is_no_page(self, monkeypatch: pytest.MonkeyPatch, said: Any) -> None:
         monkeypatch.setattr(type(provider.current()), "open_card_form", lambda *_: said)
         with pytest.raises(ProviderUnreachable):
-            answer_bounds.card_page(self.FORM)
+            safe_answers.card_page(self.FORM)
 
     def test_that_breaks_is_no_page(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(type(provider.current()), "open_card_form", lambda *_: [].pop())
         with pytest.raises(ProviderUnreachable):
-            answer_bounds.card_page(self.FORM)
+            safe_answers.card_page(self.FORM)
 
     def test_is_where_the_provider_says(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             type(provider.current()), "open_card_form", lambda *_: "https://bank.example/card/1"
         )
-        assert answer_bounds.card_page(self.FORM) == "https://bank.example/card/1"
+        assert safe_answers.card_page(self.FORM) == "https://bank.example/card/1"

@@ -30,7 +30,7 @@ from payments.provider import (
     Verdict,
 )
 
-log = structlog.get_logger("payments.answer_bounds")
+log = structlog.get_logger("payments.safe_answers")
 
 MAX_IN_LOG = 24_000  # characters; `ascii` may turn one into ten
 Readers = Mapping[str, Callable[[Any], Any]]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from checkout import abandonment, captures, tasks
+from checkout import captures, given_up_cards, tasks
 from checkout.models import Checkout
 from payments.models import Operation
 from payments.providers.sandbox import fault_injection
@@ -17,7 +17,7 @@ class TestACardThatWasGivenUp:
     def given_up(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
         """The bank asked about the first card, another one was chosen, and the first one's void is in doubt."""
         pay(unpaid, "4000002500003155")
-        abandonment.use_another_card(unpaid.pk)
+        given_up_cards.use_another_card(unpaid.pk)
         fault_injection.set_fault(verb="void", mode="down", times=1)
         tasks.finish_operations()
         assert Operation.objects.get(kind="void").state == "unknown"
