@@ -35,6 +35,12 @@ from payments.models import Operation
 capture = Operation.objects.get(payment__checkout_uuid="{captured}", kind="capture")
 discrepancies.report_operation(capture, "{kind}")
 """
+FAILING = """
+from config.lib import clock
+from webhooks.models import Endpoint, Subscription
+row = Subscription.objects.get(url="{url}")
+Endpoint.objects.create(subscription=row, failing_since=clock.now(), last_error="HTTP 500")
+"""
 
 
 @dataclass
@@ -75,6 +81,12 @@ class Office:
         answer = self.merchant.call("POST", f"merchant/v1/checkouts/{uuid}/capture", {})
         assert answer.status_code == 504, answer.text
         return uuid
+
+    def fail_endpoint(self) -> None:
+        """Let an endpoint with a long address fail."""
+        url = f"http://127.0.0.1:9/{uuid4().hex}{uuid4().hex}"
+        self.service.new_merchant("Rival").subscribe(url)
+        self.service.command("shell", "-c", FAILING.format(url=url))
 
     def report(self, kind: str) -> None:
         """Let something be wrong with the captured order."""

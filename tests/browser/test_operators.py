@@ -100,6 +100,7 @@ class TestThePage:
     @pytest.mark.parametrize("width", [375, 1280])
     def test_holds_text_of_twice_the_size(self, office: Office, page: Page, path: str, width: int) -> None:
         page.set_viewport_size({"width": width, "height": 812})
+        office.fail_endpoint()
         office.at(page, path)
         page.evaluate("document.documentElement.style.fontSize = '200%'")
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -12,7 +12,7 @@ daemon off;
 user nobody nogroup;
 pid {folder}/nginx.pid;
 error_log {folder}/nginx.log;
-events {{ }}
+events {{ worker_connections 4096; }}
 http {{
 {kept}
 {server}
