@@ -6,9 +6,11 @@ bank over HTTP that takes its time and loses answers, a shop that captures in it
 
 import asyncio
 import json
+import os
 import re
 import ssl
 import statistics
+import time
 import urllib.request
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.api import report
-from tests.bench.sale import buyers, stage
+from tests.bench.sale import buyers, cores, stage
 from tests.bench.sale.buyers import Bought
 from tests.bench.sale.stage import Stage
 
 BUYERS, WITHIN = 600, 60.0
-WARM = 12  # buyers who come first and are not counted
+WARM, LAST = 12, 5000  # buyers who come first and are not counted, and the number of the first of them
+RATES, RATE_SECONDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20), 20.0  # buyers a second, for so long
+Figure = tuple[str, float, float]  # its name, what it is, what it may be
 PAGE_P95, HEARD_P95, CAPTURE_P99 = 0.3, 0.15, 0.3  # seconds; pages and captures besides the bank's own time
 ANSWERED_WITHIN = 8.0  # seconds within which a capture is answered, whatever the bank does
 OF_THE_BANK = {"bank", "bank POST"}  # pages that are not ours
@@ -32,17 +36,52 @@ _STATUSES = "SELECT status, count(*)::int FROM checkout_checkout GROUP BY status
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print what buyers, shop and bank have seen, and judge it."""
+    """Print what buyers, shop and bank have seen, judge it, and find the rate that this machine keeps up with."""
     place = folder / "sale"
     place.mkdir()
-    count = max(20, round(BUYERS * scale))
+    count, within = max(20, round(BUYERS * scale)), WITHIN * scale
     with stage.ready(place) as running:
-        _bought(running, WARM, 4.0, first=BUYERS)
+        _bought(running, WARM, 4.0, first=LAST)
         before = _megabytes(running)
-        report.progress(f"{count} buyers within {WITHIN * scale:.0f} s")
-        bought = _bought(running, count, WITHIN * scale)
+        figures = _measured(running, place, count, within, first=0)
         report.line(f"memory {before:.0f} MB before, {_megabytes(running):.0f} MB after")
-        _judge(running, bought, _seen(running), place)
+        rows = [(name, report.judged(f"sale, {name}", is_, budget)) for name, is_, budget in figures]
+        report.table(("a sale", "is"), rows)
+        running.service.prove_ledger()
+        report.line("the ledger is proven")
+        if not _are_kept(figures):
+            _find_rate(running, place, first=count)
+
+
+def _find_rate(running: Stage, place: Path, first: int) -> None:
+    """Let ever more buyers a second come, until what is promised is missed."""
+    for rate in RATES:
+        count = round(rate * RATE_SECONDS)
+        figures = _measured(running, place, count, RATE_SECONDS, first)
+        first += count
+        if not _are_kept(figures):
+            missed = ", ".join(f"{name} {is_:.2f}" for name, is_, budget in figures if is_ > budget)
+            report.line(f"first fails at {rate:g} buyers a second: {missed}")
+            return
+        report.line(f"{rate:g} buyers a second: kept")
+
+
+def _measured(running: Stage, place: Path, count: int, within: float, first: int) -> Sequence[Figure]:
+    """Let buyers come; print who used the cores, and return what they saw with what it may be."""
+    report.progress(f"{count} buyers within {within:.0f} s")
+    began, before = time.monotonic(), cores.used()
+    bought = _bought(running, count, within, first)
+    seconds = (time.monotonic() - began) * (os.cpu_count() or 1)
+    shares = {name: (used - before.get(name, 0.0)) / seconds for name, used in cores.used().items()}
+    words = ", ".join(
+        f"{name} {share:.0%}" for name, share in sorted(shares.items(), key=lambda one: -one[1])
+    )
+    report.line(f"of the cores in {seconds:.0f} core-seconds: {words}")
+    return _figures(running, bought, place)
+
+
+def _are_kept(figures: Sequence[Figure]) -> bool:
+    return all(is_ <= budget for _, is_, budget in figures)
 
 
 def _bought(running: Stage, count: int, within: float, first: int = 0) -> Sequence[Bought]:
@@ -67,56 +106,53 @@ def _calls(place: Path) -> dict[tuple[str, str], tuple[str, float]]:
     return found
 
 
-def _judge(running: Stage, bought: Sequence[Bought], seen: dict[str, dict[str, Any]], place: Path) -> None:
-    calls = _calls(place)
+def _figures(running: Stage, bought: Sequence[Bought], place: Path) -> Sequence[Figure]:
+    calls, orders = _calls(place), {one.checkout for one in bought}
+    seen = {uuid: row for uuid, row in _seen(running).items() if uuid in orders}
+    steps = _steps(bought, calls)
+    report.table(("request", "times", "p50 ms", "p95 ms", "p99 ms"), [_row(*step) for step in steps.items()])
+    pages = [took for step, times in steps.items() if step not in OF_THE_BANK | OF_THE_API for took in times]
+    captures = [
+        row["captured_in"] - calls["capture", uuid][1]
+        for uuid, row in seen.items()
+        if calls.get(("capture", uuid), ("",))[0] == "succeeded"
+    ]
+    _tell(running, bought, seen)
+    return [
+        ("pages, p95 s", _of(pages, 95), PAGE_P95),
+        ("hold → shop, p95 s", _of((row["heard_after"] for row in seen.values()), 95), HEARD_P95),
+        ("capture − bank, p99 s", _of(captures, 99), CAPTURE_P99),
+        (
+            "longest capture, s",
+            max((row["captured_in"] for row in seen.values()), default=0.0),
+            ANSWERED_WITHIN,
+        ),
+        ("refused", sum(bool(one.refusal) for one in bought), 0),
+        ("lost", sum(not one.refusal and one.states[-1] != "confirmed" for one in bought), 0),
+        ("captured late", running.captured_late(), 0),
+        ("captured twice", running.captured_twice(), 0),
+    ]
+
+
+def _steps(
+    bought: Sequence[Bought], calls: dict[tuple[str, str], tuple[str, float]]
+) -> dict[str, list[float]]:
+    """Return the seconds of each step, the bank's own left out."""
     steps: dict[str, list[float]] = defaultdict(list)
     for one in bought:
         for step, seconds in one.requests:
             _, bank = calls.get(("authorize", one.checkout), ("", 0.0)) if step == "paid" else ("", 0.0)
             steps[step].append(max(0.0, seconds - bank))
-    report.table(("request", "times", "p50 ms", "p95 ms", "p99 ms"), [_row(*step) for step in steps.items()])
-    pages = [took for step, times in steps.items() if step not in OF_THE_BANK | OF_THE_API for took in times]
-    orders = {one.checkout for one in bought}
-    heard = [row["heard_after"] for row in seen.values() if row["checkout"] in orders]
-    captures = [
-        row["captured_in"] - calls["capture", uuid][1]
-        for uuid, row in seen.items()
-        if uuid in orders and calls.get(("capture", uuid), ("",))[0] == "succeeded"
-    ]
-    longest = max((row["captured_in"] for uuid, row in seen.items() if uuid in orders), default=0.0)
-    report.line("")
-    report.table(
-        ("a sale", "is"),
-        [
-            ("pages, p95 s", report.judged("sale, pages p95 s", _of(pages, 95), PAGE_P95)),
-            ("hold → shop, p95 s", report.judged("sale, hold → shop p95 s", _of(heard, 95), HEARD_P95)),
-            ("capture − bank, p99 s", report.judged("sale, capture p99 s", _of(captures, 99), CAPTURE_P99)),
-            ("longest capture, s", report.judged("sale, longest capture s", longest, ANSWERED_WITHIN)),
-        ],
-    )
-    _judge_orders(running, bought, seen)
+    return steps
 
 
-def _judge_orders(running: Stage, bought: Sequence[Bought], seen: dict[str, dict[str, Any]]) -> None:
-    refused = Counter(one.refusal for one in bought if one.refusal)
-    lost = [one for one in bought if not one.refusal and one.states[-1] != "confirmed"]
-    late, twice = running.captured_late(), running.captured_twice()
-    in_doubt = sum(1 for one in bought if {"checking", "silent", "asking"} & set(one.states))
+def _tell(running: Stage, bought: Sequence[Bought], seen: dict[str, dict[str, Any]]) -> None:
+    silent = sum(1 for one in bought if {"checking", "silent", "asking"} & set(one.states))
     again = sum(1 for row in seen.values() if len(row["answers"]) > 1)
-    report.line(f"{len(bought)} buyers; {in_doubt} saw the bank silent, {again} captures were asked again")
-    report.line(f"orders: {dict(running.world.rows(_STATUSES))}")
-    for what, number in {
-        "refused": sum(refused.values()),
-        "lost": len(lost),
-        "late": late,
-        "twice": twice,
-    }.items():
-        report.judged(f"sale, {what}", number, 0)
-        report.line(f"{what}: {number}")
-    for words, times in refused.most_common(5):
+    report.line(f"{len(bought)} buyers; {silent} saw the bank silent, {again} captures were asked again")
+    report.line(f"orders so far: {dict(running.world.rows(_STATUSES))}")
+    for words, times in Counter(one.refusal for one in bought if one.refusal).most_common(5):
         report.line(f"  {times} × {words}")
-    running.service.prove_ledger()
-    report.line("the ledger is proven")
 
 
 def _row(step: str, times: list[float]) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ async def arrive(sale: Sale, count: int, within: float) -> Sequence[Bought]:
 class _Buyer:
     def __init__(self, sale: Sale, number: int, trust: ssl.SSLContext) -> None:
         self._sale, self._number, self._bought = sale, number, Bought(number)
-        own = f"127.0.{1 + number // 250}.{1 + number % 250}"
+        own = f"127.{1 + number // 62500}.{number // 250 % 250}.{1 + number % 250}"
         connector = aiohttp.TCPConnector(local_addr=(own, 0), ssl=trust, limit=2)
         jar = aiohttp.CookieJar(unsafe=True)
         patience = aiohttp.ClientTimeout(total=30)

@@ -1,0 +1,48 @@
+"""Which part of a sale uses how much of the cores, by /proc."""
+
+import os
+from collections import defaultdict
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+# What stands in a part's command line, the first that fits.
+PARTS = {
+    "tests.bank.process": "bank",
+    "tests.bench.sale.shop": "shop",
+    "config.wsgi": "web",
+    " worker ": "workers",
+    " beat ": "beat",
+    "nginx": "proxy",
+    "valkey": "Valkey",
+    "tests.bench.api": "buyers",
+}
+
+
+def used() -> dict[str, float]:
+    """Return the CPU seconds that each part has used so far, its ended children's too."""
+    found: dict[str, float] = defaultdict(float)
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name = _part(folder)
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        if name:
+            found[name] += sum(int(field) for field in fields[11:15]) / TICKS
+    return dict(found)
+
+
+def _part(folder: Path) -> str:
+    words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    if "postgres" in words.partition(" ")[0]:
+        return "bank's PostgreSQL" if "/bank/" in _postmaster(folder) else "PostgreSQL"
+    return next((name for mark, name in PARTS.items() if mark in words), "")
+
+
+def _postmaster(folder: Path) -> str:
+    """Return the command line of a PostgreSQL process's parent, which names its data, or its own."""
+    own = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    if " -D " in own:
+        return own
+    parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+    return Path("/proc", parent, "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
