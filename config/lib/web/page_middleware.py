@@ -1,6 +1,6 @@
 """Lets calls of the API past the middlewares that only pages need: files, policies, language, sessions, forms.
 
-They would cost a sixth of a read. What a call still needs of them is done here: its host is one of ours, its answer
+A read cost a tenth more with them. What a call still needs of them is done here: its host is one of ours, its answer
 has a length.
 """
 

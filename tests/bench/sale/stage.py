@@ -6,9 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from config.deploy import make_env
 from config.local import children, engines, environment
@@ -121,12 +122,12 @@ def _with_shop(world: World, running: Service, folder: Path, port: str, stack: c
 
 @contextlib.contextmanager
 def _tied(
-    command: list[str] | tuple[str, ...], *, log: object = None, variables: Mapping[str, str] | None = None
+    command: Sequence[str], *, log: IO[bytes] | None = None, variables: Mapping[str, str] | None = None
 ) -> Iterator[None]:
     process = subprocess.Popen(
         children.tied(list(command), by=signal.SIGTERM),
         env=dict(variables) if variables else None,
-        stdout=log or subprocess.DEVNULL,  # type: ignore[call-overload]
+        stdout=log or subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
     )
     try:
