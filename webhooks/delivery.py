@@ -130,11 +130,13 @@ def claim(*, slots: int, general_slots: int) -> Claims:
         "general_slots": general_slots,
         "lease_seconds": LEASE_SECONDS,
     }
-    with _cursor() as cursor:
-        cursor.execute(statements.CLAIM, parameters)
-        ((_, is_shared),) = cursor.fetchall()
-        cursor.nextset()
-        claims = Claims(map(Claimed._make, cursor.fetchall()))
+    with transaction.atomic(), _cursor() as cursor:
+        cursor.execute(statements.LOCK_ENDPOINTS, parameters)
+        ((endpoints, is_shared),) = cursor.fetchall()
+        claims = Claims()
+        if endpoints:
+            cursor.execute(statements.CLAIM, parameters | {"endpoints": endpoints})
+            claims.extend(map(Claimed._make, cursor.fetchall()))
     claims.is_shared = is_shared
     return claims
 

@@ -21,15 +21,14 @@ endpoints AS (
     CROSS JOIN clock LEFT JOIN busy USING (subscription_id) LEFT JOIN webhooks_endpoint USING (subscription_id)
 )"""
 
-# Two statements in one query string, which PostgreSQL runs as a transaction of its own.
-# The first takes the locks of endpoints where something is due, as many as there are slots, and leaves out those that
-# another process holds: claims never wait for each other. The second sees what was committed before it had the locks,
-# so that its counts of these endpoints are exact. A lock waits for a client only while that takes the rows;
-# tcp_user_timeout bounds this.
+# A claim is two statements in one transaction.
+# LOCK_ENDPOINTS takes the locks of endpoints where something is due, as many as there are slots, and leaves out those
+# that another process holds: claims never wait for each other. CLAIM sees what was committed before it had the locks,
+# so that its counts of these endpoints are exact.
 # `now` is a row, read once, so that the index can be used for it.
 # `waiting` hops from endpoint to endpoint through the index, and of each endpoint only as many rows are read as
 # it may get: a backlog costs nothing.
-CLAIM = """
+LOCK_ENDPOINTS = """
 WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 waiting AS (
     (SELECT subscription_id FROM webhooks_delivery WHERE status = 'pending' AND lease_token IS NULL
@@ -65,14 +64,11 @@ locked AS MATERIALIZED (
     SELECT subscription_id FROM due_at WHERE pg_try_advisory_xact_lock(%(claiming)s, uuid_hash(subscription_id))
     LIMIT %(slots)s
 )
-SELECT set_config('checkout.claiming', coalesce(string_agg(subscription_id::text, ','), ''), true),
-    count(*) < least(%(slots)s, (SELECT count(*) FROM due_at))
-FROM locked;
+SELECT array_agg(subscription_id), count(*) < least(%(slots)s, (SELECT count(*) FROM due_at)) FROM locked
+"""
+CLAIM = """
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-taken AS (
-    SELECT subscription_id::uuid
-    FROM string_to_table(current_setting('checkout.claiming'), ',') AS ids (subscription_id)
-),
+taken AS (SELECT subscription_id FROM unnest(%(endpoints)s::uuid[]) AS ids (subscription_id)),
 {room of taken},
 due AS (
     SELECT picked.*, in_flight, general_cap, urgent_cap FROM endpoints, clock, LATERAL (
@@ -140,12 +136,8 @@ FROM leased
 JOIN webhooks_event e ON e.id = leased.event_id
 JOIN webhooks_subscription s ON s.id = leased.subscription_id
 """
-for name, text in {
-    "{room of waiting}": _ROOM.replace("{rows}", "waiting"),
-    "{room of taken}": _ROOM.replace("{rows}", "taken"),
-    "{attempt_id}": UUID7,
-}.items():
-    CLAIM = CLAIM.replace(name, text)
+LOCK_ENDPOINTS = LOCK_ENDPOINTS.replace("{room of waiting}", _ROOM.replace("{rows}", "waiting"))
+CLAIM = CLAIM.replace("{room of taken}", _ROOM.replace("{rows}", "taken")).replace("{attempt_id}", UUID7)
 
 # What a race has left behind: a delivery whose event was superseded, or whose window ended, before it was due, or
 # one that was written while its subscription ended. Only an urgent event can have a window.

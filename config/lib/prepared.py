@@ -1,4 +1,4 @@
-"""Queries of the ORM that are built once: for a short query the building costs more than all the rest of it.
+"""Queries that are built once by the ORM and planned once by PostgreSQL: for a short one that costs more than the rest.
 
 Rule api.statements.
 """
@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.backends.signals import connection_created
 from django.db.models import Model, QuerySet
 from django.db.models.query import RelatedPopulator, get_related_populators
 
@@ -18,6 +19,14 @@ _MARKS: dict[type, Callable[[int], Any]] = {
     UUID: lambda place: UUID(int=place),
     str: lambda place: f"the value at {place}",
 }
+MAX_PLANS = 500  # kept by a connection; psycopg's own 100 are fewer than an order needs from its first page to its end
+
+
+def _raise_limit(connection: Any, **_: Any) -> None:
+    connection.connection.prepared_max = MAX_PLANS
+
+
+connection_created.connect(_raise_limit)
 
 
 class _Plan(NamedTuple):

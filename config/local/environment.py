@@ -38,6 +38,7 @@ def of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
         **own,
         **{name: value for name, value in given.items() if value or name not in NAMES},
         "ENVIRONMENT": "local",
+        "DATABASE_PREPARE": given.get("DATABASE_PREPARE") or "true",
         "PORT": str(port),
         "SHOP_PORT": str(shop_port),
         "PYTHONUNBUFFERED": "1",
