@@ -106,6 +106,20 @@ class _Finished(NamedTuple):
     next_attempt_at: datetime | None
 
 
+_BOUNDS: dict[str, Any] = {
+    "claiming": CLAIMING,
+    "signing": subscriptions.MAX_SIGNING,
+    "per_endpoint": PER_ENDPOINT,
+    "per_endpoint_urgent": PER_ENDPOINT_URGENT,
+    "hung": HUNG_IN_A_ROW,
+    "per_hung": PER_HUNG,
+    "per_hung_urgent": PER_HUNG_URGENT,
+    "burst": BURST,
+    "pace": PACE_SECONDS,
+    "lease_seconds": LEASE_SECONDS,
+}
+
+
 def claim(*, slots: int, general_slots: int) -> Claims:
     """Lease up to `slots` due deliveries for 30 s, at most `general_slots` of them not urgent.
 
@@ -114,30 +128,16 @@ def claim(*, slots: int, general_slots: int) -> Claims:
     first, and those where another process is claiming at this moment are left to it. None is sent from a database that
     was restored and not repaired.
     """
+    claims = Claims()
     if opening.is_closed():
-        return Claims()
-    parameters: dict[str, Any] = {
-        "claiming": CLAIMING,
-        "signing": subscriptions.MAX_SIGNING,
-        "per_endpoint": PER_ENDPOINT,
-        "per_endpoint_urgent": PER_ENDPOINT_URGENT,
-        "hung": HUNG_IN_A_ROW,
-        "per_hung": PER_HUNG,
-        "per_hung_urgent": PER_HUNG_URGENT,
-        "burst": BURST,
-        "pace": PACE_SECONDS,
-        "slots": slots,
-        "general_slots": general_slots,
-        "lease_seconds": LEASE_SECONDS,
-    }
+        return claims
+    room = _BOUNDS | {"slots": slots, "general_slots": general_slots}
     with transaction.atomic(), _cursor() as cursor:
-        cursor.execute(statements.LOCK_ENDPOINTS, parameters)
-        ((endpoints, is_shared),) = cursor.fetchall()
-        claims = Claims()
+        cursor.execute(statements.LOCK_ENDPOINTS, room)
+        ((endpoints, claims.is_shared),) = cursor.fetchall()
         if endpoints:
-            cursor.execute(statements.CLAIM, parameters | {"endpoints": endpoints})
+            cursor.execute(statements.CLAIM, room | {"endpoints": endpoints})
             claims.extend(map(Claimed._make, cursor.fetchall()))
-    claims.is_shared = is_shared
     return claims
 
 

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
+from psycopg import sql
 
 from config.local import CannotStart
 
@@ -56,4 +57,5 @@ def _kept() -> Digests:
 
 def _keep(digests: Digests) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("COMMENT ON TABLE django_migrations IS %s", [json.dumps(digests)])
+        words = sql.Literal(json.dumps(digests))  # a comment takes no parameter
+        cursor.execute(sql.SQL("COMMENT ON TABLE django_migrations IS {}").format(words))

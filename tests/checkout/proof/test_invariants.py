@@ -24,7 +24,8 @@ def without_guards(sql: str, **facts: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET session_replication_role = replica")
-        cursor.execute(sql, facts)
+        for statement in sql.split(";"):
+            cursor.execute(statement, facts)
         cursor.execute("SET session_replication_role = DEFAULT")
 
 
