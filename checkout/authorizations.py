@@ -117,7 +117,10 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
 def new_payment(
     checkout: Checkout, card: CardUse, kind: Payment.Kind, *, of: Checkout | PaymentRequest
 ) -> Payment:
-    """Write the payment by this card of the checkout itself, or of a mate's share."""
+    """Write the payment by this card of the whole checkout, however it is split, or of a mate's share.
+
+    Rule split.full_hold.
+    """
     return Payment.objects.create(
         merchant_id=checkout.merchant_id,
         kind=kind,

@@ -48,7 +48,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     switches.check(merchant)
     check_total(order.items, order.total_amount)
     checkout = _unsaved(merchant, order, clock.now())
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):  # whatever fails here ends the caller's transaction too
         checkout.save(force_insert=True)
         Item.objects.bulk_create(
             Item(checkout=checkout, position=position, **item) for position, item in enumerate(order.items)

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
 from checkout.models import Checkout, MerchantCustomer
+from config.lib.prepared import Prepared
 from webhooks import outbox
 from webhooks.models import EventType
 from webhooks.outbox import OutboxMessage
@@ -11,11 +13,6 @@ from webhooks.outbox import OutboxMessage
 
 def authorized(checkout: Checkout, at: datetime) -> None:
     """Emit `checkout.authorized`: the customer's card is held until `capture_before`."""
-    person = None
-    if checkout.lead_id is not None:
-        person, _ = MerchantCustomer.objects.get_or_create(
-            merchant_id=checkout.merchant_id, customer_id=checkout.lead_id
-        )
     outbox.emit(
         checkout.merchant,
         EventType.AUTHORIZED,
@@ -25,12 +22,26 @@ def authorized(checkout: Checkout, at: datetime) -> None:
             "status": checkout.status,
             "amount": checkout.amount,
             "currency": checkout.currency,
-            "user_uuid": str(person.pk) if person else None,
+            "user_uuid": str(_person(checkout.merchant_id, checkout.lead_id)) if checkout.lead_id else None,
         },
         at=at,
         checkout_uuid=checkout.pk,
         valid_until=checkout.capture_before,
     )
+
+
+def _person(merchant_uuid: UUID, customer_uuid: UUID) -> UUID:
+    """Return the id by which a merchant knows a person, made when it is first needed."""
+    row = MerchantCustomer(merchant_id=merchant_uuid, customer_id=customer_uuid)
+    person: MerchantCustomer = _PERSON.get_or_insert(merchant_uuid, customer_uuid, row=row)
+    return person.pk
+
+
+_PERSON = Prepared(
+    lambda merchant, customer: MerchantCustomer.objects.filter(merchant=merchant, customer=customer),
+    UUID,
+    UUID,
+)
 
 
 def voided(checkouts: Sequence[Checkout]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
@@ -19,13 +19,13 @@ from uuid_utils.compat import uuid7
 from checkout import states
 from checkout.states import ShareStatus, Status, VoidReason
 from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextField
-from config.lib.prepared import Prepared
+from config.lib.prepared import Prepared, PreparedModel
 from payments import opening
 from payments.cause import Cause
 from payments.models import Merchant, Payment
 
 
-class Customer(models.Model):
+class Customer(PreparedModel):
     """A person known by a verified phone number, across merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -52,7 +52,7 @@ class Customer(models.Model):
         return f"•••• {self.phone[-4:]}" if self.phone else "erased"
 
 
-class MerchantCustomer(models.Model):
+class MerchantCustomer(PreparedModel):
     """A person as one merchant knows them: a random id that tells nothing to another merchant."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -100,6 +100,16 @@ FROM unnest(%(changes)s::uuid[], %(ids)s::uuid[], %(origins)s::text[], %(ats)s::
 """
 
 
+_WRITE = "UPDATE checkout_checkout SET {facts} WHERE id = %(id)s"
+
+
+def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of facts by their columns; an Own has none."""
+    given = {name: value for name, value in facts.items() if not isinstance(value, Own)}
+    columns = {field.name: str(field.column) for field in Checkout._meta.concrete_fields}
+    return {columns[name]: _plain(value) for name, value in given.items()}
+
+
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
     def late(self, status: Status) -> CheckoutQuerySet:
         """Return the checkouts of a status whose deadline has passed, the oldest deadline first."""
@@ -125,13 +135,12 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
             "actor": cause.actor,
             "request_id": cause.request_id,
         }
-        sets = ""
-        for name, value in facts.items():
-            column = f"{name}_id" if isinstance(value, models.Model) else name
-            sets += f", {column} = {value.column if isinstance(value, Own) else f'%({column})s'}"
-            parameters[column] = None if isinstance(value, Own) else _plain(value)
+        given = _parameters(facts)
+        owned = {name: value.column for name, value in facts.items() if isinstance(value, Own)}
+        columns = owned | {column: f"%({column})s" for column in given}
+        sets = "".join(f", {column} = {value}" for column, value in columns.items())
         with connection.cursor() as cursor:
-            cursor.execute(_MOVE.replace("{facts}", sets), parameters)
+            cursor.execute(_MOVE.replace("{facts}", sets), parameters | given)
         for checkout in checkouts:
             for name, value in facts.items():
                 setattr(checkout, name, checkout.own(value))
@@ -150,7 +159,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         return _LOCKED_OF_MERCHANT.get(checkout_uuid, merchant.pk)
 
 
-class Checkout(models.Model):
+class Checkout(PreparedModel):
     """One order to be paid. `status` is written by `move` alone."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -261,7 +270,17 @@ class Checkout(models.Model):
 
         The time is the database's, as in `move`, so that a list of what has changed misses nothing.
         """
-        Checkout.objects.filter(pk=self.pk).update(updated_at=Now(), **facts)
+        self._write(facts, "updated_at = statement_timestamp()")
+
+    def note(self, **facts: Any) -> None:
+        """Write facts that no read shows. Must be called with the row locked."""
+        self._write(facts)
+
+    def _write(self, facts: Mapping[str, Any], *more: str) -> None:
+        given = _parameters(facts)
+        sets = ", ".join([*more, *(f"{column} = %({column})s" for column in given)])
+        with connection.cursor() as cursor:
+            cursor.execute(_WRITE.replace("{facts}", sets), given | {"id": self.pk})
         for name, value in facts.items():
             setattr(self, name, value)
 
@@ -405,7 +424,7 @@ class Refund(models.Model):
         return f"{self.merchant_refund_ref} · {self.status}"
 
 
-class Change(models.Model):
+class Change(PreparedModel):
     """A line of a checkout's history. Append-only."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -420,7 +439,7 @@ class Change(models.Model):
         return f"{self.origin or 'nothing'} → {self.to}"
 
 
-class ApiCall(models.Model):
+class ApiCall(PreparedModel):
     """A POST under /checkouts, refused ones too: the timeline's source and the idempotency record."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

@@ -55,7 +55,7 @@ def _close(share: PaymentRequest, to: ShareStatus, now: datetime, **facts: datet
 def go_on(checkout: Checkout, now: datetime, *, paused_for: timedelta) -> None:
     """Resume after a failed refund or a decided dispute: plan what is owed to the lead, and extend open links.
 
-    Must be called with the checkout locked.
+    Must be called with the checkout locked. Rule share.pauses.
     """
     links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
     links.update(expires_at=F("expires_at") + paused_for)

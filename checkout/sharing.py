@@ -50,7 +50,8 @@ def join(checkout_uuid: UUID, customer: Customer) -> None:
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
         if checkout.lead_id != customer.pk:
-            checkout.touch(lead=customer, people=None)
+            write = checkout.touch if checkout.has_mates else checkout.note
+            write(lead=customer, people=None)
             checkout.payment_requests.all().delete()
 
 
@@ -91,7 +92,8 @@ def max_people(checkout: Checkout) -> int:
 
 
 def _write(checkout: Checkout, shares: Sequence[Share]) -> None:
-    checkout.touch(people=len(shares) + 1)
+    write = checkout.touch if shares or checkout.has_mates else checkout.note
+    write(people=len(shares) + 1)
     checkout.payment_requests.all().delete()
     tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
     PaymentRequest.objects.bulk_create(

@@ -1,4 +1,7 @@
-"""Headers that every response gets (Permissions-Policy, Referrer-Policy), and forms that send `Origin: null`."""
+"""Permissions-Policy and Referrer-Policy of every response, and forms that send `Origin: null`.
+
+That no answer may be cached is said where it is made: `merchant_api.py` for the API, `never_cache` for pages.
+"""
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin

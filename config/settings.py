@@ -136,7 +136,9 @@ SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages 
 SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
 SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages a day to 10,000 neighbouring numbers
 # How much later a mate's share goes back to the lead's card: the mate's card may yet be disputed.
-REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
+REIMBURSEMENT_DELAY = timedelta(  # rule reimburse.delay
+    hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24)
+)
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
 # Slots at the provider: a web process's for payers and for captures, a worker's for each of three kinds of operations.

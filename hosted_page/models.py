@@ -7,10 +7,11 @@ from uuid_utils.compat import uuid7
 
 from checkout.models import MerchantCustomer
 from config.lib.crypto import EncryptedTextField, FindableTextField
+from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
 
-class SignInCode(models.Model):
+class SignInCode(PreparedModel):
     """A code sent to a phone for one checkout or share and one browser; only its keyed hash is kept."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -30,7 +31,7 @@ class SignInCode(models.Model):
         return f"code for {self.subject}"
 
 
-class SmsMessage(models.Model):
+class SmsMessage(PreparedModel):
     """An SMS message, waiting or ended. When it ends its number and its words are deleted.
 
     The rest stays for the limits to count. A code's message has the code's id.
@@ -118,7 +119,7 @@ class SmsDay(models.Model):
         return f"{self.day}: {self.count}"
 
 
-class CardTry(models.Model):
+class CardTry(PreparedModel):
     """A card given on the page, which counts until the bank is known not to have declined it."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from checkout import reading
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import PAID, ShareStatus, Status
 from config.lib import crypto
 from config.lib.prepared import Prepared
@@ -62,6 +62,11 @@ class PaymentTarget:
         customer_uuid = payer.customer_of(request, self.subject)
         is_lead = customer_uuid is not None and customer_uuid == self.checkout.lead_id
         return customer_uuid if self.is_payable and is_lead == (self.share is None) else None
+
+    def person(self, customer_uuid: UUID) -> Customer:
+        """Return a person who is known by their id; the lead was read with the order."""
+        lead = self.checkout.lead
+        return lead if lead and lead.pk == customer_uuid else Customer.objects.get(pk=customer_uuid)
 
     def address(self, step: str = "") -> str:
         """Return the path of a step; without one, of the page that shows what is true."""

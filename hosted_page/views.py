@@ -91,7 +91,7 @@ def _of_others(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
-    """Return the address back to the shop, "" while the money is on its way."""
+    """Return the order's own address back to the shop, "" while the money is on its way. Rule pay.return."""
     if found.live and found.state not in ("refunding", "releasing"):
         return ""
     paid = checkout.captured_at is not None or checkout.status == Status.AUTHORIZED

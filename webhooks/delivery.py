@@ -1,6 +1,7 @@
 """The queue of deliveries in PostgreSQL: claim what is due, record what came of it (rules delivery.*).
 
-Plain SQL in batches. Nothing here waits for a receiver, and no transaction is open while one is waited for.
+What an answer means, and when the next attempt starts, `retries.py` says. Plain SQL in batches. Nothing here waits for
+a receiver, and no transaction is open while one is waited for.
 """
 
 import contextlib

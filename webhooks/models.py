@@ -9,6 +9,7 @@ from uuid_utils.compat import uuid7
 
 from config.lib import crypto
 from config.lib.crypto import EncryptedTextField
+from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
 
@@ -82,7 +83,7 @@ class SigningSecret(models.Model):
         return f"secret of {self.created_at:%Y-%m-%d %H:%M}"
 
 
-class Event(models.Model):
+class Event(PreparedModel):
     """An event with the exact bytes that are sent: a row of the outbox.
 
     `body` is encrypted if it is personal, and empty once that data is deleted (`body_deleted_at`): read `plain_body`.
@@ -132,7 +133,7 @@ def plain(event_type: str, kept: bytes) -> bytes:
     return crypto.decrypt(kept.decode()).encode() if event_type in PERSONAL else kept
 
 
-class Delivery(models.Model):
+class Delivery(PreparedModel):
     """The sending of one event to one subscription, until it ends."""
 
     class Status(models.TextChoices):

@@ -3,21 +3,26 @@
 Rule api.statements.
 """
 
+from __future__ import annotations
+
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from datetime import UTC, datetime
+from functools import cache, cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.signals import connection_created
 from django.db.models import Model, QuerySet
 from django.db.models.query import RelatedPopulator, get_related_populators
 
 M = TypeVar("M", bound=Model)
+Value = UUID | str | datetime
 _MARKS: dict[type, Callable[[int], Any]] = {
     UUID: lambda place: UUID(int=place),
     str: lambda place: f"the value at {place}",
+    datetime: lambda place: datetime(1, 1, place, tzinfo=UTC),
 }
 MAX_PLANS = 500  # kept by a connection; psycopg's own 100 are fewer than an order needs from its first page to its end
 
@@ -45,27 +50,27 @@ class _Plan(NamedTuple):
 class Prepared(Generic[M]):
     """A query whose SQL is the same whatever its values are.
 
-    `build` makes the queryset from values of the given kinds (UUID or str), each used as a value alone. It runs
-    once, at the first use, so it may name models that are not loaded yet.
+    `build` makes the queryset from values of the given kinds (UUID, str or datetime), each used as a value alone. It
+    runs once, at the first use, so it may name models that are not loaded yet.
     """
 
     def __init__(self, build: Callable[..., QuerySet[M, Any]], *kinds: type) -> None:
         self._build = build
         self._marks = [_MARKS[kind](place) for place, kind in enumerate(kinds, start=1)]
 
-    def first(self, *values: UUID | str) -> M | None:
+    def first(self, *values: Value) -> M | None:
         """Return the first row as the queryset would, or None."""
         with self._executed(values) as cursor:
             row = cursor.fetchone()
         return None if row is None else self._made(self._plan, self._plan.convert(row))
 
-    def all(self, *values: UUID | str) -> list[M]:
+    def all(self, *values: Value) -> list[M]:
         """Return all rows as the queryset would."""
         with self._executed(values) as cursor:
             rows = cursor.fetchall()
         return [self._made(self._plan, self._plan.convert(row)) for row in rows]
 
-    def get(self, *values: UUID | str) -> M:
+    def get(self, *values: Value) -> M:
         """Return the first row. Raises the model's DoesNotExist."""
         found = self.first(*values)
         if found is None:
@@ -73,7 +78,7 @@ class Prepared(Generic[M]):
         return found
 
     @contextlib.contextmanager
-    def _executed(self, values: Sequence[UUID | str]) -> Iterator[Any]:
+    def _executed(self, values: Sequence[Value]) -> Iterator[Any]:
         sql, places = self._plan.sql, self._plan.parameters
         with connection.cursor() as cursor:
             cursor.execute(sql, [constant if place is None else values[place] for place, constant in places])
@@ -115,3 +120,87 @@ class Prepared(Generic[M]):
             list(compiler.annotation_col_map.items()),
             convert,
         )
+
+    def get_or_insert(self, *values: Value, row: PreparedModel) -> Any:
+        """Return the first row, or the new one, inserted, if there is none and nobody else is first."""
+        found = self.first(*values)
+        if found is None and row.insert_unless_there():
+            return row
+        return found or self.get(*values)
+
+
+class PreparedModel(Model):
+    """A model whose `save` and `create` build each of their statements once; what they do is the same."""
+
+    class Meta:
+        abstract = True
+
+    def insert_unless_there(self) -> bool:
+        """Insert this new row, and return True; or False if there is one already that it would be the second of."""
+        fields = tuple(field for field in self._meta.local_concrete_fields if not field.generated)
+        parameters = [_saved(field, field.pre_save(self, add=True), DEFAULT_DB_ALIAS) for field in fields]
+        with connection.cursor() as cursor:
+            cursor.execute(f"{_insert(type(self), fields, ())} ON CONFLICT DO NOTHING", parameters)
+            self._state.adding = not cursor.rowcount
+        return not self._state.adding
+
+    def _do_insert(self, manager: Any, using: str, fields: Any, returning_fields: Any, raw: bool) -> Any:
+        parameters = [
+            _saved(field, getattr(self, field.attname) if raw else field.pre_save(self, add=True), using)
+            for field in fields
+        ]
+        if any(map(_is_expression, parameters)):
+            return super()._do_insert(manager, using, fields, returning_fields, raw)  # type: ignore[misc]
+        with connections[using].cursor() as cursor:
+            cursor.execute(_insert(type(self), tuple(fields), tuple(returning_fields)), parameters)
+            return cursor.fetchall() if returning_fields else []
+
+    # The stubs are of a newer Django, which returns rows.
+    def _do_update(self, base_qs: Any, using: str, pk_val: Any, values: Any, *how: Any) -> Any:  # type: ignore[override]
+        parameters = [_saved(field, value, using) for field, _, value in values]
+        if not values or any(map(_is_expression, parameters)):
+            return super()._do_update(base_qs, using, pk_val, values, *how)
+        statement = _update(type(self), tuple(field for field, *_ in values))
+        with connections[using].cursor() as cursor:
+            cursor.execute(statement, [*parameters, _saved(self._meta.pk, pk_val, using)])
+            return bool(cursor.rowcount)
+
+
+def _saved(field: Any, value: Any, using: str) -> Any:
+    return field.get_db_prep_save(value, connection=connections[using])
+
+
+def _is_expression(value: Any) -> bool:
+    return hasattr(value, "as_sql")
+
+
+_INSERT = "INSERT INTO {table} ({columns}) VALUES ({marks}){returning}"
+_UPDATE = "UPDATE {table} SET {sets} WHERE {pk} = %s"
+
+
+@cache
+def _insert(model: type[Model], fields: tuple[Any, ...], returning: tuple[Any, ...]) -> str:
+    return _INSERT.format(
+        table=_quoted(model._meta.db_table),
+        columns=", ".join(map(_column, fields)),
+        marks=", ".join(map(_mark, fields)),
+        returning=f" RETURNING {', '.join(map(_column, returning))}" if returning else "",
+    )
+
+
+@cache
+def _update(model: type[Model], fields: tuple[Any, ...]) -> str:
+    sets = ", ".join(f"{_column(field)} = {_mark(field)}" for field in fields)
+    return _UPDATE.format(table=_quoted(model._meta.db_table), sets=sets, pk=_column(model._meta.pk))
+
+
+def _column(field: Any) -> str:
+    return _quoted(field.column)
+
+
+def _mark(field: Any) -> str:
+    return str(field.get_placeholder(None, None, connection)) if hasattr(field, "get_placeholder") else "%s"
+
+
+def _quoted(name: str) -> str:
+    return connection.ops.quote_name(name)

@@ -114,7 +114,10 @@ def _empty(person: Person, now: datetime) -> None:
 
 
 def _empty_opt_ins(person: Person) -> None:
-    """Empty the addresses by the function that the tables' owner keeps for it: opt-ins are only appended to."""
+    """Empty the addresses by the function that the tables' owner keeps for it: opt-ins are only appended to.
+
+    Rule privacy.opt_ins.
+    """
     with connection.cursor() as cursor:
         known_as = [row.pk for row in person.known_as]
         cursor.execute("SELECT erase_opt_ins(%s::uuid[], %s)", [known_as, crypto.encrypt("")])

@@ -3,6 +3,7 @@
 Call each in the transaction that writes the message, with what is counted locked by the outbox.
 """
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import structlog
@@ -38,8 +39,7 @@ def check_country(phone: str) -> None:
 
 
 def check_number(row: SmsMessage, now: datetime) -> None:
-    codes = SmsMessage.objects.filter(phone_digest=row.phone_digest, kind__in=[Kind.CODE, Kind.RETURN])
-    if row.kind == Kind.CODE and codes.filter(created_at__gt=now - GAP).exists():
+    if row.kind == Kind.CODE and quota.free_at(_codes_to_number, row.phone_digest, Limit(1, GAP), now):
         raise TooManySmsMessages(just_sent())
     free_at = number_free_at(row, now)
     if free_at is not None:
@@ -53,14 +53,12 @@ def just_sent() -> str:
 
 
 def number_free_at(row: SmsMessage, now: datetime) -> datetime | None:
-    to_number = SmsMessage.objects.filter(phone_digest=row.phone_digest)
-    times = [quota.free_at(to_number, limit, now) for limit in PER_NUMBER]
+    times = [quota.free_at(_to_number, row.phone_digest, limit, now) for limit in PER_NUMBER]
     return max((free_at for free_at in times if free_at is not None), default=None)
 
 
 def check_address(row: SmsMessage, now: datetime) -> None:
-    from_address = SmsMessage.objects.filter(address_digest=row.address_digest)
-    free_at = _free_at(from_address, PER_ADDRESS, now)
+    free_at = _free_at(_from_address, row.address_digest, PER_ADDRESS, now)
     if free_at is not None:
         words = _("Too many texts were asked for from your network. Try again {when}.")
         raise TooManySmsMessages(words.format(when=moments.until(free_at, now)))
@@ -69,17 +67,48 @@ def check_address(row: SmsMessage, now: datetime) -> None:
 def check_range(row: SmsMessage, now: datetime) -> None:
     """Raise TooManySmsMessages if the number's block of numbers has used up its day's budget."""
     limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
-    free_at = _free_at(SmsMessage.objects.filter(range_digest=row.range_digest), limit, now)
+    free_at = _free_at(_to_range, row.range_digest, limit, now)
     if free_at is not None:
         log.error("no more SMS messages to a range of numbers today", number_range=row.range_digest[:12])
         words = _("We cannot text this number now. Use another number, or try again {when}.")
         raise TooManySmsMessages(words.format(when=moments.until(free_at, now)))
 
 
-def _free_at(rows: QuerySet[SmsMessage], limit: Limit, now: datetime) -> datetime | None:
+def _to_number(digest: str) -> QuerySet[SmsMessage]:
+    return SmsMessage.objects.filter(phone_digest=digest)
+
+
+def _codes_to_number(digest: str) -> QuerySet[SmsMessage]:
+    return _to_number(digest).filter(kind__in=[Kind.CODE, Kind.RETURN])
+
+
+def _from_address(digest: str) -> QuerySet[SmsMessage]:
+    return SmsMessage.objects.filter(address_digest=digest, is_counted=True)
+
+
+def _unpaid_from_address(digest: str) -> QuerySet[SmsMessage]:
+    return budgets.unpaid(_from_address(digest))
+
+
+def _to_range(digest: str) -> QuerySet[SmsMessage]:
+    return SmsMessage.objects.filter(range_digest=digest, is_counted=True)
+
+
+def _unpaid_to_range(digest: str) -> QuerySet[SmsMessage]:
+    return budgets.unpaid(_to_range(digest))
+
+
+_UNPAID: dict[Callable[[str], QuerySet[SmsMessage]], Callable[[str], QuerySet[SmsMessage]]] = {
+    _from_address: _unpaid_from_address,
+    _to_range: _unpaid_to_range,
+}
+
+
+def _free_at(
+    counted: Callable[[str], QuerySet[SmsMessage]], digest: str, limit: Limit, now: datetime
+) -> datetime | None:
     """Return `quota.free_at` of the unpaid messages; looks for those paid just now only if the limit is reached."""
-    counted = rows.filter(is_counted=True)
-    return quota.free_at(counted, limit, now) and quota.free_at(budgets.unpaid(counted), limit, now)
+    return quota.free_at(counted, digest, limit, now) and quota.free_at(_UNPAID[counted], digest, limit, now)
 
 
 def spend_budgets(row: SmsMessage, now: datetime) -> None:

@@ -16,6 +16,7 @@ from checkout.sharing import OwnShare, ShareNotOpen
 from checkout.states import OperationInProgress
 from config.lib import idle
 from config.lib.bulkhead import Busy
+from config.lib.prepared import Prepared
 from config.lib.web import address, request_id
 from hosted_page import moments, payer, rendering
 from hosted_page.payment_target import PaymentTarget, for_form, for_page
@@ -47,7 +48,7 @@ def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if customer_uuid is None or (target.share is None and target.checkout.people is None):
         return target.go()
     try:
-        declines.check(target, Customer.objects.get(pk=customer_uuid), address.of(request))
+        declines.check(target, target.person(customer_uuid), address.of(request))
         response = _card_page(request, target, customer_uuid)
     except TooManyDeclines as too_many:
         return _enough(request, target, too_many)
@@ -80,15 +81,20 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid)]:
         return target.go()
     use = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
-    if Payment.objects.filter(subject=target.subject, card_token=use.token).exists():
+    if _TRIED.first(target.subject, use.token):
         return target.go()  # a reload: the token has been tried, and the page tells what came of it
     try:
-        paid = _pay(target, use, Customer.objects.get(pk=customer_uuid), address.of(request))
+        paid = _pay(target, use, target.person(customer_uuid), address.of(request))
     except (TooManyDeclines, *NOT_TRIED) as refusal:
         return _not_tried(request, target, refusal)
     if paid.verdict == Verdict.NEEDS_ACTION:
         return HttpResponseRedirect(paid.action_url, status=303)
     return target.go()
+
+
+_TRIED = Prepared(
+    lambda subject, token: Payment.objects.filter(subject=subject, card_token=token).only("pk")[:1], UUID, str
+)
 
 
 def _bound(request: HttpRequest) -> object:

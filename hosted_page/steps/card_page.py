@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from checkout.models import Checkout
+from config.lib.prepared import Prepared
 from hosted_page import language, summary
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.steps import declines
@@ -64,7 +65,7 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
 
 
 def _decline_notice(subject: UUID) -> dict[str, str] | None:
-    last = Payment.objects.filter(subject=subject).order_by("-created_at").first()
+    last = _LAST.first(subject)
     if last is None or not last.decline_reason or last.decline_reason in declines.UNTOLD:
         return None
     what_next = (
@@ -75,3 +76,6 @@ def _decline_notice(subject: UUID) -> dict[str, str] | None:
     title = DECLINES.get(last.decline_reason, DECLINED)
     safe = _("No money was taken.")
     return {"title": str(title), "text": f"{safe} {what_next}"}
+
+
+_LAST = Prepared(lambda subject: Payment.objects.filter(subject=subject).order_by("-created_at")[:1], UUID)

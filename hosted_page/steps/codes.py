@@ -7,12 +7,13 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.db.models.functions import Now
+from django.db.models.functions import Left, Now
 from django.utils.translation import gettext as _
 
 from checkout import expiry, sharing
 from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import clock, crypto
+from config.lib.crypto import DIGEST_LETTERS, FindableTextField
 from config.lib.prepared import Prepared
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
@@ -113,7 +114,10 @@ def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> b
 
 
 def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
-    """Raise TooManySmsMessages if enough codes were asked for; nobody can use up those of a returning lead."""
+    """Raise TooManySmsMessages if enough codes were asked for; nobody can use up those of a returning lead.
+
+    Rules sign_in.limits, sign_in.lead_returns.
+    """
     recent = SignInCode.objects.filter(subject=target.subject, created_at__gt=now - CODES_WITHIN)
     if target.is_of_lead_alone:  # others use up nothing of the lead's
         recent = recent.filter(phone=phone, created_at__gt=target.checkout.captured_at)
@@ -155,11 +159,22 @@ def verify(subject: UUID, browser: str, entered: str) -> Customer:
         if not SignInCode.objects.filter(pk=code.pk, used_at=None, tries__lt=MAX_TRIES).update(**changes):
             raise CodeEnded
         if is_right:
-            return Customer.objects.get_or_create(phone=code.phone)[0]
+            return _person(code.phone)
     left = MAX_TRIES - code.tries - 1
     if left <= 0:
         raise CodeEnded
     raise WrongCode(left)
+
+
+def _person(phone: str) -> Customer:
+    """Return the person of a proven number, made when it is first proven."""
+    person: Customer = _OF_NUMBER.get_or_insert(FindableTextField.digest(phone), row=Customer(phone=phone))
+    return person
+
+
+_OF_NUMBER = Prepared(
+    lambda digest: Customer.objects.alias(digest=Left("phone", DIGEST_LETTERS)).filter(digest=digest), str
+)
 
 
 def _digest(subject: UUID, plain: str) -> str:

@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
+from config.lib.prepared import PreparedModel
 from payments import money
 from payments.models.merchants import Merchant
 
@@ -18,7 +19,7 @@ def _generated(condition: Q) -> models.GeneratedField:
     return models.GeneratedField(expression=expression, output_field=models.BooleanField(), db_persist=True)
 
 
-class Payment(models.Model):
+class Payment(PreparedModel):
     """One card's money for one subject: a checkout, or a mate's payment request."""
 
     class Status(models.TextChoices):
@@ -89,7 +90,7 @@ class Payment(models.Model):
         return f"{amount} · {self.card_brand} {self.card_last4} · {self.status}"
 
 
-class Operation(models.Model):
+class Operation(PreparedModel):
     """One wanted act at the provider. Its id is the idempotency key of every call that carries it out.
 
     Rule money.one_capture.

@@ -11,6 +11,7 @@ from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from config.lib import clock, crypto
+from config.lib.prepared import Prepared
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import disputing, journal, settling
 from payments.providers.sandbox.cards import CARDS
@@ -51,9 +52,8 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
     `charge` has payment, account, amount (minor units), currency and return_url.
     """
     with transaction.atomic():
-        tokens = CardToken.objects.select_for_update().filter(digest=crypto.digest(card_token))
-        token = tokens.filter(subject=subject).first()
-        made = Charge.objects.filter(payment=charge["payment"]).select_related("token").first()
+        token = _TOKEN.first(crypto.digest(card_token), subject)
+        made = journal.CHARGE.first(charge["payment"])
         repeated = journal.answered(journal.lines(made), key) if made else None
         if repeated:  # read after the lock: the same call may be here twice at the same time
             return repeated
@@ -64,6 +64,13 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
         state, verdict = _first_state(token)
         made = Charge.objects.create(token=token, state=state, **charge)
         return journal.write(made, "authorize", key, verdict, reason=token.card.decline_reason)
+
+
+_TOKEN = Prepared(
+    lambda digest, subject: CardToken.objects.select_for_update().filter(digest=digest, subject=subject),
+    str,
+    UUID,
+)
 
 
 def _first_state(token: CardToken) -> tuple[Charge.State, Verdict]:

@@ -7,9 +7,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from config.lib import clock, crypto, idle
+from config.lib.prepared import Prepared
 from payments.provider import Card, Outcome
 from payments.providers.sandbox import bank, journal, notifications, settling
 from payments.providers.sandbox.cards import TestCard
@@ -54,9 +55,10 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     """Carry out a call, with the faults of its card and of the switch that is set. Raises Broken."""
     charge = _charge_of(arguments)
     _as_the_card_does(verb, arguments, charge)
-    if verb != "look_up" and BrokenKey.objects.filter(pk=arguments["key"]).exists():
+    is_broken, is_faulty = _set_for(verb, arguments["key"])
+    if is_broken and verb != "look_up":
         raise Broken(Mode.ERROR)
-    fault = _next_fault(verb)
+    fault = _next_fault(verb) if is_faulty else None
     if fault in REPLAYED:
         BrokenKey.objects.get_or_create(pk=arguments["key"])
     if fault in UNDONE:
@@ -69,6 +71,20 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     if verb == "capture" and charge is not None and charge.token.card.loses_capture_answer:
         _lose_first_answer(charge)
     return outcome
+
+
+def _set_for(verb: str, key: UUID) -> tuple[bool, bool]:
+    """Return whether the key is broken, and whether a fault of the verb is set: in all but tests neither."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SET_FOR, [key, verb])
+        is_broken, is_faulty = cursor.fetchone()
+    return is_broken, is_faulty
+
+
+_SET_FOR = """
+SELECT EXISTS (SELECT FROM bank_brokenkey WHERE key = %s),
+    EXISTS (SELECT FROM bank_fault WHERE verb = %s AND times > 0)
+"""
 
 
 def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
@@ -110,7 +126,7 @@ def set_fault(*, verb: str, mode: str, times: int) -> None:
 
 def _charge_of(arguments: dict[str, Any]) -> Charge | None:
     payment = arguments["payment"] if "payment" in arguments else arguments["charge"]["payment"]
-    return Charge.objects.select_related("token").filter(payment=payment).first()
+    return journal.CHARGE.first(payment)
 
 
 def _as_the_card_does(verb: str, arguments: dict[str, Any], charge: Charge | None) -> None:
@@ -133,8 +149,11 @@ def _as_the_card_does(verb: str, arguments: dict[str, Any], charge: Charge | Non
 def _card_of(arguments: dict[str, Any]) -> TestCard | None:
     """Return the card of an authorization that is not carried out yet, None for a call without a known token."""
     given = arguments.get("card_token")
-    token = CardToken.objects.filter(digest=crypto.digest(given)).first() if given else None
+    token = _TOKEN.first(crypto.digest(given)) if given else None
     return token.card if token else None
+
+
+_TOKEN = Prepared(lambda digest: CardToken.objects.filter(digest=digest), str)
 
 
 def _next_fault(verb: str) -> Mode | None:

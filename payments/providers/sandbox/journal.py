@@ -9,16 +9,22 @@ from django.conf import settings
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
+from config.lib.prepared import Prepared
 from payments.provider import Card, Outcome, PaymentRecord, Record, Verdict
 from payments.providers.sandbox.models import BankNotification, Call, Charge
 
 
 def lines(charge: Charge) -> Sequence[Call]:
     """Return the lines about a charge, the oldest first."""
-    found = list(Call.objects.filter(charge=charge).order_by("created_at"))
+    found = _LINES.all(charge.pk)
     for line in found:
         line.charge = charge
     return found
+
+
+_LINES = Prepared(lambda charge: Call.objects.filter(charge=charge).order_by("created_at"), UUID)
+# The charge of a payment, with its card.
+CHARGE = Prepared(lambda payment: Charge.objects.select_related("token").filter(payment=payment), UUID)
 
 
 def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
@@ -39,12 +45,13 @@ def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
 
 def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:
     """Add a line and return it as an outcome. A key that is no longer remembered gets another line."""
-    is_new = not Call.objects.filter(pk=key).exists()
-    line = Call(key=key if is_new else uuid7(), reference=key, kind=kind, charge=charge, verdict=verdict)
+    line = Call(key=key, reference=key, kind=kind, charge=charge, verdict=verdict)
     line.amount = charge.amount
     for name, value in facts.items():
         setattr(line, name, value)
-    line.save(force_insert=True)
+    if not line.insert_unless_there():
+        line.key = uuid7()
+        line.save(force_insert=True)
     return outcome(line)
 
 

@@ -7,11 +7,12 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from config.lib.prepared import PreparedModel
 from payments import money
 from payments.providers.sandbox.cards import BY_LAST4, TestCard
 
 
-class CardSession(models.Model):
+class CardSession(PreparedModel):
     """One visit to the bank's card page."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -24,7 +25,7 @@ class CardSession(models.Model):
         return str(self.subject)
 
 
-class CardToken(models.Model):
+class CardToken(PreparedModel):
     """A card entered once for one subject. The number itself is never stored."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -45,7 +46,7 @@ class CardToken(models.Model):
         return BY_LAST4[self.last4]
 
 
-class Charge(models.Model):
+class Charge(PreparedModel):
     """A card's money: held, taken, released."""
 
     class State(models.TextChoices):
@@ -79,7 +80,7 @@ class Charge(models.Model):
         return f"{money.display(self.amount, self.currency)} {self.state}"
 
 
-class Call(models.Model):
+class Call(PreparedModel):
     """A line of the journal: a call under a key, with the answer that the key gets while it is remembered."""
 
     key = models.UUIDField(primary_key=True, help_text="The line's own; that of the call, if it was new.")

@@ -1,14 +1,16 @@
 """A prepared query returns what the queryset returns."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import F, QuerySet
+from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from checkout.models import Checkout
+from checkout.models import Change, Checkout, Customer, MerchantCustomer
 from config.lib.prepared import Prepared
 from payments.models import Merchant, Operation, Payment
 from tests import factories
@@ -93,3 +95,63 @@ class TestQuery:
         prepared = Prepared(lambda name: Checkout.objects.filter(cancel_note__isnull=bool(name)), str)
         with pytest.raises(ValueError, match="depends on"):
             prepared.first("x")
+
+    def test_may_compare_times(self, unpaid: Checkout) -> None:
+        later = Prepared(lambda since: Checkout.objects.filter(created_at__gt=since), datetime)
+        moment = timedelta(milliseconds=1)
+        assert later.all(unpaid.created_at - moment) == [unpaid]
+        assert later.all(unpaid.created_at + moment) == []
+
+    def test_is_planned_once_a_connection_where_that_is_set(self, unpaid: Checkout) -> None:
+        prepared = Prepared(lambda pk: Checkout.objects.filter(pk=pk).only("cancel_note"), UUID)
+        for _ in range(6):
+            prepared.get(unpaid.pk)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_prepared_statements"
+                " WHERE statement LIKE 'SELECT %cancel_note%' AND statement NOT LIKE '%pg_prepared%'"
+            )
+            is_set = "prepare_threshold" in connection.settings_dict["OPTIONS"]
+            assert cursor.fetchone()[0] == int(is_set)
+
+
+class TestModel:
+    """A PreparedModel is written as any other model is."""
+
+    def test_is_saved_and_read_as_it_was(self, acme: Merchant, unpaid: Checkout) -> None:
+        payment = Payment.objects.create(
+            merchant=acme, kind="order", subject=unpaid.pk, checkout_uuid=unpaid.pk, amount=1, currency="GBP"
+        )
+        operation = Operation.objects.create(
+            payment=payment, kind="void", amount=1, state="planned", created_at=unpaid.created_at
+        )
+        assert operation.is_open is False  # PostgreSQL has computed it, and it is returned
+        operation.state, operation.reason = "failed", "no"
+        operation.ended_at = unpaid.created_at
+        operation.save(update_fields=["state", "reason", "ended_at"])
+        found = Operation.objects.get()
+        assert (found.state, found.reason, found.ended_at) == ("failed", "no", unpaid.created_at)
+        assert found.amount == 1
+
+    def test_takes_expressions(self, unpaid: Checkout) -> None:
+        change = Change.objects.create(checkout=unpaid, to="voided", actor="x", created_at=Now())
+        change.refresh_from_db()
+        assert change.created_at > unpaid.created_at
+        unpaid.amount = F("amount") + 1
+        unpaid.save(update_fields=["amount"])
+        assert Checkout.objects.get().amount == 9001
+
+    def test_that_is_gone_is_not_updated(self, acme: Merchant) -> None:
+        person = MerchantCustomer.objects.create(merchant=acme)
+        MerchantCustomer.objects.all().delete()
+        with pytest.raises(DatabaseError, match="did not affect any rows"):
+            person.save(update_fields=["customer"])
+
+    def test_is_inserted_unless_it_is_there(self, acme: Merchant) -> None:
+        lea = Customer.objects.create(phone="+447700900123")
+        query = Prepared(lambda customer: MerchantCustomer.objects.filter(customer=customer), UUID)
+        first = query.get_or_insert(lea.pk, row=MerchantCustomer(merchant=acme, customer=lea))
+        assert MerchantCustomer.objects.get() == first
+        second = MerchantCustomer(merchant=acme, customer=lea)
+        assert second.insert_unless_there() is False
+        assert query.get_or_insert(lea.pk, row=second) == MerchantCustomer.objects.get() == first
