@@ -219,7 +219,15 @@ MIDDLEWARE = [
     "portal.accounts.sessions.SessionMiddleware",
     "config.lib.web.page_middleware.views",
 ]
+_EVERY_PAGE = "config.lib.web.error_pages.environment"
 TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.jinja2.Jinja2",
+        "OPTIONS": {
+            "environment": "config.lib.web.page_templates.environment",
+            "context_processors": [_EVERY_PAGE, "config.lib.web.page_templates.forms"],
+        },
+    },
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
@@ -228,12 +236,12 @@ TEMPLATES: list[dict[str, Any]] = [
             "builtins": ["django.templatetags.i18n"],
             "context_processors": [
                 "django.template.context_processors.request",
-                "config.lib.web.error_pages.environment",
+                _EVERY_PAGE,
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
         },
-    }
+    },
 ]
 FILE_UPLOAD_HANDLERS: list[str] = []  # nobody uploads files here
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 250  # the longest list with boxes to tick has a hundred

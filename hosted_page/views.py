@@ -79,7 +79,7 @@ def _of_lead(
     has_links = is_confirmed or found.state == "held"
     return {
         "links": links.of(target.checkout, refused.number) if has_links else None,
-        "box": (box.on(request, target) or {}) | refused.tick if is_confirmed else None,
+        "box": box.on(request, target, refused.tick) if is_confirmed else None,
         "cancel_share_action": target.address("cancel_share"),
         "send_link_action": target.address("send_link"),
     }

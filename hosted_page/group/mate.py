@@ -55,7 +55,7 @@ def _status(
 ) -> HttpResponse:
     own = {
         "place_to": lead_name(target.checkout),
-        "box": (box.on(request, target) or {}) | (wrong or {}) if found.state == "share_paid" else None,
+        "box": box.on(request, target, wrong) if found.state == "share_paid" else None,
     }
     return rendering.show_status(request, target, found, own, is_refused=bool(wrong))
 

@@ -1,5 +1,6 @@
 """The opt-in box on a page: what it shows, and what a tick on it does."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest
@@ -15,8 +16,10 @@ from hosted_page.steps.split_form import clean_name
 SAVED = "saved"  # in the query of the page after a tick
 
 
-def on(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return what the box shows, None if the merchant has it off."""
+def on(
+    request: HttpRequest, target: PaymentTarget, wrong: Mapping[str, str] | None = None
+) -> dict[str, Any] | None:
+    """Return what the box shows, None if the merchant has it off. `wrong` is what `take` has said of a tick."""
     merchant = target.checkout.merchant
     if not merchant.opt_in_enabled:
         return None
@@ -27,6 +30,9 @@ def on(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
         "version": text.version,
         "is_saved": SAVED in request.GET,
         "asks_name": not (target.share is None and _person_is_named(request, target)),
+        "is_alone": False,
+        **dict.fromkeys(("email", "name", "error", "error_box"), ""),
+        **(wrong or {}),
     }
 
 

@@ -39,13 +39,13 @@ def page(request: HttpRequest, token: str) -> HttpResponse:
         wrong = box.take(request, target, placement)
         if not wrong:
             return HttpResponseRedirect(f"{request.path}?{box.SAVED}=1", status=303)
-    shown = box.on(request, target)
+    shown = box.on(request, target, wrong)
     if shown is None:
         words = _("{shop} sends no offers now.").format(shop=target.checkout.merchant.name)
         heading = _("There is nothing to sign up for")
         return rendering.say(request, target, heading, words, cancel_url_path="")
     alone = shown | {"action": request.path, "is_alone": True}
-    context = {"box": alone | wrong, "here": request.path, "cancel_url_path": ""}
+    context = {"box": alone, "here": request.path, "cancel_url_path": ""}
     return rendering.show(request, target, "opt_in", context, status=422 if wrong else 200)
 
 

@@ -47,21 +47,21 @@ def show_phone(
     """Ask for a mobile number; at a pay link, beside the share that is asked for."""
     own: dict[str, Any] = {"phone_hint": _phone_hint(target.checkout.merchant)}
     if target.share is not None:
-        own = _of_share(request, target, target.share, wrong or {})
+        own = _of_share(request, target, target.share, wrong)
     context = {"action": target.address("phone"), "value": value, "error": error} | own
     name, status = "share" if target.share else "phone", 422 if error or wrong else 200
     return rendering.show(request, target, name, context, status=status)
 
 
 def _of_share(
-    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str]
+    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str] | None
 ) -> dict[str, Any]:
     """Return who asks and until when, the way to say no, and the opt-in box."""
     name, until = lead_name(target.checkout), summary.day(share.expires_at, target.checkout)
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
         "decline_action": target.address("decline"),
-        "box": (box.on(request, target) or {}) | wrong,
+        "box": box.on(request, target, wrong),
     }
 
 

@@ -1,7 +1,9 @@
 import re
+from pathlib import Path
 
 import pytest
 from django.test import Client
+from jinja2 import TemplateSyntaxError
 
 from checkout.models import Checkout
 from hosted_page.models import SmsMessage
@@ -10,6 +12,11 @@ from tests.hosted_page.browsers import PHONE, Payer, words
 from tests.house import messages
 
 FRENCH = {"accept-language": "fr-CA,fr;q=0.9,en;q=0.5"}
+PROJECT = {
+    "hosted_page/pages.py": '_("Said by code")',
+    "templates/hosted_page/page.html": '{{ _("Said at once") }}{{ pgettext("a verb", "Text") }}',
+    "templates/bank/card.html": "{% trans name=who.name %}<b>{{ name }}</b>\n  asks you{% endtrans %}",
+}
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}|</?\w+[^>]*>")
 
 
@@ -30,6 +37,32 @@ class TestTheCatalogue:
             for form in messages.forms(message) if said else []:
                 assert sorted(PLACEHOLDER.findall(form)) == sorted(PLACEHOLDER.findall(said)), said
                 assert '"' not in PLACEHOLDER.sub("", form), "it may stand in an attribute"
+
+    def test_is_collected_from_code_and_from_templates_of_both_kinds(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, text in PROJECT.items():
+            (tmp_path / name).parent.mkdir(parents=True)
+            (tmp_path / name).write_text(text)
+        (tmp_path / "templates" / "404.html").write_text('{% translate "Nothing here" %}')
+        monkeypatch.setattr(messages, "ROOT", tmp_path)
+        found = {(message.id, message.context) for message in messages.collect() if message.id}
+        assert found == {
+            ("Said by code", None),
+            ("Said at once", None),
+            ("Text", "a verb"),
+            ("<b>%(name)s</b> asks you", None),
+            ("Nothing here", None),
+        }
+
+    def test_leaves_out_no_page_that_cannot_be_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "templates" / "bank").mkdir(parents=True)
+        (tmp_path / "templates" / "bank" / "card.html").write_text("{% if %}")
+        monkeypatch.setattr(messages, "ROOT", tmp_path)
+        with pytest.raises(TemplateSyntaxError):
+            messages.collect()
 
     def test_finds_what_is_new(self) -> None:
         catalogue = messages.read("fr")

@@ -80,7 +80,7 @@ _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 # What a template and a script give a name to.
 _GIVEN = {
     ".html": re.compile(
-        r'\bid="([^"{]+)|{%\s*for\s+(\w+)|{%\s*(?:translate|blocktranslate)\b.*?\bas\s+(\w+)'
+        r'\bid="([^"{]+)|{%\s*(?:for|set|macro)\s+(\w+)|{%\s*(?:translate|blocktranslate)\b.*?\bas\s+(\w+)'
     ),
     ".js": re.compile(r"\b(?:function|const|let|class)\s+([\w$]+)"),
 }

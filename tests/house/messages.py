@@ -17,16 +17,15 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
 
+from config.lib.web import page_templates
+
 ROOT = Path(__file__).resolve().parents[2]
 LOCALES = ROOT / "config" / "locale"
 CODE = ("hosted_page", "payments/providers")
-PAGES = (
-    "templates/*.html",
-    "templates/hosted_page/*.html",
-    "templates/bank/*.html",
-    "templates/stripe/*.html",
-)
+PAGES = tuple(f"templates/{folder}/*.html" for folder in page_templates.FOLDERS)
+ERROR_PAGES = "templates/*.html"  # in Django's language
 KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "gettext_noop": None, "ngettext_lazy": (1, 2)}
+OPTIONS = {"trimmed": "true", "silent": "false"}  # of Jinja2: as the pages are read, and no page left out
 WIDTH = 110
 INDENTS = re.compile(r"^ +", re.MULTILINE)  # a template's are not Python's
 NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)  # the same words are the same bytes, whenever they are compiled
@@ -61,11 +60,14 @@ def _messages() -> Iterator[tuple[str | tuple[str, ...], str | None]]:
     for file in sorted(file for folder in CODE for file in (ROOT / folder).rglob("*.py")):
         yield from _of(file.read_text())
     for file in sorted(file for pattern in PAGES for file in ROOT.glob(pattern)):
+        yield from _of(file.read_text(), "jinja2")
+    for file in sorted(ROOT.glob(ERROR_PAGES)):
         yield from _of(INDENTS.sub("", templatize(file.read_text(), origin=str(file))))
 
 
-def _of(code: str) -> Iterator[tuple[str | tuple[str, ...], str | None]]:
-    for _, messages, _, context in extract("python", io.BytesIO(code.encode()), keywords=KEYWORDS):
+def _of(text: str, language: str = "python") -> Iterator[tuple[str | tuple[str, ...], str | None]]:
+    file = io.BytesIO(text.encode())
+    for _, messages, _, context in extract(language, file, keywords=KEYWORDS, options=OPTIONS):
         yield messages, context
 
 

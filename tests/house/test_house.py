@@ -94,6 +94,8 @@ def test_a_name_that_it_does_use(project: Path, code: str) -> None:
         ("templates/portal/_notices.html", ""),
         ("templates/portal/page.html", '<div id="truth"></div>'),
         ("templates/portal/page.html", "{% for pill in pills %}"),
+        ("templates/hosted_page/page.html", '{% set words_texted = _("Text") %}'),
+        ("templates/hosted_page/page.html", "{% macro pill(words) %}"),
         ("templates/portal/page.html", '{% translate "Text" context "a link" as words_texted %}'),
         ("static/js/status.js", "function takeSeat() {}"),
         ("tests/happenings.js", ""),

@@ -86,6 +86,7 @@ def _question(charge: Charge) -> dict[str, Any]:
     session = sessions.order_by("-created_at").first()
     order = session.page.get("order", {}) if session else {}
     return {
+        "is_answered": False,
         "shop": order.get("merchant_name", ""),
         "amount": money.display(charge.amount, charge.currency),
         "card": _("{brand} ending {last4}").format(brand=charge.token.brand, last4=charge.token.last4),

@@ -14,6 +14,8 @@ from checkout.models import Checkout
 from config import body_limits
 from config.lib import clock, crypto
 from hosted_page.opt_in import link
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.steps import card_page
 from payments.models import Merchant, Operation
 from payments.providers.sandbox import bank
 from portal.models import Invitation, Role
@@ -95,7 +97,8 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
         invited_by=people.join(acme),
         expires_at=clock.now() + timedelta(days=1),
     )
-    session = bank.open_session(subject=asked.pk, return_url="/pay", page={})
+    around = card_page.around(PaymentTarget(asked))
+    session = bank.open_session(subject=asked.pk, return_url="/pay", page=around)
     return {
         "pay/share/<str:token>": f"pay/share/{shared.payment_requests.get(status='open').token}",
         "pay/offers/<str:token>": urlsplit(link.url(shared, "email_link")).path[1:],

@@ -1,0 +1,65 @@
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.template import engines, loader
+from django.test import RequestFactory
+from django.utils import translation
+from jinja2 import Environment, UndefinedError
+
+from config.lib.web import page_templates
+
+
+@pytest.fixture
+def pages() -> Iterator[Environment]:
+    with translation.override("en-gb"):
+        yield engines["jinja2"].env
+
+
+class TestTheTemplates:
+    def test_of_payers_are_compiled_all_of_them(self, pages: Environment) -> None:
+        names = pages.list_templates()
+        assert {name.partition("/")[0] for name in names} == set(page_templates.FOLDERS)
+        for name in names:
+            assert loader.get_template(name).backend.name == "jinja2"
+
+    @pytest.mark.parametrize("name", ["404.html", "base.html", "portal/base.html", "admin/base_site.html"])
+    def test_of_all_others_are_djangos(self, name: str) -> None:
+        assert loader.get_template(name).backend.name == "django"
+
+
+class TestAPage:
+    @pytest.mark.parametrize("text", ["{{ nobody }}", "{% if nobody %}{% endif %}", "{{ order.nobody }}"])
+    def test_that_names_what_its_context_has_not_fails(self, pages: Environment, text: str) -> None:
+        with pytest.raises(UndefinedError, match="nobody"):
+            pages.from_string(text).render(order={"name": "A"})
+
+    @pytest.mark.parametrize(
+        "text",
+        ["{{ name }}", "{% trans %}{{ name }}{% endtrans %}", "{% trans a=name %}{{ a }}{% endtrans %}"],
+    )
+    def test_escapes_what_others_have_typed(self, pages: Environment, text: str) -> None:
+        shown = pages.from_string(text).render(name="<script>\"'&")
+        assert shown == "&lt;script&gt;&#34;&#39;&amp;"
+
+    def test_means_the_tags_of_its_own_words(self, pages: Environment) -> None:
+        page = pages.from_string(
+            "{{ _('in <strong>5</strong> s.') }}{% trans n=n %}<b>{{ n }}</b> 5%{% endtrans %}"
+        )
+        assert page.render(n="<") == "in <strong>5</strong> s.<b>&lt;</b> 5%"
+
+    def test_speaks_the_language_of_each_request(self, pages: Environment) -> None:
+        page = pages.from_string(
+            "{{ get_language() }} {{ _('Phone') }}, {% trans shop=shop %}Hear from {{ shop }}?{% endtrans %}"
+        )
+        for _turn in range(2):
+            assert page.render(shop="Acme") == "en-gb Phone, Hear from Acme?"
+            with translation.override("fr"):
+                french = page.render(shop="Acme")
+            assert french.startswith("fr Mobile, ") and "Acme" in french and "Hear" not in french
+
+    def test_has_one_token_for_all_its_forms(self, pages: Environment) -> None:
+        request = RequestFactory().get("/pay")
+        page = engines["jinja2"].from_string("{{ csrf_input }}{{ csrf_input }}").render({}, request)
+        first, second = re.findall(r'<input type="hidden" name="csrfmiddlewaretoken" value="(\w{64})">', page)
+        assert first == second and request.META["CSRF_COOKIE"]
