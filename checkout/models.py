@@ -386,7 +386,7 @@ class PaymentRequest(models.Model):
         self.save(update_fields=["status", *facts])
 
 
-class Refund(models.Model):
+class Refund(PreparedModel):
     """A refund of everything, under the merchant's own reference."""
 
     class Status(models.TextChoices):

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from checkout import reimbursement
 from checkout.models import Checkout, Refund
 from checkout.states import ShareStatus, Status
+from config.lib.prepared import Prepared
 from payments import discrepancies, planning
 from payments.cause import PUMP, Cause
 from payments.models import Operation, Payment, Posting
@@ -31,7 +32,7 @@ def begin(checkout: Checkout, refund: Refund, *, now: datetime, cause: Cause) ->
         _plan(checkout, refund.pk, now, cause)
     else:
         _plan_leads(checkout, refund.pk, checkout.amount, now, cause)
-    if not _parts(refund.pk).exists():
+    if not _ANY_PART.first(refund.pk):
         go_on(checkout, now)
 
 
@@ -96,6 +97,9 @@ def _plan_leads(checkout: Checkout, refund_uuid: UUID, borne: int, now: datetime
 def _parts(refund_uuid: UUID) -> QuerySet[Operation]:
     """Return a refund's parts, without those sent again after they came back: these have settled once."""
     return Operation.objects.filter(refund_uuid=refund_uuid).exclude(account=Account.RETURNED)
+
+
+_ANY_PART = Prepared(lambda refund: _parts(refund).only("pk")[:1], UUID)
 
 
 def _latest(refund_uuid: UUID) -> list[Operation]:

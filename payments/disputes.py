@@ -11,6 +11,7 @@ from django.db.models import OuterRef, QuerySet, Sum
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
+from config.lib.prepared import Prepared
 from payments import discrepancies, ledger, provider, safe_answers
 from payments.models import Dispute, Operation, Payment, Posting
 from payments.provider import DisputeRecord, DisputeStatus
@@ -28,8 +29,15 @@ def ask(payment_uuid: UUID) -> Sequence[DisputeRecord]:
 
 def standing(checkout_uuid: UUID) -> Dispute | None:
     """Return a dispute on a card of the checkout that is open, or else lost: either one rules out refunds."""
+    return _STANDING.first(checkout_uuid)
+
+
+def _standing(checkout_uuid: UUID) -> QuerySet[Dispute]:
     rows = Dispute.objects.filter(checkout_uuid=checkout_uuid, status__in=Dispute.STANDING)
-    return rows.order_by("status", "-created_at").last()
+    return rows.order_by("-status", "created_at")[:1]
+
+
+_STANDING = Prepared(_standing, UUID)
 
 
 def open_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:

@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.signals import connection_created
 from django.db.models import Model, QuerySet
+from django.db.models.functions import Now
 from django.db.models.query import RelatedPopulator, get_related_populators
 
 M = TypeVar("M", bound=Model)
@@ -140,7 +141,7 @@ class PreparedModel(Model):
         fields = tuple(field for field in self._meta.local_concrete_fields if not field.generated)
         parameters = [_saved(field, field.pre_save(self, add=True), DEFAULT_DB_ALIAS) for field in fields]
         with connection.cursor() as cursor:
-            cursor.execute(f"{_insert(type(self), fields, ())} ON CONFLICT DO NOTHING", parameters)
+            cursor.execute(f"{_insert(type(self), fields)} ON CONFLICT DO NOTHING", parameters)
             self._state.adding = not cursor.rowcount
         return not self._state.adding
 
@@ -149,10 +150,12 @@ class PreparedModel(Model):
             _saved(field, getattr(self, field.attname) if raw else field.pre_save(self, add=True), using)
             for field in fields
         ]
+        now = tuple(field for field, value in zip(fields, parameters, strict=True) if isinstance(value, Now))
+        parameters = [value for value in parameters if not isinstance(value, Now)]
         if any(map(_is_expression, parameters)):
             return super()._do_insert(manager, using, fields, returning_fields, raw)  # type: ignore[misc]
         with connections[using].cursor() as cursor:
-            cursor.execute(_insert(type(self), tuple(fields), tuple(returning_fields)), parameters)
+            cursor.execute(_insert(type(self), tuple(fields), tuple(returning_fields), now), parameters)
             return cursor.fetchall() if returning_fields else []
 
     # The stubs are of a newer Django, which returns rows.
@@ -179,11 +182,13 @@ _UPDATE = "UPDATE {table} SET {sets} WHERE {pk} = %s"
 
 
 @cache
-def _insert(model: type[Model], fields: tuple[Any, ...], returning: tuple[Any, ...]) -> str:
+def _insert(
+    model: type[Model], fields: tuple[Any, ...], returning: tuple[Any, ...] = (), now: tuple[Any, ...] = ()
+) -> str:
     return _INSERT.format(
         table=_quoted(model._meta.db_table),
         columns=", ".join(map(_column, fields)),
-        marks=", ".join(map(_mark, fields)),
+        marks=", ".join("STATEMENT_TIMESTAMP()" if field in now else _mark(field) for field in fields),
         returning=f" RETURNING {', '.join(map(_column, returning))}" if returning else "",
     )
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Sum
 
+from config.lib.prepared import Prepared
 from payments import ledger
 from payments.cause import Cause
 from payments.models import Booking, Operation, Payment, Posting
@@ -58,8 +59,12 @@ def given_back(payment: Payment) -> int:
 
 def given_back_outside(payment_uuid: UUID) -> int:
     """Return how much of a payment was given back in the provider's own dashboard, as booked, in minor units."""
-    rows = Booking.objects.filter(payment=payment_uuid, kind=Kind.REFUNDED_OUTSIDE)
-    return rows.aggregate(sum=Sum("amount"))["sum"] or 0
+    return sum(booking.amount for booking in _REFUNDED_OUTSIDE.all(payment_uuid))
+
+
+_REFUNDED_OUTSIDE = Prepared(
+    lambda payment: Booking.objects.filter(payment=payment, kind=Kind.REFUNDED_OUTSIDE).only("amount"), UUID
+)
 
 
 def _post(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
