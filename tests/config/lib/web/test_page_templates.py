@@ -2,18 +2,23 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from django.conf import settings
 from django.template import engines, loader
+from django.template.backends.django import Template as DjangoTemplate
+from django.template.backends.jinja2 import Template as Jinja2Template
 from django.test import RequestFactory
 from django.utils import translation
 from jinja2 import Environment, UndefinedError
 
 from config.lib.web import page_templates
 
+NAMES_ONE = re.compile(rf"""(?:include|extends) *["'](?:{"|".join(page_templates.FOLDERS)})/""")
+
 
 @pytest.fixture
 def pages() -> Iterator[Environment]:
     with translation.override("en-gb"):
-        yield engines["jinja2"].env
+        yield page_templates.environment()
 
 
 class TestTheTemplates:
@@ -21,11 +26,15 @@ class TestTheTemplates:
         names = pages.list_templates()
         assert {name.partition("/")[0] for name in names} == set(page_templates.FOLDERS)
         for name in names:
-            assert loader.get_template(name).backend.name == "jinja2"
+            assert isinstance(loader.get_template(name), Jinja2Template)
 
-    @pytest.mark.parametrize("name", ["404.html", "base.html", "portal/base.html", "admin/base_site.html"])
-    def test_of_all_others_are_djangos(self, name: str) -> None:
-        assert loader.get_template(name).backend.name == "django"
+    def test_of_all_others_are_djangos_and_name_none_of_these(self) -> None:
+        folder = settings.BASE_DIR / "templates"
+        others = {path for path in folder.rglob("*.html") if path.parent.name not in page_templates.FOLDERS}
+        for path in others:
+            name = path.relative_to(folder).as_posix()
+            assert isinstance(loader.get_template(name), DjangoTemplate)
+            assert not NAMES_ONE.search(path.read_text()), name
 
 
 class TestAPage:
