@@ -1,6 +1,8 @@
 """CPU time of the hosted page, state by state, against a bare view with one select."""
 
+import statistics
 from pathlib import Path
+from uuid import UUID
 
 from django.http import HttpResponse
 
@@ -8,14 +10,18 @@ from checkout import authorizations, captures, creation, sharing
 from checkout.creation import Order
 from checkout.models import Checkout, Customer
 from hosted_page import payer
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.steps import card_page, codes
 from payments.cause import Cause
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
-from tests.bench.api import app, requests
+from tests.bench.api import app, report, requests
 from tests.bench.api.app import Backend, Call
 from tests.bench.api.requests import Request
 
-BUDGET = 12.0
+BUDGET, MEAN = 7.0, 5.0
+JOURNEY = ("page: phone", "page: code", "page: split", "page: held, 3 mates", "page: confirmed, 3 mates")
+PHONE = "+447700900123"
 CAUSE = Cause("bench")
 
 
@@ -24,13 +30,16 @@ def run(folder: Path, scale: float) -> None:
     app.log_to(folder / "pages.log")
     app.use("pages")
     backend = Backend.of_new_merchant("Acme")
-    lead = Customer.objects.create(phone="+447700900123", name="Lea")
+    lead = Customer.objects.create(phone=PHONE, name="Lea")
     asked, held, captured = (_checkout(backend, lead, step) for step in ("split", "held", "captured"))
+    coded = _order(backend)
     share = captured.payment_requests.order_by("position")[0]
     pages = {
         "page: phone": Call("GET", f"/pay?id={_order(backend).pk}"),
+        "page: code": Call("GET", f"/pay?id={coded.pk}", cookie=_awaiting_code(coded)),
         "page: split": Call("GET", f"/pay/split?id={asked.pk}", cookie=_signed_in(asked)),
-        "page: held": Call("GET", f"/pay?id={held.pk}", cookie=_signed_in(held)),
+        "bank: card page": Call("GET", f"/bank/card/{_card_session(asked)}"),
+        "page: held, 3 mates": Call("GET", f"/pay?id={held.pk}", cookie=_signed_in(held)),
         "page: confirmed, 3 mates": Call("GET", f"/pay?id={captured.pk}", cookie=_signed_in(captured)),
         "page: a mate is asked": Call("GET", f"/pay/share/{share.token}"),
     }
@@ -38,7 +47,12 @@ def run(folder: Path, scale: float) -> None:
         Request(name, BUDGET, None, lambda times, call=call: [call] * times)  # type: ignore[misc]
         for name, call in pages.items()
     ]
-    requests.judge(backend, table, scale)
+    ratios = requests.judge(backend, table, scale)
+    mean = statistics.mean(ratios[name] for name in JOURNEY)
+    report.line("")
+    report.table(
+        ("a lead's journey", "× bare view"), [("mean of its pages", report.judged("mean", mean, MEAN))]
+    )
 
 
 def _order(backend: Backend) -> Checkout:
@@ -58,7 +72,24 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
     return Checkout.objects.get(pk=made.pk)
 
 
+def _awaiting_code(checkout: Checkout) -> str:
+    response = HttpResponse()
+    sent = codes.send_code(PaymentTarget(checkout), PHONE, "browser", "192.0.2.1")
+    payer.await_code(response, "browser", sent.shown_code)
+    return _cookies(response)
+
+
+def _card_session(checkout: Checkout) -> UUID:
+    return bank.open_session(
+        subject=checkout.pk, return_url="/pay", page=card_page.around(PaymentTarget(checkout))
+    )
+
+
 def _signed_in(checkout: Checkout) -> str:
     response = HttpResponse()
     payer.remember(response, checkout.pk, checkout.lead_id or checkout.pk)
+    return _cookies(response)
+
+
+def _cookies(response: HttpResponse) -> str:
     return "; ".join(f"{name}={morsel.value}" for name, morsel in response.cookies.items())

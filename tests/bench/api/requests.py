@@ -95,19 +95,21 @@ def run(folder: Path, scale: float) -> None:
     judge(backend, Merchant(backend).table(), scale)
 
 
-def judge(backend: Backend, table: Sequence[Request], scale: float) -> None:
-    """Measure the requests against the bare view, and print what they cost beside what they may."""
+def judge(backend: Backend, table: Sequence[Request], scale: float) -> dict[str, float]:
+    """Measure the requests against the bare view, and print what they cost beside what they may; return the ratios."""
     with ProviderShare().watched() as share:
         counts = {request.name: _count(request.calls(COUNTED), share) for request in table}
         ratios, costs = _measure(backend, table, max(3, round(ROUNDS * scale)), share)
     bare, rows = costs["bare"], []
+    medians = {name: statistics.median(found) for name, found in ratios.items()}
     for request in table:
-        cost, ratio = costs[request.name], statistics.median(ratios[request.name])
+        cost, ratio = costs[request.name], medians[request.name]
         times = report.judged(f"{request.name}, × bare view", ratio, request.cpu_budget)
         sent = report.judged(f"{request.name}, statements", counts[request.name], request.statement_budget)
         rows.append((request.name, _milliseconds(cost), times, f"{min(cost) / min(bare):.2f}", sent))
     heads = ("request", "CPU ms", "× bare view", "× at the quietest", "statements")
     report.table(heads, [("bare view", _milliseconds(bare), "", "", ""), *rows])
+    return medians
 
 
 def _milliseconds(costs: Sequence[float]) -> str:
