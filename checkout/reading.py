@@ -12,6 +12,7 @@ from checkout import expiry
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
+from config.lib.database import replica
 from config.lib.prepared import Prepared
 from payments.models import Merchant
 
@@ -46,9 +47,10 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
     late = [row.pk for row in found if row.has_lapsed(now) or row.has_expired(now)]
     if not late:
         return list(found)
-    for checkout_uuid in late:
-        expiry.expire_one_if_due(checkout_uuid)
-    again = {row.pk: row for row in rows.filter(pk__in=late)}
+    with replica.primary():
+        for checkout_uuid in late:
+            expiry.expire_one_if_due(checkout_uuid)
+        again = {row.pk: row for row in rows.filter(pk__in=late)}
     return [
         again[row.pk] if row.pk in late else row for row in found if row.pk not in late or row.pk in again
     ]

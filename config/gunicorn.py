@@ -29,10 +29,12 @@ control_socket_disable = True
 
 
 def post_fork(_arbiter: Any, _worker: Any) -> None:
-    """Begin to measure and to tell in a new process."""
+    """Begin to measure and to tell in a new process, and to watch the replica."""
     from config import telemetry
+    from config.lib.database import lag
 
     telemetry.begin("web")
+    lag.begin()
 
 
 def child_exit(_arbiter: Any, worker: Any) -> None:

@@ -11,6 +11,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env, logs
+from config.lib.database import bounded
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -291,6 +292,23 @@ DATABASES = {
         "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL, **_PREPARING},
     }
 }
+_REPLICA = env.database("DATABASE_REPLICA_URL") if env.optional("DATABASE_REPLICA_URL") else {}
+if _REPLICA:  # rules replica.*: read by who says so, through config.lib.database.replica
+    DATABASES["replica"] = {
+        **_REPLICA,
+        "ENGINE": "django.db.backends.postgresql",
+        "OPTIONS": {
+            "connect_timeout": 2,
+            **_REPLICA["OPTIONS"],
+            "pool": {
+                "min_size": 1,
+                "max_size": _POOL_SIZE or 1,
+                "timeout": bounded.ANSWER_SECONDS,
+                "reconnect_timeout": 5,  # then whoever wants one next tries anew
+                "connection_class": bounded.BoundedConnection,
+            },
+        },
+    }
 # Whom `migrate` works as, where the service's own role owns nothing.
 DATABASE_OWNER = env.database("DATABASE_OWNER_URL") if env.optional("DATABASE_OWNER_URL") else {}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec
 
 import structlog
@@ -22,6 +22,7 @@ from django_htmx.middleware import HtmxDetails
 
 from config.lib.web import request_id
 from payments.cause import Cause
+from portal import last_writes
 from portal.accounts import second_factor
 from portal.models import Membership, Role
 
@@ -88,7 +89,8 @@ def requires(action: str, *, sensitive: bool = False, form_of: str = "") -> Call
                 return _to_page(form_of, kwargs)
             if sensitive and request.method == "POST" and not is_fresh(request):
                 raise ReauthenticationRequired
-            return view(request, membership, *args, **kwargs)
+            shown = partial(view, request, membership, *args, **kwargs)
+            return last_writes.shown(shown, request, membership.merchant_id)
 
         return guarded
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from config.lib.web import address, request_id
 from payments.cause import Caller
+from portal import last_writes
 from portal.mail import outbox
 from portal.models import AuditEntry, Membership, User
 
@@ -70,6 +71,7 @@ def _write(request: HttpRequest, entry: AuditEntry, action: str, facts: dict[str
     entry.action, entry.facts = action, facts
     entry.address, entry.request_id = address.of(request) or None, request_id.current()
     entry.save()
+    last_writes.note(entry.merchant_id)
     what = _sensitive(action, facts)
     if what:
         outbox.tell(entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what)

@@ -161,6 +161,16 @@ class AuditEntry(models.Model):
         return self.user.email if self.user else ""
 
 
+class LastWrite(models.Model):
+    """Where the database's log was when the last change of a merchant's people, or of operators, was committed."""
+
+    whose = models.UUIDField(primary_key=True, help_text="The merchant's id; of the operators, zeros.")
+    position = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return str(self.whose)
+
+
 class OutboundEmail(models.Model):
     """A mail, due or sent: to a merchant's people, or to one person about their login.
 

@@ -159,6 +159,13 @@ ALERTS = (
         ),
     ),
     Alert(
+        "ReplicaLate",
+        TICKET,
+        300,
+        "The replica is away or more than five seconds behind: the primary serves all pages.",
+        lambda pace: f"max(checkout_replica_lag_seconds) > {pace.seconds(5)}",
+    ),
+    Alert(
         "VersionsMixed",
         TICKET,
         900,

@@ -77,6 +77,7 @@ PANELS = (
             "{{job}} waiting": "sum by (job) (checkout_pool_waiting)",
         },
     ),
+    Panel("The replica is behind", "s", {"replica": "max(checkout_replica_lag_seconds)"}),
     Panel(
         "Starts of the pumps",
         "reqps",

@@ -20,6 +20,7 @@ from config.lib import locks
 from config.operators import pumps
 from payments import opening
 from payments.models import Operation
+from portal import last_writes
 from portal.models import User
 
 log = structlog.get_logger("config.operators")
@@ -90,3 +91,4 @@ def keep(request: HttpRequest, happened: str, title: str) -> None:
     LogEntry.objects.create(
         user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."
     )
+    last_writes.note(last_writes.OPERATORS)

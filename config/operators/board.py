@@ -12,6 +12,7 @@ from django.db.models import QuerySet, Value
 from django.http import HttpRequest
 
 from config.lib import clock
+from config.lib.database import lag
 from config.operators import ages, cases, queues
 from config.operators.queues import LATE, Queue
 from payments import due, money
@@ -45,6 +46,7 @@ class Board:
     cases: Sequence[cases.Case]
     failing: Sequence[tuple[Endpoint, str]]
     parked: int
+    replica: lag.Shown | None
     maximum: int = MAXIMUM
 
     @property
@@ -71,6 +73,7 @@ def read(request: HttpRequest | None = None) -> Board:
         cases=open_cases,
         failing=_failing(now),
         parked=_parked_today(now),
+        replica=lag.shown(),
     )
 
 

@@ -13,19 +13,23 @@ from django_htmx.middleware import HtmxDetails
 
 from config.lib import clock
 from config.lib.admin import columns, confirming
+from config.lib.database import replica
 from config.operators import acts, board, cases, finding, pumps, shell
 from config.operators.acts import MAY_RUN
+from config.operators.finding import Found
 from payments.models import Discrepancy, Operation
 
 MAY_LOOK = "payments.view_operation"
 
 
+@replica.readable
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     """Show the search, what needs a person, and links to all records; the current state is loaded apart."""
     return _page(request, "overview", {"title": "Overview", "records": shell.records(request)})
 
 
+@replica.readable
 @require_safe
 @permission_required(MAY_LOOK, raise_exception=True)
 def now(request: HttpRequest) -> HttpResponse:
@@ -33,6 +37,7 @@ def now(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "operators/_now.html", {"board": board.read()})
 
 
+@replica.readable
 @require_safe
 @permission_required(MAY_LOOK, raise_exception=True)
 def operations(request: HttpRequest) -> HttpResponse:
@@ -78,26 +83,33 @@ def is_part(request: HttpRequest) -> bool:
     return bool(htmx) and not htmx.history_restore_request
 
 
+@replica.readable
 @require_safe
 @permission_required(shell.MAY_FIND, raise_exception=True)
 def find(request: HttpRequest) -> HttpResponse:
     """Show the orders that match what was typed; if there is only one, go to it."""
     term = request.GET.get("q", "")
     found = finding.find(term)
+    answer = _found(request, term, found)
     if found.is_number:
-        acts.keep(
-            request,
-            f"Looked for it, and found {len(found.orders)} orders",
-            f"number ending {term.strip()[-4:]}",
-        )
+        with replica.primary():
+            acts.keep(
+                request,
+                f"Looked for it, and found {len(found.orders)} orders",
+                f"number ending {term.strip()[-4:]}",
+            )
+    return answer
+
+
+def _found(request: HttpRequest, term: str, found: Found) -> HttpResponse:
     if len(found.orders) == 1 and not found.merchants:
         return HttpResponseRedirect(
             reverse("admin:checkout_checkout_change", args=[found.orders[0].checkout.pk])
         )
-    return _page(request, "find", {"title": "Search", "term": term, "found": found})
+    return _page(request, "find", {"title": "Search", "term": term, "found": found}).render()
 
 
-def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> HttpResponse:
+def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:
     if "board" in context:
         at, unresolved, waiting = context["board"].at, context["board"].unresolved, context["board"].cases
     else:

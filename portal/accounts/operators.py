@@ -4,7 +4,7 @@ Rule operator.rights.
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 from allauth.account.adapter import get_adapter
@@ -21,11 +21,12 @@ from django.utils.http import urlencode
 from django_htmx.middleware import HtmxDetails
 
 from config.lib.admin.readonly import OperatorAdmin
-from portal import access
+from portal import access, last_writes
 from portal.accounts import second_factor
 
 Page = TypeVar("Page", bound=Callable[..., HttpResponseBase])
 LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
+ANY = "portal.view_user"
 
 
 class Site(AdminSite):
@@ -65,13 +66,22 @@ class Site(AdminSite):
                 return redirect("mfa_activate_totp")
             if _changes_something(request) and not access.is_fresh(request):
                 return _asked_for_proof(request)
-            return shown(request, *args, **kwargs)
+            return _answer(partial(shown, request, *args, **kwargs), request)
 
         return cast(Page, guarded)
 
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Redirect to the one page where passwords are changed."""
         return redirect("account_change_password")
+
+
+def _answer(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpResponseBase:
+    """Return a page's response, read on a replica if it only shows something; note that something may have changed."""
+    request.user.has_perm(ANY)  # Django reads all rights at once, and not on the replica
+    answer = last_writes.shown(page, request, last_writes.OPERATORS)
+    if _changes_something(request):
+        last_writes.note(last_writes.OPERATORS)
+    return answer
 
 
 def _changes_something(request: HttpRequest) -> bool:

@@ -7,6 +7,7 @@ from django import forms
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 
+from config.lib.database import replica
 from payments.models import Merchant
 from portal import audit, lists
 from portal.access import requires
@@ -26,6 +27,7 @@ class Filters(search.Days):
 
 
 @requires("read_audit")
+@replica.readable
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the audit log, newest first."""
     form = Filters(request.GET or None)

@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 
 from checkout.models import Checkout
 from config.lib import clock
+from config.lib.database import replica
 from payments import money
 from payments.models import BalanceEntry, Booking, Dispute, Merchant, Operation, Posting
 from portal import audit, files, lists
@@ -30,6 +31,7 @@ LOST, KEPT = "Dispute lost", "Kept for a lost dispute"
 
 
 @requires("view")
+@replica.readable
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the merchant's balance in each currency, and the movements behind it, newest first."""
     merchant, form = membership.merchant, search.Days(request.GET or None)
@@ -53,9 +55,10 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     if not form.is_valid():
         return redirect("portal_balance")
     merchant = membership.merchant
+    source = files.Source(_movements(merchant, form.cleaned_data), partial(_lines, merchant))
+    answer = files.answer(membership, f"movements-{clock.now():%Y-%m-%d}.csv", HEADING, source)
     audit.record(request, membership, "exported", file="movements", filters=search.typed(form))
-    lines = _lines(merchant, _movements(merchant, form.cleaned_data))
-    return files.answer(f"movements-{clock.now():%Y-%m-%d}.csv", HEADING, lines)
+    return answer
 
 
 def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
@@ -106,20 +109,19 @@ def _kinds(transactions: set[UUID]) -> dict[UUID, str]:
     return kinds | dict.fromkeys(booked.values_list("borne_as", flat=True), KINDS[Operation.Kind.REFUND])
 
 
-def _lines(merchant: Merchant, rows: QuerySet[Posting]) -> Iterator[tuple[Any, ...]]:
-    for found in files.batches(rows):
-        for row in _rows(merchant, found):
-            at: datetime = row["at"]
-            line: BalanceEntry | None = row["line"]
-            yield (
-                clock.iso(at),
-                row["kind"].lower(),
-                money.plain(row["minor_units"], row["currency"]),
-                row["currency"],
-                row["order"],
-                str(row["checkout_uuid"]),
-                str(row["operation"]),
-                money.plain(line.fee, line.currency) if line else "",
-                line.currency if line else "",
-                line.payout if line else "",
-            )
+def _lines(merchant: Merchant, found: list[Posting]) -> Iterator[tuple[Any, ...]]:
+    for row in _rows(merchant, found):
+        at: datetime = row["at"]
+        line: BalanceEntry | None = row["line"]
+        yield (
+            clock.iso(at),
+            row["kind"].lower(),
+            money.plain(row["minor_units"], row["currency"]),
+            row["currency"],
+            row["order"],
+            str(row["checkout_uuid"]),
+            str(row["operation"]),
+            money.plain(line.fee, line.currency) if line else "",
+            line.currency if line else "",
+            line.payout if line else "",
+        )

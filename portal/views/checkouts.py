@@ -13,6 +13,7 @@ from checkout import reading
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID
 from config.lib import clock
+from config.lib.database import replica
 from payments import money
 from portal import audit, badges, files, lists, pages
 from portal.access import requires
@@ -42,6 +43,7 @@ COLUMNS: dict[str, Callable[[Checkout], Any]] = {
 
 
 @requires("view")
+@replica.readable
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the checkouts that match the filters, newest first, a page at a time."""
     form = search.Filters(request.GET or None)
@@ -64,8 +66,10 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     if not form.is_valid():
         return redirect(f"/portal/checkouts?{request.GET.urlencode()}")
     rows = _whole(search.checkouts(membership.merchant, form.cleaned_data))
+    name, source = f"checkouts-{clock.now():%Y-%m-%d}.csv", files.Source(rows, partial(_lines, rows))
+    answer = files.answer(membership, name, tuple(COLUMNS), source)
     audit.record(request, membership, "exported", file="checkouts", filters=search.typed(form))
-    return files.answer(f"checkouts-{clock.now():%Y-%m-%d}.csv", tuple(COLUMNS), _lines(rows))
+    return answer
 
 
 @requires("view")
@@ -110,7 +114,6 @@ def _mates(checkout: Checkout) -> tuple[int, int]:
     return len(shares), sum(share.status in SHARE_PAID for share in shares)
 
 
-def _lines(rows: QuerySet[Checkout]) -> Iterator[list[Any]]:
-    for found in files.batches(rows):
-        for checkout in reading.fresh(rows, found):
-            yield [value(checkout) for value in COLUMNS.values()]
+def _lines(rows: QuerySet[Checkout], found: list[Checkout]) -> Iterator[list[Any]]:
+    for checkout in reading.fresh(rows, found):
+        yield [value(checkout) for value in COLUMNS.values()]

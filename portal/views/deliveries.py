@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from config.lib.database import replica
 from payments.models import Merchant
 from portal import access, audit, lists, pages
 from portal.access import requires
@@ -38,6 +39,7 @@ class NothingChosen(Exception):
 
 
 @requires("view")
+@replica.readable
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show a line per attempt, newest first; of what is parked or waits, a line per delivery."""
     merchant = membership.merchant

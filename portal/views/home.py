@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.formats import date_format
 
+from config.lib.database import replica
 from payments import money
 from portal import pages
 from portal.access import requires
@@ -20,6 +21,7 @@ SWITCH = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 
 
 @requires("view")
+@replica.readable
 def home(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show what needs the merchant, and figures and charts of a range."""
     waiting = Waiting(membership.merchant)

@@ -38,27 +38,31 @@ def exported(request: HttpRequest, membership: Membership, entry_uuid: UUID) -> 
     payout = payouts.filter(pk=entry_uuid).first()
     if payout is None:
         raise Http404
-    audit.record(request, membership, "exported", file="payout", reference=payout.payout)
     day = payout.available_at or payout.made_at
-    return files.answer(f"payout-{day:%Y-%m-%d}.csv", HEADING, _lines(payout))
+    answer = files.answer(membership, f"payout-{day:%Y-%m-%d}.csv", HEADING, _source(payout))
+    audit.record(request, membership, "exported", file="payout", reference=payout.payout)
+    return answer
 
 
-def _lines(payout: BalanceEntry) -> Iterator[tuple[Any, ...]]:
+def _source(payout: BalanceEntry) -> files.Source:
     rows = BalanceEntry.objects.filter(
         merchant=payout.merchant_id, account=payout.account, payout=payout.payout
-    ).exclude(kind=BalanceEntry.Kind.PAYOUT)
-    for found in files.batches(rows, "made_at"):
-        named = {row.checkout_uuid for row in found if row.checkout_uuid}
-        orders = dict(Checkout.objects.filter(pk__in=named).values_list("pk", "merchant_order_id"))
-        for row in found:
-            yield (
-                clock.iso(row.made_at),
-                row.kind,
-                money.plain(row.amount, row.currency),
-                money.plain(row.fee, row.currency),
-                money.plain(row.amount - row.fee, row.currency),
-                row.currency,
-                orders.get(row.checkout_uuid, "") if row.checkout_uuid else "",
-                str(row.checkout_uuid or ""),
-                row.reference,
-            )
+    )
+    return files.Source(rows.exclude(kind=BalanceEntry.Kind.PAYOUT), _lines, "made_at")
+
+
+def _lines(found: list[BalanceEntry]) -> Iterator[tuple[Any, ...]]:
+    named = {row.checkout_uuid for row in found if row.checkout_uuid}
+    orders = dict(Checkout.objects.filter(pk__in=named).values_list("pk", "merchant_order_id"))
+    for row in found:
+        yield (
+            clock.iso(row.made_at),
+            row.kind,
+            money.plain(row.amount, row.currency),
+            money.plain(row.fee, row.currency),
+            money.plain(row.amount - row.fee, row.currency),
+            row.currency,
+            orders.get(row.checkout_uuid, "") if row.checkout_uuid else "",
+            str(row.checkout_uuid or ""),
+            row.reference,
+        )

@@ -19,6 +19,5 @@ class TestCell:
         assert files.cell(value) == value
 
     def test_is_always_quoted(self) -> None:
-        answer = files.answer("a.csv", ["A;B"], [["x;=1+1", 5, 'say "hi"', None]])
-        written = b"".join(answer.streaming_content).decode("utf-8-sig")  # type: ignore[arg-type]
+        written = files.written([["A;B"], ["x;=1+1", 5, 'say "hi"', None]])
         assert written == '"A;B"\r\n"x;=1+1","5","say ""hi""",""\r\n'

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from config.lib.admin import columns, lists, panels
 from config.lib.admin.columns import Column
+from config.lib.database import replica
 
 FROM_PAGE = "from_page"  # posted when an action was started on the row's own page
 FROM_OPERATIONS = "from_operations"  # posted when it was started on the page of all that needs a person
@@ -71,6 +72,10 @@ class OperatorAdmin(admin.ModelAdmin):
 
     def get_ordering(self, request: HttpRequest) -> Any:
         return self.merchants_order or self.ordering if lists.is_of_merchant(request) else self.ordering
+
+    @replica.readable
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        return super().changelist_view(request, extra_context)
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         found = super().get_changelist_instance(request)

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from config.lib.database import replica
+
 Read = TypeVar("Read")
 
 
@@ -24,7 +26,8 @@ class Fresh(Generic[Read]):
         is_stale = time.monotonic() - self._read_at >= self._seconds
         if is_stale and self._reading.acquire(blocking=self._read_at < 0):
             try:
-                self._value, self._read_at = self._read(), time.monotonic()
+                with replica.primary():  # what all threads go by
+                    self._value, self._read_at = self._read(), time.monotonic()
             finally:
                 self._reading.release()
         return self._value

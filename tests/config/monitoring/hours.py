@@ -100,6 +100,11 @@ SERIES: dict[str, Series] = {
         },
         660,
     ),
+    "ReplicaLate": Series(
+        {"checkout_replica_lag_seconds": "0+15x40"},
+        {"checkout_replica_lag_seconds": "0.5 7 0.5 7 4.9x20"},
+        345,
+    ),
     "VersionsMixed": Series(
         {'checkout_version{version="1"}': "1x80", 'checkout_version{version="2"}': "1x80"},
         {

@@ -1,0 +1,1 @@
+"""The connections, with a real replica: tests/config/lib/database/standby.py."""

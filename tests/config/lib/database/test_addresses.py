@@ -1,0 +1,145 @@
+"""Each address of the portal and of operators: which the replica may serve, and what is never asked there."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import get_resolver, reverse
+from django.utils.http import urlencode
+
+from config.lib.admin import columns
+from config.lib.database import replica
+from payments.models import Merchant
+from portal import urls
+from portal.models import Role, User
+from tests.config import addresses
+from tests.config.lib.database.standby import Standby, counted
+from tests.portal import people, stage
+from tests.portal.matrix import ROWS
+from tests.portal.stage import Stage
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("replica.pages")]
+FORM = "application/x-www-form-urlencoded"
+LISTS = {f"portal_{name}" for name in ("home", "checkouts", "balance", "deliveries", "audit")}
+FILES = {"portal_checkouts_csv", "portal_balance_csv", "portal_payout_csv"}
+# Who somebody is and what they may: sessions, proofs, people, roles, rights.
+OF_ACCESS = re.compile(
+    r'FROM "(django_session|auth_\w+|account_\w+|mfa_\w+|usersessions_\w+|portal_membership|portal_user)"'
+)
+WRITING = re.compile(r"^\s*(INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
+
+
+def path(name: str, ids: dict[str, Any]) -> str:
+    (route,) = {
+        route for route, pattern in addresses.below(get_resolver().url_patterns) if pattern.name == name
+    }
+    return reverse(name, kwargs={part: ids[part] for part in re.findall(r"<uuid:(\w+)>", route)})
+
+
+@contextmanager
+def asked_by(standby: Standby, but_for: str = "nothing") -> Iterator[list[bool]]:
+    """Yield whether the replica has served what is asked in the block; nothing of access but for a table, at most."""
+    standby.catch_up()
+    found: list[bool] = []
+    with standby.asked() as asked, counted() as by:
+        yield found
+    assert {table for text in asked for table in OF_ACCESS.findall(text)} <= {but_for}
+    assert bool(asked) == bool(by.get("replica"))
+    found.append(bool(asked))
+
+
+@pytest.mark.parametrize("role", [Role.OWNER, Role.SUPPORT])
+def test_of_the_portal(standby: Standby, acme: Merchant, role: Role) -> None:
+    own = Stage(acme)
+    browser = stage.browser(own.people[role])
+    served = set()
+    for name, row in ROWS.items():
+        if row.method == "GET":
+            with asked_by(standby) as found:
+                answer: Any = browser.get(path(name, own.ids()))
+                assert answer.status_code == 200 or role.value not in row.roles
+                b"".join(answer)
+            served |= {name} if found[0] else set()
+    assert served == (LISTS | FILES) - {name for name, row in ROWS.items() if role.value not in row.roles}
+
+
+def test_that_posts_is_never_served_by_it(standby: Standby, acme: Merchant) -> None:
+    own = Stage(acme)
+    for name, row in ROWS.items():
+        if row.method == "POST":
+            browser = stage.browser(own.people[Role.OWNER])
+            form = {part: value.format(**own.ids(), merchant=acme.pk) for part, value in row.form.items()}
+            standby.catch_up()
+            with standby.asked() as asked:
+                browser.post(path(name, own.ids()), form)
+                browser.get(path(name, own.ids()))
+            assert asked == []
+    marked = {pattern.name for _, pattern in addresses.below(urls.urlpatterns) if _is_marked(pattern)}
+    assert marked == LISTS
+
+
+def _is_marked(pattern: Any) -> bool:
+    return replica.may_read(pattern.callback, "GET")
+
+
+def test_takes_a_post_to_a_list_for_none(standby: Standby, acme: Merchant) -> None:
+    browser = stage.browser(stage.person(acme, Role.OWNER))
+    standby.catch_up()
+    with standby.asked() as asked:
+        for name in LISTS:
+            browser.post(reverse(name))
+    assert asked == []
+
+
+def test_of_operators(standby: Standby, client: Client, acme: Merchant) -> None:
+    own = Stage(acme)
+    people.operate(client)
+    for model in admin.site._registry:
+        with asked_by(standby, but_for=model._meta.db_table) as found:
+            assert client.get(columns.list_of(model._meta.label_lower)).status_code == 200
+        assert found == [True]
+    for address in ("/admin/", "/admin/now", "/admin/operations/", "/admin/find?q=A-0"):
+        with asked_by(standby) as found:
+            assert client.get(address).status_code == 200
+        assert found == [True]
+    for address in (f"/admin/checkout/checkout/{own.checkout.pk}/change/", "/admin/payments/switch/add/"):
+        with asked_by(standby) as found:
+            assert client.get(address).status_code == 200
+        assert found == [False]
+
+
+def test_of_an_operator_with_few_rights_reads_them_on_the_primary(
+    standby: Standby, client: Client, acme: Merchant
+) -> None:
+    person = User.objects.create_user("x@example.com", is_staff=True)
+    rights = Permission.objects.filter(codename__in=("view_operation", "view_checkout"))
+    person.user_permissions.set(rights)
+    people.operate(client, person)
+    for address in ("/admin/", "/admin/checkout/checkout/"):
+        with asked_by(standby) as found:
+            assert client.get(address).status_code == 200
+        assert found == [True]
+
+
+@pytest.mark.rule("replica.own_writes")
+def test_that_changes_something_notes_it_last(standby: Standby, acme: Merchant) -> None:
+    """What is written after the note may be seen by nobody, since only their session is."""
+    own = Stage(acme)
+    for name, row in ROWS.items():
+        browser = stage.browser(own.people[Role.OWNER])
+        form = {part: value.format(**own.ids(), merchant=acme.pk) for part, value in row.form.items()}
+        with CaptureQueriesContext(connection) as asked:
+            answer: Any = browser.generic(row.method, path(name, own.ids()), urlencode(form), FORM)
+            b"".join(answer)
+        written = [query["sql"] for query in asked if WRITING.match(query["sql"])]
+        written = [
+            sql for sql in written if not re.search(r'"?(django_session|usersessions_usersession)"?', sql)
+        ]
+        assert not written or "portal_lastwrite" in written[-1], name

@@ -1,0 +1,149 @@
+"""How late a real replica is, as this process measures it, and who is shown it."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from config import metrics
+from config.lib.database import lag, replica
+from payments.models import Merchant
+from portal.models import Role
+from tests import factories
+from tests.config.lib.database.standby import Standby, counted
+from tests.portal import people, stage
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("replica.lag")]
+LIST = "/portal/checkouts"
+
+
+class Clock:
+    """This process's clock, which can be put forward."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic, self.ahead = monotonic, 0.0
+
+    def monotonic(self) -> float:
+        return self._monotonic() + self.ahead
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    own = Clock(time.monotonic)
+    monkeypatch.setattr(lag, "time", own)
+    return own
+
+
+def write(number: int = 1) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_logical_emit_message(true, 'tests', '') FROM generate_series(1, %s)", [number]
+        )
+        cursor.execute("SELECT pg_current_wal_insert_lsn()::text")
+        (position,) = cursor.fetchone()
+        wait_for(lambda: is_written(position))
+
+
+def is_written(position: str) -> bool:
+    """Whether the primary's log is on its disk so far: the tests' own does not wait for that."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_wal_lsn() >= %s::pg_lsn", [position])
+        return bool(cursor.fetchone()[0])
+
+
+def served(client: Client) -> dict[str, Any]:
+    with counted() as by:
+        assert client.get(LIST).status_code == 200
+    return by
+
+
+@pytest.fixture
+def lea(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.OWNER))
+
+
+class TestLag:
+    def test_of_a_primary_at_rest_is_none(self, standby: Standby, clock: Clock) -> None:
+        """Also after a segment of its log was ended, as `archive_timeout` does: nothing is written in the next one."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_switch_wal()")
+        for _ in range(3):
+            clock.ahead += 60
+            wait_for(is_fresh)
+
+    def test_is_the_age_of_the_last_position_that_was_reached(self, standby: Standby, clock: Clock) -> None:
+        standby.pause()
+        for _ in range(4):
+            write()
+            clock.ahead += 1
+            lag.look()
+        assert 4 <= lag.seconds() < 6
+        standby.resume()
+        wait_for(is_fresh)
+
+    def test_of_a_replica_that_is_away_is_ever_more(self, standby: Standby, clock: Clock) -> None:
+        standby.stop()
+        clock.ahead += 30
+        lag.look()
+        assert lag.seconds() >= 30 and "checkout_replica_lag_seconds 3" in metrics.text().decode()
+        standby.start()
+
+
+def is_fresh() -> bool:
+    lag.look()
+    return lag.seconds() < 1
+
+
+class TestWhoServes:
+    def test_is_the_replica_up_to_five_seconds_and_then_the_primary(
+        self, standby: Standby, clock: Clock, lea: Client
+    ) -> None:
+        standby.catch_up()
+        standby.pause()
+        write()
+        for seconds in (1, 1, 1, 1):
+            clock.ahead += seconds
+            lag.look()
+            assert served(lea) == {"replica": 1, "primary": 0}
+        clock.ahead += 2
+        assert served(lea) == {"replica": 0, "primary": 1}  # whether or not it was looked at meanwhile
+        lag.look()
+        assert served(lea) == {"replica": 0, "primary": 1}
+        standby.resume()
+        standby.catch_up()
+        assert served(lea) == {"replica": 1, "primary": 0}
+
+    def test_is_the_primary_where_nobody_watches(self, standby: Standby, clock: Clock, lea: Client) -> None:
+        standby.catch_up()
+        clock.ahead += 6
+        assert served(lea) == {"replica": 0, "primary": 1}
+
+    def test_costs_no_question_but_one_of_the_replica(self, standby: Standby) -> None:
+        with standby.asked() as asked:
+            replica.read(Merchant.objects.count)
+        assert len(asked) == 2
+
+
+class TestOperators:
+    def test_are_shown_it(self, standby: Standby, clock: Clock, client: Client) -> None:
+        people.operate(client)
+        standby.catch_up()
+        page = client.get("/admin/operations/").content.decode()
+        assert "The replica is 0." in page and "the primary serves" not in page
+        assert "behind" in client.get("/admin/now").content.decode()
+        standby.pause()
+        factories.MerchantFactory.create()
+        write()
+        clock.ahead += 7
+        lag.look()
+        page = client.get("/admin/operations/").content.decode()
+        assert "The replica is 7." in page and "behind: the primary serves" in page
+        assert "behind: the primary serves" in client.get("/admin/now").content.decode()
+
+    def test_of_an_installation_without_one_are_shown_nothing(self, client: Client) -> None:
+        people.operate(client)
+        assert "replica" not in client.get("/admin/operations/").content.decode().lower()

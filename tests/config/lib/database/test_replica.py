@@ -1,0 +1,319 @@
+"""What a real replica serves: never what people have just changed, and whatever fails, the primary serves instead."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import InternalError, connection, transaction
+from django.test import Client
+from psycopg.errors import ReadOnlySqlTransaction
+
+from checkout.models import Checkout
+from config.lib import clock
+from config.lib.database import lag, replica
+from payments import opening
+from payments.models import Merchant
+from portal.models import Role
+from portal.orders import order
+from tests import factories
+from tests.config.lib.database.standby import Standby, counted, named, running
+from tests.factories import make_late
+from tests.portal import people, stage
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LIST = "/portal/checkouts"
+BY_REPLICA, BY_PRIMARY = {"replica": 1, "primary": 0}, {"replica": 0, "primary": 1}
+
+
+def is_there() -> bool:
+    """Whether this is asked of the replica."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_is_in_recovery()")
+        return bool(cursor.fetchone()[0])
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    begin = time.monotonic()
+    yield
+    assert time.monotonic() - begin < seconds
+
+
+@pytest.fixture
+def lea(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.OWNER))
+
+
+@pytest.mark.rule("replica.pages")
+class TestRead:
+    def test_asks_the_replica_and_nobody_else(self, standby: Standby, unpaid: Checkout) -> None:
+        standby.catch_up()
+
+        def read() -> list[Any]:
+            return [
+                is_there(),
+                clock.now(),
+                order.read(unpaid.merchant, unpaid.pk).checkout,
+                Merchant.objects.count(),
+            ]
+
+        with standby.asked() as asked:
+            there, _, found, count = replica.read(read)
+        assert (there, found, count) == (True, unpaid, 1) and not is_there()
+        assert [
+            len([text for text in asked if part in text]) for part in ("clock_timestamp", "COUNT(", "JOIN")
+        ] == [1] * 3
+
+    def test_shows_what_the_replica_has(self, standby: Standby, lea: Client, acme: Merchant) -> None:
+        standby.catch_up()
+        standby.pause()
+        made = factories.checkout(acme)
+        with counted() as by:
+            assert made.merchant_order_id not in lea.get(LIST).content.decode()
+        assert by == BY_REPLICA
+        standby.resume()
+        standby.catch_up()
+        assert made.merchant_order_id in lea.get(LIST).content.decode()
+
+    def test_cannot_write(self, standby: Standby, acme: Merchant) -> None:
+        standby.catch_up()
+        lock = transaction.atomic(lambda: list(Merchant.objects.select_for_update()))
+        for write in (acme.save, lock):
+            with pytest.raises(InternalError) as refused, counted() as by:
+                replica.read(write)
+            assert isinstance(refused.value.__cause__, ReadOnlySqlTransaction) and by == {}
+
+    def test_in_a_transaction_is_the_transactions_own(self, standby: Standby) -> None:
+        with transaction.atomic():
+            assert not replica.read(is_there)
+
+    def test_within_another_is_the_same(self, standby: Standby) -> None:
+        assert replica.read(lambda: (replica.read(is_there), is_there())) == (True, True)
+
+    def test_of_the_primary_alone_is_said(self, standby: Standby) -> None:
+        def read() -> list[bool]:
+            with replica.primary():
+                own = is_there()
+            return [own, is_there()]
+
+        assert replica.read(read) == [False, True]
+
+    def test_leaves_to_the_primary_what_all_threads_go_by(self, standby: Standby) -> None:
+        opening._is_open.read_anew()
+        with counted() as by:
+            assert replica.read(opening.is_closed) is False  # of which the replica knows nothing
+        assert by == BY_REPLICA
+        opening._is_open._value, opening._is_open._read_at = True, float("inf")
+
+    def test_lets_what_is_late_lapse_on_the_primary(
+        self, standby: Standby, lea: Client, held: Checkout
+    ) -> None:
+        make_late(held)
+        standby.catch_up()
+        with counted() as by:
+            page = lea.get(LIST).content.decode()
+        held.refresh_from_db()
+        assert by == BY_REPLICA and held.status == "voided" and "Held" not in page.partition("<tbody")[2]
+
+    def test_of_a_file_goes_on_where_the_replica_has_ended(
+        self, standby: Standby, lea: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("portal.files.BATCH", 2)
+        made = [factories.checkout(acme).merchant_order_id for _ in range(5)]
+        standby.catch_up()
+        with counted() as by:
+            parts = iter(lea.get(f"{LIST}.csv").streaming_content)  # type: ignore[attr-defined]
+            text = b"".join(next(parts) for _ in range(2))
+            standby.stop()
+            text += b"".join(parts)
+        standby.start()
+        assert by == {"replica": 1, "primary": 2}
+        assert [line.split(b'"')[1].decode() for line in text.splitlines()[1:]] == made[::-1]
+
+
+@pytest.mark.rule("replica.own_writes")
+class TestOwnWrites:
+    def test_are_seen_by_the_whole_team_at_once(self, standby: Standby, lea: Client, acme: Merchant) -> None:
+        colleague = stage.browser(stage.person(acme, Role.VIEWER))
+        refunded = stage.captured(acme)
+        standby.catch_up()
+        standby.pause()
+        form = {"step": "refund", "ref": f"portal_{refunded.pk}", "reason": "Moved"}
+        assert lea.post(f"{LIST}/{refunded.pk}/refund", form).status_code == 302
+        for browser in (lea, colleague):
+            with counted() as by:
+                assert "Refund" in browser.get(f"{LIST}?status=refunding").content.decode()
+                assert refunded.merchant_order_id in browser.get(f"{LIST}?status=refunding").content.decode()
+            assert by == {"replica": 0, "primary": 2}
+
+    def test_of_one_merchant_are_no_others(self, standby: Standby, lea: Client, rival: Merchant) -> None:
+        stranger = stage.browser(stage.person(rival, Role.OWNER))
+        standby.catch_up()
+        standby.pause()
+        stage.save(lea, name="Acme Tickets Ltd")
+        with counted() as by:
+            stranger.get(LIST)
+        assert by == BY_REPLICA
+
+    def test_are_served_by_the_replica_once_it_has_them(self, standby: Standby, lea: Client) -> None:
+        stage.save(lea, country="FR")
+        standby.catch_up()
+        with counted() as by:
+            lea.get(LIST)
+        assert by == BY_REPLICA
+
+    @pytest.mark.parametrize("act", ["a file", "a login", "a key"])
+    def test_are_in_the_audit_log(self, standby: Standby, lea: Client, acme: Merchant, act: str) -> None:
+        person, fresh = people.join(acme), Client()
+        standby.catch_up()
+        standby.pause()
+        if act == "a file":
+            b"".join(lea.get(f"{LIST}.csv").streaming_content)  # type: ignore[attr-defined]
+        elif act == "a login":
+            people.log_in(fresh, email=person.email)
+        else:
+            lea.post("/portal/keys/new", {"name": "Another", "scopes": "checkouts:read"})
+        words = {"a file": "Exported a file", "a login": "Logged in", "a key": "Made an API key"}[act]
+        page = (fresh if act == "a login" else lea).get("/portal/audit").content.decode()
+        assert page.count(words) == 2  # beside the filter's own
+
+    def test_of_operators_are_seen_by_operators(
+        self, standby: Standby, client: Client, acme: Merchant
+    ) -> None:
+        people.operate(client)
+        standby.catch_up()
+        standby.pause()
+        switched = client.post(
+            "/admin/payments/switch/add/", {"merchant": str(acme.pk), "is_stopped": "on", "reason": "Fraud?"}
+        )
+        assert switched.status_code == 302
+        with counted() as by:
+            assert "Fraud?" in client.get("/admin/operations/").content.decode()
+        assert by == BY_PRIMARY
+
+    def test_of_another_server_count_for_nothing(self, standby: Standby, lea: Client, acme: Merchant) -> None:
+        """A database that was read into a new cluster has positions that its log reaches in a year."""
+        stage.save(lea, country="FR")
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE portal_lastwrite SET position = 1::bigint << 60")
+        standby.catch_up()
+        with counted() as by:
+            lea.get(LIST)
+        assert by == BY_REPLICA
+
+
+@pytest.mark.rule("replica.away")
+class TestAway:
+    def test_costs_one_request_little_and_the_next_nothing(self, standby: Standby, lea: Client) -> None:
+        standby.catch_up()
+        standby.stop()
+        with counted() as by:
+            with within(2.5):
+                assert lea.get(LIST).status_code == 200
+            with within(1):
+                assert lea.get(LIST).status_code == 200
+        assert by == {"replica": 0, "primary": 2}
+        standby.start()
+        standby.catch_up()
+        with counted() as by:
+            lea.get(LIST)
+        assert by == BY_REPLICA
+
+    def test_silence_costs_one_request_a_second(self, standby: Standby, lea: Client) -> None:
+        standby.catch_up()
+        assert lea.get(LIST).status_code == 200
+        with standby.stilled(), counted() as by:
+            with within(2.5):
+                assert lea.get(LIST).status_code == 200
+            with within(1):
+                assert lea.get(LIST).status_code == 200
+            with within(2.5):
+                lag.look()
+            with within(1):
+                assert lea.get(LIST).status_code == 200
+        assert by == {"replica": 0, "primary": 3}
+
+    def test_silence_in_the_middle_costs_five_seconds(self, standby: Standby) -> None:
+        def read() -> bool:
+            if is_there():
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT pg_sleep(9)")
+            return True
+
+        with counted() as by, within(7):
+            assert replica.read(read)
+        assert by == BY_PRIMARY and lag.wanted() is None
+
+    def test_a_socket_that_says_nothing_is_asked_by_no_request(self, lea: Client) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            port = silent.getsockname()[1]
+            with named(f"postgresql://checkout@127.0.0.1:{port}/checkout?sslmode=disable"):
+                with within(2.5):
+                    lag.look()
+                with within(1), counted() as by:
+                    assert lea.get(LIST).status_code == 200
+                assert by == BY_PRIMARY
+
+    def test_a_query_in_the_way_of_the_log_is_asked_of_the_primary(self, standby: Standby) -> None:
+        standby.ask("ALTER SYSTEM SET max_standby_streaming_delay = 0")
+        standby.ask("SELECT pg_reload_conf()")
+        lock = threading.Timer(0.3, _lock, ["portal_canary"])
+        lock.start()
+
+        def read() -> bool:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT pg_is_in_recovery(), pg_sleep(1) FROM (SELECT FROM portal_canary LIMIT 1) AS one"
+                )
+                return bool(cursor.fetchone()[0])
+
+        with counted() as by:
+            assert replica.read(read) is False
+        lock.join()
+        assert by == BY_PRIMARY
+        assert replica.read(is_there)  # at once: the replica itself is well
+
+
+def _lock(table: str) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+    connection.close()
+
+
+@pytest.mark.rule("replica.away")
+class TestMistaken:
+    def test_the_primary_itself_is_no_replica(self, lea: Client) -> None:
+        host = connection.settings_dict["HOST"]
+        with named(f"postgresql://checkout@/checkout?host={host}"):
+            lag.look()
+            with counted() as by:
+                lea.get(LIST)
+        assert by == BY_PRIMARY
+
+    def test_the_one_of_another_server_is_none_of_ours(
+        self, standby: Standby, lea: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        place = lag._place
+        other = place("default")._replace(server="of another cluster, or a branch that was left")
+        monkeypatch.setattr(lag, "_place", lambda alias: other if alias == "default" else place(alias))
+        lag.look()
+        with counted() as by:
+            lea.get(LIST)
+        assert by == BY_PRIMARY
+
+    def test_a_promoted_one_is_read_no_more_from_that_moment_on(self, lea: Client) -> None:
+        with running() as own, named(own.url):
+            own.catch_up()
+            assert replica.read(is_there)
+            own.ask("SELECT pg_promote()")
+            wait_for(lambda: own.ask("SELECT pg_is_in_recovery()") is False)
+            with counted() as by:
+                assert not replica.read(is_there) and lea.get(LIST).status_code == 200
+                lag.look()
+                assert lag.wanted() is None
+            assert by == {"replica": 0, "primary": 2}
