@@ -289,6 +289,7 @@ DATABASES = {
         **_DATABASE,
         "ENGINE": "django.db.backends.postgresql",
         "CONN_HEALTH_CHECKS": True,  # a connection that died in the pool fails no request
+        "DISABLE_SERVER_SIDE_CURSORS": True,  # PgBouncer gives each statement another server
         "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL, **_PREPARING},
     }
 }
@@ -297,6 +298,7 @@ if _REPLICA:  # rules replica.*: read by who says so, through config.lib.databas
     DATABASES["replica"] = {
         **_REPLICA,
         "ENGINE": "django.db.backends.postgresql",
+        "DISABLE_SERVER_SIDE_CURSORS": True,
         "OPTIONS": {
             "connect_timeout": 2,
             **_REPLICA["OPTIONS"],

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from config.local import engines, environment
-from tests import template
+from tests import pooler, template
 
 _stack = contextlib.ExitStack()
 NOWHERE = {
@@ -43,7 +43,8 @@ def start(folder: Path) -> dict[str, str]:
     """Start the engines in the folder, on a copy of the migrated database; return their addresses."""
     template.copy_to(folder)
     started = _stack.enter_context(engines.running(folder, durable=False))
-    return {"DATABASE_URL": started.database_url, "REDIS_URL": started.redis_url}
+    database_url = _stack.enter_context(pooler.before(started.database_url, folder))
+    return {"DATABASE_URL": database_url, "REDIS_URL": started.redis_url}
 
 
 def pytest_unconfigure() -> None:

@@ -5,11 +5,12 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 ROWS = 1000
 BATCHES = 2000  # of one run; the next run goes on
 T = TypeVar("T")
+M = TypeVar("M", bound=Model)
 
 
 def chunks(things: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -17,6 +18,15 @@ def chunks(things: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(things)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+def each(rows: QuerySet[M]) -> Iterator[M]:
+    """Yield the rows by their keys, a thousand read at a time: no cursor stays open, and whatever the caller writes."""
+    ordered = rows.order_by("pk")
+    found = list(ordered[:ROWS])
+    while found:
+        yield from found
+        found = list(ordered.filter(pk__gt=found[-1].pk)[:ROWS])
 
 
 def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:

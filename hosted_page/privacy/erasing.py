@@ -13,7 +13,7 @@ from django.db import connection, transaction
 
 from checkout.models import Customer, MerchantCustomer, PaymentRequest
 from checkout.states import ShareStatus, Status
-from config.lib import clock, crypto
+from config.lib import batches, clock, crypto
 from hosted_page.models import CardTry, OptIn, SignInCode, SmsMessage
 from hosted_page.privacy import people
 from hosted_page.privacy.people import Person
@@ -62,11 +62,11 @@ def again() -> Iterator[tuple[str, list[str]]]:
     Yields the mark of each who was found, with the reasons that block the erasure, none if it was done.
     """
     marks = _written_down()
-    for customer in Customer.objects.filter(erased_at=None).exclude(phone=None).iterator():
+    for customer in batches.each(Customer.objects.filter(erased_at=None).exclude(phone=None)):
         mark = _mark("phone", customer.phone or "")
         if customer.created_at <= marks.get(mark, NEVER):
             yield mark, _erase_again(people.of_customer(customer.pk))
-    for row in MerchantCustomer.objects.filter(customer=None).iterator():
+    for row in batches.each(MerchantCustomer.objects.filter(customer=None)):
         ticks = OptIn.objects.filter(person=row).exclude(email_digest="").order_by("-opted_in_at")
         last = ticks.first()
         if last is not None and last.opted_in_at <= marks.get(

@@ -14,7 +14,7 @@ import redis
 import requests
 
 from config.local import children, engines, environment, run
-from tests import template
+from tests import pooler, template
 from tests.journeys import polling, service
 from tests.journeys.service import ROOT, Service
 
@@ -149,8 +149,11 @@ def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
     template.copy_to(folder)
     port, shop_port = service.free_ports()
     variables = environment.of_run(service.bare_environment(PORT=port, SHOP_PORT=shop_port), folder)
-    with engines.running(folder, durable=False) as own:
-        variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
+    with (
+        engines.running(folder, durable=False) as own,
+        pooler.before(own.database_url, folder) as database_url,
+    ):
+        variables |= {"DATABASE_URL": database_url, "REDIS_URL": own.redis_url}
         deployment = Deployment(folder, own, variables)
         deployment.fill()
         try:

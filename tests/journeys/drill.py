@@ -85,7 +85,7 @@ class Machine:
 
     def back_up(self) -> None:
         """Take a base back-up, while everything goes on."""
-        self._run(pages.block(PAGE, "pg_basebackup"))
+        self._run(pages.block(PAGE, "pg_basebackup --checkpoint"))
 
     def stop(self) -> None:
         """Stop the server that runs now."""

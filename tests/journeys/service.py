@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from config.local import children, environment, run
-from tests import template
+from tests import pooler, template
 from tests.config.local import living
 from tests.journeys import polling
 from tests.journeys.merchant import Credentials, Merchant
@@ -84,12 +84,21 @@ def clerk(variables: Mapping[str, str]) -> Iterator["subprocess.Popen[str]"]:
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Service]:
     """Run the program of `make run` with its files in the folder until the block ends; it must end whole."""
+    with pooler.of_a_run() as more:
+        with _running(folder, more) as started:
+            yield started
+    assert living.processes_in(folder) == []
+    assert not (folder / run.SANDBOX).exists()
+
+
+@contextlib.contextmanager
+def _running(folder: Path, more: dict[str, str]) -> Iterator[Service]:
     template.copy_to(folder)
     port, shop_port = free_ports()
     with open(folder / "run.log", "wb") as log:
         process = subprocess.Popen(
             children.tied([sys.executable, "-c", RUN, str(folder)], by=signal.SIGTERM),
-            env=bare_environment(PORT=port, SHOP_PORT=shop_port),
+            env=bare_environment(PORT=port, SHOP_PORT=shop_port, **more),
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -103,8 +112,6 @@ def running(folder: Path) -> Iterator[Service]:
     finally:
         process.terminate()
         assert process.wait(END_SECONDS) == 0
-    assert living.processes_in(folder) == []
-    assert not (folder / run.SANDBOX).exists()
 
 
 def _sandbox_of(process: "subprocess.Popen[bytes]", folder: Path) -> dict[str, str]:

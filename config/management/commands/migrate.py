@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from django.core.management import CommandError
 from django.core.management.commands import migrate
-from django.db import OperationalError, connections
+from django.db import OperationalError, connections, transaction
 from django.db.migrations import Migration
 
 from config import roles
@@ -51,8 +51,8 @@ class Command(migrate.Command):
             if is_owner:
                 with self._in_time(connection):
                     roles.grant(connection.alias)
-        if is_owner:
-            with self._in_time(connection):
+        if is_owner:  # in a transaction: the service's own connection may be a pooler's
+            with transaction.atomic(connection.alias), self._in_time(connection):
                 database_limits.set_limits(using=connection.alias)
         return done
 
@@ -89,18 +89,20 @@ class Command(migrate.Command):
 
 @contextlib.contextmanager
 def _patient(connection: Any) -> Iterator[int]:
-    """Give the session limits that suit a migration, until the block ends; yield its process id."""
+    """Give the session, or its transaction, the limits of a migration until the block ends; yield its process id."""
+    is_session = not connection.in_atomic_block
     with connection.cursor() as cursor:
         for name, limit in LIMITS.items():
-            cursor.execute(f"SET {name} = '{limit}s'")
+            cursor.execute(f"SET {'SESSION' if is_session else 'LOCAL'} {name} = '{limit}s'")
         cursor.execute("SELECT pg_backend_pid()")
         (pid,) = cursor.fetchone()
     try:
         yield pid
     finally:
-        with connection.cursor() as cursor:
-            for name in LIMITS:
-                cursor.execute(f"RESET {name}")
+        if is_session:
+            with connection.cursor() as cursor:
+                for name in LIMITS:
+                    cursor.execute(f"RESET {name}")
 
 
 @contextlib.contextmanager

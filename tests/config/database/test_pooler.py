@@ -1,0 +1,41 @@
+"""PgBouncer in transaction mode, through which a part of the tests runs once more: it is one, and the service fits."""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from config import settings
+from config.local import engines
+from tests import pooler, template
+
+APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
+# What a session has and a transaction has not. `migrate` has a session: it is PostgreSQL's own.
+OF_SESSIONS = re.compile(
+    r"pg_(try_)?advisory_(un)?lock|\bLISTEN\b|\bPREPARE\b|DECLARE \w+ CURSOR|WITH HOLD|CREATE TEMP|"
+    r"execute\(f?\"SET (?!LOCAL)|\.iterator\(|set_config\([^)]*false\)|prepare=True|prepare_threshold"
+)
+SESSIONS = {"config/management/commands/migrate.py"}
+
+
+@pytest.mark.long
+def test_gives_each_transaction_whichever_server_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(pooler.WANTED, "1")
+    template.copy_to(tmp_path)
+    with engines.running(tmp_path, durable=False, redis_url="redis://elsewhere") as own:
+        with pooler.before(own.database_url, tmp_path) as address:
+            clients = [psycopg.connect(address, autocommit=True) for _ in range(5)]
+            servers = {client.execute("SELECT pg_backend_pid()").fetchone() for client in clients}
+            for client in clients:
+                client.close()
+    assert len(servers) == 1
+
+
+def test_keeps_nothing_that_the_service_needs() -> None:
+    paths = [path for app in APPS for path in Path(app).rglob("*.py") if "migrations" not in path.parts]
+    found = {str(path) for path in paths if OF_SESSIONS.search(path.read_text())}
+    assert found == SESSIONS
+    assert all(database["DISABLE_SERVER_SIDE_CURSORS"] for database in settings.DATABASES.values())

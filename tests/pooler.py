@@ -1,0 +1,82 @@
+"""PgBouncer between the tests and their PostgreSQL, as config/deploy/pgbouncer.ini has it, in transaction mode."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from config.local import children, engines, servers
+from tests import template
+
+WANTED = "THROUGH_PGBOUNCER"  # set: the service reaches PostgreSQL through one
+FILE = Path(__file__).resolve().parents[1] / "config" / "deploy" / "pgbouncer.ini"
+PORT = 6432
+START_SECONDS = 20
+
+
+@contextlib.contextmanager
+def before(database_url: str, folder: Path) -> Iterator[str]:
+    """Run one until the block ends, if it is wanted; yield the address at which the service finds the database."""
+    if not os.environ.get(WANTED):
+        yield database_url
+        return
+    sockets = Path(database_url.partition("host=")[2])
+    settings, log = _settings(folder, sockets), folder / "pgbouncer.log"
+    program = shutil.which("pgbouncer", path=f"{os.defpath}:/usr/sbin")
+    assert program, "make test-full installs it"
+    command = children.tied([program, str(settings)], by=signal.SIGINT)
+    with log.open("ab") as lines:
+        process = subprocess.Popen([*servers._unprivileged(), *command], stdout=lines, stderr=lines)
+    try:
+        _answers(sockets / f".s.PGSQL.{PORT}", log)
+        yield f"{database_url}&port={PORT}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@contextlib.contextmanager
+def of_a_run() -> Iterator[dict[str, str]]:
+    """Yield the variables of a program that brings no database of its own, if one is wanted; else none."""
+    if not os.environ.get(WANTED):
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix="checkout-pooled-") as place:
+        folder = Path(place)
+        template.copy_to(folder)
+        with engines.running(folder, durable=False, redis_url="redis://elsewhere") as own:
+            with before(own.database_url, folder) as database_url:
+                yield {"DATABASE_URL": database_url, "DATABASE_OWNER_URL": own.database_url}
+
+
+def _settings(folder: Path, sockets: Path) -> Path:
+    """Write the file of an installation with the addresses of this machine; the tests' role has no password."""
+    (folder / "users.txt").write_text('"checkout" ""\n')
+    text = FILE.read_text()
+    for there, here in {
+        "host=postgres": f"host={sockets}",
+        "listen_addr = 0.0.0.0": f"unix_socket_dir = {sockets}\nunix_socket_mode = 0700",
+        "listen_port = 6432": f"listen_port = {PORT}",
+        "auth_type = scram-sha-256": "auth_type = trust",
+        "/etc/pgbouncer/userlist.txt": str(folder / "users.txt"),
+    }.items():
+        assert there in text
+        text = text.replace(there, here)
+    (folder / "pgbouncer.ini").write_text(text)
+    return folder / "pgbouncer.ini"
+
+
+def _answers(address: Path, log: Path) -> None:
+    end = time.monotonic() + START_SECONDS
+    while True:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as one:
+            one.connect(str(address))
+            return
+        assert time.monotonic() < end, log.read_text(errors="replace")
+        time.sleep(0.05)
