@@ -52,7 +52,8 @@ def of_a_run() -> Iterator[dict[str, str]]:
         template.copy_to(folder)
         with engines.running(folder, durable=False, redis_url="redis://elsewhere") as own:
             with before(own.database_url, folder) as database_url:
-                yield {"DATABASE_URL": database_url, "DATABASE_OWNER_URL": own.database_url}
+                owner = {"DATABASE_OWNER_URL": own.database_url}
+                yield owner | {"DATABASE_URL": database_url, "DATABASE_PREPARE": "false"}
 
 
 def _settings(folder: Path, sockets: Path) -> Path:

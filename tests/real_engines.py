@@ -25,7 +25,7 @@ NOWHERE = {
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     os.environ.setdefault("ENVIRONMENT", "local")
-    os.environ.setdefault("DATABASE_PREPARE", "true")
+    os.environ.setdefault("DATABASE_PREPARE", str(not os.environ.get(pooler.WANTED)))
     os.environ.setdefault("SANDBOX_REFUND_SECONDS", "0")
     folder = Path(_stack.enter_context(tempfile.TemporaryDirectory(prefix="checkout-tests-")))
     atexit.register(_stack.close)  # also when pytest gives up before its last hook
