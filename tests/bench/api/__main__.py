@@ -1,4 +1,4 @@
-"""python -m tests.bench.api [requests] [pages] [order] [limit] [lag] [sale] [size] [portal]: all when none is named.
+"""python -m tests.bench.api [section] …: all sections when none is named.
 
 SCALE=0.05 tries it small: fewer rounds, holds and rows, and figures that say little. Exits 1 if a budget is missed.
 """
@@ -18,7 +18,7 @@ import psycopg
 from config.local import engines, environment
 from tests.bench.api import report
 
-SECTIONS = ("requests", "pages", "order", "limit", "lag", "sale", "size", "portal")
+SECTIONS = ("requests", "pages", "order", "capacity", "limit", "lag", "sale", "size", "portal")
 SHELLS = {"PATH", "HOME", "TMPDIR", "LANG"}  # nothing else that is set may bend the figures
 FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), "1000000/second")
 

@@ -117,11 +117,27 @@ class Orders:
 
 def run(folder: Path, scale: float) -> None:
     """Print what each step costs by order, the dearest statements beside it, and the sums against their budgets."""
+    found = _measure(folder, max(10, round(BUYERS * scale)))
+    _print(found.costs)
+    report.line("")
+    report.table(("written to, by order", "WAL bytes", "records"), found.relations)
+
+
+def measured(folder: Path, scale: float) -> Sequence[Cost]:
+    """Return what each step of an order costs."""
+    return _measure(folder, max(10, round(BUYERS * scale))).costs
+
+
+class _Found(NamedTuple):
+    costs: Sequence[Cost]
+    relations: Sequence[Sequence[str]]  # the table's or index's name, WAL bytes and records by order
+
+
+def _measure(folder: Path, count: int) -> _Found:
     app.log_to(folder / "order.log")
     app.use("order")
     backend = Backend.of_new_merchant("Acme")
     factories.subscribe(backend.merchant, url="http://127.0.0.1:9/hooks")
-    count = max(10, round(BUYERS * scale))
     with psycopg.connect(os.environ["DATABASE_URL"], dbname="order", autocommit=True) as own:
         for name in ("pg_stat_statements", "pg_walinspect"):
             own.execute(f"CREATE EXTENSION IF NOT EXISTS {name}")
@@ -136,10 +152,8 @@ def run(folder: Path, scale: float) -> None:
         relations = own.execute(_RELATIONS, [began, _place(own)]).fetchall()
         own.execute("ALTER SYSTEM RESET autovacuum")
         own.execute("SELECT pg_reload_conf()")
-    _print(costs)
-    report.line("")
     rows = [(name, f"{wal / count:,.0f}", f"{records / count:.1f}") for name, wal, records in relations]
-    report.table(("written to, by order", "WAL bytes", "records"), rows)
+    return _Found(costs, rows)
 
 
 def _cost(own: psycopg.Connection[Any], step: Step, count: int) -> Cost:
