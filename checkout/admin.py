@@ -13,6 +13,7 @@ from checkout.models import (
     Change,
     Checkout,
     Customer,
+    IdempotencyKey,
     Item,
     MerchantCustomer,
     PaymentRequest,
@@ -164,13 +165,23 @@ class AnswerFilter(admin.SimpleListFilter):
 
 @admin.register(ApiCall)
 class ApiCallAdmin(ReadOnlyAdmin):
-    """What was called, and with which status it was answered; the answer itself is the merchant's."""
+    """What was called, and with which status it was answered."""
 
     list_display = ("created_at", "merchant", "method", "path", "status", "error_code", "request_id")
     list_filter = (AnswerFilter,)
-    search_fields = ("id", "request_id", "checkout_uuid", "idempotency_key")
-    of_each_merchant = ("request_id", "checkout_uuid", "idempotency_key")
+    search_fields = ("id", "request_id", "checkout_uuid")
+    of_each_merchant = ("request_id", "checkout_uuid")
     references = {"checkout_uuid": "checkout.checkout", "client_uuid": "portal.apiclient"}
+
+
+@admin.register(IdempotencyKey)
+class IdempotencyKeyAdmin(ReadOnlyAdmin):
+    """Which keys of the last day are taken; the answer itself is the merchant's."""
+
+    list_display = ("created_at", "merchant", "key", "checkout_uuid", "status")
+    search_fields = ("id", "key")
+    of_each_merchant = ("key",)
+    references = {"checkout_uuid": "checkout.checkout"}
     secret = ("body", "request_digest")
 
 

@@ -14,12 +14,13 @@ from django.db.models.functions import Now
 
 from checkout import doubt, expiry, share_outcomes, sharing, states
 from checkout.api.idempotency import KEPT
-from checkout.models import ApiCall, Checkout, PaymentRequest
+from checkout.models import CALLS, Checkout, IdempotencyKey, PaymentRequest
 from checkout.outside import disputing
 from checkout.proof import proving
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, idle, wakeup
 from config.lib.bulkhead import Bulkhead
+from config.lib.database import partitions
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
 from config.lib.process import liveness, tracing
@@ -121,15 +122,21 @@ def answer_inquiries() -> None:
 @shared_task
 def delete_idempotency_keys() -> None:
     """Delete idempotency keys that are older than 24 hours, with the answers stored under them."""
-    old = ApiCall.objects.filter(idempotency_key__isnull=False, created_at__lt=clock.now() - KEPT)
-    batches.update(old, idempotency_key=None, body=None)
+    batches.delete(IdempotencyKey.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))
+
+
+@shared_task
+def make_partitions() -> None:
+    """Make the partitions of calls ahead of their time."""
+    partitions.make_ahead(CALLS)
 
 
 @shared_task
 def delete_old_calls() -> None:
-    """Delete API calls that are older than settings.API_CALL_RETENTION."""
-    before = clock.first_id(clock.now() - settings.API_CALL_RETENTION)
-    batches.delete(ApiCall.objects.filter(pk__lt=before))
+    """Drop the API calls that are older than settings.API_CALL_RETENTION, whole partitions at a time."""
+    before = clock.now() - settings.API_CALL_RETENTION
+    partitions.drop(CALLS, before)
+    partitions.delete_caught(CALLS, before)
 
 
 @shared_task

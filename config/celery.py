@@ -58,6 +58,8 @@ PUMPS = {
     "portal.tasks.send_emails": "Send mails",
 }
 HOURLY = {
+    "checkout.tasks.make_partitions": "Make partitions of calls",
+    "webhooks.tasks.make_partitions": "Make partitions of events",
     "checkout.tasks.delete_idempotency_keys": "Delete idempotency keys",
     "checkout.tasks.delete_old_calls": "Delete old calls",
     "hosted_page.tasks.delete_old_card_tries": "Delete old tries of cards",

@@ -28,6 +28,8 @@ _NO_CHANGES = "REVOKE UPDATE, DELETE ON {table} FROM {role}"
 _ALLOWED = (
     "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # encrypted anew: the trigger lets nothing else change
     "GRANT EXECUTE ON FUNCTION erase_opt_ins(uuid[], text) TO {role}",
+    "GRANT EXECUTE ON FUNCTION make_partition(name, date, date) TO {role}",
+    "GRANT EXECUTE ON FUNCTION drop_partition(name, timestamptz) TO {role}",
 )
 # An address that names no port or password of the owner means none, and not the service's: that one may be a pooler's.
 _NOT_SHARED = {"HOST": "", "PORT": "", "PASSWORD": ""}

@@ -11,7 +11,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env, logs
-from config.lib.database import bounded
+from config.lib.database import bounded, partitions
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -148,9 +148,11 @@ CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)
 PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 200)
 API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
-if timedelta(days=2) > API_CALL_RETENTION:
-    _refuse("API_CALL_RETENTION_DAYS must be at least 2: idempotency keys are kept for 24 hours.")
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
+if min(API_CALL_RETENTION, WEBHOOK_RETENTION) < partitions.YOUNGEST:
+    _refuse(
+        "API_CALL_RETENTION_DAYS and WEBHOOK_RETENTION_DAYS must be at least 7: nothing younger can be dropped."
+    )
 PERSON_RETENTION = timedelta(days=env.integer("PERSON_RETENTION_DAYS", 760))  # after their last order
 ERASURES_FILE = env.optional("ERASURES_FILE")  # outside the database: who was erased
 DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # another word after each restored snapshot

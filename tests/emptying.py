@@ -21,7 +21,8 @@ _EMPTY = """
         SET LOCAL session_replication_role = replica;
         FOR place IN
             SELECT oid FROM pg_class
-            WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN %s
+            WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace
+              AND relname NOT IN %s
         LOOP
             EXECUTE format('DELETE FROM %%s', place);
         END LOOP;

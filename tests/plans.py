@@ -1,7 +1,9 @@
 """What PostgreSQL means to read for a query."""
 
 import json
+import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
@@ -19,3 +21,19 @@ def scans(sql: str) -> Iterator[str]:
         whole_index = "Index Name" in node and "Index Cond" not in node
         if node["Node Type"] == "Seq Scan" or whole_index:
             yield node.get("Index Name") or node["Relation Name"]
+
+
+def days(sql: str) -> set[str]:
+    """Return the days of the partitions that a query is planned to read, the default one left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {sql}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    return set(re.findall(r" on (?:webhooks|checkout)_[a-z_]+_(\d{8})\b", plan))
+
+
+def since(moment: datetime) -> set[str]:
+    """Return the days from a moment on for which there are partitions, as `days` does."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'")
+        found = {name[-8:] for (name,) in cursor.fetchall() if name[-8:].isdecimal()}
+    return {day for day in found if day >= f"{moment - timedelta(days=1):%Y%m%d}"}

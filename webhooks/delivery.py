@@ -18,6 +18,7 @@ from psycopg.types.datetime import TimestamptzLoader
 from psycopg.types.string import TextLoader
 
 from config.lib import failpoint
+from config.lib.database import partitions
 from payments import opening
 from webhooks import health, retries, statements, subscriptions
 from webhooks.models import PERSONAL, URGENT, Delivery
@@ -39,7 +40,7 @@ CLAIMING = 0x636C6D  # the advisory locks of claims, one for each endpoint: "clm
 
 
 class Claimed(NamedTuple):
-    """A delivery leased to this worker, with all that its POST needs.
+    """A delivery leased to this worker, with all that its POST needs. The lease's token is the attempt's id.
 
     `body` is as it is kept (models.plain), the secrets are encrypted, newest first. Ids are text, as they are sent.
     """
@@ -50,13 +51,16 @@ class Claimed(NamedTuple):
     claimed_at: datetime
     event_id: str
     event_type: str
-    body: bytes
     url: str
     is_urgent: bool
     sealed_secrets: Sequence[str]
     merchant_uuid: str
+    body: bytes
     checkout_uuid: str | None
     traceparent: str
+
+
+_EVENT_ID = Claimed._fields.index("event_id")
 
 
 class Claims(list[Claimed]):
@@ -87,7 +91,6 @@ class _Leased(NamedTuple):
     is_resent: bool
     was_delivered: bool  # before a person asked for it again
     returns_at: datetime | None
-    attempt_id: str
     started_at: datetime
     now: datetime
     event_type: str
@@ -138,8 +141,18 @@ def claim(*, slots: int, general_slots: int) -> Claims:
         ((endpoints, claims.is_shared),) = cursor.fetchall()
         if endpoints:
             cursor.execute(statements.CLAIM, room | {"endpoints": endpoints})
-            claims.extend(map(Claimed._make, cursor.fetchall()))
+            claims.extend(_with_bodies(cursor, cursor.fetchall()))
     return claims
+
+
+def _with_bodies(cursor: Any, rows: Sequence[tuple[Any, ...]]) -> Iterator[Claimed]:
+    """Yield what was claimed with what its events know: the last fields of a Claimed."""
+    if not rows:
+        return
+    cursor.execute(statements.BODIES, {"events": [row[_EVENT_ID] for row in rows]})
+    events = {event_id: rest for event_id, *rest in cursor.fetchall()}
+    for row in rows:
+        yield Claimed._make((*row, *events[row[_EVENT_ID]]))
 
 
 def record(results: Sequence[Result]) -> None:
@@ -152,12 +165,15 @@ def record(results: Sequence[Result]) -> None:
         return
     with transaction.atomic(), _cursor() as cursor:
         by_lease = {result.lease_token: result for result in results}
-        cursor.execute(statements.LOCK_LEASED, {"ids": [result.delivery_id for result in results]})
+        ids = [UUID(result.delivery_id) for result in results]
+        first, last = partitions.beside(*ids)
+        cursor.execute(statements.LOCK_LEASED, {"ids": ids, "first": first, "last": last})
         pairs = ((row, by_lease.get(row.lease_token)) for row in map(_Leased._make, cursor.fetchall()))
         finished = [_finish(row, result) for row, result in pairs if result is not None]
         if finished:
             rows = orjson.dumps([_row(one) for one in finished]).decode()
-            cursor.execute(statements.FINISH, {"rows": rows})
+            attempts = [one.leased.lease_token for one in finished]
+            cursor.execute(statements.FINISH, {"rows": rows, "attempts": attempts})
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
         # Last, so that a claim waits for an endpoint's row for no longer than the commit takes.
@@ -266,7 +282,7 @@ def _row(one: _Finished) -> dict[str, Any]:
         "next_attempt_at": one.next_attempt_at,
         "ended_at": None if one.next_attempt_at else leased.now,
         "is_urgent": leased.event_type in URGENT,
-        "attempt_id": leased.attempt_id,
+        "attempt_id": leased.lease_token,
         "attempt_ended_at": one.attempt_ended_at,
         "is_delivered": retries.is_delivered(result.http_status),
         "http_status": result.http_status,

@@ -91,9 +91,11 @@ def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
 def read(subscription: Subscription) -> Health:
     """Return the endpoint's health now. Costs the same however long the log is."""
     endpoint, now = Endpoint.objects.filter(subscription=subscription).first() or Endpoint(), clock.now()
-    asked = {"merchant": subscription.merchant_id, "subscription": subscription.pk}
+    asked: dict[str, Any] = {"merchant": subscription.merchant_id, "subscription": subscription.pk}
     with connection.cursor() as cursor:
-        cursor.execute(statements.PICTURE, asked | {"since": now - LOOKS_BACK, "latest": LATEST})
+        first, last = clock.first_id(now - LOOKS_BACK - retries.ENDS_WITHIN), clock.first_id(now + LOOKS_BACK)
+        since = {"since": now - LOOKS_BACK, "first": first, "last": last}
+        cursor.execute(statements.PICTURE, asked | since | {"latest": LATEST})
         attempts, delivered, p50, p95 = cursor.fetchone()
     rows = Delivery.objects.filter(merchant_id=subscription.merchant_id, subscription=subscription)
     parked = rows.filter(status=Delivery.Status.PARKED)[:LATEST]

@@ -3,12 +3,14 @@
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
 from config.lib import crypto
 from config.lib.crypto import EncryptedTextField
+from config.lib.database.partitions import Partitioned
 from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
@@ -84,13 +86,13 @@ class SigningSecret(models.Model):
 
 
 class Event(PreparedModel):
-    """An event with the exact bytes that are sent: a row of the outbox.
+    """An event with the exact bytes that are sent: a row of the outbox. It goes with its partition: `PARTITIONED`.
 
     `body` is encrypted if it is personal, and empty once that data is deleted (`body_deleted_at`): read `plain_body`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     type = models.CharField(max_length=40, choices=EventType)
     checkout_uuid = models.UUIDField(null=True, blank=True)
     body = models.BinaryField()
@@ -105,8 +107,8 @@ class Event(PreparedModel):
 
     class Meta:
         indexes: ClassVar = [
-            models.Index(fields=["merchant", "-created_at", "-id"]),
-            models.Index(fields=["checkout_uuid"]),
+            models.Index(fields=["merchant", "-created_at", "-id"], name="event_of_merchant"),
+            models.Index(fields=["checkout_uuid"], name="event_of_checkout"),
             models.Index(
                 "created_at",
                 name="event_personal",
@@ -134,7 +136,11 @@ def plain(event_type: str, kept: bytes) -> bytes:
 
 
 class Delivery(PreparedModel):
-    """The sending of one event to one subscription, until it ends."""
+    """The sending of one event to one subscription, until it ends.
+
+    What is pending lies in a table of its own, the queue; what has ended lies by the event's time, which its id
+    begins with (`clock.another_id`), and goes with its partition.
+    """
 
     class Status(models.TextChoices):
         PENDING = "pending"
@@ -142,10 +148,15 @@ class Delivery(PreparedModel):
         PARKED = "parked"
         SUPERSEDED = "superseded"
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
-    event = models.ForeignKey(Event, on_delete=models.PROTECT, related_name="deliveries", db_index=False)
-    subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT)
+    id = models.UUIDField(primary_key=True, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    event = models.ForeignKey(
+        Event, on_delete=models.DO_NOTHING, related_name="deliveries", db_index=False, db_constraint=False
+    )
+    subscription = models.ForeignKey(
+        Subscription, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False
+    )
+    event_type = models.CharField(max_length=40, choices=EventType)
     status = models.CharField(max_length=10, choices=Status, default=Status.PENDING)
     is_urgent = models.BooleanField(default=False, help_text="It goes before others, and is not paced.")
     attempt_count = models.PositiveIntegerField(default=0)
@@ -153,6 +164,12 @@ class Delivery(PreparedModel):
     resent_by = models.CharField(max_length=60, blank=True, help_text="Who asked for the next attempt.")
     returns_at = models.DateTimeField(
         null=True, blank=True, help_text="When the next attempt by itself starts, should the resent one fail."
+    )
+    valid_until = models.DateTimeField(
+        null=True, blank=True, help_text="No attempt of an urgent one starts at or after this."
+    )
+    superseded_at = models.DateTimeField(
+        null=True, blank=True, help_text="Its event was superseded during an attempt."
     )
     next_attempt_at = models.DateTimeField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
@@ -170,20 +187,6 @@ class Delivery(PreparedModel):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(
-                "subscription",
-                "is_urgent",
-                "next_attempt_at",
-                "id",
-                name="delivery_waiting",
-                condition=Q(status="pending", lease_token=None),
-            ),
-            models.Index(
-                "next_attempt_at",
-                name="delivery_urgent",
-                condition=Q(status="pending", lease_token=None, is_urgent=True),
-            ),
-            models.Index("lease_until", name="delivery_leased", condition=Q(lease_token__isnull=False)),
             models.Index("merchant", "ended_at", name="delivery_parked", condition=Q(status="parked")),
             models.Index("ended_at", name="delivery_parked_lately", condition=Q(status="parked")),
         ]
@@ -193,11 +196,16 @@ class Delivery(PreparedModel):
 
 
 class Attempt(models.Model):
-    """One POST of a delivery, written before it is sent and finished after it: an entry of the delivery log."""
+    """One POST of a delivery, written before it is sent and finished after it: an entry of the delivery log.
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
-    delivery = models.ForeignKey(Delivery, on_delete=models.PROTECT, related_name="attempts", db_index=False)
+    Its id begins with the event's time, and is the token of the lease under which it is made.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    delivery = models.ForeignKey(
+        Delivery, on_delete=models.DO_NOTHING, related_name="attempts", db_index=False, db_constraint=False
+    )
     number = models.PositiveIntegerField()
     event_type = models.CharField(max_length=40, choices=EventType)
     actor = models.CharField(
@@ -216,7 +224,8 @@ class Attempt(models.Model):
             models.UniqueConstraint("delivery", "number", name="attempts_of_a_delivery_are_numbered")
         ]
         indexes: ClassVar = [
-            models.Index(fields=["merchant", "-started_at", "-id"]),
+            models.Index(fields=["merchant", "-started_at", "-id"], name="attempt_of_merchant"),
+            BrinIndex(fields=["started_at"], name="attempt_of_hour", autosummarize=True, pages_per_range=32),
             models.Index(fields=["merchant", "event_type", "-started_at", "-id"], name="attempt_of_type"),
             models.Index(
                 fields=["merchant", "-started_at", "-id"],
@@ -227,3 +236,8 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number}"
+
+
+# In this order: whoever looks while they are dropped finds no attempt without its delivery, nor one without its event.
+ATTEMPTS, ENDED, EVENTS = map(Partitioned, ("webhooks_attempt", "webhooks_delivery_ended", "webhooks_event"))
+PARTITIONED = (ATTEMPTS, ENDED, EVENTS)

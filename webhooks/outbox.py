@@ -12,9 +12,11 @@ from django.db.models import F
 from uuid_utils.compat import uuid7
 
 from config.lib import clock, failpoint, wakeup
+from config.lib.database import partitions
 from config.lib.process import tracing
 from config.lib.web import request_id
 from payments.models import Merchant
+from webhooks import statements
 from webhooks.models import URGENT, Delivery, Event, EventType, Subscription, sealed
 
 API_VERSION = "2026-06"
@@ -91,10 +93,13 @@ def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
     if wanted:
         Delivery.objects.bulk_create(
             Delivery(
+                id=clock.another_id(event.pk),
                 merchant_id=event.merchant_id,
                 event=event,
                 subscription=wanted[event.merchant_id],
+                event_type=event_type,
                 is_urgent=event_type in URGENT,
+                valid_until=event.valid_until,
                 next_attempt_at=event.created_at,
             )
             for event in events
@@ -108,27 +113,24 @@ def supersede_all(ended: Mapping[UUID, datetime]) -> None:
 
     An attempt in flight finishes, and its result stands (rule event.superseded).
     """
+    first, last = partitions.told_of(*ended)
+    parameters: dict[str, Any] = {
+        "checkouts": list(ended),
+        "moments": list(ended.values()),
+        "type": EventType.AUTHORIZED.value,
+        "first": first,
+        "last": last,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(_SUPERSEDE, [list(ended), list(ended.values()), EventType.AUTHORIZED.value])
-
-
-_SUPERSEDE = """
-WITH gone AS (
-    UPDATE webhooks_event e SET superseded_at = ended.at
-    FROM unnest(%s::uuid[], %s::timestamptz[]) ended(checkout_uuid, at)
-    WHERE e.checkout_uuid = ended.checkout_uuid AND e.type = %s AND e.superseded_at IS NULL
-    RETURNING e.id, e.superseded_at
-)
-UPDATE webhooks_delivery d SET status = 'superseded', next_attempt_at = NULL, ended_at = gone.superseded_at,
-    resent_by = '', returns_at = NULL
-FROM gone WHERE d.event_id = gone.id AND d.status = 'pending' AND d.lease_token IS NULL
-"""
+        cursor.execute(statements.SUPERSEDE_EVENTS, parameters)
+        cursor.execute(statements.SUPERSEDE, parameters)
 
 
 def advance(checkout_uuid: UUID, moved_by: Any) -> None:
     """Bring the due times of a checkout's deliveries, and the end of their window, nearer (for the helper API)."""
-    windows = Event.objects.filter(checkout_uuid=checkout_uuid, valid_until__isnull=False)
-    windows.update(valid_until=F("valid_until") - moved_by)
-    due = Delivery.objects.filter(event__checkout_uuid=checkout_uuid, status=Delivery.Status.PENDING)
-    due.filter(lease_token=None).update(next_attempt_at=F("next_attempt_at") - moved_by)
+    events = Event.objects.filter(checkout_uuid=checkout_uuid, pk__range=partitions.told_of(checkout_uuid))
+    events.filter(valid_until__isnull=False).update(valid_until=F("valid_until") - moved_by)
+    pending = Delivery.objects.filter(event__in=list(events), status=Delivery.Status.PENDING)
+    pending.update(valid_until=F("valid_until") - moved_by)
+    pending.filter(lease_token=None).update(next_attempt_at=F("next_attempt_at") - moved_by)
     wakeup.after_commit(DELIVER_DUE)

@@ -4,29 +4,30 @@ The event keeps its id and its bytes, the numbers of the attempts go on, and the
 If the resent attempt fails it schedules nothing: the delivery goes back to where it stood.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import Case, F, Q, QuerySet, When
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from config.lib import clock, wakeup
 from payments.cause import Cause
 from payments.models import Merchant
-from webhooks import subscriptions
-from webhooks.models import Delivery, EventType
+from webhooks import retries, statements, subscriptions
+from webhooks.models import Delivery, Event, EventType
 from webhooks.outbox import DELIVER_DUE
 
 MAXIMUM = 10_000  # deliveries at one time
 
-UNDER_WAY = Q(status=Delivery.Status.PENDING) & (Q(lease_token__isnull=False) | ~Q(resent_by=""))
 BODY_DELETED = Q(event__body_deleted_at__isnull=False)
-HOLD_IS_OVER = Q(event__type=EventType.AUTHORIZED) & (
+HOLD_IS_OVER = Q(event_type=EventType.AUTHORIZED) & (
     Q(event__superseded_at__isnull=False) | Q(event__valid_until__lte=Now())
 )
+UNDER_WAY = Q(status=Delivery.Status.PENDING) & (Q(lease_token__isnull=False) | ~Q(resent_by=""))
 
 
 class DeliveryNotFound(Exception):
@@ -54,6 +55,10 @@ class BodyDeleted(CannotResend):
     words = "Its personal data has been deleted, so there is nothing left to send."
 
 
+class TooOld(CannotResend):
+    words = "It is too old: it goes soon, with everything that was sent on its day."
+
+
 class HoldIsOver(CannotResend):
     words = "The hold is over: your server cannot capture any more. Confirm to send it all the same."
 
@@ -79,17 +84,18 @@ def resend(
     delivered. Raises DeliveryNotFound, subscriptions.SubscriptionNotFound, CannotResend.
     """
     confirmed = {HoldIsOver: although_over, AlreadyDelivered: although_delivered}
+    rows = Delivery.objects.filter(merchant=merchant, pk=delivery_uuid)
     with transaction.atomic():
-        rows = Delivery.objects.filter(merchant=merchant, pk=delivery_uuid)
+        events = list(rows.values_list("event", flat=True))
+        holds = _lock_holds(events)
         delivery = rows.select_for_update().first()
-        if delivery is None:
-            raise DeliveryNotFound
-        for why, kind in _REFUSALS.items():
+        if delivery is None:  # if it is there all the same, its attempt has ended at this moment
+            raise UnderWay if events else DeliveryNotFound
+        for why, kind in _refusals().items():
             if not confirmed.get(kind) and rows.filter(why).exists():
                 raise kind
-        _send_again(merchant, [delivery.pk], cause, although_over)
-    delivery.refresh_from_db()
-    return delivery
+        _send_again(merchant, [delivery.pk], holds, cause, although_over)
+    return rows.get()
 
 
 def resend_selected(
@@ -108,22 +114,26 @@ def resend_parked(
     return _resend_all(merchant, parked.order_by("ended_at"), cause, although_over)
 
 
-_REFUSALS: dict[Q, type[CannotResend]] = {
-    Q(status=Delivery.Status.DELIVERED): AlreadyDelivered,
-    UNDER_WAY: UnderWay,
-    BODY_DELETED: BodyDeleted,
-    HOLD_IS_OVER: HoldIsOver,
-}
+def _refusals() -> dict[Q, type[CannotResend]]:
+    goes_soon = clock.first_id(clock.now() - settings.WEBHOOK_RETENTION + retries.ENDS_WITHIN)
+    return {
+        Q(status=Delivery.Status.DELIVERED): AlreadyDelivered,
+        UNDER_WAY: UnderWay,
+        Q(pk__lt=goes_soon): TooOld,
+        BODY_DELETED: BodyDeleted,
+        HOLD_IS_OVER: HoldIsOver,
+    }
 
 
 def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, although_over: bool) -> Resent:
     possible = chosen
-    for why, kind in _REFUSALS.items():
+    for why, kind in _refusals().items():
         if not (although_over and kind is HoldIsOver):
             possible = possible.exclude(why)
     left_out = chosen.count() - possible.count()
     with transaction.atomic():
-        wanted = list(possible.values_list("pk", flat=True)[:MAXIMUM])
+        wanted = dict(possible.values_list("pk", "event")[:MAXIMUM])
+        holds = _lock_holds(wanted.values())
         # Checked again under the lock: another click may have been quicker.
         rows = (
             Delivery.objects.filter(pk__in=wanted)
@@ -131,30 +141,46 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
             .exclude(status=Delivery.Status.DELIVERED)
         )
         locked = rows.order_by("pk").select_for_update(of=("self",), skip_locked=True)
-        sent = _send_again(merchant, list(locked.values_list("pk", flat=True)), cause, although_over)
+        sent = _send_again(merchant, list(locked.values_list("pk", flat=True)), holds, cause, although_over)
     return Resent(sent, left_out + len(wanted) - sent)
 
 
+def _lock_holds(event_uuids: Iterable[UUID]) -> dict[UUID, Event]:
+    """Lock those of the events that tell of holds, by id: whoever supersedes one then waits, and sees what is sent.
+
+    Before any delivery is locked, as `outbox.supersede_all` does.
+    """
+    rows = Event.objects.filter(pk__in=event_uuids, type=EventType.AUTHORIZED).order_by("pk")
+    return {event.pk: event for event in rows.defer("body").select_for_update()}
+
+
 def _send_again(
-    merchant: Merchant, delivery_uuids: Collection[UUID], cause: Cause, although_over: bool
+    merchant: Merchant,
+    delivery_uuids: Sequence[UUID],
+    holds: Mapping[UUID, Event],
+    cause: Cause,
+    although_over: bool,
 ) -> int:
     """Make locked deliveries due now; return how many. What was scheduled before comes back if the attempt fails.
 
     A hold stays urgent, and so is not sent once it is over, unless that was confirmed.
     """
-    rows = Delivery.objects.filter(pk__in=delivery_uuids)
-    holds = rows.filter(event__type=EventType.AUTHORIZED)
-    if although_over:
-        holds = holds.exclude(HOLD_IS_OVER)
-    urgent = list(holds.values_list("pk", flat=True))
-    sent = rows.update(
-        subscription=subscriptions.read(merchant),
-        returns_at=Case(When(status=Delivery.Status.PENDING, then=F("next_attempt_at")), default=None),
-        status=Delivery.Status.PENDING,
-        is_urgent=Case(When(pk__in=urgent, then=True), default=False),
-        next_attempt_at=clock.now(),
-        ended_at=None,
-        resent_by=cause.actor,
-    )
+    now = clock.now()
+    urgent = [event for event in holds.values() if not (although_over and _is_over(event, now))]
+    parameters: dict[str, Any] = {
+        "ids": list(delivery_uuids),
+        "urgent": [event.pk for event in urgent],
+        "windows": [event.valid_until for event in urgent],
+        "subscription": subscriptions.read(merchant).pk,
+        "now": now,
+        "actor": cause.actor,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(statements.SEND_AGAIN_AT_ONCE, parameters)
+        cursor.execute(statements.SEND_AGAIN, parameters)
     wakeup.after_commit(DELIVER_DUE)
-    return sent
+    return len(delivery_uuids)
+
+
+def _is_over(event: Event, now: datetime) -> bool:
+    return event.superseded_at is not None or (event.valid_until is not None and event.valid_until <= now)

@@ -1,6 +1,8 @@
-"""Deletes personal data after a week, and events with their log after 30 days (rule secret.retention).
+"""Deletes personal data after a week, and drops events with their log after 30 days (rule secret.retention).
 
-In small batches, each a transaction of its own; what has not ended is never deleted.
+Personal data in small batches; events, deliveries and attempts whole days at a time, by dropping their partitions.
+What has not ended holds its day up: nothing is sent again that is so old (rule resend.age), and no attempt comes later
+than four days after the first.
 """
 
 from datetime import datetime, timedelta
@@ -11,11 +13,13 @@ from django.db import connection
 from django.db.models import Exists, OuterRef
 
 from config.lib import batches, clock
+from config.lib.database import partitions
 from webhooks import statements
-from webhooks.models import Delivery, Endpoint, SigningSecret, Subscription
+from webhooks.models import PARTITIONED, Delivery, Endpoint, SigningSecret, Subscription
 
 PERSONAL_FOR = timedelta(days=7)
-ENDED_FOR = timedelta(hours=1)  # by then no event is emitted to a subscription read before its end
+# Partitions go a day late, and an event may have been emitted to a subscription that was read before its end.
+ENDED_FOR = timedelta(days=2)
 ROWS = 500
 
 
@@ -24,21 +28,35 @@ def delete_personal() -> int:
     return _in_batches(statements.DELETE_PERSONAL, {"before": clock.now() - PERSONAL_FOR})
 
 
-def delete_old() -> int:
-    """Delete events older than WEBHOOK_RETENTION, with deliveries and attempts; return how many."""
+def make_ahead() -> int:
+    """Make the partitions of the days to come; return how many."""
+    return partitions.make_ahead(*PARTITIONED)
+
+
+def drop_old() -> int:
+    """Drop the partitions of events older than WEBHOOK_RETENTION, with deliveries and attempts; return how many."""
     before = clock.now() - settings.WEBHOOK_RETENTION
-    return _in_batches(statements.DELETE_OLD, {"before": before, "first_id": clock.first_id(before)})
+    dropped = sum(partitions.drop(table, before) for table in PARTITIONED)
+    pending = Delivery.objects.filter(status=Delivery.Status.PENDING).order_by("pk")
+    oldest = pending.values_list("pk", flat=True).first()
+    for table in PARTITIONED:
+        partitions.delete_caught(table, min(before, clock.made_at(oldest)) if oldest else before)
+    return dropped
 
 
 def delete_ended() -> int:
-    """Delete subscriptions that ended an hour ago and have no deliveries left, with their secrets; return how many."""
-    before = clock.now() - ENDED_FOR
+    """Delete subscriptions that ended so long ago that no delivery is left of them, with their secrets.
+
+    Return how many.
+    """
+    before = clock.now() - settings.WEBHOOK_RETENTION - ENDED_FOR
     return batches.repeat(lambda rows: _delete_ended(before, rows), rows=ROWS)
 
 
 def _delete_ended(before: datetime, rows: int) -> int:
     old = Subscription.objects.filter(ended_at__lt=before)
-    unused = old.exclude(Exists(Delivery.objects.filter(subscription=OuterRef("pk"))))
+    pending = Delivery.objects.filter(subscription=OuterRef("pk"), status=Delivery.Status.PENDING)
+    unused = old.exclude(Exists(pending))
     found = list(unused.values_list("pk", flat=True)[:rows])
     SigningSecret.objects.filter(subscription__in=found).delete()
     Endpoint.objects.filter(subscription__in=found).delete()

@@ -61,6 +61,10 @@ POLICY: dict[str, FromEvent | Gaps] = {
     "webhook.test": Gaps(()),
 }
 
+# Longer than all attempts of an event take that come by themselves. So what is younger than the retention less this
+# may be sent again, and has ended before its partition goes.
+ENDS_WITHIN = timedelta(days=4)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Attempted:

@@ -1,14 +1,26 @@
-"""The SQL of delivery.py, health.py and retention.py."""
+"""The SQL of the queue: delivery.py, health.py, outbox.py, resending.py, retention.py.
 
-# A UUIDv7 of the moment: random, the milliseconds of `now` before it, its version set.
-UUID7 = """encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
-    PLACING substring(int8send((extract(epoch FROM now) * 1000)::bigint) FROM 3) FROM 1 FOR 6), 52, 1), 53, 1),
-    'hex')::uuid"""
+It names the partition of what is pending, and gives PostgreSQL the ids, or their range, of whatever else it reads, so
+that a plan is made for the partitions that are meant and for no other. A delivery changes its partition by DELETE and
+INSERT: an UPDATE that moves a row fails whoever waits for its lock.
+"""
+
+# A fresh UUIDv7 of the moment of the delivery's id, as clock.another_id.
+_ANOTHER_ID = """encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+    PLACING substring(uuid_send(d.id) FROM 1 FOR 6) FROM 1 FOR 6), 52, 1), 53, 1), 'hex')::uuid"""
+
+_REMAINS = "id, merchant_id, event_id, subscription_id, event_type, is_urgent, attempt_count, resent_count, valid_until"
+# Writes what the deleted rows of `gone` have become: the columns of _REMAINS, `status` and `ended_at`.
+_END = f"""
+INSERT INTO webhooks_delivery_ended ({_REMAINS}, status, ended_at, resent_by)
+SELECT {_REMAINS}, status, ended_at, '' FROM gone
+"""  # noqa: S608 - of our own constants alone
+_GONE = ", ".join(f"d.{column}" for column in _REMAINS.split(", "))
 
 # How much each of the endpoints in {rows} may get now: `in_flight` of it, and `turns`, how many starts its pace leaves.
 _ROOM = """
 busy AS (
-    SELECT subscription_id, count(*) AS in_flight FROM webhooks_delivery
+    SELECT subscription_id, count(*) AS in_flight FROM webhooks_delivery_pending
     WHERE lease_token IS NOT NULL GROUP BY subscription_id
 ),
 endpoints AS (
@@ -31,26 +43,26 @@ endpoints AS (
 LOCK_ENDPOINTS = """
 WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 waiting AS (
-    (SELECT subscription_id FROM webhooks_delivery WHERE status = 'pending' AND lease_token IS NULL
+    (SELECT subscription_id FROM webhooks_delivery_pending WHERE lease_token IS NULL
      ORDER BY subscription_id LIMIT 1)
     UNION ALL
-    SELECT (SELECT d.subscription_id FROM webhooks_delivery d
-            WHERE d.status = 'pending' AND d.lease_token IS NULL AND d.subscription_id > waiting.subscription_id
+    SELECT (SELECT d.subscription_id FROM webhooks_delivery_pending d
+            WHERE d.lease_token IS NULL AND d.subscription_id > waiting.subscription_id
             ORDER BY d.subscription_id LIMIT 1)
     FROM waiting WHERE subscription_id IS NOT NULL
 ),
 {room of waiting},
 looked_at AS (
     SELECT endpoints.*, (
-        SELECT d.next_attempt_at FROM webhooks_delivery d JOIN webhooks_event e ON e.id = d.event_id
-        WHERE d.subscription_id = endpoints.subscription_id AND d.status = 'pending'
-          AND d.lease_token IS NULL AND d.is_urgent AND d.next_attempt_at <= now AND in_flight < urgent_cap
-          AND e.superseded_at IS NULL AND (e.valid_until IS NULL OR e.valid_until > now)
+        SELECT d.next_attempt_at FROM webhooks_delivery_pending d
+        WHERE d.subscription_id = endpoints.subscription_id AND d.lease_token IS NULL
+          AND d.is_urgent AND d.next_attempt_at <= now AND in_flight < urgent_cap
+          AND d.superseded_at IS NULL AND (d.valid_until IS NULL OR d.valid_until > now)
         ORDER BY d.next_attempt_at LIMIT 1
     ) AS urgent_since, (
-        SELECT d.next_attempt_at FROM webhooks_delivery d
-        WHERE d.subscription_id = endpoints.subscription_id AND d.status = 'pending'
-          AND d.lease_token IS NULL AND NOT d.is_urgent AND d.next_attempt_at <= now
+        SELECT d.next_attempt_at FROM webhooks_delivery_pending d
+        WHERE d.subscription_id = endpoints.subscription_id AND d.lease_token IS NULL
+          AND NOT d.is_urgent AND d.next_attempt_at <= now
           AND least(general_cap - in_flight, turns, %(general_slots)s) > 0
         ORDER BY d.next_attempt_at LIMIT 1
     ) AS general_since
@@ -73,16 +85,16 @@ taken AS (SELECT subscription_id FROM unnest(%(endpoints)s::uuid[]) AS ids (subs
 due AS (
     SELECT picked.*, in_flight, general_cap, urgent_cap FROM endpoints, clock, LATERAL (
         (SELECT d.id, d.subscription_id, d.next_attempt_at, true AS urgent
-         FROM webhooks_delivery d JOIN webhooks_event e ON e.id = d.event_id
-         WHERE d.subscription_id = endpoints.subscription_id AND d.status = 'pending'
-           AND d.lease_token IS NULL AND d.is_urgent AND d.next_attempt_at <= now
-           AND e.superseded_at IS NULL AND (e.valid_until IS NULL OR e.valid_until > now)
+         FROM webhooks_delivery_pending d
+         WHERE d.subscription_id = endpoints.subscription_id AND d.lease_token IS NULL
+           AND d.is_urgent AND d.next_attempt_at <= now
+           AND d.superseded_at IS NULL AND (d.valid_until IS NULL OR d.valid_until > now)
          ORDER BY d.next_attempt_at, d.id LIMIT greatest(0, urgent_cap - in_flight))
         UNION ALL
         (SELECT d.id, d.subscription_id, d.next_attempt_at, false
-         FROM webhooks_delivery d
-         WHERE d.subscription_id = endpoints.subscription_id AND d.status = 'pending'
-           AND d.lease_token IS NULL AND NOT d.is_urgent AND d.next_attempt_at <= now
+         FROM webhooks_delivery_pending d
+         WHERE d.subscription_id = endpoints.subscription_id AND d.lease_token IS NULL
+           AND NOT d.is_urgent AND d.next_attempt_at <= now
          ORDER BY d.next_attempt_at, d.id LIMIT greatest(0, least(general_cap - in_flight, turns)))
     ) picked
 ),
@@ -102,18 +114,18 @@ chosen AS MATERIALIZED (
     ORDER BY urgent DESC, place LIMIT %(slots)s
 ),
 unclaimed AS MATERIALIZED (
-    SELECT d.id FROM webhooks_delivery d JOIN chosen USING (id)
-    WHERE d.status = 'pending' AND d.lease_token IS NULL
+    SELECT d.id FROM webhooks_delivery_pending d JOIN chosen USING (id)
+    WHERE d.lease_token IS NULL
     FOR UPDATE OF d SKIP LOCKED
 ),
 leased AS (
-    UPDATE webhooks_delivery d
-    SET lease_token = gen_random_uuid(), attempt_count = d.attempt_count + 1,
+    UPDATE webhooks_delivery_pending d
+    SET lease_token = {attempt_id}, attempt_count = d.attempt_count + 1,
         resent_count = d.resent_count + (d.resent_by <> '')::int,
         lease_until = clock.now + make_interval(secs => %(lease_seconds)s)
     FROM unclaimed, clock WHERE d.id = unclaimed.id
-    RETURNING d.id, d.merchant_id, d.event_id, d.subscription_id, d.lease_token, d.attempt_count, d.resent_by,
-        d.is_urgent, clock.now
+    RETURNING d.id, d.merchant_id, d.event_id, d.event_type, d.subscription_id, d.lease_token, d.attempt_count,
+        d.resent_by, d.is_urgent, clock.now
 ),
 paced AS (
     INSERT INTO webhooks_endpoint AS endpoint (subscription_id, paced_until)
@@ -125,47 +137,100 @@ paced AS (
 opened AS (
     INSERT INTO webhooks_attempt
         (id, merchant_id, delivery_id, number, event_type, actor, started_at, response_excerpt)
-    SELECT {attempt_id}, leased.merchant_id, leased.id, attempt_count, e.type, resent_by, now, ''
-    FROM leased JOIN webhooks_event e ON e.id = leased.event_id
+    SELECT lease_token, merchant_id, id, attempt_count, event_type, resent_by, now, ''
+    FROM leased
 )
-SELECT leased.id, lease_token, attempt_count, now, e.id, e.type, e.body, s.url, is_urgent, ARRAY(
+SELECT leased.id, lease_token, attempt_count, now, event_id, event_type, s.url, is_urgent, ARRAY(
     SELECT secret FROM webhooks_signingsecret signing
     WHERE signing.subscription_id = s.id AND (expires_at IS NULL OR expires_at > now)
-    ORDER BY expires_at DESC NULLS FIRST LIMIT %(signing)s), leased.merchant_id, e.checkout_uuid, e.traceparent
+    ORDER BY expires_at DESC NULLS FIRST LIMIT %(signing)s), leased.merchant_id
 FROM leased
-JOIN webhooks_event e ON e.id = leased.event_id
 JOIN webhooks_subscription s ON s.id = leased.subscription_id
 """
 LOCK_ENDPOINTS = LOCK_ENDPOINTS.replace("{room of waiting}", _ROOM.replace("{rows}", "waiting"))
-CLAIM = CLAIM.replace("{room of taken}", _ROOM.replace("{rows}", "taken")).replace("{attempt_id}", UUID7)
+CLAIM = CLAIM.replace("{room of taken}", _ROOM.replace("{rows}", "taken")).replace("{attempt_id}", _ANOTHER_ID)
 
-# What a race has left behind: a delivery whose event was superseded, or whose window ended, before it was due, or
-# one that was written while its subscription ended. Only an urgent event can have a window.
-END_POINTLESS = """
-WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-pointless AS MATERIALIZED (
-    SELECT d.id, e.superseded_at FROM webhooks_delivery d
-    JOIN webhooks_event e ON e.id = d.event_id
-    WHERE d.id IN (
-        SELECT urgent.id FROM webhooks_delivery urgent JOIN webhooks_event e ON e.id = urgent.event_id
-        WHERE urgent.status = 'pending' AND urgent.lease_token IS NULL AND urgent.is_urgent
-          AND urgent.next_attempt_at <= (SELECT now FROM clock)
-          AND (e.superseded_at IS NOT NULL OR e.valid_until <= (SELECT now FROM clock))
-        UNION ALL
-        SELECT orphan.id FROM webhooks_subscription s JOIN webhooks_delivery orphan
-            ON orphan.subscription_id = s.id AND orphan.status = 'pending' AND orphan.lease_token IS NULL
-        WHERE s.ended_at IS NOT NULL
-    ) AND d.status = 'pending' AND d.lease_token IS NULL
-    ORDER BY d.id LIMIT %(rows)s FOR UPDATE OF d SKIP LOCKED
-)
-UPDATE webhooks_delivery d
-SET status = CASE WHEN superseded_at IS NULL THEN 'parked' ELSE 'superseded' END,
-    next_attempt_at = NULL, ended_at = clock.now, resent_by = '', returns_at = NULL
-FROM pointless, clock WHERE d.id = pointless.id
+# What the claimed deliveries send. Their events' ids are given as they stand: a plan that finds them by a join would
+# be one for every partition.
+BODIES = """
+SELECT id, body, checkout_uuid, traceparent FROM webhooks_event WHERE id = ANY(%(events)s::uuid[])
 """
 
+# What a race has left behind: a delivery that was superseded during an attempt, or whose window ended, before it was
+# due, or one that was written while its subscription ended. Only an urgent event can have a window.
+END_POINTLESS = f"""
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+pointless AS MATERIALIZED (
+    SELECT d.id, d.superseded_at FROM webhooks_delivery_pending d
+    WHERE d.id IN (
+        SELECT urgent.id FROM webhooks_delivery_pending urgent
+        WHERE urgent.lease_token IS NULL AND urgent.is_urgent
+          AND urgent.next_attempt_at <= (SELECT now FROM clock)
+          AND (urgent.superseded_at IS NOT NULL OR urgent.valid_until <= (SELECT now FROM clock))
+        UNION ALL
+        SELECT orphan.id FROM webhooks_subscription s JOIN webhooks_delivery_pending orphan
+            ON orphan.subscription_id = s.id AND orphan.lease_token IS NULL
+        WHERE s.ended_at IS NOT NULL
+    ) AND d.lease_token IS NULL
+    ORDER BY d.id LIMIT %(rows)s FOR UPDATE OF d SKIP LOCKED
+),
+gone AS (
+    DELETE FROM webhooks_delivery_pending d USING pointless, clock WHERE d.id = pointless.id
+    RETURNING {_GONE}, clock.now AS ended_at,
+        CASE WHEN pointless.superseded_at IS NULL THEN 'parked' ELSE 'superseded' END AS status
+)
+{_END}"""  # noqa: S608 - of our own constants alone
+
+# The subscription has ended: what waits for it is parked.
+PARK_WAITING = f"""
+WITH gone AS (
+    DELETE FROM webhooks_delivery_pending d WHERE d.subscription_id = %(subscription)s AND d.lease_token IS NULL
+    RETURNING {_GONE}, %(now)s::timestamptz AS ended_at, 'parked' AS status
+)
+{_END}"""  # noqa: S608 - of our own constants alone
+
+# Two statements: the second sees what was written by whoever held the event's row meanwhile. A delivery that is under
+# way is marked, so that whoever records its attempt knows, also if they have read the event before.
+SUPERSEDE_EVENTS = """
+UPDATE webhooks_event e SET superseded_at = ended.at
+FROM unnest(%(checkouts)s::uuid[], %(moments)s::timestamptz[]) ended(checkout_uuid, at)
+WHERE e.checkout_uuid = ended.checkout_uuid AND e.type = %(type)s AND e.superseded_at IS NULL
+  AND e.id BETWEEN %(first)s AND %(last)s
+"""
+SUPERSEDE = f"""
+WITH over AS MATERIALIZED (
+    SELECT e.id, e.superseded_at FROM webhooks_event e
+    WHERE e.checkout_uuid = ANY(%(checkouts)s::uuid[]) AND e.type = %(type)s AND e.superseded_at IS NOT NULL
+      AND e.id BETWEEN %(first)s AND %(last)s
+),
+marked AS (
+    UPDATE webhooks_delivery_pending d SET superseded_at = over.superseded_at
+    FROM over WHERE d.event_id = over.id AND d.lease_token IS NOT NULL
+),
+gone AS (
+    DELETE FROM webhooks_delivery_pending d USING over WHERE d.event_id = over.id AND d.lease_token IS NULL
+    RETURNING {_GONE}, over.superseded_at AS ended_at, 'superseded' AS status
+)
+{_END}"""  # noqa: S608 - of our own constants alone
+
+# Deliveries that a person sends again, all of them locked: those that have ended go back to the queue. `urgent` are the
+# events of holds that are still worth a hurry, with the ends of their windows.
+SEND_AGAIN_AT_ONCE = """
+UPDATE webhooks_delivery_pending d
+SET subscription_id = %(subscription)s, returns_at = next_attempt_at, is_urgent = d.event_id = ANY(%(urgent)s::uuid[]),
+    next_attempt_at = %(now)s, resent_by = %(actor)s
+WHERE d.id = ANY(%(ids)s::uuid[])
+"""
+SEND_AGAIN = f"""
+WITH back AS (DELETE FROM webhooks_delivery_ended d WHERE d.id = ANY(%(ids)s::uuid[]) RETURNING {_GONE})
+INSERT INTO webhooks_delivery_pending ({_REMAINS}, status, next_attempt_at, resent_by)
+SELECT back.id, merchant_id, event_id, %(subscription)s, event_type, hold.id IS NOT NULL, attempt_count, resent_count,
+    hold.valid_until, 'pending', %(now)s, %(actor)s
+FROM back LEFT JOIN unnest(%(urgent)s::uuid[], %(windows)s::timestamptz[]) hold (id, valid_until) ON hold.id = event_id
+"""  # noqa: S608 - of our own constants alone
+
 LOST_LEASES = """
-SELECT id, lease_token FROM webhooks_delivery
+SELECT id, lease_token FROM webhooks_delivery_pending
 WHERE lease_token IS NOT NULL AND lease_until < (SELECT clock_timestamp())
 ORDER BY lease_until LIMIT %(rows)s
 """
@@ -173,20 +238,21 @@ ORDER BY lease_until LIMIT %(rows)s
 LOCK_LEASED = """
 SELECT d.id, d.lease_token, d.subscription_id, d.attempt_count - d.resent_count, d.resent_by <> '',
        d.resent_by <> '' AND EXISTS (
-           SELECT 1 FROM webhooks_attempt taken WHERE taken.delivery_id = d.id AND taken.is_delivered),
+           SELECT 1 FROM webhooks_attempt taken
+           WHERE taken.delivery_id = d.id AND taken.is_delivered AND taken.id BETWEEN %(first)s AND %(last)s),
        d.returns_at,
-       a.id, a.started_at, clock_timestamp(), e.type, e.created_at, e.valid_until,
-       e.superseded_at IS NOT NULL, s.ended_at IS NOT NULL
-FROM webhooks_delivery d
-JOIN webhooks_attempt a ON a.delivery_id = d.id AND a.number = d.attempt_count
-JOIN webhooks_event e ON e.id = d.event_id
+       a.started_at, clock_timestamp(), d.event_type, e.created_at, e.valid_until,
+       coalesce(d.superseded_at, e.superseded_at) IS NOT NULL, s.ended_at IS NOT NULL
+FROM webhooks_delivery_pending d
+JOIN webhooks_attempt a ON a.id = d.lease_token AND a.id BETWEEN %(first)s AND %(last)s
+JOIN webhooks_event e ON e.id = d.event_id AND e.id BETWEEN %(first)s AND %(last)s
 JOIN webhooks_subscription s ON s.id = d.subscription_id
 WHERE d.id = ANY(%(ids)s::uuid[]) AND d.lease_token IS NOT NULL
 ORDER BY d.id FOR UPDATE OF d
 """
 
 # The rows come as one JSON text: encoding them costs the sender a tenth of what arrays of each column would.
-FINISH = """
+FINISH = f"""
 WITH done AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS row (
         delivery_id uuid, status text, next_attempt_at timestamptz, ended_at timestamptz, is_urgent bool,
@@ -197,13 +263,19 @@ attempts AS (
     UPDATE webhooks_attempt a
     SET ended_at = done.attempt_ended_at, is_delivered = done.is_delivered, http_status = done.http_status,
         error_message = done.error_message, duration_ms = done.duration_ms, response_excerpt = done.excerpt
-    FROM done WHERE a.id = done.attempt_id
+    FROM done WHERE a.id = done.attempt_id AND a.id = ANY(%(attempts)s::uuid[])
+),
+waiting AS (
+    UPDATE webhooks_delivery_pending d
+    SET next_attempt_at = done.next_attempt_at, is_urgent = done.is_urgent, lease_token = NULL, lease_until = NULL,
+        resent_by = '', returns_at = NULL
+    FROM done WHERE d.id = done.delivery_id AND done.status = 'pending'
+),
+gone AS (
+    DELETE FROM webhooks_delivery_pending d USING done WHERE d.id = done.delivery_id AND done.status <> 'pending'
+    RETURNING {_GONE.replace("d.is_urgent", "done.is_urgent")}, done.ended_at, done.status
 )
-UPDATE webhooks_delivery d
-SET status = done.status, next_attempt_at = done.next_attempt_at, ended_at = done.ended_at,
-    is_urgent = done.is_urgent, lease_token = NULL, lease_until = NULL, resent_by = '', returns_at = NULL
-FROM done WHERE d.id = done.delivery_id
-"""
+{_END}"""  # noqa: S608 - of our own constants alone
 
 # How each endpoint has behaved in a batch; the rows are in one order, so that two workers never deadlock.
 NOTE_BEHAVIOUR = """
@@ -236,6 +308,7 @@ SELECT count(*), count(*) FILTER (WHERE is_delivered),
 FROM (
     SELECT a.is_delivered, a.duration_ms FROM webhooks_attempt a JOIN webhooks_delivery d ON d.id = a.delivery_id
     WHERE a.merchant_id = %(merchant)s AND a.started_at > %(since)s AND a.ended_at IS NOT NULL
+      AND a.id BETWEEN %(first)s AND %(last)s AND d.id BETWEEN %(first)s AND %(last)s
       AND d.subscription_id = %(subscription)s AND a.error_message IS DISTINCT FROM 'worker_lost'
     ORDER BY a.started_at DESC, a.id DESC LIMIT %(latest)s
 ) latest
@@ -250,23 +323,4 @@ WITH old AS MATERIALIZED (
     ORDER BY e.created_at LIMIT %(rows)s FOR UPDATE SKIP LOCKED
 )
 UPDATE webhooks_event e SET body = '', body_deleted_at = clock_timestamp() FROM old WHERE e.id = old.id
-"""
-
-# A delivery that is being resent at this moment stays, and its event with it.
-DELETE_OLD = """
-WITH old AS MATERIALIZED (
-    SELECT e.id FROM webhooks_event e
-    WHERE e.id < %(first_id)s
-      AND NOT EXISTS (SELECT 1 FROM webhooks_delivery d
-                      WHERE d.event_id = e.id AND (d.status = 'pending' OR d.ended_at >= %(before)s))
-    ORDER BY e.id LIMIT %(rows)s FOR UPDATE SKIP LOCKED
-),
-ended AS MATERIALIZED (
-    SELECT d.id FROM webhooks_delivery d JOIN old ON d.event_id = old.id
-    WHERE d.status <> 'pending' FOR UPDATE OF d SKIP LOCKED
-),
-attempts AS (DELETE FROM webhooks_attempt a USING ended WHERE a.delivery_id = ended.id),
-deliveries AS (DELETE FROM webhooks_delivery d USING ended WHERE d.id = ended.id)
-DELETE FROM webhooks_event e USING old WHERE e.id = old.id AND NOT EXISTS (
-    SELECT FROM webhooks_delivery d WHERE d.event_id = e.id AND d.id NOT IN (SELECT id FROM ended))
 """

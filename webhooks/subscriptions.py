@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from config.lib import clock
 from payments.models import Merchant
-from webhooks import signing
+from webhooks import signing, statements
 from webhooks.checks import CheckedUrl
-from webhooks.models import Delivery, Endpoint, EventType, SigningSecret, Subscription
+from webhooks.models import Endpoint, EventType, SigningSecret, Subscription
 
 GRACE = timedelta(hours=2)  # rule rotation.grace
 MAX_SIGNING = 3  # the newest and two before it: a rotation whose answer was lost may be repeated
@@ -80,10 +80,8 @@ def end(merchant: Merchant) -> None:
         now = clock.now()
         subscription.ended_at = now
         subscription.save(update_fields=["ended_at"])
-        waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
-        waiting.filter(lease_token=None).update(
-            status=Delivery.Status.PARKED, next_attempt_at=None, ended_at=now, resent_by="", returns_at=None
-        )
+        with connection.cursor() as cursor:
+            cursor.execute(statements.PARK_WAITING, {"subscription": subscription.pk, "now": now})
 
 
 def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:

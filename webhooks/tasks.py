@@ -12,6 +12,7 @@ DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
 
 # A function of another module as it stands.
 delete_personal = shared_task(retention.delete_personal, name="webhooks.tasks.delete_personal")
+make_partitions = shared_task(retention.make_ahead, name="webhooks.tasks.make_partitions")
 
 
 @shared_task(name="webhooks.tasks.deliver_due")
@@ -22,8 +23,8 @@ def deliver_due() -> None:
 
 @shared_task
 def delete_old_events() -> None:
-    """Delete events, deliveries and attempts that have been kept long enough, then ended subscriptions without any."""
-    retention.delete_old()
+    """Drop events, deliveries and attempts that have been kept long enough, then subscriptions that have none left."""
+    retention.drop_old()
     retention.delete_ended()
 
 

@@ -1,4 +1,4 @@
-"""Idempotency keys: each POST under /checkouts leaves an ApiCall row, and is carried out once under a key."""
+"""Idempotency keys: a POST under /checkouts is carried out once under a key, and each that is answered leaves a row."""
 
 import hashlib
 import re
@@ -9,14 +9,14 @@ from uuid import UUID
 
 import orjson
 import structlog
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkout.models import ApiCall
+from checkout.models import ApiCall, IdempotencyKey
 from config.lib import failpoint
 from config.lib.view import ApiView
 from config.lib.web import request_id
@@ -71,35 +71,36 @@ class RecordedView(ApiView, ABC):
     def _post(self, request: Request, checkout_uuid: UUID | None) -> HttpResponse | Response:
         call = _new_call(request, checkout_uuid)
         try:
-            replay = _claim(call, request.headers.get("Idempotency-Key"))
+            claimed = _claim(request, checkout_uuid)
         except KeyRefused as refused:
-            call.idempotency_key = None
-            return _finish(call, self.handle_exception(refused))
-        return _finish(call, self._answer(call, request)) if replay is None else replay
+            return _finish(call, self.handle_exception(refused), None)
+        if isinstance(claimed, HttpResponse):
+            return claimed
+        return _finish(call, self._answer(call, request, claimed), claimed)
 
-    def _answer(self, call: ApiCall, request: Request) -> Response:
+    def _answer(self, call: ApiCall, request: Request, key: IdempotencyKey | None) -> Response:
         """Return the answer to the request; if the database fails, free the key and raise the error."""
         try:
             super().take_query(request)
             return self.act(request, call.checkout_uuid)
         except OperationalError:
-            self._free(call)
+            self._free(key)
             raise
         except Exception as error:
-            return self._refusal(call, error)
+            return self._refusal(key, error)
 
-    def _refusal(self, call: ApiCall, error: Exception) -> Response:
+    def _refusal(self, key: IdempotencyKey | None, error: Exception) -> Response:
         """Return the answer to an error; if nothing maps it, it is a bug: free the key and raise it."""
         try:
             return self.handle_exception(error)
         except Exception:
-            self._free(call)
+            self._free(key)
             raise
 
-    def _free(self, call: ApiCall) -> None:
-        """Let the key be used again at once, by deleting the call; in one transaction the rollback does it."""
-        if call.idempotency_key is not None and not self.in_one_transaction:
-            ApiCall.objects.filter(pk=call.pk).delete()
+    def _free(self, key: IdempotencyKey | None) -> None:
+        """Let the key be used again at once; in one transaction the rollback does it."""
+        if key is not None and not self.in_one_transaction:
+            key.delete()
 
 
 def _new_call(request: Request, checkout_uuid: UUID | None) -> ApiCall:
@@ -112,60 +113,73 @@ def _new_call(request: Request, checkout_uuid: UUID | None) -> ApiCall:
         method=method,
         path=path[:300].replace("\x00", "\N{REPLACEMENT CHARACTER}"),  # PostgreSQL has no NUL
         request_id=request_id.current(),
-        request_digest=_digest(request),
         created_at=Now(),
     )
 
 
 def _digest(request: Request) -> str:
-    """Return the digest of method, path and body, by which requests are the same; "" without a key."""
-    if "Idempotency-Key" not in request.headers:
-        return ""
+    """Return the digest of method, path and body, by which requests are the same."""
     return hashlib.sha256(f"{request.method} {request.path}\n".encode() + request.body).hexdigest()
 
 
-def _claim(call: ApiCall, key: str | None) -> HttpResponse | None:
-    """Write the row that owns the key, or return the stored answer. Raises KeyRefused.
+def _claim(request: Request, checkout_uuid: UUID | None) -> IdempotencyKey | HttpResponse | None:
+    """Write the row that owns the key, if there is one, or return the stored answer. Raises KeyRefused.
 
     Rules idempotency.in_flight, idempotency.at_once.
     """
+    key = request.headers.get("Idempotency-Key")
     if key is None:
         return None
     if not _KEY.fullmatch(key):
         raise InvalidIdempotencyKey
-    call.idempotency_key = key
-    while True:
-        try:
-            with transaction.atomic():
-                call.save(force_insert=True)
-            failpoint.reach("key_claimed")
-            return None
-        except IntegrityError:
-            pass
-        except OperationalError:
-            raise IdempotencyInProgress from None
-        same_key = ApiCall.objects.filter(merchant=call.merchant, idempotency_key=call.idempotency_key)
-        stored = same_key.annotate(age=Now() - F("created_at")).first()
-        if stored is not None and not _release(stored, stored.age, call):
-            return _replay(stored, call)
+    wanted = IdempotencyKey(
+        merchant=caller_of(request).merchant,
+        key=key,
+        request_digest=_digest(request),
+        checkout_uuid=checkout_uuid,
+        created_at=Now(),
+    )
+    return _written(wanted)
 
 
-def _release(stored: ApiCall, age: timedelta, call: ApiCall) -> bool:
-    """Free the key of a call that is too old, or whose process died before answering; return whether it was freed."""
-    if age < KEPT and (stored.status is not None or age < TAKEN_OVER_AFTER):
+def _written(wanted: IdempotencyKey) -> IdempotencyKey | HttpResponse:
+    while not _is_written(wanted):
+        same = IdempotencyKey.objects.filter(merchant=wanted.merchant, key=wanted.key)
+        stored = same.annotate(age=Now() - F("created_at")).first()
+        if stored is not None and not _release(stored, stored.age, wanted):
+            return _replay(stored, wanted)
+    return wanted
+
+
+def _is_written(wanted: IdempotencyKey) -> bool:
+    """Return whether the key is this call's now; it waits for a transaction that is writing it."""
+    try:
+        with transaction.atomic():
+            wanted.save(force_insert=True)
+    except IntegrityError:
         return False
-    if age < KEPT and stored.request_digest != call.request_digest:
-        return False
-    ApiCall.objects.filter(pk=stored.pk).update(idempotency_key=None)
+    except OperationalError:
+        raise IdempotencyInProgress from None
+    failpoint.reach("key_claimed")
     return True
 
 
-def _replay(stored: ApiCall, call: ApiCall) -> HttpResponse:
-    if stored.request_digest != call.request_digest:
+def _release(stored: IdempotencyKey, age: timedelta, wanted: IdempotencyKey) -> bool:
+    """Free a key that is too old, or whose process died before answering; return whether it was freed."""
+    if age < KEPT and (stored.status is not None or age < TAKEN_OVER_AFTER):
+        return False
+    if age < KEPT and stored.request_digest != wanted.request_digest:
+        return False
+    stored.delete()
+    return True
+
+
+def _replay(stored: IdempotencyKey, wanted: IdempotencyKey) -> HttpResponse:
+    if stored.request_digest != wanted.request_digest:
         raise IdempotencyKeyReused
     if stored.status is None:
         raise IdempotencyInProgress
-    _name_checkout(stored)
+    _name_checkout(stored.checkout_uuid)
     response = HttpResponse(bytes(stored.body or b""), status=stored.status, content_type="application/json")
     if stored.status == 204:
         del response["Content-Type"]
@@ -174,31 +188,55 @@ def _replay(stored: ApiCall, call: ApiCall) -> HttpResponse:
     return response
 
 
-def _name_checkout(call: ApiCall) -> None:
+def _name_checkout(checkout_uuid: UUID | None) -> None:
     """Have the request's lines and its span name the checkout, also where its address does not."""
-    if call.checkout_uuid is not None:
-        structlog.contextvars.bind_contextvars(checkout=str(call.checkout_uuid))
+    if checkout_uuid is not None:
+        structlog.contextvars.bind_contextvars(checkout=str(checkout_uuid))
 
 
-def _finish(call: ApiCall, response: Response) -> Response:
-    """Write the answer into the call; if it may change, the key is freed and the row stays for the timeline alone."""
+def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Response:
+    """Write the call with its answer; under its key the answer is kept, or the key freed if the answer may change."""
     content: Any = response.data
     if isinstance(content, dict):
         call.error_code = content.get("error", {}).get("code", "")
     if call.checkout_uuid is None and not call.error_code and isinstance(content, dict):
         call.checkout_uuid = UUID(content["data"]["checkout_uuid"])
-        _name_checkout(call)
+        _name_checkout(call.checkout_uuid)
     call.status = response.status_code
-    call.body = orjson.dumps(content) if content is not None else b""
-    if call.idempotency_key is None:
-        call.body = None
+    if key is None:
         call.save(force_insert=True)
         return response
     failpoint.reach("answer_made")
-    if not (200 <= response.status_code < 300 or response.status_code in KEPT_REFUSALS):
-        call.idempotency_key, call.body = None, None
-        call.save(update_fields=["status", "error_code", "checkout_uuid", "idempotency_key"])
-        return response
-    call.save(update_fields=["status", "error_code", "checkout_uuid", "body"])
-    failpoint.reach("answer_kept")
+    if _keep(key, call, orjson.dumps(content) if content is not None else b""):
+        failpoint.reach("answer_kept")
     return response
+
+
+def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
+    """Write the call, and keep an answer that is final under its key, else free the key; return whether it is kept.
+
+    Another call may have taken the key over meanwhile: then there is nothing to keep or to free.
+    """
+    is_kept = 200 <= call.status < 300 or call.status in KEPT_REFUSALS
+    parameters = {name: getattr(call, name) for name in _COLUMNS} | {"key": key.pk, "body": body}
+    with connection.cursor() as cursor:
+        cursor.execute(_CALL + (_KEEP if is_kept else _FREE), parameters)
+    return is_kept
+
+
+# One statement, so that a verb's answer costs one commit, and what the timeline tells was answered under the key.
+_COLUMNS = (
+    *("id", "merchant_id", "client_uuid", "checkout_uuid", "method", "path", "request_id", "status"),
+    "error_code",
+)
+_CALL = f"""
+WITH called AS (
+    INSERT INTO checkout_apicall ({", ".join(_COLUMNS)}, created_at)
+    VALUES ({", ".join(f"%({name})s" for name in _COLUMNS)}, statement_timestamp())
+)
+"""  # noqa: S608 - of our own constants alone
+_KEEP = """
+UPDATE checkout_idempotencykey SET status = %(status)s, checkout_uuid = %(checkout_uuid)s, body = %(body)s
+WHERE id = %(key)s
+"""
+_FREE = "DELETE FROM checkout_idempotencykey WHERE id = %(key)s"

@@ -8,7 +8,6 @@ DROPPED = (
     ("checkout_checkout_merchant_id_dc590b88", "checkout_checkout (merchant_id)"),
     ("checkout_checkout_payment_id_a19f4575", "checkout_checkout (payment_id)"),
     ("checkout_item_checkout_id_ae9916ff", "checkout_item (checkout_id)"),
-    ("checkout_apicall_merchant_id_d16953d5", "checkout_apicall (merchant_id)"),
 )
 
 
@@ -30,13 +29,6 @@ class Migration(migrations.Migration):
         ),
         migrations.SeparateDatabaseAndState(
             state_operations=[
-                migrations.AlterField(
-                    "apicall",
-                    "merchant",
-                    models.ForeignKey(
-                        db_index=False, on_delete=django.db.models.deletion.PROTECT, to="payments.merchant"
-                    ),
-                ),
                 migrations.AlterField(
                     "checkout",
                     "merchant",

@@ -8,13 +8,17 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 
+from checkout.proof import references
 from checkout.proof.invariants import INVARIANTS, Invariant
 from config.lib import clock
 from payments import discrepancies
 
 
 class Breach(NamedTuple):
-    """A checkout, the invariant that it breaks, the kind of the discrepancy, and the checkout's merchant."""
+    """A checkout, the invariant that it breaks, the kind of the discrepancy, and the checkout's merchant.
+
+    Of a row that refers to nothing (references.py), the id of what is missing stands in the checkout's place.
+    """
 
     checkout_uuid: UUID
     invariant: str
@@ -47,14 +51,18 @@ WHERE o.ended_at >= %(since)s
 def breaches(since: datetime | None = None) -> list[Breach]:
     """Return every breach of every invariant; an empty list is the proof.
 
-    With `since`, only of checkouts whose row, postings or operations have changed since then.
+    With `since`, only of checkouts whose row, postings or operations have changed since then, and of rows made since.
     """
     with transaction.atomic():
         _disable_statement_timeout()
+        lost = [
+            Breach(row.subject, row.reference.promise, row.reference.kind, row.merchant_uuid)
+            for row in references.lost(since)
+        ]
         if since is None:
-            return [breach for invariant in INVARIANTS for breach in _who_breaks(invariant)]
+            return lost + [breach for invariant in INVARIANTS for breach in _who_breaks(invariant)]
         chunks = list(_chunks(_changed(since)))
-        return [
+        return lost + [
             breach for invariant in INVARIANTS for these in chunks for breach in _who_breaks(invariant, these)
         ]
 

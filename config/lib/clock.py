@@ -1,8 +1,8 @@
 """The one clock: PostgreSQL's."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
-from uuid import UUID
+from uuid import UUID, uuid4
 from zoneinfo import available_timezones
 
 from django.db import connection
@@ -23,6 +23,16 @@ def now() -> datetime:
 def first_id(at: datetime) -> UUID:
     """Return the lowest UUIDv7 of a moment: ids that were made since then are not below it."""
     return UUID(int=int(at.timestamp() * 1000) << 80)
+
+
+def made_at(found: UUID) -> datetime:
+    """Return the moment that a UUIDv7 was made, by the clock of whoever made it."""
+    return datetime.fromtimestamp((found.int >> 80) / 1000, UTC)
+
+
+def another_id(of: UUID) -> UUID:
+    """Return a fresh UUIDv7 of the moment of another one, so that both lie in partitions of the same time."""
+    return UUID(int=(of.int >> 80) << 80 | uuid4().int & ~(0xF << 76) & ((1 << 80) - 1) | 7 << 76)
 
 
 def iso(at: datetime | None) -> str | None:

@@ -166,6 +166,13 @@ ALERTS = (
         lambda pace: f"max(checkout_replica_lag_seconds) > {pace.seconds(5)}",
     ),
     Alert(
+        "PartitionsMissing",
+        TICKET,
+        0,
+        "In five days or less a table of events or calls has no partition: none were made lately.",
+        lambda _: "min by (table) (checkout_partitions_ahead_days) <= 5",
+    ),
+    Alert(
         "VersionsMixed",
         TICKET,
         900,

@@ -9,15 +9,16 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from django.core.cache import cache
-from django.db.models import Exists, OuterRef
 
-from checkout.models import Checkout
+from checkout.models import CALLS, Checkout
 from checkout.states import Status
 from config.lib import clock
+from config.lib.database import partitions
 from config.operators import queues
 from payments import opening
 from payments.models import Discrepancy, Operation
-from webhooks.models import Delivery, EventType
+from webhooks import lookup
+from webhooks.models import PARTITIONED, Delivery, EventType
 
 EVERY_SECONDS = 5  # a read at most, however many ask in however many processes
 KEPT_SECONDS = 60  # what was read longer ago is too old to be shown, if no newer read succeeds
@@ -37,6 +38,7 @@ TABLE = {
     "checkout_unresolved_oldest_seconds": ("kind", "Age of the oldest of them"),
     "checkout_discrepancies": ("kind", "Open discrepancies (up to 1,000)"),
     "checkout_holds_unheard": ("", "Holds that end within 30 s, whose merchant has not taken the event yet"),
+    "checkout_partitions_ahead_days": ("table", "For how many days from today on there are partitions"),
     "checkout_closed": ("", "1 while a restored database waits for its repair, else 0"),
     "checkout_figures_taken_timestamp_seconds": ("", "When the figures from the database were read"),
 }
@@ -60,6 +62,8 @@ def _take(now: datetime) -> Iterator[Figure]:
     for kind, count in Counter(kinds[:COUNTED]).items():
         yield "checkout_discrepancies", kind, count
     yield "checkout_holds_unheard", "", _unheard(now)
+    for table in (*PARTITIONED, CALLS):
+        yield "checkout_partitions_ahead_days", table.table, partitions.days_ahead(table, now.date())
     yield "checkout_closed", "", float(opening.is_closed())
     yield "checkout_figures_taken_timestamp_seconds", "", now.timestamp()
 
@@ -82,11 +86,11 @@ def _unheard(now: datetime) -> int:
 
     Parked ones too: an endpoint that refuses quickly has used up its attempts long before the hold ends.
     """
-    untaken = Delivery.objects.filter(
-        event__checkout_uuid=OuterRef("pk"),
-        event__type=EventType.AUTHORIZED,
-        status__in=(Delivery.Status.PENDING, Delivery.Status.PARKED),
-        subscription__ended_at=None,
-    )
     holds = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__range=(now, now + SOON))
-    return holds.filter(Exists(untaken))[:COUNTED].count()
+    ends = list(holds.values_list("pk", flat=True)[:COUNTED])
+    events = lookup.events_about(*ends).filter(type=EventType.AUTHORIZED)
+    told = dict(events.values_list("pk", "checkout_uuid"))
+    untaken = lookup.deliveries_of(told).filter(
+        status__in=(Delivery.Status.PENDING, Delivery.Status.PARKED), subscription__ended_at=None
+    )
+    return len({told[event] for event in untaken.values_list("event", flat=True)})

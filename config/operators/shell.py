@@ -16,6 +16,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Refunds", "checkout.refund"),
         ("Customers", "checkout.customer"),
         ("API calls", "checkout.apicall"),
+        ("Keys of calls", "checkout.idempotencykey"),
         ("History", "checkout.change"),
     ),
     "Money": (

@@ -42,7 +42,7 @@ SELECT merchant_id, count(*) FILTER (WHERE is_delivered) AS delivered_count,
     count(*) FILTER (WHERE NOT is_delivered) AS failed_count,
     array_agg({ANSWER_MS.sql.format(value="duration_ms")}) FILTER (WHERE duration_ms IS NOT NULL) AS durations
 FROM webhooks_attempt
-WHERE id >= %(first)s AND id < %(last)s AND is_delivered IS NOT NULL
+WHERE started_at >= %(begins_at)s AND started_at < %(ends_at)s AND is_delivered IS NOT NULL
 GROUP BY merchant_id
 """  # noqa: S608 - of our own constants alone
 
@@ -69,7 +69,13 @@ def _open_hours(now: datetime) -> Iterator[datetime]:
 
 def count(hour: datetime) -> None:
     """Count one hour anew, for every merchant."""
-    span = {"first": clock.first_id(hour), "last": clock.first_id(hour + HOUR)}
+    ends_at = hour + HOUR
+    span = {
+        "begins_at": hour,
+        "ends_at": ends_at,
+        "first": clock.first_id(hour),
+        "last": clock.first_id(ends_at),
+    }
     with transaction.atomic():
         payments = [
             PaymentHour(**row | {"hour": hour, "hold_times": HOLD_SECONDS.counted(row["hold_times"] or ())})

@@ -9,10 +9,12 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from checkout.models import Checkout
+from config.lib.database import partitions
 from payments.models import Merchant
 from portal import badges
 from portal.orders import search
-from webhooks.models import Attempt, Delivery, EventType
+from webhooks import lookup
+from webhooks.models import Attempt, Delivery, EventType, Subscription
 
 OUTCOMES = (
     ("", "Any"),
@@ -40,12 +42,14 @@ def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
     outcome = asked.get("outcome")
     if outcome in KEYS:
         status = Delivery.Status.PARKED if outcome == "parked" else Delivery.Status.PENDING
-        waiting = Delivery.objects.filter(merchant=merchant, status=status).select_related("event")
-        return _narrowed(waiting, merchant, asked, delivery="pk", event_type="event__type")
-    tried = Attempt.objects.filter(merchant=merchant).select_related("delivery__event")
+        waiting = Delivery.objects.filter(merchant=merchant, status=status).prefetch_related("event")
+        if outcome == "waiting":  # the queue's index begins with the subscription
+            waiting = waiting.filter(subscription__in=Subscription.objects.filter(merchant=merchant))
+        return _narrowed(waiting, merchant, asked, delivery="pk")
+    tried = Attempt.objects.filter(merchant=merchant).prefetch_related("delivery__event")
     if outcome:
         tried = tried.filter(is_delivered=outcome == "delivered")
-    return _narrowed(tried, merchant, asked, delivery="delivery", event_type="event_type")
+    return _narrowed(tried, merchant, asked, delivery="delivery")
 
 
 def key(asked: dict[str, Any]) -> str:
@@ -54,13 +58,15 @@ def key(asked: dict[str, Any]) -> str:
 
 
 def _narrowed(
-    rows: QuerySet[Any], merchant: Merchant, asked: dict[str, Any], *, delivery: str, event_type: str
+    rows: QuerySet[Any], merchant: Merchant, asked: dict[str, Any], *, delivery: str
 ) -> QuerySet[Any]:
-    """Return what the other filters leave of the rows, by their columns of the delivery and of the event's type."""
+    """Return what the other filters leave of the rows, by their column of the delivery."""
     if asked.get("q"):
-        rows = rows.filter(**{f"{delivery}__in": _matches(merchant, asked["q"].strip())})
+        found = _matches(merchant, asked["q"].strip())
+        rows = rows.filter(**{f"{delivery}__in": found}) if found else rows.none()
+        rows = rows.filter(pk__range=partitions.beside(*found)) if found else rows
     if asked.get("event_type"):
-        rows = rows.filter(**{event_type: asked["event_type"]})
+        rows = rows.filter(event_type=asked["event_type"])
     if asked.get("since"):
         rows = rows.filter(**{f"{key(asked)}__gte": asked["since"]})
     if asked.get("until"):
@@ -73,15 +79,12 @@ def _matches(merchant: Merchant, text: str) -> list[UUID]:
     uuid = search.parse_uuid(text)
     orders = Checkout.objects.filter(merchant=merchant, merchant_order_id=text).order_by("-created_at")
     checkouts: list[UUID] = list(orders.values_list("pk", flat=True)[: search.MAX_MATCHES])
-    rows = Delivery.objects.filter(merchant=merchant)
     if uuid:
         checkouts.append(uuid)
-    found = set(
-        rows.filter(event__checkout_uuid__in=checkouts).values_list("pk", flat=True)[: search.MAX_MATCHES]
-    )
+    events = list(lookup.events_about(*checkouts).values_list("pk", flat=True)[: search.MAX_MATCHES])
     if uuid:
-        found.update(rows.filter(event=uuid).values_list("pk", flat=True))
-    return list(found)
+        events.append(uuid)
+    return list(lookup.deliveries_of(events).filter(merchant=merchant).values_list("pk", flat=True))
 
 
 def lines(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[dict[str, Any]]:

@@ -124,14 +124,13 @@ def of_calls(calls: Iterable[ApiCall]) -> Iterator[Entry]:
     for call in calls:
         verb = verb_of(call)
         did = "created the checkout" if verb == "create" else VERBS.get(verb, f"called {verb}")
-        is_refused = (call.status or 500) >= 400
-        answer = f"{call.status}" if call.status else "no answer yet"
+        is_refused = call.status >= 400
         yield Entry(
             at=call.created_at,
             kind="call",
             tone="stop" if is_refused else "still",
             icon="code",
-            title=f"You {did}, {answer}" + (f" {call.error_code}" if call.error_code else ""),
+            title=f"You {did}, {call.status}" + (f" {call.error_code}" if call.error_code else ""),
             actor=f"client:{call.client_uuid}",
             request_id=call.request_id,
             facts={

@@ -14,8 +14,10 @@ from django.db.models import Count, Min, QuerySet
 from checkout.models import ApiCall, Checkout
 from checkout.states import VoidReason
 from config.lib import clock
+from config.lib.database import partitions
 from portal.templatetags.portal import time_of
-from webhooks.models import Attempt, Delivery, EventType
+from webhooks import lookup
+from webhooks.models import Attempt, EventType
 
 MAX_ATTEMPTS = 20  # of one event: more than its schedule has
 
@@ -23,7 +25,7 @@ MAX_ATTEMPTS = 20  # of one event: more than its schedule has
 class Refused(NamedTuple):
     """An answer to captures before the hold ended, and how many captures got it."""
 
-    status: int | None
+    status: int
     error_code: str
     times: int
 
@@ -35,11 +37,14 @@ def why(checkout: Checkout) -> str:
     ended = f"the hold ended at {time_of(checkout.voided_at)}"
     told = _told(checkout)
     captures = ApiCall.objects.filter(
-        merchant=checkout.merchant_id, checkout_uuid=checkout.pk, path__endswith="/capture"
+        merchant=checkout.merchant_id,
+        checkout_uuid=checkout.pk,
+        path__endswith="/capture",
+        pk__range=partitions.told_of(checkout.pk),
     )
     late = captures.filter(created_at__gte=checkout.voided_at).order_by("created_at").first()
     if refused := _refused(captures.filter(created_at__lt=checkout.voided_at)):
-        codes = ", ".join(f"{one.status or 'no answer'} {one.error_code}".strip() for one in refused)
+        codes = ", ".join(f"{one.status} {one.error_code}".strip() for one in refused)
         tries = f"{_times(sum(one.times for one in refused))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted, so {ended}."
     if not told:
@@ -63,7 +68,7 @@ def _untold(checkout: Checkout, voided_at: datetime, ended: str) -> str:
     """Return why a hold ended of which no attempt is found to have told the merchant."""
     if clock.now() - voided_at > settings.WEBHOOK_RETENTION:
         return f"No capture came, so {ended}. What was sent then is no longer kept."
-    if Delivery.objects.filter(event__checkout_uuid=checkout.pk).exists():
+    if lookup.deliveries_of(list(lookup.events_about(checkout.pk).values_list("pk", flat=True))).exists():
         return f"We had not sent checkout.authorized yet, and no capture came, so {ended}."
     return (
         "We had no webhook endpoint to tell, and no capture came, so "
@@ -73,7 +78,7 @@ def _untold(checkout: Checkout, voided_at: datetime, ended: str) -> str:
 
 def _told(checkout: Checkout) -> Sequence[Attempt]:
     """Return the scheduled attempts of checkout.authorized, oldest first."""
-    rows = Attempt.objects.filter(merchant=checkout.merchant_id, delivery__event__checkout_uuid=checkout.pk)
+    rows = lookup.attempts_about(checkout.pk).filter(merchant=checkout.merchant_id)
     own = rows.filter(event_type=EventType.AUTHORIZED, actor="").order_by("started_at", "number")
     return list(own[:MAX_ATTEMPTS])
 

@@ -12,13 +12,14 @@ from django.core import signing
 
 from checkout.models import ApiCall, Change, Checkout
 from config.lib import clock
+from config.lib.database import partitions
 from payments.models import Merchant
 from portal.models import ApiClient, User
 from portal.orders import bank, entries, lost
 from portal.orders.entries import Entry, Window
 from portal.orders.order import Order
 from portal.orders.search import parse_uuid
-from webhooks.models import Attempt
+from webhooks import lookup
 
 PER_PAGE = 500
 UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
@@ -56,10 +57,9 @@ def of(order: Order, cursor: str = "") -> Story:
 def _found(order: Order, before: datetime | None) -> list[Entry]:
     """Return the entries of a page, and at least one more if the timeline goes on."""
     checkout, window = order.checkout, Window(before, PER_PAGE + 1)
-    attempts = Attempt.objects.filter(
-        merchant=checkout.merchant_id, delivery__event__checkout_uuid=checkout.pk
-    )
-    calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk)
+    attempts = lookup.attempts_about(checkout.pk).filter(merchant=checkout.merchant_id)
+    told = partitions.told_of(checkout.pk)
+    calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
     called = window.of(calls)
     # The creation is the first call of all: what is older than a whole page of calls is not on this page.
     has_create = bool(called) and entries.verb_of(called[-1]) == "create"
@@ -67,7 +67,7 @@ def _found(order: Order, before: datetime | None) -> list[Entry]:
     found = [
         *entries.of_states(checkout, changes, has_create=has_create),
         *entries.of_calls(called),
-        *entries.of_attempts(window.of(attempts.select_related("delivery__event"), "started_at")),
+        *entries.of_attempts(window.of(attempts.prefetch_related("delivery"), "started_at")),
         *bank.entries(order, window),
         *entries.of_split(order),
     ]

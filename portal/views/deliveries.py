@@ -88,7 +88,7 @@ def _detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID, *
 
 
 def _of(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
-    rows = Delivery.objects.select_related("event", "subscription")
+    rows = Delivery.objects.select_related("subscription").prefetch_related("event")
     return get_object_or_404(rows, pk=delivery_uuid, merchant=merchant)
 
 
@@ -164,13 +164,15 @@ def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID
 
 def _tell(request: HttpRequest, resent: resending.Resent) -> None:
     if not resent.sent:
-        words = "None of them can be sent again: the holds are over, or they were delivered."
+        words = "None of them can be sent again: the holds are over, or they were delivered or are too old."
         messages.warning(request, words)
         return
     one, several = "1 delivery is on its way.", f"{resent.sent:,} deliveries are on their way."
     words = one if resent.sent == 1 else several
     if resent.left_out:
-        words += f" {resent.left_out:,} were left out: their hold is over, or they were delivered."
+        words += (
+            f" {resent.left_out:,} were left out: their hold is over, or they were delivered or are too old."
+        )
     messages.success(request, words)
 
 

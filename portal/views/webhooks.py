@@ -20,7 +20,7 @@ from portal.dashboard import charts
 from portal.deliveries import log
 from portal.models import Membership
 from portal.orders import search
-from webhooks import checks, health, signing, subscriptions, testing
+from webhooks import checks, health, lookup, signing, subscriptions, testing
 from webhooks.checks import CheckedUrl, TooManyChecks
 from webhooks.models import Delivery, EventType, Subscription
 from webhooks.targets import TargetRefused
@@ -114,9 +114,9 @@ def _subscription(membership: Membership) -> Subscription | None:
 
 def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
     """Return the test event that the address names with its answer; nothing if it names none."""
-    rows = Delivery.objects.filter(merchant=membership.merchant, event__type=EventType.TEST)
     named = search.parse_uuid(request.GET.get("tested", ""))
-    delivery = rows.filter(event=named).first() if named else None
+    rows = lookup.deliveries_of([named] if named else [])
+    delivery = rows.filter(merchant=membership.merchant, event_type=EventType.TEST).first()
     if delivery is None:
         return {"test": None, "is_waiting": False}
     shown = log.shown(membership.merchant, delivery)

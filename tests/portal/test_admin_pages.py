@@ -136,6 +136,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
 def _sending(acme: Merchant, told: Subscription) -> None:
     for number, delivery in enumerate(Delivery.objects.all()):
         Attempt.objects.create(
+            id=clock.another_id(delivery.pk),
             merchant=acme,
             delivery=delivery,
             number=number + 1,

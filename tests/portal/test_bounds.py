@@ -51,7 +51,13 @@ class TestPages:
         delivery = outbox.emit(acme, EventType.VOIDED, {}, at=clock.now()).deliveries.get()
         facts = {"merchant": acme, "delivery": delivery, "event_type": EventType.VOIDED}
         Attempt.objects.bulk_create(
-            Attempt(number=number, started_at=clock.now(), is_delivered=False, **facts)
+            Attempt(
+                id=clock.another_id(delivery.pk),
+                number=number,
+                started_at=clock.now(),
+                is_delivered=False,
+                **facts,
+            )
             for number in range(1, 301)
         )
         over = {"status": "parked", "next_attempt_at": None, "ended_at": clock.now()}

@@ -3,13 +3,11 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import connection, transaction
-
 from config.lib import clock
 from payments.models import Merchant
 from tests import factories
 from webhooks import delivery, outbox, subscriptions
-from webhooks.models import Delivery, Event, EventType, SigningSecret, Subscription
+from webhooks.models import Attempt, Delivery, Event, EventType, SigningSecret, Subscription
 
 OLD_URL, NEW_URL = "http://127.0.0.1:9/old", "http://127.0.0.1:9/new"
 CHECKOUT = UUID("01890000-0000-7000-8000-000000000001")
@@ -60,13 +58,26 @@ def aged(due: Delivery, days: float, *, status: str = "delivered") -> Delivery:
     return due
 
 
-def renamed(event_id: UUID, at: datetime) -> None:
-    """Give an event an id that was made at another time."""
-    new = UUID(int=clock.first_id(at).int | event_id.int & (1 << 80) - 1)
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-        cursor.execute("UPDATE webhooks_event SET id = %s WHERE id = %s", [new, event_id])
-        cursor.execute("UPDATE webhooks_delivery SET event_id = %s WHERE event_id = %s", [new, event_id])
+def renamed(event_id: UUID, at: datetime) -> UUID:
+    """Give an event, its deliveries and their attempts ids that were made at another time."""
+
+    def made(old: UUID) -> UUID:
+        return UUID(int=clock.first_id(at).int | old.int & (1 << 80) - 1)
+
+    new = made(event_id)
+    for due in Delivery.objects.filter(event=event_id):
+        for attempt in due.attempts.all():
+            Attempt.objects.filter(pk=attempt.pk).update(id=made(attempt.pk), delivery=made(due.pk))
+        Delivery.objects.filter(pk=due.pk).update(id=made(due.pk), event=new)
+    Event.objects.filter(pk=event_id).update(id=new)
+    return new
+
+
+def superseded(due: Delivery) -> None:
+    """Have its event superseded, as a race with an attempt leaves it."""
+    now = clock.now()
+    Event.objects.filter(pk=due.event_id).update(superseded_at=now)
+    Delivery.objects.filter(pk=due.pk, status="pending").update(superseded_at=now)
 
 
 def register(merchant: Merchant, *event_types: str, url: str = OLD_URL) -> subscriptions.Registered:

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from config.lib import clock
-from tests.webhooks.story import claim_one, emit, record, subscribe
+from tests.webhooks.story import claim_one, emit, record, subscribe, superseded
 from webhooks import delivery, retries
 from webhooks.models import Attempt, Delivery, EventType, Subscription
 
@@ -137,8 +137,7 @@ class TestCloseLost:
 
     def test_of_one_that_cannot_be_recorded_closes_the_others(self) -> None:
         unknown, _ = self.lose()
-        unknown.event.type = "of.a.later.release"
-        unknown.event.save()
+        Delivery.objects.filter(pk=unknown.pk).update(event_type="of.a.later.release")
         due, _ = self.lose()
         assert delivery.close_lost() == 1
         due.refresh_from_db()
@@ -163,8 +162,7 @@ class TestCloseLost:
 class TestEndPointless:
     def test_supersedes_what_the_merchant_need_not_hear_any_more(self) -> None:
         due = emit(subscribe(), EventType.AUTHORIZED, valid_for=120)
-        due.event.superseded_at = clock.now()
-        due.event.save()
+        superseded(due)
         assert delivery.end_pointless() == 1
         due.refresh_from_db()
         assert (due.status, due.next_attempt_at) == ("superseded", None)
@@ -182,6 +180,5 @@ class TestEndPointless:
         emit(subscribe(), EventType.AUTHORIZED, valid_for=120)
         leased = emit(subscribe("Rival"), EventType.AUTHORIZED, valid_for=120)
         delivery.claim(slots=10, general_slots=10)
-        leased.event.superseded_at = clock.now()
-        leased.event.save()
+        superseded(leased)
         assert delivery.end_pointless() == 0

@@ -5,12 +5,13 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import transaction
 from pytest_django import DjangoAssertNumQueries
 
 from config.lib import clock
 from payments.cause import Cause
 from payments.models import Merchant
-from tests.webhooks.story import claim_one, emit, record, subscribe
+from tests.webhooks.story import claim_one, emit, record, renamed, subscribe
 from webhooks import delivery, resending, retries, subscriptions
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
@@ -131,7 +132,7 @@ class TestAHold:
     def test_never_starts_after_its_window(self, acme: Subscription) -> None:
         due = parked(acme, EventType.AUTHORIZED)
         resending.resend(acme.merchant, due.pk, cause=DORA)
-        Event.objects.update(valid_until=clock.now())
+        Delivery.objects.update(valid_until=clock.now())
         assert delivery.claim(slots=5, general_slots=5) == []
         assert delivery.end_pointless() == 1
 
@@ -193,6 +194,18 @@ class TestRefusals:
         due.event.save()
         self.refuse(due, resending.BodyDeleted)
 
+    @pytest.mark.rule("resend.age")
+    def test_one_that_goes_soon(self, acme: Subscription) -> None:
+        due, young = parked(acme), parked(acme)
+        old, young = (
+            Delivery.objects.get(event=renamed(due.event_id, clock.now() - timedelta(days=days)))
+            for due, days in ((due, 26.01), (young, 25.99))
+        )
+        self.refuse(old, resending.TooOld)
+        since = clock.now() - timedelta(hours=1)
+        assert resending.resend_parked(acme.merchant, since, cause=DORA) == (1, 1)
+        assert (stands(old)[0], stands(young)[0]) == ("parked", "pending")
+
     @pytest.mark.rule("resend.confirmed")
     @pytest.mark.parametrize("change", ["superseded_at", "valid_until"])
     def test_a_hold_that_is_over_wants_confirmation(self, acme: Subscription, change: str) -> None:
@@ -205,19 +218,21 @@ class TestRefusals:
         record(claim_one(), 500, "HTTP 500")
         assert stands(due)[0] == ("superseded" if change == "superseded_at" else "parked")
 
-    @pytest.mark.parametrize("verb", ["resend", "resend_selected"])
     def test_a_hold_that_ends_meanwhile_is_not_sent(
-        self, acme: Subscription, monkeypatch: pytest.MonkeyPatch, verb: str
+        self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         due = parked(acme, EventType.AUTHORIZED)
-        send_again = resending._send_again
+        lock_holds = resending._lock_holds
 
-        def send_late(*asked: Any) -> int:
+        def lock_late(events: Any) -> Any:
             Event.objects.update(valid_until=clock.now())
-            return send_again(*asked)
+            return lock_holds(events)
 
-        monkeypatch.setattr(resending, "_send_again", send_late)
-        getattr(resending, verb)(acme.merchant, due.pk if verb == "resend" else [due.pk], cause=DORA)
+        monkeypatch.setattr(resending, "_lock_holds", lock_late)
+        with pytest.raises(resending.HoldIsOver), transaction.atomic():
+            resending.resend(acme.merchant, due.pk, cause=DORA)
+        Event.objects.update(valid_until=clock.now() + timedelta(seconds=100))
+        assert resending.resend_selected(acme.merchant, [due.pk], cause=DORA) == (1, 0)
         assert delivery.claim(slots=5, general_slots=5) == []
         assert delivery.end_pointless() == 1
 
@@ -294,7 +309,7 @@ class TestMany:
     ) -> None:
         for _ in range(30):
             parked(acme)
-        with django_assert_max_num_queries(11):
+        with django_assert_max_num_queries(12):
             resending.resend_parked(acme.merchant, clock.now() - timedelta(hours=1), cause=DORA)
 
 

@@ -4,11 +4,14 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from config.lib import batches, clock
+from config.lib.database import partitions
 from tests.webhooks.story import aged, claim_one, emit, record, renamed, subscribe
 from webhooks import headers, outbox, retention, tasks
-from webhooks.models import Attempt, Delivery, Event, EventType, Subscription, plain
+from webhooks.models import PARTITIONED, Attempt, Delivery, Event, EventType, Subscription, plain
 
 pytestmark = pytest.mark.django_db
 
@@ -74,38 +77,110 @@ class TestPersonalBodies:
         assert retention.delete_personal() == 0
 
 
+def partitions_of(days: float) -> None:
+    """Make the partitions of that long ago and the days since then."""
+    today = clock.now().date()
+    for table in PARTITIONED:
+        partitions.make(table, today - timedelta(days=days), today)
+
+
 class TestOldEvents:
     def old(self, acme: Subscription, days: float, *, status: str = "delivered") -> Delivery:
         due = emit(acme)
         record(claim_one(), 500, "HTTP 500")
         aged(due, days, status=status)
-        renamed(due.event_id, clock.now() - timedelta(days=days))
-        return due
+        event_id = renamed(due.event_id, clock.now() - timedelta(days=days))
+        return Delivery.objects.get(event=event_id)
 
     @pytest.mark.rule("secret.retention")
-    def test_go_with_their_deliveries_and_attempts_after_thirty_days(self, acme: Subscription) -> None:
+    @pytest.mark.parametrize("has_partitions", [True, False])
+    def test_go_with_their_deliveries_and_attempts_after_thirty_days(
+        self, acme: Subscription, has_partitions: bool
+    ) -> None:
         assert timedelta(days=30) == settings.WEBHOOK_RETENTION
-        self.old(acme, 30.1)
+        if has_partitions:
+            partitions_of(33)
+        self.old(acme, 31.1)
         young = self.old(acme, 29)
         tasks.delete_old_events()
-        assert set(Delivery.objects.values_list("pk", flat=True)) == {young.pk}
+        assert list(Delivery.objects.all()) == [young]
         assert Event.objects.count() == Attempt.objects.count() == 1
 
     @pytest.mark.rule("secret.retention")
-    def test_that_have_not_ended_are_never_deleted(self, acme: Subscription) -> None:
-        self.old(acme, 400, status="pending")
-        assert retention.delete_old() == 0
-        assert Event.objects.count() == Attempt.objects.count() == 1
+    def test_are_dropped_in_whole_partitions(self, acme: Subscription) -> None:
+        partitions_of(35)
+        for _ in range(3):
+            self.old(acme, 33)
+        today, gone = clock.now().date(), 5 * len(PARTITIONED)  # those of 31 to 35 days ago
+        with CaptureQueriesContext(connection) as asked:
+            assert retention.drop_old() == gone
+        assert not any(query["sql"].startswith("DELETE FROM webhooks_event ") for query in asked)
+        for table in PARTITIONED:
+            assert partitions.make(table, today - timedelta(days=35), today) == 5
+        assert not Event.objects.exists() and not Delivery.objects.exists() and not Attempt.objects.exists()
 
-    def test_that_ended_lately_are_kept(self, acme: Subscription) -> None:
-        due = self.old(acme, 31)
-        Delivery.objects.filter(pk=due.pk).update(ended_at=clock.now() - timedelta(days=1))
-        assert retention.delete_old() == 0
+    @pytest.mark.rule("secret.retention")
+    def test_that_have_not_ended_hold_their_day_up_and_no_other(self, acme: Subscription) -> None:
+        partitions_of(60)
+        gone, kept = self.old(acme, 51), self.old(acme, 50)
+        self.old(acme, 50, status="pending")
+        retention.drop_old()
+        assert set(Delivery.objects.values_list("status", flat=True)) == {"pending", "delivered"}
+        assert not Delivery.objects.filter(pk=gone.pk).exists()
+        assert Event.objects.count() == Attempt.objects.count() == 2
+        Delivery.objects.filter(status="pending").update(
+            status="parked", next_attempt_at=None, ended_at=clock.now()
+        )
+        retention.drop_old()
+        assert not Delivery.objects.filter(pk=kept.pk).exists() and not Event.objects.exists()
 
-    def test_go_in_small_batches(self, acme: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(retention, "ROWS", 2)
+    @pytest.mark.rule("secret.retention")
+    def test_whose_partition_was_missing_are_sent_and_go_in_their_time(self, acme: Subscription) -> None:
+        """Nothing is lost and no payment refused, should nobody have made partitions for a week."""
+        with connection.cursor() as cursor:
+            for table in PARTITIONED:
+                cursor.execute(f"DROP TABLE {table.named(clock.now().date())}")
+        due = emit(acme)
+        record(claim_one(), 200)
+        assert retention.make_ahead() == 0, "what was caught stays where it is"
+        due.refresh_from_db()
+        assert (due.status, due.attempts.count()) == ("delivered", 1)
+        renamed(due.event_id, clock.now() - timedelta(days=31))
+        aged(due, 31)
+        retention.drop_old()
+        assert not Event.objects.exists() and not Delivery.objects.exists() and not Attempt.objects.exists()
+        assert retention.make_ahead() == len(PARTITIONED)
+
+    @pytest.mark.rule("secret.retention")
+    def test_that_were_caught_stay_while_something_older_has_not_ended(self, acme: Subscription) -> None:
+        gone, kept = self.old(acme, 51), self.old(acme, 40)
+        waits = self.old(acme, 50, status="pending")
+        retention.drop_old()
+        assert set(Delivery.objects.all()) == {kept, waits} and gone.pk
+        assert Event.objects.count() == Attempt.objects.count() == 2
+
+    def test_that_were_caught_go_in_small_batches(
+        self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(partitions, "ROWS", 2)
         for _ in range(5):
             self.old(acme, 31)
         monkeypatch.setattr(batches, "BATCHES", 2)
-        assert retention.delete_old() == 4, "the next run goes on"
-        assert retention.delete_old() == 1
+        retention.drop_old()
+        assert Event.objects.count() == 1, "the next run goes on"
+        retention.drop_old()
+        assert not Event.objects.exists()
+
+
+class TestEndedSubscriptions:
+    def test_go_once_nothing_is_left_of_them(self, acme: Subscription) -> None:
+        for days in (31, 33):
+            rival = subscribe(f"Rival {days}")
+            Subscription.objects.filter(pk=rival.pk).update(ended_at=clock.now() - timedelta(days=days))
+        assert retention.delete_ended() == 1
+        assert not Subscription.objects.filter(merchant__name="Rival 33").exists()
+
+    def test_stay_while_something_waits_for_them(self, acme: Subscription) -> None:
+        emit(acme)
+        Subscription.objects.update(ended_at=clock.now() - timedelta(days=99))
+        assert retention.delete_ended() == 0

@@ -47,8 +47,8 @@ class TestClaim:
         "change",
         [
             "UPDATE webhooks_delivery SET next_attempt_at = clock_timestamp() + interval '1 second'",
-            "UPDATE webhooks_event SET superseded_at = clock_timestamp()",
-            "UPDATE webhooks_event SET valid_until = clock_timestamp()",
+            "UPDATE webhooks_delivery SET superseded_at = clock_timestamp()",
+            "UPDATE webhooks_delivery SET valid_until = clock_timestamp()",
             "UPDATE webhooks_subscription SET ended_at = clock_timestamp()",
             "UPDATE webhooks_delivery SET status = 'parked', next_attempt_at = NULL, ended_at = created_at"
             " FROM webhooks_event e WHERE e.id = event_id",
@@ -182,7 +182,7 @@ class TestClaimAtOnce:
         for number in range(4):
             emit(subscribe(f"shop {number}"), EventType.AUTHORIZED, valid_for=100)
         with connection.cursor() as cursor:
-            cursor.execute("UPDATE webhooks_event SET valid_until = clock_timestamp()")
+            cursor.execute("UPDATE webhooks_delivery SET valid_until = clock_timestamp()")
         alive = emit(subscribe(), EventType.AUTHORIZED, valid_for=100)
         assert claimed_ids(slots=3) == {alive.pk}
 
@@ -314,7 +314,7 @@ class TestPlan:
             due = emit(subscribe(name))
             self.multiply(due, 1500)
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE webhooks_delivery")
+            cursor.execute("ANALYZE webhooks_delivery_pending")
             before = self.rows_read()
             assert len(claimed_ids(slots=10)) == 10
             assert self.rows_read() - before < 200
@@ -325,8 +325,10 @@ class TestPlan:
         type(due.event).objects.bulk_create(events)
         Delivery.objects.bulk_create(
             Delivery(
+                id=clock.another_id(event.pk),
                 merchant_id=due.merchant_id,
                 event=event,
+                event_type=event.type,
                 subscription_id=due.subscription_id,
                 next_attempt_at=due.next_attempt_at,
             )
@@ -337,6 +339,6 @@ class TestPlan:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables"
-                " WHERE relname = 'webhooks_delivery'"
+                " WHERE relname = 'webhooks_delivery_pending'"
             )
             return int(cursor.fetchone()[0])

@@ -2,9 +2,178 @@
 
 import config.lib.crypto
 import django.contrib.postgres.fields
+import django.contrib.postgres.indexes
 import django.db.models.deletion
 import uuid_utils.compat
 from django.db import migrations, models
+
+# The owner's functions that make and drop partitions, which the service may execute: config/lib/database/partitions.py.
+FUNCTIONS = """
+CREATE FUNCTION first_id(moment timestamptz) RETURNS uuid
+    LANGUAGE sql IMMUTABLE SET timezone = 'UTC' AS $$
+    SELECT (lpad(to_hex(floor(extract(epoch FROM moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+$$;
+
+CREATE FUNCTION make_partition(parent name, starts_on date, ends_on date) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '300ms' AS $$
+DECLARE
+    made name := parent || '_' || to_char(starts_on, 'YYYYMMDD');
+    rest name := parent || '_default';
+    today date := clock_timestamp()::date;
+    is_caught boolean;
+BEGIN
+    IF starts_on NOT BETWEEN today - 150 AND today + 15 OR ends_on - starts_on NOT BETWEEN 1 AND 7
+        OR NOT EXISTS (
+            SELECT FROM pg_partitioned_table
+            WHERE partrelid = to_regclass(quote_ident(parent)) AND partdefid = to_regclass(quote_ident(rest)))
+    THEN
+        RAISE EXCEPTION 'no partition of % is made from % to %', parent, starts_on, ends_on
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('make_partition'));
+    IF to_regclass(quote_ident(made)) IS NOT NULL THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('SELECT EXISTS (SELECT FROM %I WHERE id >= $1 AND id < $2)', rest)
+        INTO is_caught USING first_id(starts_on), first_id(ends_on);
+    IF is_caught THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', made, rest);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+        parent, made, first_id(starts_on), first_id(ends_on));
+    RETURN true;
+END $$;
+
+CREATE FUNCTION drop_partition(parent name, before timestamptz) RETURNS name
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '300ms' AS $$
+DECLARE
+    old name;
+BEGIN
+    IF before > clock_timestamp() - interval '7 days' THEN
+        RAISE EXCEPTION 'nothing of % is dropped that is younger than a week', parent
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    SELECT relname INTO old
+    FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+    JOIN pg_partitioned_table ON partrelid = inhparent AND partstrat = 'r'
+    CROSS JOIN LATERAL regexp_match(
+        pg_get_expr(relpartbound, inhrelid), $re$FROM \('([0-9a-f-]+)'\) TO \('([0-9a-f-]+)'\)$re$) AS bounds
+    WHERE inhparent = to_regclass(quote_ident(parent)) AND bounds[2]::uuid <= first_id(before)
+      AND (parent NOT LIKE 'webhooks%' OR NOT EXISTS (
+          SELECT FROM webhooks_delivery_pending d WHERE d.id >= bounds[1]::uuid AND d.id < bounds[2]::uuid))
+    ORDER BY bounds[2]::uuid LIMIT 1;
+    IF old IS NOT NULL THEN
+        EXECUTE format('DROP TABLE %I', old);
+    END IF;
+    RETURN old;
+END $$;
+
+REVOKE ALL ON FUNCTION make_partition(name, date, date), drop_partition(name, timestamptz) FROM PUBLIC;
+"""
+NO_FUNCTIONS = """
+DROP FUNCTION drop_partition(name, timestamptz);
+DROP FUNCTION make_partition(name, date, date);
+DROP FUNCTION first_id(timestamptz);
+"""
+
+# What is only added to lies by the time of the event, which the ids of deliveries and attempts begin with too. What
+# waits to be sent lies apart, so that the queue is small whatever has been sent. The default partitions are what the
+# others are copied from: their own indexes hold what an event and a delivery may have once. No foreign key: to make or
+# drop a partition would lock the tables that it leads to.
+TABLES = """
+CREATE TABLE webhooks_event (
+    id uuid PRIMARY KEY,
+    merchant_id uuid NOT NULL,
+    type varchar(40) NOT NULL,
+    checkout_uuid uuid,
+    body bytea NOT NULL,
+    created_at timestamptz NOT NULL,
+    valid_until timestamptz,
+    superseded_at timestamptz,
+    body_deleted_at timestamptz,
+    request_id varchar(64) NOT NULL,
+    traceparent varchar(55) NOT NULL DEFAULT ''
+) PARTITION BY RANGE (id);
+CREATE INDEX event_of_merchant ON webhooks_event (merchant_id, created_at DESC, id DESC);
+CREATE INDEX event_of_checkout ON webhooks_event (checkout_uuid);
+CREATE INDEX event_personal ON webhooks_event (created_at)
+    WHERE body_deleted_at IS NULL AND type = 'marketing.opted_in';
+CREATE TABLE webhooks_event_default PARTITION OF webhooks_event DEFAULT;
+
+CREATE TABLE webhooks_delivery (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    subscription_id uuid NOT NULL,
+    event_type varchar(40) NOT NULL,
+    status varchar(10) NOT NULL,
+    is_urgent boolean NOT NULL,
+    attempt_count integer NOT NULL CHECK (attempt_count >= 0),
+    resent_count integer NOT NULL CHECK (resent_count >= 0),
+    resent_by varchar(60) NOT NULL,
+    returns_at timestamptz,
+    valid_until timestamptz,
+    superseded_at timestamptz,
+    next_attempt_at timestamptz,
+    lease_until timestamptz,
+    lease_token uuid,
+    ended_at timestamptz,
+    CONSTRAINT a_pending_delivery_has_a_next_attempt CHECK (
+        (ended_at IS NULL AND next_attempt_at IS NOT NULL AND status = 'pending')
+        OR (status <> 'pending' AND ended_at IS NOT NULL AND next_attempt_at IS NULL)),
+    CONSTRAINT a_delivery_lies_with_its_event CHECK (
+        substring(uuid_send(id) FROM 1 FOR 6) = substring(uuid_send(event_id) FROM 1 FOR 6))
+) PARTITION BY LIST (status);
+
+CREATE TABLE webhooks_delivery_pending PARTITION OF webhooks_delivery (PRIMARY KEY (id)) FOR VALUES IN ('pending')
+    WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.1);
+CREATE UNIQUE INDEX an_event_goes_once_to_a_subscription ON webhooks_delivery_pending (event_id, subscription_id);
+CREATE INDEX delivery_waiting ON webhooks_delivery_pending (subscription_id, is_urgent, next_attempt_at, id)
+    WHERE lease_token IS NULL;
+CREATE INDEX delivery_urgent ON webhooks_delivery_pending (next_attempt_at) WHERE is_urgent AND lease_token IS NULL;
+CREATE INDEX delivery_leased ON webhooks_delivery_pending (lease_until) WHERE lease_token IS NOT NULL;
+
+CREATE TABLE webhooks_delivery_ended PARTITION OF webhooks_delivery (PRIMARY KEY (id))
+    FOR VALUES IN ('delivered', 'parked', 'superseded') PARTITION BY RANGE (id);
+CREATE INDEX delivery_parked ON webhooks_delivery_ended (merchant_id, ended_at) WHERE status = 'parked';
+CREATE INDEX delivery_parked_lately ON webhooks_delivery_ended (ended_at) WHERE status = 'parked';
+CREATE TABLE webhooks_delivery_ended_default PARTITION OF webhooks_delivery_ended DEFAULT;
+CREATE UNIQUE INDEX an_event_went_once_to_a_subscription
+    ON webhooks_delivery_ended_default (event_id, subscription_id);
+
+CREATE TABLE webhooks_attempt (
+    id uuid PRIMARY KEY,
+    merchant_id uuid NOT NULL,
+    delivery_id uuid NOT NULL,
+    number integer NOT NULL CHECK (number >= 0),
+    event_type varchar(40) NOT NULL,
+    actor varchar(60) NOT NULL DEFAULT '',
+    started_at timestamptz NOT NULL,
+    ended_at timestamptz,
+    is_delivered boolean,
+    http_status smallint CHECK (http_status >= 0),
+    error_message varchar(255),
+    duration_ms integer CHECK (duration_ms >= 0),
+    response_excerpt text NOT NULL,
+    CONSTRAINT an_attempt_lies_with_its_delivery CHECK (
+        substring(uuid_send(id) FROM 1 FOR 6) = substring(uuid_send(delivery_id) FROM 1 FOR 6))
+) PARTITION BY RANGE (id);
+CREATE INDEX attempt_of_merchant ON webhooks_attempt (merchant_id, started_at DESC, id DESC);
+CREATE INDEX attempt_of_type ON webhooks_attempt (merchant_id, event_type, started_at DESC, id DESC);
+CREATE INDEX attempt_failed ON webhooks_attempt (merchant_id, started_at DESC, id DESC) WHERE NOT is_delivered;
+CREATE INDEX attempt_of_hour ON webhooks_attempt USING brin (started_at)
+    WITH (autosummarize = on, pages_per_range = 32);
+CREATE TABLE webhooks_attempt_default PARTITION OF webhooks_attempt DEFAULT;
+CREATE UNIQUE INDEX attempts_of_a_delivery_are_numbered ON webhooks_attempt_default (delivery_id, number);
+"""
+NO_TABLES = "DROP TABLE webhooks_attempt, webhooks_delivery, webhooks_event"
+FIRST = """
+SELECT make_partition(parent, current_date + day, current_date + day + 1)
+FROM unnest('{webhooks_event,webhooks_delivery_ended,webhooks_attempt}'::name[]) parent, generate_series(-1, 8) day;
+"""
 
 
 class Migration(migrations.Migration):
@@ -44,61 +213,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='Event',
-            fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('type', models.CharField(choices=[('checkout.authorized', 'Authorized'), ('checkout.voided', 'Voided'), ('marketing.opted_in', 'Opted In'), ('webhook.test', 'Test')], max_length=40)),
-                ('checkout_uuid', models.UUIDField(blank=True, null=True)),
-                ('body', models.BinaryField()),
-                ('created_at', models.DateTimeField(help_text='When it happened.')),
-                ('valid_until', models.DateTimeField(blank=True, help_text='No attempt starts at or after this.', null=True)),
-                ('superseded_at', models.DateTimeField(blank=True, null=True)),
-                ('body_deleted_at', models.DateTimeField(blank=True, help_text='When its personal data was deleted.', null=True)),
-                ('request_id', models.CharField(blank=True, max_length=64)),
-                ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
-            ],
-            options={
-                'indexes': [
-                    models.Index(fields=['merchant', '-created_at', '-id'], name='webhooks_ev_merchan_998059_idx'),
-                    models.Index(fields=['checkout_uuid'], name='webhooks_ev_checkou_edfb1b_idx'),
-                    models.Index(models.F('created_at'), condition=models.Q(('body_deleted_at', None), ('type', 'marketing.opted_in')), name='event_personal'),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name='Delivery',
-            fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('status', models.CharField(choices=[('pending', 'Pending'), ('delivered', 'Delivered'), ('parked', 'Parked'), ('superseded', 'Superseded')], default='pending', max_length=10)),
-                ('is_urgent', models.BooleanField(default=False, help_text='It goes before others, and is not paced.')),
-                ('attempt_count', models.PositiveIntegerField(default=0)),
-                ('resent_count', models.PositiveIntegerField(default=0, help_text='How many attempts a person asked for.')),
-                ('resent_by', models.CharField(blank=True, help_text='Who asked for the next attempt.', max_length=60)),
-                ('returns_at', models.DateTimeField(blank=True, help_text='When the next attempt by itself starts, should the resent one fail.', null=True)),
-                ('next_attempt_at', models.DateTimeField(blank=True, null=True)),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
-                ('lease_token', models.UUIDField(blank=True, null=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
-                ('subscription', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='webhooks.subscription')),
-                ('event', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='webhooks.event')),
-            ],
-            options={
-                'verbose_name_plural': 'deliveries',
-                'indexes': [
-                    models.Index(models.F('subscription'), models.F('is_urgent'), models.F('next_attempt_at'), models.F('id'), condition=models.Q(('lease_token', None), ('status', 'pending')), name='delivery_waiting'),
-                    models.Index(models.F('next_attempt_at'), condition=models.Q(('is_urgent', True), ('lease_token', None), ('status', 'pending')), name='delivery_urgent'),
-                    models.Index(models.F('lease_until'), condition=models.Q(('lease_token__isnull', False)), name='delivery_leased'),
-                    models.Index(models.F('merchant'), models.F('ended_at'), condition=models.Q(('status', 'parked')), name='delivery_parked'),
-                    models.Index(models.F('ended_at'), condition=models.Q(('status', 'parked')), name='delivery_parked_lately'),
-                ],
-                'constraints': [
-                    models.UniqueConstraint(models.F('event'), models.F('subscription'), name='an_event_goes_once_to_a_subscription'),
-                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('next_attempt_at__isnull', False), ('status', 'pending')), models.Q(models.Q(('status', 'pending'), _negated=True), ('ended_at__isnull', False), ('next_attempt_at', None)), _connector='OR'), name='a_pending_delivery_has_a_next_attempt'),
-                ],
-            },
-        ),
-        migrations.CreateModel(
             name='SigningSecret',
             fields=[
                 ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
@@ -111,30 +225,93 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(models.F('subscription'), condition=models.Q(('expires_at', None)), name='one_current_secret_per_subscription')],
             },
         ),
-        migrations.CreateModel(
-            name='Attempt',
-            fields=[
-                ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('number', models.PositiveIntegerField()),
-                ('event_type', models.CharField(choices=[('checkout.authorized', 'Authorized'), ('checkout.voided', 'Voided'), ('marketing.opted_in', 'Opted In'), ('webhook.test', 'Test')], max_length=40)),
-                ('actor', models.CharField(blank=True, db_default='', default='', help_text='Who asked for it.', max_length=60)),
-                ('started_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('is_delivered', models.BooleanField(blank=True, help_text='Unknown while it is under way.', null=True)),
-                ('http_status', models.PositiveSmallIntegerField(blank=True, null=True)),
-                ('error_message', models.CharField(blank=True, max_length=255, null=True)),
-                ('duration_ms', models.PositiveIntegerField(blank=True, null=True)),
-                ('response_excerpt', models.TextField(blank=True)),
-                ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
-                ('delivery', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='webhooks.delivery')),
+        migrations.RunSQL(FUNCTIONS, NO_FUNCTIONS),
+        migrations.SeparateDatabaseAndState(
+            database_operations=[migrations.RunSQL(TABLES, NO_TABLES), migrations.RunSQL(FIRST, migrations.RunSQL.noop)],
+            state_operations=[
+                migrations.CreateModel(
+                    name='Event',
+                    fields=[
+                        ('id', models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False)),
+                        ('type', models.CharField(choices=[('checkout.authorized', 'Authorized'), ('checkout.voided', 'Voided'), ('marketing.opted_in', 'Opted In'), ('webhook.test', 'Test')], max_length=40)),
+                        ('checkout_uuid', models.UUIDField(blank=True, null=True)),
+                        ('body', models.BinaryField()),
+                        ('created_at', models.DateTimeField(help_text='When it happened.')),
+                        ('valid_until', models.DateTimeField(blank=True, help_text='No attempt starts at or after this.', null=True)),
+                        ('superseded_at', models.DateTimeField(blank=True, null=True)),
+                        ('body_deleted_at', models.DateTimeField(blank=True, help_text='When its personal data was deleted.', null=True)),
+                        ('request_id', models.CharField(blank=True, max_length=64)),
+                        ('traceparent', models.CharField(blank=True, db_default='', default='', editable=False, max_length=55)),
+                        ('merchant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
+                    ],
+                    options={
+                        'indexes': [
+                            models.Index(fields=['merchant', '-created_at', '-id'], name='event_of_merchant'),
+                            models.Index(fields=['checkout_uuid'], name='event_of_checkout'),
+                            models.Index(models.F('created_at'), condition=models.Q(('body_deleted_at', None), ('type', 'marketing.opted_in')), name='event_personal'),
+                        ],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Delivery',
+                    fields=[
+                        ('id', models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                        ('event_type', models.CharField(choices=[('checkout.authorized', 'Authorized'), ('checkout.voided', 'Voided'), ('marketing.opted_in', 'Opted In'), ('webhook.test', 'Test')], max_length=40)),
+                        ('status', models.CharField(choices=[('pending', 'Pending'), ('delivered', 'Delivered'), ('parked', 'Parked'), ('superseded', 'Superseded')], default='pending', max_length=10)),
+                        ('is_urgent', models.BooleanField(default=False, help_text='It goes before others, and is not paced.')),
+                        ('attempt_count', models.PositiveIntegerField(default=0)),
+                        ('resent_count', models.PositiveIntegerField(default=0, help_text='How many attempts a person asked for.')),
+                        ('resent_by', models.CharField(blank=True, help_text='Who asked for the next attempt.', max_length=60)),
+                        ('returns_at', models.DateTimeField(blank=True, help_text='When the next attempt by itself starts, should the resent one fail.', null=True)),
+                        ('valid_until', models.DateTimeField(blank=True, help_text='No attempt of an urgent one starts at or after this.', null=True)),
+                        ('superseded_at', models.DateTimeField(blank=True, help_text='Its event was superseded during an attempt.', null=True)),
+                        ('next_attempt_at', models.DateTimeField(blank=True, null=True)),
+                        ('lease_until', models.DateTimeField(blank=True, null=True)),
+                        ('lease_token', models.UUIDField(blank=True, null=True)),
+                        ('ended_at', models.DateTimeField(blank=True, null=True)),
+                        ('merchant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
+                        ('subscription', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, to='webhooks.subscription')),
+                        ('event', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='deliveries', to='webhooks.event')),
+                    ],
+                    options={
+                        'verbose_name_plural': 'deliveries',
+                        'indexes': [
+                            models.Index(models.F('merchant'), models.F('ended_at'), condition=models.Q(('status', 'parked')), name='delivery_parked'),
+                            models.Index(models.F('ended_at'), condition=models.Q(('status', 'parked')), name='delivery_parked_lately'),
+                        ],
+                        'constraints': [
+                            models.UniqueConstraint(models.F('event'), models.F('subscription'), name='an_event_goes_once_to_a_subscription'),
+                            models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('next_attempt_at__isnull', False), ('status', 'pending')), models.Q(models.Q(('status', 'pending'), _negated=True), ('ended_at__isnull', False), ('next_attempt_at', None)), _connector='OR'), name='a_pending_delivery_has_a_next_attempt'),
+                        ],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Attempt',
+                    fields=[
+                        ('id', models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                        ('number', models.PositiveIntegerField()),
+                        ('event_type', models.CharField(choices=[('checkout.authorized', 'Authorized'), ('checkout.voided', 'Voided'), ('marketing.opted_in', 'Opted In'), ('webhook.test', 'Test')], max_length=40)),
+                        ('actor', models.CharField(blank=True, db_default='', default='', help_text='Who asked for it.', max_length=60)),
+                        ('started_at', models.DateTimeField()),
+                        ('ended_at', models.DateTimeField(blank=True, null=True)),
+                        ('is_delivered', models.BooleanField(blank=True, help_text='Unknown while it is under way.', null=True)),
+                        ('http_status', models.PositiveSmallIntegerField(blank=True, null=True)),
+                        ('error_message', models.CharField(blank=True, max_length=255, null=True)),
+                        ('duration_ms', models.PositiveIntegerField(blank=True, null=True)),
+                        ('response_excerpt', models.TextField(blank=True)),
+                        ('merchant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
+                        ('delivery', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='attempts', to='webhooks.delivery')),
+                    ],
+                    options={
+                        'indexes': [
+                            models.Index(fields=['merchant', '-started_at', '-id'], name='attempt_of_merchant'),
+                            django.contrib.postgres.indexes.BrinIndex(fields=['started_at'], name='attempt_of_hour', autosummarize=True, pages_per_range=32),
+                            models.Index(fields=['merchant', 'event_type', '-started_at', '-id'], name='attempt_of_type'),
+                            models.Index(condition=models.Q(('is_delivered', False)), fields=['merchant', '-started_at', '-id'], name='attempt_failed'),
+                        ],
+                        'constraints': [models.UniqueConstraint(models.F('delivery'), models.F('number'), name='attempts_of_a_delivery_are_numbered')],
+                    },
+                ),
             ],
-            options={
-                'indexes': [
-                    models.Index(fields=['merchant', '-started_at', '-id'], name='webhooks_at_merchan_d76394_idx'),
-                    models.Index(fields=['merchant', 'event_type', '-started_at', '-id'], name='attempt_of_type'),
-                    models.Index(condition=models.Q(('is_delivered', False)), fields=['merchant', '-started_at', '-id'], name='attempt_failed'),
-                ],
-                'constraints': [models.UniqueConstraint(models.F('delivery'), models.F('number'), name='attempts_of_a_delivery_are_numbered')],
-            },
         ),
     ]

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from checkout.proof import invariants, proving
+from checkout.proof import invariants, proving, references
 from config.lib import clock
 
 
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         if breaches:
             sys.exit(1)
         checkouts, postings = proving.size(since)
-        for invariant in invariants.INVARIANTS:
-            self.stdout.write(f"proved: {invariant.promise}")
+        for proved in (*invariants.INVARIANTS, *references.REFERENCES):
+            self.stdout.write(f"proved: {proved.promise}")
         changed = "" if since is None else f", changed in the last {hours:g} hours"
         self.stdout.write(f"{checkouts} checkouts, {postings} postings{changed}")

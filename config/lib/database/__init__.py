@@ -1,1 +1,1 @@
-"""Connections: a replica that may be read, how far it is behind, and what a silent one may cost."""
+"""The database as a whole: a replica and how far it is behind, what a silent one may cost, partitions by time."""

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from config.lib import clock
 from payments.models import Merchant
 from webhooks import outbox
 from webhooks.models import Attempt, Delivery, EventType, Subscription
@@ -15,6 +16,7 @@ def write(merchant: Merchant, *, events: int, now: datetime) -> None:
     waiting = Delivery.objects.filter(merchant=merchant)
     Attempt.objects.bulk_create(
         Attempt(
+            id=clock.another_id(delivery.pk),
             merchant=merchant,
             delivery=delivery,
             number=1,

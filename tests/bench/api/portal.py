@@ -19,11 +19,14 @@ from django.test.utils import CaptureQueriesContext
 
 from checkout.models import ApiCall, Checkout
 from config.lib import clock, cursor
+from config.lib.database import partitions
 from payments.models import Merchant
 from portal.dashboard import counting
 from portal.models import Membership
 from tests.bench.api import app, report, size
 from tests.bench.api.app import Backend, Call
+from tests.bench.seed_load import loading
+from webhooks.models import PARTITIONED
 
 HOME_MS, PAGE_MS, STATEMENTS = 100.0, 150.0, 20
 ROUNDS = 15
@@ -112,14 +115,14 @@ WITH subscription AS (
     SELECT id, type, created_at, 1 + (random() < 0.02)::int AS attempts FROM webhooks_event
     WHERE merchant_id = %(merchant)s
 ), deliveries AS (
-    INSERT INTO webhooks_delivery (id, merchant_id, event_id, subscription_id, status, is_urgent, attempt_count,
-        resent_count, resent_by, ended_at)
-    SELECT events.id, %(merchant)s, events.id, subscription.id, 'delivered', false, attempts, 0, '', created_at
+    INSERT INTO webhooks_delivery (id, merchant_id, event_id, subscription_id, event_type, status, is_urgent,
+        attempt_count, resent_count, resent_by, ended_at)
+    SELECT events.id, %(merchant)s, events.id, subscription.id, type, 'delivered', false, attempts, 0, '', created_at
     FROM events, subscription RETURNING id
 )
 INSERT INTO webhooks_attempt (id, merchant_id, delivery_id, number, event_type, actor, started_at, ended_at,
     is_delivered, http_status, duration_ms, response_excerpt)
-SELECT CASE number WHEN 1 THEN events.id ELSE gen_random_uuid() END, %(merchant)s, events.id, number, type, '',
+SELECT overlay(events.id::text PLACING number::text FROM 36)::uuid, %(merchant)s, events.id, number, type, '',
     created_at + number * interval '5 s', created_at + number * interval '6 s', number = attempts,
     CASE WHEN number = attempts THEN 200 ELSE 500 END, 20 + random() * 400, ''
 FROM events, generate_series(1, attempts) AS number
@@ -127,6 +130,9 @@ FROM events, generate_series(1, attempts) AS number
 
 
 def _deliver(merchant: Merchant) -> None:
+    today = clock.now().date()
+    for table in PARTITIONED:
+        partitions.make(table, (clock.now() - loading.FIRST).date(), today)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute(_LOG, {"merchant": merchant.pk})

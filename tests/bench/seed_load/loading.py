@@ -14,9 +14,12 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Model
 
+from checkout.models import CALLS
 from config.lib import clock
+from config.lib.database import partitions
 from payments.models import Merchant
 from tests.bench.seed_load.past_orders import COLUMNS, FACTS, Book
+from webhooks.models import EVENTS
 
 CHUNK = 10_000  # checkouts a transaction
 # Older than what reconciliation asks the provider about, which has never heard of these; younger than 30 days.
@@ -96,7 +99,10 @@ def _merchant(merchant_uuid: UUID | None) -> Merchant:
 
 def _load(merchant: Merchant, wanted: int) -> Iterator[tuple[int, int]]:
     """Write chunk after chunk; yield how many checkouts there are so far, and the rows of the chunk."""
-    first = clock.now() - FIRST
+    now = clock.now()
+    first = now - FIRST
+    for table in (EVENTS, CALLS):
+        partitions.make(table, first.date(), now.date())
     step = (FIRST - LAST) / wanted
     for start, end in pairwise([*range(0, wanted, CHUNK), wanted]):
         book = Book(merchant)

@@ -76,10 +76,15 @@ def _times(count: int) -> dict[str, Any]:
 
 
 def _fill(merchant: str, count: int, times: dict[str, Any]) -> None:
+    from datetime import timedelta
+
     from django.db import connection
 
-    from webhooks.models import Attempt, Delivery, Event
+    from config.lib.database import partitions
+    from webhooks.models import PARTITIONED, Attempt, Delivery, Event
 
+    for table in PARTITIONED:
+        partitions.make(table, times["start"].date(), (times["start"] + timedelta(days=DAYS)).date())
     parameters = {"count": count, "long_ago": int(count * LONG_AGO), **times}
     patterns = {name: _pattern(merchant, *kind) for name, kind in _kinds().items()}
     with connection.cursor() as cursor:

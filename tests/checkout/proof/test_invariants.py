@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from checkout import captures
 from checkout.models import Checkout
-from checkout.proof import invariants, proving
+from checkout.proof import invariants, proving, references
 from payments.models import Discrepancy, Merchant
 from tests import factories
 from tests.factories import CAUSE
@@ -314,7 +314,7 @@ class TestTheCommand:
         code, said, complained = prove()
         assert (code, complained) == (0, "")
         assert [line for line in said.splitlines() if line.startswith("proved: ")] == [
-            f"proved: {invariant.promise}" for invariant in invariants.INVARIANTS
+            f"proved: {proved.promise}" for proved in (*invariants.INVARIANTS, *references.REFERENCES)
         ]
         assert said.endswith("2 checkouts, 4 postings\n")
 

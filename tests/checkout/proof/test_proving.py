@@ -135,13 +135,20 @@ def old_business(at: Callable[[str], Checkout]) -> datetime:
 SMALL = {"payments_merchant", "operation_not_ended"}  # the index has open operations alone
 
 
+def is_small(table: str) -> bool:
+    """The old events lie in the default partition, a few in that of today and none in the others."""
+    return table in SMALL or table[-8:].isdecimal()
+
+
 class TestPlans:
     def test_of_what_has_changed_read_no_table_from_end_to_end(self, old_business: datetime) -> None:
         with CaptureQueriesContext(connection) as queries:
             assert proving.breaches(since=old_business) == []
-        asked = [query["sql"] for query in queries if "FROM" in query["sql"]]
-        assert len(asked) == 1 + len(invariants.INVARIANTS)
-        read = {sql: set(plans.scans(sql)) - SMALL for sql in asked}
+        asked = [query["sql"] for query in queries if "FROM" in query["sql"]][
+            -1 - len(invariants.INVARIANTS) :
+        ]
+        assert len(queries) > len(asked) and "payments_merchant" in asked[0]
+        read = {sql: {table for table in plans.scans(sql) if not is_small(table)} for sql in asked}
         assert {sql: tables for sql, tables in read.items() if tables} == {}
 
 

@@ -73,6 +73,8 @@ class TestInstallation:
             "SET session_replication_role = replica",
             "DROP TABLE payments_posting",
             "CREATE TABLE mine (id int)",
+            "DROP TABLE webhooks_event_default",
+            "ALTER TABLE webhooks_event DETACH PARTITION webhooks_event_default",
             "DELETE FROM django_migrations",
             "UPDATE hosted_page_optin SET email_digest = ''",
         ],

@@ -55,6 +55,11 @@ SERIES: dict[str, Series] = {
     "HoldsUnheard": Series(
         {"checkout_holds_unheard": "1x8"}, {"checkout_holds_unheard": "1 0 1 0 1 0 1"}, 60
     ),
+    "PartitionsMissing": Series(
+        {'checkout_partitions_ahead_days{table="a"}': "5x4"},
+        {'checkout_partitions_ahead_days{table="a"}': "6x4"},
+        15,
+    ),
     "OutcomeUnknown": Series(
         {'checkout_unresolved_oldest_seconds{kind="capture"}': "0+15x80"},
         {'checkout_unresolved_oldest_seconds{kind="refund"}': "0+15x80"},

@@ -6,6 +6,7 @@ import pytest
 from django.core import signing
 from django.utils import timezone
 
+from config.lib import clock
 from payments.models import Merchant
 from tests.conftest import Api
 from tests.refusals import refused
@@ -24,6 +25,8 @@ def log_attempts(merchant: Merchant, count: int) -> list[Attempt]:
         kind = EventType.VOIDED if number % 2 else EventType.AUTHORIZED
         event = Event.objects.create(merchant=merchant, type=kind, body=b"{}", created_at=at)
         delivery = Delivery.objects.create(
+            id=clock.another_id(event.pk),
+            event_type=kind,
             merchant=merchant,
             event=event,
             subscription=subscription,
@@ -33,6 +36,7 @@ def log_attempts(merchant: Merchant, count: int) -> list[Attempt]:
         )
         facts = {"http_status": 200} if number % 2 else {"error_message": "timed out"}
         attempt = Attempt.objects.create(
+            id=clock.another_id(event.pk),
             merchant=merchant,
             delivery=delivery,
             number=1,

@@ -11,11 +11,10 @@ import pytest
 from django.db import connection, transaction
 
 from config.lib import clock
-from payments.cause import Cause
 from payments.models import Merchant
 from tests import factories
-from tests.webhooks.story import aged, claim_one, emit, record, renamed, subscribe
-from webhooks import outbox, resending, retention, subscriptions
+from tests.webhooks.story import subscribe
+from webhooks import outbox, subscriptions
 from webhooks.models import EventType, Subscription
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -95,23 +94,3 @@ def test_ending_a_subscription_never_waits_crosswise_for_a_void(monkeypatch: pyt
         ending.join(0.3)  # it now waits for the superseded delivery
     ending.join(5)
     assert not ending.is_alive() and failures == []
-
-
-def test_a_clean_up_that_meets_a_resend_takes_nothing_from_it() -> None:
-    acme = subscribe()
-    due = emit(acme)
-    record(claim_one(), 404, "HTTP 404")
-    aged(due, 31, status="parked")
-    renamed(due.event_id, clock.now() - timedelta(days=31))
-
-    def clean() -> int:
-        try:
-            return retention.delete_old()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as cleaner, transaction.atomic():
-        resending.resend(acme.merchant, due.pk, cause=Cause("user:dora"))
-        assert cleaner.submit(clean).result(5) == 0  # nor does it wait
-    due.refresh_from_db()
-    assert (due.status, due.attempts.count()) == ("pending", 1)

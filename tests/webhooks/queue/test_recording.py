@@ -37,8 +37,7 @@ class TestTrouble:
             self.claimed(),
             self.claimed("thanks"),
         )
-        unknown.event.type = "of.a.later.release"
-        unknown.event.save()
+        Delivery.objects.filter(pk=unknown.pk).update(event_type="of.a.later.release")
         failed = [replace(result, http_status=500) for result in (never, silenced)]
         loop.record_surely([*failed, whole])
         for due in (unknown, poisoned, fine):

@@ -1,0 +1,87 @@
+"""What no foreign key holds, since it leads into partitions or out of them: the rows that refer to nothing.
+
+Rule money.proof. A row and what it belongs to lie in the same time, so that a proof of what is new reads no other.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from config.lib import clock
+
+
+class Reference(NamedTuple):
+    """A promise, the kind of discrepancy that reports a breach, and the query for ids and merchants of who break it."""
+
+    promise: str
+    kind: str
+    sql: str
+
+
+REFERENCES = (
+    Reference(
+        "every event and every call is a merchant's",
+        "ledger_merchant_missing",
+        """
+        SELECT e.id, NULL FROM webhooks_event e LEFT JOIN payments_merchant m ON m.id = e.merchant_id
+        WHERE e.id >= %(first)s AND m.id IS NULL
+        UNION ALL
+        SELECT c.id, NULL FROM checkout_apicall c LEFT JOIN payments_merchant m ON m.id = c.merchant_id
+        WHERE c.id >= %(first)s AND m.id IS NULL""",
+    ),
+    Reference(
+        "every delivery has its event, of the same merchant and type",
+        "ledger_event_missing",
+        """
+        SELECT d.event_id, d.merchant_id FROM webhooks_delivery d
+        LEFT JOIN webhooks_event e ON e.id = d.event_id AND e.id >= %(first)s
+          AND (e.merchant_id, e.type) = (d.merchant_id, d.event_type)
+        WHERE d.id >= %(first)s AND e.id IS NULL""",
+    ),
+    Reference(
+        "every delivery has its subscription",
+        "ledger_subscription_missing",
+        """
+        SELECT d.event_id, d.merchant_id FROM webhooks_delivery d
+        LEFT JOIN webhooks_subscription s ON s.id = d.subscription_id AND s.merchant_id = d.merchant_id
+        WHERE d.id >= %(first)s AND s.id IS NULL""",
+    ),
+    Reference(
+        "an event goes once to a subscription",
+        "ledger_delivered_twice",
+        """
+        SELECT waiting.event_id, waiting.merchant_id FROM webhooks_delivery_pending waiting
+        JOIN webhooks_delivery_ended ended USING (event_id, subscription_id)
+        WHERE waiting.id >= %(first)s AND ended.id >= %(first)s""",
+    ),
+    Reference(
+        "every attempt has its delivery, of the same merchant and type",
+        "ledger_delivery_missing",
+        """
+        SELECT a.delivery_id, a.merchant_id FROM webhooks_attempt a
+        LEFT JOIN webhooks_delivery d ON d.id = a.delivery_id AND d.id >= %(first)s
+          AND (d.merchant_id, d.event_type) = (a.merchant_id, a.event_type)
+        WHERE a.id >= %(first)s AND d.id IS NULL""",
+    ),
+)
+
+
+class Lost(NamedTuple):
+    """A row that refers to nothing, by the id of what is missing, and the reference that it breaks."""
+
+    subject: UUID
+    merchant_uuid: UUID | None
+    reference: Reference
+
+
+def lost(since: datetime | None = None) -> Iterator[Lost]:
+    """Yield the rows that refer to nothing; with `since` those that were made since then."""
+    first = clock.first_id(since) if since else UUID(int=0)
+    with connection.cursor() as cursor:
+        for reference in REFERENCES:
+            cursor.execute(reference.sql, {"first": first})
+            for subject, merchant_uuid in cursor.fetchall():
+                yield Lost(subject, merchant_uuid, reference)

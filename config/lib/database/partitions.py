@@ -1,0 +1,133 @@
+"""Tables that are only added to, and dropped a whole partition at a time once their rows' time is over.
+
+Their rows lie by the time that their UUIDv7 ids begin with. Partitions are made and dropped by two functions of the
+tables' owner, `make_partition` and `drop_partition`, which refuse what is too far ahead or too young. What comes while
+a partition is missing lies in the default one, and stays there until its time is over (rule secret.retention).
+"""
+
+import time
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from uuid import UUID
+
+import structlog
+from django.db import DatabaseError, connection
+
+from config.lib import batches, clock
+
+log = structlog.get_logger("config.lib.database.partitions")
+AHEAD = timedelta(days=8)  # partitions that there are before their time comes
+YOUNGEST = timedelta(days=7)  # `drop_partition` drops nothing younger
+EPOCH = date(1970, 1, 1)
+CLOCKS_DIFFER = timedelta(hours=1)  # at most, of the machines that make ids
+ROWS = 500
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """A table with a default partition, and for how many days each other one is."""
+
+    table: str
+    days: int = 1
+
+    def named(self, starts_on: date) -> str:
+        """Return the partition's name."""
+        return f"{self.table}_{starts_on:%Y%m%d}"
+
+    def steps(self, since: date, until: date) -> list[date]:
+        """Return the days on which the partitions from `since` to `until` start."""
+        first = since - timedelta(days=(since - EPOCH).days % self.days)
+        return [first + timedelta(days=day) for day in range(0, (until - first).days + 1, self.days)]
+
+
+def beside(*ids: UUID) -> tuple[UUID, UUID]:
+    """Return the first and the last id of the moments of these ids: what lies with them lies between the two.
+
+    For `pk__range`: PostgreSQL then plans for their partitions alone.
+    """
+    moments = [found.int >> 80 for found in ids]
+    return UUID(int=min(moments) << 80), UUID(int=(max(moments) << 80) + (1 << 80) - 1)
+
+
+def told_of(*ids: UUID) -> tuple[UUID, UUID]:
+    """Return the first and the last id that rows can have which were made after these objects, until now."""
+    now = time.time_ns() // 1_000_000
+    slack = int(CLOCKS_DIFFER.total_seconds() * 1000)
+    first = min((found.int >> 80 if found.version == 7 else 0 for found in ids), default=now)
+    return UUID(int=max(0, min(first, now) - slack) << 80), UUID(int=now + slack << 80)
+
+
+def make_ahead(*tables: Partitioned) -> int:
+    """Make what is missing for today and the days after it; return how many partitions."""
+    today = clock.now().date()
+    return sum(make(table, today, today + AHEAD) for table in tables)
+
+
+def make(table: Partitioned, since: date, until: date) -> int:
+    """Make the partitions of these days that are missing; return how many. One that fails holds up no other.
+
+    None is made of days of which the default partition holds rows: they would have to be moved under a lock.
+    """
+    wanted = table.steps(since, until)
+    found = _existing(table, wanted)
+    return sum(_is_made(table, day) for day in wanted if table.named(day) not in found)
+
+
+def _is_made(table: Partitioned, starts_on: date) -> bool:
+    ends_on = starts_on + timedelta(days=table.days)
+    return bool(_ask("SELECT make_partition(%s, %s, %s)", table, starts_on, ends_on))
+
+
+def drop(table: Partitioned, before: datetime) -> int:
+    """Drop the partitions of which all ids are from before a moment; return how many.
+
+    What the default partition has caught is deleted row by row. Whoever waits for a lock gives up soon, since all
+    others wait behind it: the next run tries again.
+    """
+    dropped = 0
+    while _ask("SELECT drop_partition(%s, %s)", table, before):
+        dropped += 1
+    return dropped
+
+
+def delete_caught(table: Partitioned, before: datetime) -> int:
+    """Delete what the default partition has caught before a moment, in batches; return how many rows."""
+    rest = connection.ops.quote_name(f"{table.table}_default")
+    statement = f"DELETE FROM {rest} WHERE id IN (SELECT id FROM {rest} WHERE id < %s LIMIT %s)"  # noqa: S608 - ours
+
+    def step(rows: int) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [clock.first_id(before), rows])
+            return int(cursor.rowcount)
+
+    return batches.repeat(step, rows=ROWS)
+
+
+def days_ahead(table: Partitioned, today: date) -> int:
+    """Return how many days from today on have their partition, without a gap."""
+    wanted = table.steps(today, today + AHEAD)
+    found = _existing(table, wanted)
+    missing = next((day for day in wanted if table.named(day) not in found), wanted[-1])
+    return max(0, (missing - today).days)
+
+
+def _existing(table: Partitioned, wanted: list[date]) -> set[str]:
+    with connection.cursor() as cursor:
+        names = [table.named(day) for day in wanted]
+        cursor.execute(
+            "SELECT name FROM unnest(%s::text[]) name WHERE to_regclass(name) IS NOT NULL", [names]
+        )
+        return {name for (name,) in cursor.fetchall()}
+
+
+def _ask(statement: str, table: Partitioned, *arguments: date) -> object:
+    """Return what one of the owner's functions answers, None if it fails, in a transaction of its own."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [table.table, *arguments])
+            return cursor.fetchone()[0]
+    except DatabaseError as error:
+        if connection.in_atomic_block:
+            raise
+        log.error("partition", table=table.table, error=type(error).__name__, exc_info=True)
+        return None

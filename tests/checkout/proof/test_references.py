@@ -1,0 +1,83 @@
+"""What refers to nothing is found: no foreign key leads into partitions."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from checkout.models import ApiCall
+from checkout.proof import proving, references
+from config.lib import clock
+from tests import plans
+from tests.conftest import Api
+from tests.factories import order
+from tests.webhooks.story import claim_one, emit, record, subscribe
+from webhooks.models import Delivery, Event
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.proof")]
+
+
+@pytest.fixture
+def sent(api: Api) -> Delivery:
+    """A delivered event, and a call."""
+    api.post("checkouts", order())
+    due = emit(subscribe())
+    record(claim_one(), 200)
+    return Delivery.objects.get(pk=due.pk)
+
+
+def kinds(hours: float | None) -> set[str]:
+    since = None if hours is None else clock.now() - timedelta(hours=hours)
+    return {breach.kind for breach in proving.breaches(since)}
+
+
+TAMPERINGS = {
+    "an event": ("DELETE FROM webhooks_event", {"ledger_event_missing"}),
+    "another's event": ("UPDATE webhooks_event SET merchant_id = gen_random_uuid()",
+                        {"ledger_event_missing", "ledger_merchant_missing"}),
+    "a delivery": ("DELETE FROM webhooks_delivery", {"ledger_delivery_missing"}),
+    "a subscription": (
+        "DELETE FROM webhooks_signingsecret; DELETE FROM webhooks_endpoint; DELETE FROM webhooks_subscription",
+        {"ledger_subscription_missing"},
+    ),
+    "a call's merchant": ("UPDATE checkout_apicall SET merchant_id = gen_random_uuid()", {"ledger_merchant_missing"}),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("sent")
+@pytest.mark.parametrize(("sql", "found"), TAMPERINGS.values(), ids=TAMPERINGS)
+@pytest.mark.parametrize("hours", [None, 1.0])
+def test_what_is_gone_is_missed(sql: str, found: set[str], hours: float | None) -> None:
+    assert kinds(hours) == set()
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+    assert kinds(hours) == found
+
+
+def test_one_that_ended_and_waits_at_once_is_found(sent: Delivery) -> None:
+    sent.pk, sent.status, sent.ended_at, sent.next_attempt_at = (
+        clock.another_id(sent.pk),
+        "pending",
+        None,
+        clock.now(),
+    )
+    sent.save(force_insert=True)
+    assert kinds(None) == {"ledger_delivered_twice"}
+
+
+def test_names_the_merchant_and_what_is_missing(sent: Delivery) -> None:
+    Event.objects.all().delete()
+    (breach,) = proving.breaches()
+    assert (breach.checkout_uuid, breach.merchant_uuid) == (sent.event_id, sent.merchant_id)
+
+
+@pytest.mark.usefixtures("sent")
+def test_a_proof_of_what_is_new_reads_its_partitions_alone() -> None:
+    assert ApiCall.objects.exists()
+    with CaptureQueriesContext(connection) as queries:
+        assert list(references.lost(clock.now() - timedelta(hours=1))) == []
+    asked = [query for query in queries if "JOIN" in query["sql"]]
+    assert len(asked) == len(references.REFERENCES)
+    for query in asked:
+        assert plans.days(query["sql"]) <= plans.since(clock.now() - timedelta(hours=1))

@@ -1,0 +1,38 @@
+"""Events, deliveries and attempts found by what they are about, in the partitions of their time alone.
+
+Each takes ids, not a query: PostgreSQL leaves out the other partitions only when it plans with the ids themselves.
+"""
+
+from collections.abc import Collection
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from config.lib.database import partitions
+from webhooks.models import Attempt, Delivery, Event
+
+
+def events_about(*checkout_uuids: UUID) -> QuerySet[Event]:
+    """Return the events of these checkouts; none is older than its checkout."""
+    told = partitions.told_of(*checkout_uuids)
+    return Event.objects.filter(checkout_uuid__in=checkout_uuids, pk__range=told)
+
+
+def deliveries_of(event_uuids: Collection[UUID]) -> QuerySet[Delivery]:
+    """Return the deliveries of these events."""
+    if not event_uuids:
+        return Delivery.objects.none()
+    return Delivery.objects.filter(event__in=event_uuids, pk__range=partitions.beside(*event_uuids))
+
+
+def attempts_of(event_uuids: Collection[UUID]) -> QuerySet[Attempt]:
+    """Return the attempts to deliver these events."""
+    deliveries = list(deliveries_of(event_uuids).values_list("pk", flat=True))
+    if not deliveries:
+        return Attempt.objects.none()
+    return Attempt.objects.filter(delivery__in=deliveries, pk__range=partitions.beside(*deliveries))
+
+
+def attempts_about(checkout_uuid: UUID) -> QuerySet[Attempt]:
+    """Return the attempts to deliver a checkout's events."""
+    return attempts_of(list(events_about(checkout_uuid).values_list("pk", flat=True)))
