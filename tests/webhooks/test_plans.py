@@ -1,0 +1,118 @@
+"""Hot statements are planned for the partitions that they mean: to plan for all costs milliseconds."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from uuid_utils.compat import uuid7
+
+from config.lib import clock
+from config.lib.database import partitions
+from payments.cause import Cause
+from tests import plans
+from tests.conftest import Api
+from tests.factories import order
+from tests.webhooks.story import claim_one, emit, record, renamed, subscribe
+from webhooks import delivery, lookup, outbox, resending
+from webhooks.models import PARTITIONED, Delivery, EventType, Subscription
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.partitions")]
+
+
+@pytest.fixture(autouse=True)
+def month() -> None:
+    """Partitions of a month and more, as in a service that has run for long."""
+    today = clock.now().date()
+    for table in PARTITIONED:
+        partitions.make(table, today - timedelta(days=31), today)
+
+
+@contextmanager
+def reading(*moments: datetime) -> Iterator[None]:
+    """Expect that what the block asks is planned for the days of these moments alone, clocks differing by an hour."""
+    with CaptureQueriesContext(connection) as queries:
+        yield
+    hour = timedelta(hours=1)
+    expected = {f"{moment + slack:%Y%m%d}" for moment in moments for slack in (-hour, hour * 0, hour)}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('checkout.claiming', '', true)")
+    read = {part: plans.days(part) for query in queries for part in statements(query["sql"])}
+    assert any(read.values()), "it reads something"
+    assert {part: days for part, days in read.items() if not days <= expected} == {}
+
+
+def statements(asked: str) -> Iterator[str]:
+    for part in asked.split(";"):
+        if part.split(maxsplit=1)[:1] and part.split(maxsplit=1)[0] in (
+            "SELECT",
+            "WITH",
+            "INSERT",
+            "UPDATE",
+            "DELETE",
+        ):
+            yield part
+
+
+@pytest.fixture
+def shop() -> Subscription:
+    return subscribe()
+
+
+def test_of_an_attempt_from_emit_to_record(shop: Subscription) -> None:
+    with reading(clock.now()):
+        outbox.emit(shop.merchant, EventType.VOIDED, {}, at=clock.now())
+        record(claim_one(), 500, "HTTP 500")
+        Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
+        record(claim_one(), 200)
+
+
+def test_of_an_attempt_to_deliver_what_is_days_old(shop: Subscription) -> None:
+    at = clock.now() - timedelta(days=3)
+    renamed(emit(shop).event_id, at)
+    with reading(at):
+        record(claim_one(), 200)
+
+
+def test_of_leases_that_were_lost_and_deliveries_without_a_point(shop: Subscription) -> None:
+    emit(shop, EventType.AUTHORIZED, valid_for=-1)
+    emit(shop)
+    claim_one()
+    Delivery.objects.filter(lease_token__isnull=False).update(lease_until=clock.now())
+    with reading(clock.now()):
+        assert delivery.close_lost() == 1 and delivery.end_pointless() == 1
+
+
+def test_of_a_hold_that_ends(shop: Subscription) -> None:
+    now, checkout = clock.now(), uuid7()
+    outbox.emit(shop.merchant, EventType.AUTHORIZED, {}, at=now, checkout_uuid=checkout, valid_until=now)
+    with reading(now):
+        outbox.supersede_all({checkout: now})
+    assert Delivery.objects.get().status == "superseded"
+
+
+def test_of_one_order_and_of_one_event(shop: Subscription) -> None:
+    now, checkout = clock.now(), uuid7()
+    event = outbox.emit(shop.merchant, EventType.VOIDED, {}, at=now, checkout_uuid=checkout)
+    record(claim_one(), 200)
+    with reading(now):
+        assert lookup.attempts_about(checkout).count() == lookup.attempts_of([event.pk]).count() == 1
+
+
+def test_of_what_is_sent_again_but_for_its_checks(shop: Subscription) -> None:
+    due = emit(shop)
+    record(claim_one(), 404, "HTTP 404")
+    with reading(clock.now()):
+        resending._send_again(shop.merchant, [due.pk], {}, Cause("user:dora"), False)
+    due.refresh_from_db()
+    assert due.status == "pending"
+
+
+def test_of_a_call_and_its_key(api: Api) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        for _ in range(2):
+            assert api.post("checkouts", order(), idempotency_key="k").status_code == 201
+    asked = [query["sql"] for query in queries if "checkout_apicall" in query["sql"]]
+    assert len(asked) == 1 and plans.days(asked[0]) == set()
