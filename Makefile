@@ -10,7 +10,8 @@ TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-c
 MISSING = for tool in $(TOOLS); do \
   command -v "$${tool%:*}" >/dev/null 2>&1 || printf ' %s' "$${tool\#\#*:}"; done
 # What runs once more through PgBouncer in transaction mode: whatever moves money, tells of it, or waits for others.
-POOLED := tests/checkout tests/payments tests/webhooks tests/hosted_page tests/races tests/journeys
+POOLED := tests/checkout tests/payments tests/webhooks tests/hosted_page tests/races \
+  $(patsubst %,tests/journeys/test_%.py,first_order payments processes webhooks)
 FOREIGN := tests/webhooks/foreign
 FOREIGN_INSTALLED := $(FOREIGN)/node_modules/.installed
 LIGHTHOUSE := tests/browser/lighthouse
@@ -35,7 +36,7 @@ test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for
 test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus systemd-analyze:systemd envsubst:gettext-base
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
-	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long" -n 3 $(POOLED)
+	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long or journey" -n 3 $(POOLED)
 
 chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
 	@$(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -k "not thirty_seeds" -s $(ARGS)
