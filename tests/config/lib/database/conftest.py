@@ -17,4 +17,6 @@ def standby(one_standby: Standby, transactional_db: None) -> Iterator[Standby]:
     with named(one_standby.url):
         one_standby.catch_up()
         yield one_standby
+        if not one_standby.is_running:  # a test has failed that had stopped it
+            one_standby.start()
         one_standby.resume()

@@ -56,9 +56,11 @@ class Standby:
                 servers.Place(self.folder, self.sockets, lock.fileno(), durable=False)
             )
             self._server.start()
+        self.is_running = True
 
     def stop(self) -> None:
         self._server.stop()
+        self.is_running = False
 
     @contextmanager
     def stilled(self) -> Iterator[None]:
