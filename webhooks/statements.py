@@ -148,7 +148,9 @@ FROM leased
 JOIN webhooks_subscription s ON s.id = leased.subscription_id
 """
 LOCK_ENDPOINTS = LOCK_ENDPOINTS.replace("{room of waiting}", _ROOM.replace("{rows}", "waiting"))
-CLAIM = CLAIM.replace("{room of taken}", _ROOM.replace("{rows}", "taken")).replace("{attempt_id}", _ANOTHER_ID)
+CLAIM = CLAIM.replace("{room of taken}", _ROOM.replace("{rows}", "taken")).replace(
+    "{attempt_id}", _ANOTHER_ID
+)
 
 # What the claimed deliveries send. Their events' ids are given as they stand: a plan that finds them by a join would
 # be one for every partition.

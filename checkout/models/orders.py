@@ -1,8 +1,7 @@
-"""The tables of the order: checkouts, items, shares, refunds, history, API calls, customers."""
+"""Checkouts with their items and their history."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
@@ -13,66 +12,16 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, models
 from django.db.models import F, Q
-from django.db.models.functions import Left, Now
+from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from checkout import states
-from checkout.states import ShareStatus, Status, VoidReason
-from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextField
-from config.lib.database.partitions import Partitioned
+from checkout.models.people import Customer
+from checkout.states import Status, VoidReason
 from config.lib.prepared import Prepared, PreparedModel
 from payments import opening
 from payments.cause import Cause
 from payments.models import Merchant, Payment
-
-
-class Customer(PreparedModel):
-    """A person known by a verified phone number, across merchants."""
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    phone = FindableTextField(null=True, blank=True, help_text="E.164; none once they are erased.")
-    name = models.CharField(max_length=60, blank=True, help_text="As they last wrote it.")
-    created_at = models.DateTimeField(auto_now_add=True)
-    erased_at = models.DateTimeField(null=True, blank=True)
-    cards_erased_at = models.DateTimeField(null=True, blank=True, help_text="When last 4 went too.")
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(Left("phone", DIGEST_LETTERS), name="one_customer_a_number")
-        ]
-        indexes: ClassVar = [
-            models.Index("id", name="customer_known", condition=Q(erased_at=None)),
-            models.Index(
-                "erased_at",
-                name="customer_cards",
-                condition=Q(erased_at__isnull=False, cards_erased_at=None),
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"•••• {self.phone[-4:]}" if self.phone else "erased"
-
-
-class MerchantCustomer(PreparedModel):
-    """A person as one merchant knows them: a random id that tells nothing to another merchant."""
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
-    customer = models.ForeignKey(
-        Customer,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        help_text="Empty: somebody whose number is not verified.",
-    )
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint("merchant", "customer", name="one_id_per_person_and_merchant")
-        ]
-
-    def __str__(self) -> str:
-        return str(self.id)
 
 
 class Own(NamedTuple):
@@ -326,105 +275,6 @@ class Item(models.Model):
         return self.name
 
 
-class PaymentRequest(models.Model):
-    """A mate's share, with its own pay link. `status` changes under the checkout's lock; a trigger checks each move.
-
-    Rule share.link.
-    """
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="payment_requests")
-    position = models.PositiveSmallIntegerField(help_text="Which person on the bill; the lead is the first.")
-    amount = models.BigIntegerField(help_text="Minor units")
-    name = models.CharField(max_length=60, blank=True, help_text="As the lead wrote it.")
-    phone = FindableTextField(blank=True, help_text="E.164, as the lead wrote it.")
-    status = models.CharField(max_length=10, choices=ShareStatus, default=ShareStatus.DRAFT)
-    token = EncryptedTextField(editable=False)
-    token_digest = models.CharField(max_length=64, unique=True, editable=False)
-    mate = models.ForeignKey(Customer, on_delete=models.PROTECT, null=True, blank=True)
-    payment = models.ForeignKey(
-        Payment, on_delete=models.PROTECT, null=True, blank=True, help_text="That paid it."
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField(null=True, blank=True, help_text="When the pay link ends.")
-    paid_at = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
-    next_reminder_at = models.DateTimeField(null=True, blank=True, help_text="Not before.")
-
-    class Meta:
-        constraints: ClassVar = [
-            models.CheckConstraint(condition=Q(amount__gt=0), name="a_share_is_of_something"),
-            models.CheckConstraint(
-                condition=Q(
-                    status__in=["paid", "reimbursed", "refunded"],
-                    payment__isnull=False,
-                    paid_at__isnull=False,
-                )
-                | (~Q(status__in=["paid", "reimbursed", "refunded"]) & Q(payment=None, paid_at=None)),
-                name="a_paid_share_has_a_payment",
-            ),
-            models.CheckConstraint(
-                condition=Q(status__in=["draft", "cancelled"]) | Q(expires_at__isnull=False),
-                name="a_pay_link_ends",
-            ),
-            models.UniqueConstraint("checkout", "position", name="the_people_on_a_bill_are_ordered"),
-        ]
-        indexes: ClassVar = [
-            models.Index("expires_at", name="pay_link_open", condition=Q(status="open")),
-            models.Index(Left("phone", DIGEST_LETTERS), name="share_asked_of_number", condition=~Q(phone="")),
-            models.Index("id", name="share_named", condition=~Q(name="")),
-        ]
-
-    def __str__(self) -> str:
-        return f"share {self.position} · {self.status}"
-
-    def move(self, to: ShareStatus, **facts: Any) -> None:
-        """Write the new status with its facts. Raises MoveRefused for a move that the table of states lacks."""
-        states.check_share(self.status, to)
-        self.status = to
-        for name, value in facts.items():
-            setattr(self, name, value)
-        self.save(update_fields=["status", *facts])
-
-
-class Refund(PreparedModel):
-    """A refund of everything, under the merchant's own reference."""
-
-    class Status(models.TextChoices):
-        PENDING = "pending"
-        SETTLED = "settled"
-        FAILED = "failed"
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
-    checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="refunds")
-    merchant_refund_ref = models.CharField(max_length=255)
-    reason = models.CharField(max_length=500, null=True, blank=True)
-    amount = models.BigIntegerField()
-    status = models.CharField(max_length=10, choices=Status, default=Status.PENDING)
-    created_at = models.DateTimeField()
-    settled_at = models.DateTimeField(null=True, blank=True)
-    failure_reason = models.CharField(max_length=40, null=True, blank=True)
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                "merchant", "merchant_refund_ref", name="a_refund_ref_is_used_once_per_merchant"
-            ),
-            models.UniqueConstraint(
-                "checkout",
-                condition=Q(status__in=["pending", "settled"]),
-                name="one_refund_that_stands_per_checkout",
-            ),
-        ]
-        indexes: ClassVar = [
-            models.Index("merchant", "created_at", name="refund_failed", condition=Q(status="failed"))
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.merchant_refund_ref} · {self.status}"
-
-
 class Change(PreparedModel):
     """A line of a checkout's history. Append-only."""
 
@@ -438,54 +288,3 @@ class Change(PreparedModel):
 
     def __str__(self) -> str:
         return f"{self.origin or 'nothing'} → {self.to}"
-
-
-class ApiCall(PreparedModel):
-    """A POST under /checkouts with its answer's status, refused ones too: the timeline's source.
-
-    Its table is partitioned by the time in the id: `CALLS`. Nothing of it changes.
-    """
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
-    client_uuid = models.UUIDField()
-    checkout_uuid = models.UUIDField(null=True, blank=True)
-    method = models.CharField(max_length=8)
-    path = models.CharField(max_length=300)
-    request_id = models.CharField(max_length=64)
-    status = models.PositiveSmallIntegerField()
-    error_code = models.CharField(max_length=60, blank=True)
-    created_at = models.DateTimeField()
-
-    class Meta:
-        indexes: ClassVar = [
-            models.Index(fields=["merchant", "checkout_uuid", "created_at"], name="apicall_of_checkout"),
-            models.Index(fields=["merchant", "request_id"], name="apicall_request"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path} {self.status}"
-
-
-CALLS = Partitioned("checkout_apicall", days=2)
-
-
-class IdempotencyKey(models.Model):
-    """A key that a merchant has sent with a POST, and the answer that is replayed under it for a day."""
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
-    key = models.CharField(max_length=255)
-    request_digest = models.CharField(max_length=64)
-    checkout_uuid = models.UUIDField(null=True, blank=True)
-    status = models.PositiveSmallIntegerField(null=True, blank=True, help_text="Null while it is in flight.")
-    body = models.BinaryField(null=True, blank=True)
-    created_at = models.DateTimeField()
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint("merchant", "key", name="an_idempotency_key_is_used_once_per_merchant")
-        ]
-
-    def __str__(self) -> str:
-        return self.key

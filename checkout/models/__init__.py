@@ -1,0 +1,21 @@
+"""The tables of the order: people, checkouts, items, history, shares, refunds, API calls."""
+
+from checkout.models.calls import CALLS, ApiCall, IdempotencyKey
+from checkout.models.orders import Change, Checkout, CheckoutQuerySet, Item, Own
+from checkout.models.people import Customer, MerchantCustomer
+from checkout.models.shares import PaymentRequest, Refund
+
+__all__ = [
+    "CALLS",
+    "ApiCall",
+    "Change",
+    "Checkout",
+    "CheckoutQuerySet",
+    "Customer",
+    "IdempotencyKey",
+    "Item",
+    "MerchantCustomer",
+    "Own",
+    "PaymentRequest",
+    "Refund",
+]

@@ -1,0 +1,61 @@
+"""What a merchant's backend has called, and the keys by which it repeats a call."""
+
+from typing import ClassVar
+
+from django.db import models
+from uuid_utils.compat import uuid7
+
+from config.lib.database.partitions import Partitioned
+from config.lib.prepared import PreparedModel
+from payments.models import Merchant
+
+
+class ApiCall(PreparedModel):
+    """A POST under /checkouts with its answer's status, refused ones too: the timeline's source.
+
+    Its table is partitioned by the time in the id: `CALLS`. Nothing of it changes.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    client_uuid = models.UUIDField()
+    checkout_uuid = models.UUIDField(null=True, blank=True)
+    method = models.CharField(max_length=8)
+    path = models.CharField(max_length=300)
+    request_id = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField()
+    error_code = models.CharField(max_length=60, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["merchant", "checkout_uuid", "created_at"], name="apicall_of_checkout"),
+            models.Index(fields=["merchant", "request_id"], name="apicall_request"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} {self.status}"
+
+
+CALLS = Partitioned("checkout_apicall", days=2)
+
+
+class IdempotencyKey(models.Model):
+    """A key that a merchant has sent with a POST, and the answer that is replayed under it for a day."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    key = models.CharField(max_length=255)
+    request_digest = models.CharField(max_length=64)
+    checkout_uuid = models.UUIDField(null=True, blank=True)
+    status = models.PositiveSmallIntegerField(null=True, blank=True, help_text="Null while it is in flight.")
+    body = models.BinaryField(null=True, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("merchant", "key", name="an_idempotency_key_is_used_once_per_merchant")
+        ]
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,62 @@
+"""The people who pay, and as whom each merchant knows them."""
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Left
+from uuid_utils.compat import uuid7
+
+from config.lib.crypto import DIGEST_LETTERS, FindableTextField
+from config.lib.prepared import PreparedModel
+from payments.models import Merchant
+
+
+class Customer(PreparedModel):
+    """A person known by a verified phone number, across merchants."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    phone = FindableTextField(null=True, blank=True, help_text="E.164; none once they are erased.")
+    name = models.CharField(max_length=60, blank=True, help_text="As they last wrote it.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    erased_at = models.DateTimeField(null=True, blank=True)
+    cards_erased_at = models.DateTimeField(null=True, blank=True, help_text="When last 4 went too.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(Left("phone", DIGEST_LETTERS), name="one_customer_a_number")
+        ]
+        indexes: ClassVar = [
+            models.Index("id", name="customer_known", condition=Q(erased_at=None)),
+            models.Index(
+                "erased_at",
+                name="customer_cards",
+                condition=Q(erased_at__isnull=False, cards_erased_at=None),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"•••• {self.phone[-4:]}" if self.phone else "erased"
+
+
+class MerchantCustomer(PreparedModel):
+    """A person as one merchant knows them: a random id that tells nothing to another merchant."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    customer = models.ForeignKey(
+        Customer,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        help_text="Empty: somebody whose number is not verified.",
+    )
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("merchant", "customer", name="one_id_per_person_and_merchant")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)

@@ -1,0 +1,115 @@
+"""What mates are asked for, and what is given back."""
+
+from typing import Any, ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Left
+from uuid_utils.compat import uuid7
+
+from checkout import states
+from checkout.models.orders import Checkout
+from checkout.models.people import Customer
+from checkout.states import ShareStatus
+from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextField
+from config.lib.prepared import PreparedModel
+from payments.models import Merchant, Payment
+
+
+class PaymentRequest(models.Model):
+    """A mate's share, with its own pay link. `status` changes under the checkout's lock; a trigger checks each move.
+
+    Rule share.link.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="payment_requests")
+    position = models.PositiveSmallIntegerField(help_text="Which person on the bill; the lead is the first.")
+    amount = models.BigIntegerField(help_text="Minor units")
+    name = models.CharField(max_length=60, blank=True, help_text="As the lead wrote it.")
+    phone = FindableTextField(blank=True, help_text="E.164, as the lead wrote it.")
+    status = models.CharField(max_length=10, choices=ShareStatus, default=ShareStatus.DRAFT)
+    token = EncryptedTextField(editable=False)
+    token_digest = models.CharField(max_length=64, unique=True, editable=False)
+    mate = models.ForeignKey(Customer, on_delete=models.PROTECT, null=True, blank=True)
+    payment = models.ForeignKey(
+        Payment, on_delete=models.PROTECT, null=True, blank=True, help_text="That paid it."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="When the pay link ends.")
+    paid_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    next_reminder_at = models.DateTimeField(null=True, blank=True, help_text="Not before.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="a_share_is_of_something"),
+            models.CheckConstraint(
+                condition=Q(
+                    status__in=["paid", "reimbursed", "refunded"],
+                    payment__isnull=False,
+                    paid_at__isnull=False,
+                )
+                | (~Q(status__in=["paid", "reimbursed", "refunded"]) & Q(payment=None, paid_at=None)),
+                name="a_paid_share_has_a_payment",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["draft", "cancelled"]) | Q(expires_at__isnull=False),
+                name="a_pay_link_ends",
+            ),
+            models.UniqueConstraint("checkout", "position", name="the_people_on_a_bill_are_ordered"),
+        ]
+        indexes: ClassVar = [
+            models.Index("expires_at", name="pay_link_open", condition=Q(status="open")),
+            models.Index(Left("phone", DIGEST_LETTERS), name="share_asked_of_number", condition=~Q(phone="")),
+            models.Index("id", name="share_named", condition=~Q(name="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"share {self.position} · {self.status}"
+
+    def move(self, to: ShareStatus, **facts: Any) -> None:
+        """Write the new status with its facts. Raises MoveRefused for a move that the table of states lacks."""
+        states.check_share(self.status, to)
+        self.status = to
+        for name, value in facts.items():
+            setattr(self, name, value)
+        self.save(update_fields=["status", *facts])
+
+
+class Refund(PreparedModel):
+    """A refund of everything, under the merchant's own reference."""
+
+    class Status(models.TextChoices):
+        PENDING = "pending"
+        SETTLED = "settled"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="refunds")
+    merchant_refund_ref = models.CharField(max_length=255)
+    reason = models.CharField(max_length=500, null=True, blank=True)
+    amount = models.BigIntegerField()
+    status = models.CharField(max_length=10, choices=Status, default=Status.PENDING)
+    created_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True, blank=True)
+    failure_reason = models.CharField(max_length=40, null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "merchant", "merchant_refund_ref", name="a_refund_ref_is_used_once_per_merchant"
+            ),
+            models.UniqueConstraint(
+                "checkout",
+                condition=Q(status__in=["pending", "settled"]),
+                name="one_refund_that_stands_per_checkout",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index("merchant", "created_at", name="refund_failed", condition=Q(status="failed"))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.merchant_refund_ref} · {self.status}"
