@@ -1,5 +1,6 @@
 """The tasks of checkouts: pumps, which give each due row to its verb in a transaction of its own; proofs, clean-ups."""
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -16,7 +17,7 @@ from checkout import doubt, expiry, share_outcomes, sharing, states
 from checkout.api.idempotency import KEPT
 from checkout.models import CALLS, Checkout, IdempotencyKey, PaymentRequest
 from checkout.outside import disputing
-from checkout.proof import proving
+from checkout.proof import proving, running
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, idle, wakeup
 from config.lib.bulkhead import Bulkhead
@@ -31,6 +32,7 @@ from payments.outside import inquiries
 log = structlog.get_logger("checkout.tasks")
 BATCH = 500
 TICK_SECONDS = 1.05  # beat's second and a little: the next run begins before this one stops waiting
+PROVING_SECONDS = 40.0  # of each minute, until the proof of everything has ended
 MIN_PAUSE = 0.05  # seconds between two batches of holds whose ends lie close together
 
 
@@ -147,8 +149,24 @@ def prove_changed() -> None:
 
 @shared_task
 def prove_all() -> None:
-    """Prove the whole ledger; report each breach."""
-    proving.report()
+    """Begin to prove everything, or go on where it was stopped; `prove_on` does the rest."""
+    with contextlib.suppress(running.Busy):
+        running.begin(is_scheduled=True)
+    prove_on()
+
+
+@shared_task
+def prove_on() -> None:
+    """Go on for a while with the proof of everything, if one was begun; report each breach at once.
+
+    In pieces, each minute one: a worker that ends takes little with it, and any other goes on.
+    """
+    end = time.monotonic() + PROVING_SECONDS
+    run = running.scheduled()
+    with contextlib.suppress(running.Busy):
+        for _ in running.steps(run) if run else ():
+            if time.monotonic() > end:
+                return
 
 
 def _try_on(verb: Callable[..., object], row: object, *more: object, of: Sequence[UUID] = ()) -> bool:

@@ -78,11 +78,13 @@ CALENDAR = {  # without a title: too long for an operator's request, commands do
     "portal.tasks.count_hours": ("Count hours for the portal", crontab()),
     "portal.tasks.write_emails": ("Look for news to mail", crontab()),
     "hosted_page.tasks.watch_sms_budgets": ("Count SMS messages", 10.0),
+    "payments.tasks.close_days": ("Sum the ledger's days", crontab(minute="*/10")),
     "payments.tasks.reconcile": ("", crontab(hour=3, minute=20)),
     "payments.tasks.read_balance": ("", crontab(hour=3, minute=50)),
     "hosted_page.tasks.erase_old_people": ("", crontab(hour=2, minute=40)),
     "checkout.tasks.prove_changed": ("Prove what has changed", crontab(minute=10)),
     "checkout.tasks.prove_all": ("", crontab(day_of_week="sunday", hour=4, minute=20)),
+    "checkout.tasks.prove_on": ("", crontab()),
 }
 app.conf.beat_schedule = {
     **{name: {"task": name, "schedule": 1.0, "options": {"expires": 1}} for name in PUMPS},

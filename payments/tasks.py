@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from config.lib import clock
 from payments import reconciliation
+from payments.closing import sums
 from payments.models import Discrepancy
 from payments.outside import balance
 
@@ -79,6 +80,12 @@ def reconcile() -> None:
 def read_balance() -> None:
     """Keep what the provider's balances say of the last three days: fees, and what was paid out."""
     balance.read(clock.now() - balance.LOOK_BACK)
+
+
+@shared_task
+def close_days() -> None:
+    """Close the ledger's days that are over, and sum those that nobody posts into any more."""
+    sums.close(clock.now())
 
 
 @shared_task

@@ -3,6 +3,7 @@
 from checkout.models.calls import CALLS, ApiCall, IdempotencyKey
 from checkout.models.orders import Change, Checkout, CheckoutQuerySet, Item, Own
 from checkout.models.people import Customer, MerchantCustomer
+from checkout.models.proofs import ProofRun
 from checkout.models.shares import PaymentRequest, Refund
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "MerchantCustomer",
     "Own",
     "PaymentRequest",
+    "ProofRun",
     "Refund",
 ]

@@ -1,8 +1,8 @@
 """Proving the ledger: finds every checkout whose money does not agree with its status (rule money.proof)."""
 
-from collections.abc import Iterable
-from datetime import datetime
-from typing import NamedTuple
+from collections.abc import Iterator
+from datetime import date, datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -10,41 +10,79 @@ from django.db import connection, transaction
 
 from checkout.proof import references
 from checkout.proof.invariants import INVARIANTS, Invariant
-from config.lib import clock
+from config.lib import batches, clock
 from payments import discrepancies
+from payments.closing import sums
+
+SUMS = "the sums of closed days and months are those of their postings"
+SUMS_KIND = "ledger_sums"
 
 
 class Breach(NamedTuple):
-    """A checkout, the invariant that it breaks, the kind of the discrepancy, and the checkout's merchant.
+    """What breaks an invariant (a checkout; of the ledger's sums a merchant), the discrepancy's kind, the merchant.
 
-    Of a row that refers to nothing (references.py), the id of what is missing stands in the checkout's place.
+    Of a row that refers to nothing (references.py), the id of what is missing is the subject.
     """
 
-    checkout_uuid: UUID
+    subject: UUID
     invariant: str
     kind: str
     merchant_uuid: UUID | None
 
+
+class Range(NamedTuple):
+    """Checkouts by their ids, both ends among them; also ids that only a posting or a payment names."""
+
+    first: UUID
+    last: UUID
+
+
+FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
+SIZE = 5000  # checkouts of a range, at most
+_CHUNK = 2000
+# It may take longer than a request's 15 s. It looks at few rows of large tables, each by an index: PostgreSQL does not
+# know how many of them lie together, and would read a table from end to end, by workers that cost more than that.
+_SETTINGS = """
+SELECT set_config('statement_timeout', '0', true), set_config('max_parallel_workers_per_gather', '0', true),
+    set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+    set_config('random_page_cost', '1.1', true)
+"""
 
 _ALL = """
 SELECT DISTINCT broken.checkout_uuid, c.merchant_id FROM ({invariant}) AS broken (checkout_uuid)
 LEFT JOIN checkout_checkout c ON c.id = broken.checkout_uuid
 """
 _THESE = _ALL + "WHERE broken.checkout_uuid = ANY(%(these)s)"
-_CHUNK = 500
-
+_WITHIN = _ALL + "WHERE broken.checkout_uuid BETWEEN %(first)s AND %(last)s"
+# As far as so many checkouts go, or so many lines of what may belong to none.
+_END = """
+SELECT least(
+    (SELECT id FROM checkout_checkout WHERE id >= %(first)s ORDER BY id OFFSET %(size)s LIMIT 1),
+    (SELECT checkout_uuid FROM payments_posting WHERE checkout_uuid >= %(first)s
+     ORDER BY checkout_uuid OFFSET 8 * %(size)s LIMIT 1),
+    (SELECT checkout_uuid FROM payments_payment WHERE checkout_uuid >= %(first)s
+     ORDER BY checkout_uuid OFFSET 4 * %(size)s LIMIT 1)
+)
+"""
+_BETWEEN = """
+SELECT count(*) FROM (SELECT 1 FROM checkout_checkout WHERE id BETWEEN %(first)s AND %(last)s LIMIT %(limit)s) found
+"""
+_COUNT = """
+SELECT (SELECT count(*) FROM checkout_checkout WHERE id BETWEEN %(first)s AND %(last)s),
+       (SELECT count(*) FROM payments_posting WHERE checkout_uuid BETWEEN %(first)s AND %(last)s)
+"""
 # Ids are UUIDv7: what was made since then lies at the end of the primary key.
 _CHANGED = """
 SELECT c.id FROM payments_merchant m JOIN checkout_checkout c ON c.merchant_id = m.id
 WHERE c.updated_at >= %(since)s
 UNION
-SELECT checkout_uuid FROM payments_posting WHERE id >= %(first)s AND created_at >= %(since)s
+SELECT checkout_uuid FROM payments_posting WHERE id >= %(made)s AND created_at >= %(since)s
 UNION
-SELECT p.checkout_uuid FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
-WHERE (o.id >= %(first)s AND o.created_at >= %(since)s)
-UNION
-SELECT p.checkout_uuid FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
-WHERE o.ended_at >= %(since)s
+SELECT p.checkout_uuid FROM payments_payment p JOIN (
+    SELECT payment_id FROM payments_operation WHERE id >= %(made)s AND created_at >= %(since)s
+    UNION
+    SELECT payment_id FROM payments_operation WHERE ended_at >= %(since)s
+) o ON o.payment_id = p.id
 """
 
 
@@ -53,79 +91,131 @@ def breaches(since: datetime | None = None) -> list[Breach]:
 
     With `since`, only of checkouts whose row, postings or operations have changed since then, and of rows made since.
     """
+    if since is None:
+        of_checkouts = [breach for span in ranges() for breach in breaches_within(span)]
+        return of_checkouts + [breach for month in months() for breach in breaches_of_sums(month)]
     with transaction.atomic():
-        _disable_statement_timeout()
-        lost = [
-            Breach(row.subject, row.reference.promise, row.reference.kind, row.merchant_uuid)
-            for row in references.lost(since)
-        ]
-        if since is None:
-            return lost + [breach for invariant in INVARIANTS for breach in _who_breaks(invariant)]
-        chunks = list(_chunks(_changed(since)))
-        return lost + [
-            breach for invariant in INVARIANTS for these in chunks for breach in _who_breaks(invariant, these)
-        ]
+        _prepare()
+        chunks = batches.chunks(sorted(_changed(since)), _CHUNK)
+        of_rows = _lost(clock.first_id(since), LAST)
+        return of_rows + [breach for these in chunks for breach in _breaches_of(these)]
 
 
-def report(since: datetime | None = None) -> int:
-    """Report each breach that `breaches` returns as a discrepancy; return how many there are."""
-    return len(_reported(breaches(since)))
+def ranges(first: UUID = FIRST) -> Iterator[Range]:
+    """Yield the ranges of all checkouts from this id on, each as long as the rows that there are by then allow."""
+    while True:
+        ((last,),) = _rows(_END, {"first": first, "size": SIZE - 1})
+        yield Range(first, last or LAST)
+        if last is None or last == LAST:
+            return
+        first = after(last)
+
+
+def after(uuid: UUID) -> UUID:
+    """Return the next id."""
+    return UUID(int=uuid.int + 1)
+
+
+def breaches_within(span: Range) -> list[Breach]:
+    """Return the breaches of a range's checkouts."""
+    with transaction.atomic():
+        _prepare()
+        return _lost(*span) + _breaches(_WITHIN, first=span.first, last=span.last)
+
+
+def _lost(first: UUID, last: UUID) -> list[Breach]:
+    return [
+        Breach(row.subject, row.reference.promise, row.reference.kind, row.merchant_uuid)
+        for row in references.lost(first, last)
+    ]
+
+
+def months(first: date | None = None) -> Iterator[date]:
+    """Yield the months of the ledger, as far as its days are summed, from this one on."""
+    month = first or sums.first_month()
+    now = clock.now().date()
+    while month is not None and month <= now:
+        yield month
+        month = sums.next_month(month)
+
+
+def breaches_of_sums(month: date) -> list[Breach]:
+    """Return a breach for each merchant whose sums of a month are not those of the postings (rule money.sums)."""
+    with transaction.atomic():
+        _prepare()
+        return [Breach(uuid, SUMS, SUMS_KIND, uuid) for uuid in sums.wrong_in(month)]
+
+
+def report(since: datetime) -> int:
+    """Report each breach of what has changed since then as a discrepancy; return how many there are."""
+    return len(reported(breaches(since)))
 
 
 def report_of(checkout_uuid: UUID) -> list[Breach]:
     """Return the breaches of one checkout, and report each as a discrepancy."""
     with transaction.atomic():
-        found = [breach for invariant in INVARIANTS for breach in _who_breaks(invariant, [checkout_uuid])]
-    return _reported(found)
+        return reported(_breaches(_THESE, these=[checkout_uuid]))
 
 
-def _reported(found: list[Breach]) -> list[Breach]:
+def reported(found: list[Breach]) -> list[Breach]:
+    """Report each breach as a discrepancy, and return them."""
     for breach in found:
         discrepancies.report(
-            breach.kind, breach.checkout_uuid, merchant=breach.merchant_uuid, invariant=breach.invariant
+            breach.kind, breach.subject, merchant=breach.merchant_uuid, invariant=breach.invariant
         )
     return found
 
 
-def size(since: datetime | None = None) -> tuple[int, int]:
-    """Return how many checkouts and postings a proof covers."""
-    counting = "SELECT (SELECT count(*) FROM checkout_checkout), (SELECT count(*) FROM payments_posting)"
-    of_these = "SELECT count(*) FROM payments_posting WHERE checkout_uuid = ANY(%s)"
-    with transaction.atomic(), connection.cursor() as cursor:
-        _disable_statement_timeout()
-        if since is None:
-            cursor.execute(counting)
-            row: tuple[int, int] = cursor.fetchone()
-            return row
-        changed, postings = _changed(since), 0
-        for these in _chunks(changed):
-            cursor.execute(of_these, [these])
-            postings += cursor.fetchone()[0]
-        return len(changed), postings
+def size_within(span: Range) -> tuple[int, int]:
+    """Return how many checkouts and postings there are in a range."""
+    ((checkouts, postings),) = _rows(_COUNT, {"first": span.first, "last": span.last})
+    return checkouts, postings
 
 
-def _disable_statement_timeout() -> None:
-    """Let the transaction's statements take as long as they need: a proof may take longer than a request's 15 s."""
+def size(since: datetime) -> tuple[int, int]:
+    """Return how many checkouts have changed since then, and how many postings they have."""
+    of_these = "SELECT count(*) FROM payments_posting WHERE checkout_uuid = ANY(%(these)s)"
+    with transaction.atomic():
+        _prepare()
+        changed = _changed(since)
+        chunks = batches.chunks(changed, _CHUNK)
+        return len(changed), sum(_rows(of_these, {"these": these})[0][0] for these in chunks)
+
+
+def _prepare() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = 0")
+        cursor.execute(_SETTINGS)
 
 
-def _who_breaks(invariant: Invariant, these: list[UUID] | None = None) -> list[Breach]:
-    query = _ALL if these is None else _THESE
-    with connection.cursor() as cursor:
-        told_since = clock.now() - settings.WEBHOOK_RETENTION  # older events may be gone
-        cursor.execute(query.format(invariant=invariant.sql), {"these": these, "told_since": told_since})
-        return [
-            Breach(checkout_uuid, invariant.promise, invariant.kind, merchant_uuid)
-            for checkout_uuid, merchant_uuid in cursor.fetchall()
-        ]
+def _breaches_of(these: list[UUID]) -> list[Breach]:
+    """Return the breaches of some checkouts, in the order of their ids.
+
+    What was made lately lies together: a range costs a third of as many single ids.
+    """
+    span = {"first": these[0], "last": these[-1]}
+    ((count,),) = _rows(_BETWEEN, span | {"limit": 2 * len(these)})
+    if count == 2 * len(these):
+        return _breaches(_THESE, these=these)
+    wanted = set(these)
+    return [breach for breach in _breaches(_WITHIN, **span) if breach.subject in wanted]
+
+
+def _breaches(query: str, **of: Any) -> list[Breach]:
+    of["told_since"] = clock.now() - settings.WEBHOOK_RETENTION  # older events may be gone
+    return [breach for invariant in INVARIANTS for breach in _who_breaks(invariant, query, of)]
+
+
+def _who_breaks(invariant: Invariant, query: str, of: dict[str, Any]) -> list[Breach]:
+    found = _rows(query.format(invariant=invariant.sql), of)
+    return [Breach(uuid, invariant.promise, invariant.kind, merchant_uuid) for uuid, merchant_uuid in found]
 
 
 def _changed(since: datetime) -> list[UUID]:
+    return [uuid for (uuid,) in _rows(_CHANGED, {"since": since, "made": clock.first_id(since)})]
+
+
+def _rows(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(_CHANGED, {"since": since, "first": clock.first_id(since)})
-        return [row[0] for row in cursor.fetchall()]
-
-
-def _chunks(checkouts: list[UUID]) -> Iterable[list[UUID]]:
-    return (checkouts[start : start + _CHUNK] for start in range(0, len(checkouts), _CHUNK))
+        cursor.execute(statement, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows

@@ -4,7 +4,6 @@ Rule money.proof. A row and what it belongs to lie in the same time, so that a p
 """
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -27,19 +26,19 @@ REFERENCES = (
         "ledger_merchant_missing",
         """
         SELECT e.id, NULL FROM webhooks_event e LEFT JOIN payments_merchant m ON m.id = e.merchant_id
-        WHERE e.id >= %(first)s AND m.id IS NULL
+        WHERE e.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL
         UNION ALL
         SELECT c.id, NULL FROM checkout_apicall c LEFT JOIN payments_merchant m ON m.id = c.merchant_id
-        WHERE c.id >= %(first)s AND m.id IS NULL""",
+        WHERE c.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL""",
     ),
     Reference(
         "every delivery has its event, of the same merchant and type",
         "ledger_event_missing",
         """
         SELECT d.event_id, d.merchant_id FROM webhooks_delivery d
-        LEFT JOIN webhooks_event e ON e.id = d.event_id AND e.id >= %(first)s
+        LEFT JOIN webhooks_event e ON e.id = d.event_id AND e.id BETWEEN %(earliest)s AND %(latest)s
           AND (e.merchant_id, e.type) = (d.merchant_id, d.event_type)
-        WHERE d.id >= %(first)s AND e.id IS NULL""",
+        WHERE d.id BETWEEN %(first)s AND %(last)s AND e.id IS NULL""",
     ),
     Reference(
         "every delivery has its subscription",
@@ -47,7 +46,7 @@ REFERENCES = (
         """
         SELECT d.event_id, d.merchant_id FROM webhooks_delivery d
         LEFT JOIN webhooks_subscription s ON s.id = d.subscription_id AND s.merchant_id = d.merchant_id
-        WHERE d.id >= %(first)s AND s.id IS NULL""",
+        WHERE d.id BETWEEN %(first)s AND %(last)s AND s.id IS NULL""",
     ),
     Reference(
         "an event goes once to a subscription",
@@ -55,16 +54,16 @@ REFERENCES = (
         """
         SELECT waiting.event_id, waiting.merchant_id FROM webhooks_delivery_pending waiting
         JOIN webhooks_delivery_ended ended USING (event_id, subscription_id)
-        WHERE waiting.id >= %(first)s AND ended.id >= %(first)s""",
+        WHERE waiting.id BETWEEN %(first)s AND %(last)s AND ended.id BETWEEN %(earliest)s AND %(latest)s""",
     ),
     Reference(
         "every attempt has its delivery, of the same merchant and type",
         "ledger_delivery_missing",
         """
         SELECT a.delivery_id, a.merchant_id FROM webhooks_attempt a
-        LEFT JOIN webhooks_delivery d ON d.id = a.delivery_id AND d.id >= %(first)s
+        LEFT JOIN webhooks_delivery d ON d.id = a.delivery_id AND d.id BETWEEN %(earliest)s AND %(latest)s
           AND (d.merchant_id, d.event_type) = (a.merchant_id, a.event_type)
-        WHERE a.id >= %(first)s AND d.id IS NULL""",
+        WHERE a.id BETWEEN %(first)s AND %(last)s AND d.id IS NULL""",
     ),
 )
 
@@ -77,11 +76,12 @@ class Lost(NamedTuple):
     reference: Reference
 
 
-def lost(since: datetime | None = None) -> Iterator[Lost]:
-    """Yield the rows that refer to nothing; with `since` those that were made since then."""
-    first = clock.first_id(since) if since else UUID(int=0)
+def lost(first: UUID, last: UUID) -> Iterator[Lost]:
+    """Yield the rows with ids of this range that refer to nothing. What they belong to has the time of their ids."""
+    within = {"first": first, "last": last}
+    within |= {"earliest": clock.first_id_with(first), "latest": clock.last_id_with(last)}
     with connection.cursor() as cursor:
         for reference in REFERENCES:
-            cursor.execute(reference.sql, {"first": first})
+            cursor.execute(reference.sql, within)
             for subject, merchant_uuid in cursor.fetchall():
                 yield Lost(subject, merchant_uuid, reference)

@@ -25,6 +25,16 @@ def first_id(at: datetime) -> UUID:
     return UUID(int=int(at.timestamp() * 1000) << 80)
 
 
+def first_id_with(found: UUID) -> UUID:
+    """Return an id that is no greater than any UUIDv7 of the same moment."""
+    return UUID(int=found.int >> 80 << 80)
+
+
+def last_id_with(found: UUID) -> UUID:
+    """Return an id that is no less than any UUIDv7 of the same moment."""
+    return UUID(int=found.int | (1 << 80) - 1)
+
+
 def made_at(found: UUID) -> datetime:
     """Return the moment that a UUIDv7 was made, by the clock of whoever made it."""
     return datetime.fromtimestamp((found.int >> 80) / 1000, UTC)

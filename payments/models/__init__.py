@@ -3,6 +3,7 @@
 from payments.models.books import BalanceEntry, Booking, Discrepancy, Posting
 from payments.models.merchants import DatabaseMark, Merchant, Switch
 from payments.models.payments import Dispute, Inquiry, Operation, Payment
+from payments.models.sums import LedgerClosing, LedgerSum
 
 __all__ = [
     "BalanceEntry",
@@ -11,6 +12,8 @@ __all__ = [
     "Discrepancy",
     "Dispute",
     "Inquiry",
+    "LedgerClosing",
+    "LedgerSum",
     "Merchant",
     "Operation",
     "Payment",

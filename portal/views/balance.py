@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
@@ -14,6 +14,7 @@ from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import replica
 from payments import money
+from payments.closing import sums
 from payments.models import BalanceEntry, Booking, Dispute, Merchant, Operation, Posting
 from portal import audit, files, lists
 from portal.access import requires
@@ -68,8 +69,8 @@ def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
 
 
 def _balances(merchant: Merchant) -> list[str]:
-    rows = _movements(merchant, {}).order_by().values_list("currency").annotate(total=Sum("amount"))
-    return [money.display(-total, currency) for currency, total in sorted(rows)]
+    owed = sums.balances(merchant.pk, Posting.Account.MERCHANT)
+    return [money.display(-total, currency) for currency, total in owed.items()]
 
 
 def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:

@@ -181,9 +181,7 @@ def test_a_module_of_weight_without_tests_of_its_name(project: Path, module: str
     assert list(house.problems(project)) == []
 
 
-@pytest.mark.parametrize(
-    "module", ["portal/models.py", "payments/models/books.py", "portal/urls.py"]
-)
+@pytest.mark.parametrize("module", ["portal/models.py", "payments/models/books.py", "portal/urls.py"])
 def test_a_module_of_weight_that_needs_none(project: Path, module: str) -> None:
     (project / "payments" / "models").mkdir()
     (project / "payments" / "models" / "__init__.py").write_text('"""The tables."""\n')

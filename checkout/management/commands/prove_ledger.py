@@ -1,29 +1,75 @@
 import sys
+import time
 from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from checkout.proof import invariants, proving, references
+from checkout.models import ProofRun
+from checkout.proof import invariants, proving, running
+from checkout.proof.proving import Breach
 from config.lib import clock
+
+QUIET_SECONDS = 10  # between two lines that tell how far it is
 
 
 class Command(BaseCommand):
-    help = "Prove the ledger against the states; exits 1 and names the checkouts that break an invariant."
+    help = (
+        "Prove the ledger against the states; exits 1 and names the checkouts that break an invariant. It may be"
+        " stopped at any moment: started again it goes on where it was."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--since-hours", type=float, help="only what has changed in the last N hours")
+        parser.add_argument(
+            "--anew", action="store_true", help="from the first checkout on, whatever was stopped"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        hours = options["since_hours"]
-        since = None if hours is None else clock.now() - timedelta(hours=hours)
-        breaches = proving.breaches(since)
-        for breach in breaches:
-            self.stderr.write(f"{breach.checkout_uuid}  breaks: {breach.invariant}")
-        if breaches:
+        hours: float | None = options["since_hours"]
+        try:
+            told = self._all(anew=options["anew"]) if hours is None else self._changed(hours)
+        except running.Busy:
+            self.stderr.write("Another process proves everything at this moment.")
+            sys.exit(3)
+        except KeyboardInterrupt:
+            self.stderr.write("Stopped. Start it again, and it goes on from here.")
+            sys.exit(130)
+        promises = [invariant.promise for invariant in invariants.INVARIANTS]
+        for promise in promises if hours is not None else [*promises, proving.SUMS]:
+            self.stdout.write(f"proved: {promise}")
+        self.stdout.write(told)
+
+    def _changed(self, hours: float) -> str:
+        since = clock.now() - timedelta(hours=hours)
+        found = proving.reported(proving.breaches(since))
+        self._name(found)
+        if found:
             sys.exit(1)
         checkouts, postings = proving.size(since)
-        for proved in (*invariants.INVARIANTS, *references.REFERENCES):
-            self.stdout.write(f"proved: {proved.promise}")
-        changed = "" if since is None else f", changed in the last {hours:g} hours"
-        self.stdout.write(f"{checkouts} checkouts, {postings} postings{changed}")
+        return f"{checkouts} checkouts, {postings} postings, changed in the last {hours:g} hours"
+
+    def _all(self, *, anew: bool) -> str:
+        run, said_at = running.begin(anew=anew), time.monotonic()
+        if run.checkout_count:
+            self.stderr.write(f"goes on: {run}, since {run.begun_at:%Y-%m-%d %H:%M} UTC")
+        for step in running.steps(run):
+            run = step.run
+            self._name(step.breaches)
+            if time.monotonic() - said_at > QUIET_SECONDS:
+                said_at = time.monotonic()
+                self.stderr.write(f"{run}, next {_next(run)}")
+        if run.breach_count:
+            sys.exit(1)
+        return f"{run.checkout_count} checkouts, {run.posting_count} postings"
+
+    def _name(self, found: list[Breach]) -> None:
+        for breach in found:
+            self.stderr.write(f"{breach.subject}  breaks: {breach.invariant}")
+
+
+def _next(run: ProofRun) -> str:
+    """Say what comes next: of ids, which are UUIDv7, the time at which they were made."""
+    if run.next_uuid is None:
+        return "the ledger's sums"
+    return f"checkouts of {clock.made_at(run.next_uuid):%Y-%m-%d}"

@@ -1,6 +1,7 @@
 """python -m tests.bench.api [section] …: all sections when none is named.
 
 SCALE=0.05 tries it small: fewer rounds, holds and rows, and figures that say little. Exits 1 if a budget is missed.
+SIZE=3000000 fills the database of `size` and `portal` so far, and FOLDER=/var/tmp/bench keeps it for the next run.
 """
 
 import argparse
@@ -34,15 +35,24 @@ def main() -> int:
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(1)
     )  # so that the folder and the engines go in good order
-    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
-        with _running(Path(name)):
-            import django
+    with _folder() as folder, _running(folder):
+        import django
 
-            django.setup()
-            for section in asked:
-                report.title(section)
-                importlib.import_module(f"tests.bench.api.{section}").run(Path(name), scale)
+        django.setup()
+        for section in asked:
+            report.title(section)
+            importlib.import_module(f"tests.bench.api.{section}").run(folder, scale)
     return report.conclude()
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """Yield the folder that is to be kept, or one that goes with the run."""
+    if kept := os.environ.get("FOLDER"):
+        yield Path(kept)
+    else:
+        with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
+            yield Path(name)
 
 
 @contextlib.contextmanager
@@ -55,6 +65,7 @@ def _running(folder: Path) -> Iterator[None]:
         connection.execute(
             "ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements"
         )  # an order's costs
+        connection.execute("ALTER SYSTEM SET max_wal_size = '4GB'")  # fewer checkpoints while it is filled
     with engines.running(folder) as own:
         os.environ.update(variables, DATABASE_URL=own.database_url, REDIS_URL=own.redis_url)
         os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"

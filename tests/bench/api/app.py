@@ -18,7 +18,7 @@ from config.lib.web.bodies import Application
 from config.wsgi import application
 from payments import switches
 from payments.models import Merchant
-from portal import provisioning
+from portal import keys, provisioning
 from tests import factories
 
 API = "/api/merchant/v1"
@@ -100,10 +100,21 @@ class Backend:
     @classmethod
     def of_new_merchant(cls, name: str) -> "Backend":
         made = provisioning.create_merchant(name, email=f"{name.lower()}@acme.example")
-        grant = {"grant_type": "client_credentials", "client_id": made.client_id}
-        credentials = json.dumps(grant | {"client_secret": made.client_secret}).encode()
+        return cls._with(made.merchant, made.client_id, made.client_secret)
+
+    @classmethod
+    def of_oldest_merchant(cls) -> "Backend":
+        """With a new key of its own."""
+        merchant = Merchant.objects.order_by("created_at")[0]
+        client, secret = keys.create_client(merchant, "Bench")
+        return cls._with(merchant, client.client_id, secret)
+
+    @classmethod
+    def _with(cls, merchant: Merchant, client_id: str, secret: str) -> "Backend":
+        grant = {"grant_type": "client_credentials", "client_id": client_id}
+        credentials = json.dumps(grant | {"client_secret": secret}).encode()
         token = json.loads(Call("POST", "/oauth/token", body=credentials).made().body)["access_token"]
-        return cls(made.merchant, credentials, token)
+        return cls(merchant, credentials, token)
 
     def new_token(self) -> Call:
         return Call("POST", "/oauth/token", body=self.credentials)
@@ -131,7 +142,8 @@ def use(name: str) -> None:
     is_new = name not in _made
     if is_new:
         with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}"')
+            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
+                connection.execute(f'CREATE DATABASE "{name}"')
         _made.append(name)
     wrapper.close()
     wrapper.close_pool()

@@ -1,5 +1,6 @@
 """CPU time of the hosted page, state by state, against a bare view with one select."""
 
+import random
 import statistics
 from pathlib import Path
 from uuid import UUID
@@ -21,7 +22,6 @@ from tests.bench.api.requests import Request
 
 BUDGET, MEAN = 7.0, 5.0
 JOURNEY = ("page: phone", "page: code", "page: split", "page: held, 3 mates", "page: confirmed, 3 mates")
-PHONE = "+447700900123"
 CAUSE = Cause("bench")
 
 
@@ -30,11 +30,25 @@ def run(folder: Path, scale: float) -> None:
     app.log_to(folder / "pages.log")
     app.use("pages")
     backend = Backend.of_new_merchant("Acme")
-    lead = Customer.objects.create(phone=PHONE, name="Lea")
+    table = [
+        Request(name, BUDGET, None, lambda times, call=call: [call] * times)  # type: ignore[misc]
+        for name, call in calls(backend).items()
+    ]
+    ratios = requests.judge(backend, table, scale)
+    mean = statistics.mean(ratios[name] for name in JOURNEY)
+    report.line("")
+    report.table(
+        ("a lead's journey", "× bare view"), [("mean of its pages", report.judged("mean", mean, MEAN))]
+    )
+
+
+def calls(backend: Backend) -> dict[str, Call]:
+    """Return a call for each page, of orders that have come so far."""
+    lead = Customer.objects.create(phone=_phone(), name="Lea")
     asked, held, captured = (_checkout(backend, lead, step) for step in ("split", "held", "captured"))
     coded = _order(backend)
     share = captured.payment_requests.order_by("position")[0]
-    pages = {
+    return {
         "page: phone": Call("GET", f"/pay?id={_order(backend).pk}"),
         "page: code": Call("GET", f"/pay?id={coded.pk}", cookie=_awaiting_code(coded)),
         "page: split": Call("GET", f"/pay/split?id={asked.pk}", cookie=_signed_in(asked)),
@@ -43,16 +57,6 @@ def run(folder: Path, scale: float) -> None:
         "page: confirmed, 3 mates": Call("GET", f"/pay?id={captured.pk}", cookie=_signed_in(captured)),
         "page: a mate is asked": Call("GET", f"/pay/share/{share.token}"),
     }
-    table = [
-        Request(name, BUDGET, None, lambda times, call=call: [call] * times)  # type: ignore[misc]
-        for name, call in pages.items()
-    ]
-    ratios = requests.judge(backend, table, scale)
-    mean = statistics.mean(ratios[name] for name in JOURNEY)
-    report.line("")
-    report.table(
-        ("a lead's journey", "× bare view"), [("mean of its pages", report.judged("mean", mean, MEAN))]
-    )
 
 
 def _order(backend: Backend) -> Checkout:
@@ -74,7 +78,7 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
 
 def _awaiting_code(checkout: Checkout) -> str:
     response = HttpResponse()
-    sent = codes.send_code(PaymentTarget(checkout), PHONE, "browser", "192.0.2.1")
+    sent = codes.send_code(PaymentTarget(checkout), _phone(), "browser", "192.0.2.1")
     payer.await_code(response, "browser", sent.shown_code)
     return _cookies(response)
 
@@ -93,3 +97,7 @@ def _signed_in(checkout: Checkout) -> str:
 
 def _cookies(response: HttpResponse) -> str:
     return "; ".join(f"{name}={morsel.value}" for name, morsel in response.cookies.items())
+
+
+def _phone() -> str:
+    return f"+4477{random.randrange(10**8):08}"

@@ -68,12 +68,20 @@ class Merchant:
         self._held = [self._pay() for _ in range(times)]
         return [self._take(checkout_uuid) for checkout_uuid in self._held]
 
+    def cancel(self, times: int) -> Calls:
+        """Cancels of orders that are held for it."""
+        held = [self._pay() for _ in range(times)]
+        return [self._backend.post(f"checkouts/{checkout_uuid}/cancel", {}) for checkout_uuid in held]
+
     def _refund(self, times: int) -> Calls:
         self._refunds += 1
         return [
             self._backend.post(
                 f"checkouts/{checkout_uuid}/refund",
-                {"merchant_refund_ref": f"r-{self._refunds}-{number}", "reason": "Show cancelled"},
+                {
+                    "merchant_refund_ref": f"r-{self._captured}-{self._refunds}-{number}",
+                    "reason": "Show cancelled",
+                },
                 status=204,
             )
             for number, checkout_uuid in enumerate(self._held[:times])

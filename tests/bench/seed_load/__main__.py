@@ -24,7 +24,7 @@ def main() -> None:
     from tests.bench.seed_load import loading  # its models want the apps to be there
 
     try:
-        loading.load(asked.checkouts, merchant_uuid=asked.merchant, say=print)
+        loading.load(asked.checkouts, merchants=[asked.merchant] if asked.merchant else (), say=print)
     except loading.CannotLoad as refused:
         sys.exit(str(refused))
 

@@ -1,200 +1,198 @@
-"""Orders that have come to rest, told row by row with everything that belongs to them."""
+"""The SQL that makes orders which have come to rest, with everything that belongs to them, a chunk at a time.
 
-import random
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple
-from uuid import UUID
-
-import orjson
-from django.conf import settings
-from django.db.models import Model
-from uuid_utils.compat import uuid7
-
-from checkout.models import ApiCall, Change, Checkout, Item, Refund
-from config.lib import clock
-from payments.models import Merchant, Operation, Payment, Posting
-from webhooks.models import Event
-from webhooks.outbox import API_VERSION
-
-Rows = dict[type[Model], list[tuple[Any, ...]]]
+PostgreSQL makes the rows where it keeps them: a row that travels from Python costs ten times as much. Ids are
+UUIDv7 of the row's own time, and every chunk is later than the one before, as in a table that has grown.
+"""
 
 FATES = {"captured": 60, "expired": 20, "voided": 12, "refunded": 8}  # of a hundred
-ITEMS = {1: 20, 2: 25, 3: 25, 4: 15, 5: 15}  # how many lines an order has
-GOODS = (
-    ("Standing ticket", "ticket", 2250, '{"event_id": "E-71", "time_zone": "Europe/London"}'),
-    ("Seat, row F", "ticket", 4500, '{"event_id": "E-71", "time_zone": "Europe/London"}'),
-    ("Poster", "merchandise", 1200, None),
-    ("Booking fee", "fee", 150, None),
-    ("Postage", "shipping", 395, None),
+GOODS = """(VALUES
+    (0, 'Standing ticket', 'ticket', 2250, '{"event_id": "E-71", "time_zone": "Europe/London"}'::jsonb),
+    (1, 'Stalls, row F', 'ticket', 4500, '{"event_id": "E-71", "time_zone": "Europe/London"}'::jsonb),
+    (2, 'Poster', 'merchandise', 1200, NULL),
+    (3, 'Booking fee', 'fee', 150, NULL),
+    (4, 'Postage', 'shipping', 395, NULL)
+) AS goods (number, name, category, price, custom_data)"""
+
+# A UUIDv7 made at that moment: what is made together lies together in every index.
+_ID = """
+CREATE OR REPLACE FUNCTION pg_temp.id_of(at timestamptz) RETURNS uuid LANGUAGE sql VOLATILE AS $$
+    SELECT encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+        PLACING substring(int8send((extract(epoch FROM at) * 1000)::bigint) FROM 3) FROM 1 FOR 6), 52, 1), 53, 1),
+        'hex')::uuid
+$$
+"""
+_SPAN = """
+CREATE OR REPLACE FUNCTION pg_temp.span(low float, high float) RETURNS interval LANGUAGE sql VOLATILE AS $$
+    SELECT (low + random() * (high - low)) * interval '1 s'
+$$
+"""
+# Each order's moments; those that its fate does not have are null. The first of the merchants has half of all orders.
+_MOMENTS = """
+CREATE TEMP TABLE moments AS
+WITH made AS MATERIALIZED (
+    SELECT n, %(begin)s::timestamptz + n * %(step)s::interval AS at, 100 * random() AS luck,
+        random() < 0.5 AS lapses, (ARRAY[1, 2, 2, 3, 3, 3, 4, 4, 5, 5])[1 + floor(10 * random())::int] AS lines,
+        floor(5 * random())::int AS first_goods, pg_temp.span(20, 300) AS waited, pg_temp.span(1, 60) AS decided,
+        pg_temp.span(60, 40000) AS regretted, pg_temp.span(2, 600) AS settling,
+        (%(merchants)s::uuid[])[CASE WHEN random() < 0.5 THEN 1
+            ELSE 1 + floor(random() * cardinality(%(merchants)s::uuid[]))::int END] AS merchant_id
+    FROM generate_series(%(first)s::bigint, %(last)s::bigint) AS n
+), fated AS (
+    SELECT *, least(at + %(lifetime)s::interval, %(latest)s) AS payable_until,
+        CASE WHEN luck < 60 THEN 'captured' WHEN luck < 80 THEN 'expired' WHEN luck < 92 THEN 'voided'
+            ELSE 'refunded' END AS fate
+    FROM made
+), held AS (
+    SELECT *, fate IN ('captured', 'refunded') AS is_taken,
+        CASE WHEN fate <> 'expired' THEN least(at + waited, %(latest)s) END AS held_at
+    FROM fated
+), decided AS (
+    SELECT *, held_at + %(hold)s::interval AS capture_before,
+        CASE WHEN is_taken THEN held_at + decided END AS captured_at,
+        CASE WHEN fate = 'voided' AND lapses THEN held_at + %(hold)s::interval
+            WHEN fate = 'voided' THEN held_at + decided END AS voided_at
+    FROM held
+), regretted AS (
+    SELECT *, CASE WHEN fate = 'refunded' THEN least(captured_at + regretted, %(latest)s) END AS refund_at FROM decided
+), settled AS (
+    SELECT *, refund_at + settling AS settled_at FROM regretted
 )
-# What the rows of each table give, in this order; every other column has its default.
-COLUMNS: dict[type[Model], str] = {
-    Checkout: "id merchant_id merchant_order_id amount currency return_url cancel_url created_at updated_at"
-    " payable_until",
-    Item: "id checkout_id position item_ref name quantity unit_price currency category custom_data",
-    Payment: "id merchant_id subject checkout_uuid amount currency status card_token card_brand card_last4"
-    " card_fingerprint created_at",
-    Operation: "id payment_id kind purpose amount state reference refund_uuid attempts actor created_at ended_at",
-    Posting: "id transaction checkout_uuid merchant_id account amount currency created_at",
-    Refund: "id merchant_id checkout_id merchant_refund_ref amount status created_at settled_at",
-    Change: "id checkout_id origin to actor created_at",
-    Event: "id merchant_id type checkout_uuid body created_at valid_until superseded_at",
-    ApiCall: "id merchant_id client_uuid checkout_uuid method path request_id status created_at",
-}
-# What becomes of a checkout: by the moves of states.ALLOWED, which the database guards.
-FACTS = (
-    "id",
-    "status",
-    "payment_id",
-    "authorized_at",
-    "capture_before",
-    "captured_at",
-    "voided_at",
-    "void_reason",
-    "expired_at",
-    "refunded_amount",
-    "last_refund_at",
+SELECT *, gen_random_uuid() AS random_id,
+    pg_temp.id_of(at) AS checkout_id, pg_temp.id_of(held_at) AS payment_id, pg_temp.id_of(captured_at) AS capture_id,
+    pg_temp.id_of(refund_at) AS refund_id, pg_temp.id_of(settled_at) AS part_id
+FROM settled
+"""
+_LINES = f"""
+CREATE TEMP TABLE lines AS
+SELECT m.checkout_id, m.at, position, goods.*,
+    CASE category WHEN 'ticket' THEN 1 + floor(4 * random())::int ELSE 1 END AS quantity
+FROM moments m, generate_series(0, m.lines - 1) AS position, {GOODS}
+WHERE goods.number = (m.first_goods + position) %% 5
+"""
+_ORDERS = """
+CREATE TEMP TABLE orders AS
+SELECT m.*, sums.amount, 'A-' || left(replace(random_id::text, '-', ''), 10) AS reference,
+    client.id AS client_id, subscription.id AS subscription_id
+FROM moments m JOIN (SELECT checkout_id, sum(quantity * price) AS amount FROM lines GROUP BY 1) sums USING (checkout_id)
+CROSS JOIN LATERAL (SELECT md5(m.merchant_id::text)::uuid AS id) client
+LEFT JOIN webhooks_subscription subscription
+    ON subscription.merchant_id = m.merchant_id AND subscription.ended_at IS NULL
+ORDER BY m.n
+"""
+_CHECKOUTS = """
+INSERT INTO checkout_checkout (id, merchant_id, merchant_order_id, status, amount, currency, return_url, cancel_url,
+    payment_id, created_at, updated_at, payable_until, authorized_at, capture_before, captured_at, voided_at,
+    void_reason, cancel_note, expired_at, refunded_amount, last_refund_at)
+SELECT checkout_id, merchant_id, reference, fate, amount, 'GBP', 'https://shop.example/thanks',
+    'https://shop.example/basket', payment_id, at, coalesce(settled_at, captured_at, voided_at, payable_until),
+    payable_until, held_at, capture_before, captured_at, voided_at,
+    CASE WHEN voided_at IS NULL THEN '' WHEN lapses THEN 'auth_expired' ELSE 'merchant_cancel' END, '',
+    CASE fate WHEN 'expired' THEN payable_until END, CASE fate WHEN 'refunded' THEN amount ELSE 0 END, settled_at
+FROM orders ORDER BY n
+"""
+_ITEMS = """
+INSERT INTO checkout_item (id, checkout_id, position, item_ref, name, quantity, unit_price, currency, category,
+    custom_data)
+SELECT pg_temp.id_of(at), checkout_id, position, category || '-' || price, name, quantity, price, 'GBP', category,
+    custom_data
+FROM lines ORDER BY at
+"""
+_PAYMENTS = """
+INSERT INTO payments_payment (id, merchant_id, kind, subject, checkout_uuid, amount, currency, status, decline_reason,
+    provider_reference, provider_account, card_token, return_url, card_brand, card_last4, card_fingerprint, created_at)
+SELECT payment_id, merchant_id, 'order', checkout_id, checkout_id, amount, 'GBP', fate, '', '', '',
+    'tok_' || replace(payment_id::text, '-', ''), '', 'Visa', '4242', reference, held_at
+FROM orders WHERE held_at IS NOT NULL ORDER BY n
+"""
+_OPERATIONS = """
+INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, account,
+    refund_uuid, attempts, actor, request_id, created_at, ended_at)
+SELECT act.id, payment_id, kind, CASE kind WHEN 'refund' THEN 'refund_part' ELSE 'payment' END, amount, 'succeeded',
+    act.id, '', '', 'merchant', CASE kind WHEN 'refund' THEN refund_id END, 1, 'pump', '', moment, moment
+FROM orders, LATERAL (VALUES
+    (pg_temp.id_of(held_at), 'authorize', held_at), (capture_id, 'capture', captured_at),
+    (pg_temp.id_of(voided_at), 'void', voided_at), (part_id, 'refund', settled_at)
+) AS act (id, kind, moment)
+WHERE moment IS NOT NULL ORDER BY n
+"""
+_POSTINGS = """
+INSERT INTO payments_posting (id, transaction, checkout_uuid, merchant_id, account, amount, currency, created_at)
+SELECT pg_temp.id_of(moment), transaction, checkout_id, merchant_id, account, sign * amount, 'GBP', moment
+FROM orders, LATERAL (VALUES
+    (capture_id, captured_at, 'provider', 1), (capture_id, captured_at, 'merchant', -1),
+    (part_id, settled_at, 'provider', -1), (part_id, settled_at, 'merchant', 1)
+) AS line (transaction, moment, account, sign)
+WHERE moment IS NOT NULL ORDER BY n
+"""
+_REFUNDS = """
+INSERT INTO checkout_refund (id, merchant_id, checkout_id, merchant_refund_ref, amount, status, created_at, settled_at)
+SELECT refund_id, merchant_id, checkout_id, 'r-' || refund_id, amount, 'settled', refund_at, settled_at
+FROM orders WHERE refund_at IS NOT NULL ORDER BY n
+"""
+_MOVES = """
+CREATE TEMP TABLE moves AS
+SELECT n, merchant_id, client_id, checkout_id, origin, target, moment, path, answer
+FROM orders, LATERAL (VALUES
+    ('', 'created', at, '', 201), ('created', 'authorized', held_at, NULL, NULL),
+    ('authorized', 'captured', captured_at, 'capture', 200), ('captured', 'refunding', refund_at, 'refund', 204),
+    ('refunding', 'refunded', settled_at, NULL, NULL),
+    ('authorized', 'voided', voided_at, CASE WHEN lapses THEN NULL ELSE 'cancel' END, 200),
+    ('created', 'expired', CASE fate WHEN 'expired' THEN payable_until END, NULL, NULL)
+) AS move (origin, target, moment, path, answer)
+WHERE moment IS NOT NULL
+"""
+_CHANGES = """
+INSERT INTO checkout_change (id, checkout_id, origin, "to", actor, request_id, created_at)
+SELECT pg_temp.id_of(moment), checkout_id, origin, target,
+    CASE WHEN path IS NULL THEN 'pump' ELSE 'client:' || client_id END, '', moment
+FROM moves ORDER BY n, moment
+"""
+_CALLS = """
+INSERT INTO checkout_apicall (id, merchant_id, client_uuid, checkout_uuid, method, path, request_id, status, error_code,
+    created_at)
+SELECT pg_temp.id_of(moment), merchant_id, client_id, checkout_id, 'POST',
+    '/api/merchant/v1/checkouts' || CASE path WHEN '' THEN '' ELSE '/' || checkout_id || '/' || path END,
+    'req_' || replace(gen_random_uuid()::text, '-', ''), answer, '', moment
+FROM moves WHERE path IS NOT NULL AND moment >= %(calls_since)s ORDER BY n, moment
+"""
+# Each event was delivered at the first attempt, but for one in fifty, which failed once before.
+_TOLD = """
+CREATE TEMP TABLE told AS
+SELECT n, pg_temp.id_of(moment) AS id, merchant_id, subscription_id, checkout_id, reference,
+    'checkout.' || status AS type, status, moment, valid_until, ended_at, 1 + (random() < 0.02)::int AS attempts
+FROM orders, LATERAL (VALUES
+    ('authorized', held_at, capture_before, coalesce(captured_at, capture_before)), ('voided', voided_at, NULL, NULL)
+) AS event (status, moment, valid_until, ended_at)
+WHERE moment >= %(told_since)s
+"""
+_EVENTS = """
+INSERT INTO webhooks_event (id, merchant_id, type, checkout_uuid, body, created_at, valid_until, superseded_at,
+    request_id)
+SELECT id, merchant_id, type, checkout_id, convert_to(jsonb_build_object(
+        'id', id, 'type', type, 'api_version', %(api_version)s::text,
+        'created_at', to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'data', jsonb_build_object('checkout_uuid', checkout_id, 'merchant_order_id', reference, 'status', status)
+    )::text, 'UTF8'), moment, valid_until, ended_at, ''
+FROM told ORDER BY n, moment
+"""
+_DELIVERIES = """
+INSERT INTO webhooks_delivery (id, merchant_id, event_id, subscription_id, event_type, status, is_urgent, attempt_count,
+    resent_count, resent_by, ended_at)
+SELECT id, merchant_id, id, subscription_id, type, 'delivered', type = 'checkout.authorized', attempts, 0, '',
+    moment + attempts * interval '6 s'
+FROM told WHERE subscription_id IS NOT NULL ORDER BY n, moment
+"""
+_ATTEMPTS = """
+INSERT INTO webhooks_attempt (id, merchant_id, delivery_id, number, event_type, actor, started_at, ended_at,
+    is_delivered, http_status, duration_ms, response_excerpt)
+SELECT overlay(id::text PLACING number::text FROM 36)::uuid, merchant_id, id, number, type, '',
+    moment + number * interval '5 s', moment + number * interval '6 s', number = attempts,
+    CASE WHEN number = attempts THEN 200 ELSE 500 END, 20 + random() * 400, ''
+FROM told, generate_series(1, attempts) AS number WHERE subscription_id IS NOT NULL ORDER BY n, moment
+"""
+FUNCTIONS = (_ID, _SPAN)
+TOLD = "moments, lines, orders, moves, told"  # a chunk's own tables
+CHUNK = (
+    *(_MOMENTS, _LINES, _ORDERS, _CHECKOUTS, _ITEMS, _PAYMENTS, _OPERATIONS, _POSTINGS, _REFUNDS),
+    *(_MOVES, _CHANGES, _CALLS, _TOLD, _EVENTS, _DELIVERIES, _ATTEMPTS),
 )
-
-
-class Order(NamedTuple):
-    """What the rows of one order have in common."""
-
-    checkout_uuid: UUID
-    payment_uuid: UUID
-    amount: int
-    reference: str
-
-
-class Book:
-    """Tells one order after another. `rows` are the tables', `ends` what the checkouts become (FACTS)."""
-
-    def __init__(self, merchant: Merchant) -> None:
-        self.rows: Rows = {model: [] for model in COLUMNS}
-        self.ends: list[tuple[Any, ...]] = []
-        self._merchant = merchant.pk
-        self._client = uuid7()
-
-    def tell(self, at: datetime) -> None:
-        """An order made at `at`, and what became of it."""
-        (fate,) = random.choices(list(FATES), list(FATES.values()))
-        checkout_uuid, payment_uuid = _id(at), _id(at)
-        amount = self._buy(checkout_uuid, at)
-        order = Order(checkout_uuid, payment_uuid, amount, f"A-{random.getrandbits(40):010x}")
-        self._move(order, "", "created", at, path="")
-        payable_until = at + settings.UNPAID_CHECKOUT_LIFETIME
-        if fate == "expired":
-            self._move(order, "created", "expired", payable_until)
-            facts: dict[str, Any] = {"expired_at": payable_until}
-        else:
-            facts = self._sell(order, fate, at + _seconds(20, 300))
-        self._checkout(order, at, payable_until, {"status": fate, **facts})
-
-    def _buy(self, checkout_uuid: UUID, at: datetime) -> int:
-        """Choose the lines; return their sum."""
-        (count,) = random.choices(list(ITEMS), list(ITEMS.values()))
-        amount = 0
-        for position, (name, category, price, custom) in enumerate(random.sample(GOODS, count)):
-            quantity = random.randint(1, 4) if category == "ticket" else 1
-            amount += quantity * price
-            line = (position, f"{category}-{price}", name, quantity, price, "GBP", category, custom)
-            self.rows[Item].append((_id(at), checkout_uuid, *line))
-        return amount
-
-    def _sell(self, order: Order, fate: str, held_at: datetime) -> dict[str, Any]:
-        """A card is held, and then captured, voided, or captured and refunded; return the checkout's facts."""
-        ends = self._void(order, held_at) if fate == "voided" else self._capture(order, held_at)
-        if fate == "refunded":
-            ends |= self._refund(order, ends["captured_at"])
-        owner = (order.payment_uuid, self._merchant, order.checkout_uuid, order.checkout_uuid)
-        card = (f"tok_{order.payment_uuid.hex}", "Visa", "4242", order.reference)
-        self.rows[Payment].append((*owner, order.amount, "GBP", fate, *card, held_at))
-        self._operate(order, "authorize", held_at)
-        self._move(order, "created", "authorized", held_at)
-        capture_before = held_at + settings.HOLD
-        self._emit(order, "authorized", held_at, capture_before, ends.get("captured_at", capture_before))
-        hold = {"authorized_at": held_at, "capture_before": capture_before}
-        return {"payment_id": order.payment_uuid, **hold, **ends}
-
-    def _capture(self, order: Order, held_at: datetime) -> dict[str, Any]:
-        at = held_at + _seconds(1, 60)
-        self._post(order, self._operate(order, "capture", at), order.amount, at)
-        self._move(order, "authorized", "captured", at, path=f"/{order.checkout_uuid}/capture")
-        return {"captured_at": at}
-
-    def _refund(self, order: Order, captured_at: datetime) -> dict[str, Any]:
-        at = captured_at + _seconds(60, 40_000)
-        settled_at, refund_uuid = at + _seconds(2, 600), _id(at)
-        self._post(order, self._operate(order, "refund", settled_at, refund_uuid), -order.amount, settled_at)
-        self._move(order, "captured", "refunding", at, path=f"/{order.checkout_uuid}/refund")
-        self._move(order, "refunding", "refunded", settled_at)
-        owner = (refund_uuid, self._merchant, order.checkout_uuid, f"r-{refund_uuid}")
-        self.rows[Refund].append((*owner, order.amount, "settled", at, settled_at))
-        return {"refunded_amount": order.amount, "last_refund_at": settled_at}
-
-    def _void(self, order: Order, held_at: datetime) -> dict[str, Any]:
-        lapses = random.random() < 0.5
-        at = held_at + (settings.HOLD if lapses else _seconds(1, 60))
-        self._operate(order, "void", at)
-        path = None if lapses else f"/{order.checkout_uuid}/cancel"
-        self._move(order, "authorized", "voided", at, path=path)
-        self._emit(order, "voided", at)
-        return {"voided_at": at, "void_reason": "auth_expired" if lapses else "merchant_cancel"}
-
-    def _checkout(self, order: Order, at: datetime, payable_until: datetime, facts: dict[str, Any]) -> None:
-        addresses = ("https://shop.example/thanks", "https://shop.example/basket")
-        moved_at = max(moment for name, moment in facts.items() if name in MOMENTS)
-        start = (order.checkout_uuid, self._merchant, order.reference, order.amount, "GBP", *addresses)
-        self.rows[Checkout].append((*start, at, moved_at, payable_until))
-        known = {"id": order.checkout_uuid, "void_reason": "", "refunded_amount": 0, **facts}
-        self.ends.append(tuple(known.get(name) for name in FACTS))
-
-    def _operate(self, order: Order, kind: str, at: datetime, refund_uuid: UUID | None = None) -> UUID:
-        key = _id(at)
-        purpose = "payment" if refund_uuid is None else "refund_part"
-        act = (kind, purpose, order.amount, "succeeded", str(key), refund_uuid, 1, "pump", at, at)
-        self.rows[Operation].append((key, order.payment_uuid, *act))
-        return key
-
-    def _post(self, order: Order, operation_uuid: UUID, incoming: int, at: datetime) -> None:
-        owner = (operation_uuid, order.checkout_uuid, self._merchant)
-        for account, amount in (("provider", incoming), ("merchant", -incoming)):
-            self.rows[Posting].append((_id(at), *owner, account, amount, "GBP", at))
-
-    def _move(self, order: Order, origin: str, to: str, at: datetime, *, path: str | None = None) -> None:
-        """A line of history, and the API call that made it, if one did."""
-        actor = "pump" if path is None else f"client:{self._client}"
-        self.rows[Change].append((_id(at), order.checkout_uuid, origin, to, actor, at))
-        if path is not None:
-            call_uuid, status = _id(at), {"created": 201, "refunding": 204}.get(to, 200)
-            owner = (call_uuid, self._merchant, self._client, order.checkout_uuid)
-            address = f"/api/merchant/v1/checkouts{path}"
-            self.rows[ApiCall].append((*owner, "POST", address, f"req_{call_uuid.hex}", status, at))
-
-    def _emit(
-        self,
-        order: Order,
-        status: str,
-        at: datetime,
-        until: datetime | None = None,
-        ended: datetime | None = None,
-    ) -> None:
-        event_uuid, kind = _id(at), f"checkout.{status}"
-        envelope = {"id": event_uuid, "type": kind, "api_version": API_VERSION, "created_at": clock.iso(at)}
-        told = {"checkout_uuid": order.checkout_uuid, "merchant_order_id": order.reference, "status": status}
-        body = orjson.dumps({**envelope, "data": told})
-        self.rows[Event].append(
-            (event_uuid, self._merchant, kind, order.checkout_uuid, body, at, until, ended)
-        )
-
-
-MOMENTS = {"expired_at", "captured_at", "voided_at", "last_refund_at"}  # of a checkout's last move
-
-
-def _id(at: datetime) -> UUID:
-    """A UUIDv7 made at that moment: what is made together lies together in every index."""
-    return uuid7(nanoseconds=int(at.timestamp() * 1_000_000) * 1000)
-
-
-def _seconds(minimum: int, maximum: int) -> timedelta:
-    return timedelta(seconds=random.uniform(minimum, maximum))

@@ -24,7 +24,7 @@ RESTING = {Status.CAPTURED, Status.EXPIRED, Status.VOIDED, Status.REFUNDED}
 
 def seed(checkouts: int, merchant: UUID | None = None) -> str:
     said: list[str] = []
-    loading.load(checkouts, merchant_uuid=merchant, say=said.append)
+    loading.load(checkouts, merchants=[merchant] if merchant else (), say=said.append)
     return "\n".join(said)
 
 

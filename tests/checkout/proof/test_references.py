@@ -76,7 +76,7 @@ def test_names_the_merchant_and_what_is_missing(sent: Delivery) -> None:
 def test_a_proof_of_what_is_new_reads_its_partitions_alone() -> None:
     assert ApiCall.objects.exists()
     with CaptureQueriesContext(connection) as queries:
-        assert list(references.lost(clock.now() - timedelta(hours=1))) == []
+        assert list(references.lost(clock.first_id(clock.now() - timedelta(hours=1)), proving.LAST)) == []
     asked = [query for query in queries if "JOIN" in query["sql"]]
     assert len(asked) == len(references.REFERENCES)
     for query in asked:

@@ -1,0 +1,190 @@
+"""Two databases in one PostgreSQL, one full and one all but empty, and what the same request costs in each.
+
+Both are filled by the same code, and this one process works on them in turn, round by round, so that both meet the same
+machine; what comes first on a fresh connection is not measured.
+"""
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from checkout.models import Checkout
+from config.lib import clock
+from payments.closing import sums
+from payments.models import Merchant
+from portal.dashboard import counting
+from tests import factories
+from tests.bench.api import app, report
+from tests.bench.api.app import Backend, Call
+from tests.bench.api.statements import SAVEPOINTS
+from tests.bench.seed_load import loading
+
+FULL, EMPTY, MERCHANTS = 1_000_000, 200, 6
+LATELY = 20_000  # checkouts of the last hour, in the full one
+WARMING, REPEATED = 3, 8  # of a request's calls in a round
+GROWN = 1.15  # of its blocks: a statement is shown that reads more
+Calls = Callable[[int], Sequence[Call]]
+_BLOCKS = """
+SELECT s.query, s.calls::float AS calls, (s.shared_blks_hit + s.shared_blks_read)::float AS blocks
+FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = current_database()
+"""
+
+
+class Side(NamedTuple):
+    """A database, and the backend of its first merchant, which has half of all orders."""
+
+    name: str
+    backend: Backend
+
+
+class Cost(NamedTuple):
+    """Of one call in a round: the median on the wall, and the mean of CPU, in seconds."""
+
+    wall: float
+    cpu: float
+
+
+Costs = dict[tuple[str, str], list[Cost]]
+_filled: dict[str, Side] = {}
+
+
+def both(folder: Path, scale: float) -> tuple[Side, Side]:
+    """Return the full and the empty side; they are filled once for all sections. SIZE says how many checkouts."""
+    size = int(os.environ.get("SIZE", FULL))
+    full = max(1000, round(size * scale))
+    lately = max(EMPTY, min(LATELY, full // 10))
+    return _filled_side(folder, "full", full, lately), _filled_side(folder, "empty", EMPTY, EMPTY)
+
+
+def _filled_side(folder: Path, name: str, checkouts: int, lately: int) -> Side:
+    if name not in _filled:
+        app.use(name)
+        mark = folder / f"{name}-{checkouts}"
+        backend = Backend.of_oldest_merchant() if mark.exists() else _fill(name, checkouts)
+        mark.touch()
+        _refresh(name, lately)
+        _filled[name] = Side(name, backend)
+    return _filled[name]
+
+
+def _fill(name: str, checkouts: int) -> Backend:
+    report.progress(f"seed_load: {checkouts:,} checkouts")
+    backends = [Backend.of_new_merchant(f"{name}{number}") for number in range(MERCHANTS)]
+    for backend in backends:
+        factories.subscribe(backend.merchant, url="http://127.0.0.1:9/hooks")
+    started = time.monotonic()
+    loading.load(checkouts, merchants=[backend.merchant.pk for backend in backends], say=report.progress)
+    took = time.monotonic() - started
+    report.line(f"{name}: {checkouts:,} checkouts in {took:.0f} s, {checkouts / took:,.0f}/s")
+    return backends[0]
+
+
+def _refresh(name: str, lately: int) -> None:
+    """Add the last hour's orders, do what pumps and autovacuum have done by then, and say how large it is."""
+    now = clock.now()
+    merchants = list(Merchant.objects.order_by("created_at").values_list("pk", flat=True))
+    recent = Checkout.objects.filter(merchant__in=merchants, updated_at__gte=now - timedelta(hours=1)).count()
+    loading.load(
+        max(1, lately - recent),
+        merchants=merchants,
+        between=(now - timedelta(minutes=50), now - timedelta(minutes=1)),
+        say=report.progress,
+    )
+    _do("VACUUM ANALYZE")
+    started = time.monotonic()
+    sums.close(now)
+    report.line(f"{name}: the ledger's days were summed in {time.monotonic() - started:.1f} s")
+    report.progress(f"hours counted: {counting.catch_up(now)}")
+    _do("VACUUM ANALYZE")
+    _do("CHECKPOINT")
+    _do("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+    ((size,),) = _do("SELECT pg_size_pretty(pg_database_size(current_database()))")
+    report.line(f"{name}: {size}")
+
+
+def _do(statement: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+        cursor.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
+
+def repeated(call: Call) -> Calls:
+    """Return what makes the same call again and again."""
+    return lambda times: [call] * times
+
+
+def costs(tables: dict[Side, dict[str, Calls]], rounds: int) -> Costs:
+    """Return what each request costs in each round, by request and side."""
+    found: Costs = {}
+    sides = list(tables)
+    for number in range(rounds):
+        for side in sides if number % 2 else reversed(sides):
+            app.use(side.name)
+            for request, calls in tables[side].items():
+                made = calls(WARMING + REPEATED)
+                app.warm(made[:WARMING])
+                found.setdefault((request, side.name), []).append(_cost(made[WARMING:]))
+        report.progress(f"round {number + 1} of {rounds}")
+    return found
+
+
+def _cost(calls: Sequence[Call]) -> Cost:
+    walls, cpu = [], time.process_time()
+    for call in calls:
+        started = time.perf_counter()
+        call.made()
+        walls.append(time.perf_counter() - started)
+    return Cost(statistics.median(walls), (time.process_time() - cpu) / len(calls))
+
+
+def ratios(found: Costs, request: str) -> tuple[float, float]:
+    """Return the median over the rounds of full to empty, on the wall and of CPU."""
+    pairs = list(zip(found[request, "full"], found[request, "empty"], strict=True))
+    wall = statistics.median(one.wall / other.wall for one, other in pairs)
+    return wall, statistics.median(one.cpu / other.cpu for one, other in pairs)
+
+
+def milliseconds(found: Costs, request: str, side: str) -> float:
+    """Return the p50 of a request on the wall."""
+    return 1000 * statistics.median(cost.wall for cost in found[request, side])
+
+
+def print_blocks(tables: dict[Side, dict[str, Calls]]) -> None:
+    """Print how many blocks of PostgreSQL each request touches in each database, and the statements with more of them.
+
+    What is found by an index touches one block more for each level that the index has gained: from a million rows to
+    ten that is one level at most, since a page of an index names some two hundred others.
+    """
+    read = {side.name: _blocks(side, calls) for side, calls in tables.items()}
+    rows, grown = [], []
+    for request, by_query in read["full"].items():
+        few = read["empty"][request]
+        rows.append((request, f"{sum(few.values()):.0f}", f"{sum(by_query.values()):.0f}"))
+        grown += [
+            (f"{request}: {' '.join(query.split())[:90]}", f"{few[query]:.0f}", f"{blocks:.0f}")
+            for query, blocks in by_query.items()
+            if query in few and blocks > GROWN * few[query] + 1
+        ]
+    report.table(("blocks of PostgreSQL that a request touches", "empty", "full"), rows)
+    report.table(("statements that touch more", "empty", "full"), grown)
+
+
+def _blocks(side: Side, table: dict[str, Calls]) -> dict[str, dict[str, float]]:
+    """Return by request and statement the blocks that one request touches."""
+    app.use(side.name)
+    found = {}
+    for request, calls in table.items():
+        made = calls(WARMING + REPEATED)
+        app.warm(made[:WARMING])
+        _do("SELECT pg_stat_statements_reset()")
+        app.warm(made[WARMING:])
+        rows = [row for row in _do(_BLOCKS) if not row[0].startswith((*SAVEPOINTS, "BEGIN", "COMMIT"))]
+        found[request] = {query: blocks / REPEATED for query, _, blocks in rows if "pg_stat_" not in query}
+    return found
