@@ -236,13 +236,14 @@ def _report_if_too_long(operation: Operation, now: datetime) -> None:
         discrepancies.report_operation(operation, "in_doubt_for_a_day", subject=first.pk)
 
 
-# Plain SQL: the ORM would build the statement anew for each call of a provider.
+# Plain SQL: the ORM would build the statement anew for each call of a provider. With `ended_at IS NULL` PostgreSQL
+# would look for this one among all that have not ended, if its statistics are from a quiet hour.
 _RECORD = """
 UPDATE payments_operation
 SET state = %(state)s, reference = %(reference)s, reason = %(reason)s, action_url = %(action_url)s,
     lease_token = %(lease_token)s, ended_at = %(ended_at)s,
     next_attempt_at = %(next_attempt_at)s
-WHERE id = %(id)s AND ended_at IS NULL
+WHERE id = %(id)s AND num_nonnulls(ended_at) = 0
     AND (%(state)s <> 'unknown' OR lease_token IS NOT DISTINCT FROM %(held_lease)s::uuid)
 """
 

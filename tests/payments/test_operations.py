@@ -5,8 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from checkout.models import Checkout
+from payments import operations
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome
 from payments.providers.sandbox import bank, fault_injection
@@ -45,6 +47,18 @@ class TestSilence:
         )
         operation.refresh_from_db()
         assert operation.state == "unknown"
+
+
+class TestRecording:
+    def test_finds_its_operation_by_the_id(self, captured: Checkout) -> None:
+        """Not among all that have not ended: of those there are few while statistics are made, and many in a sale."""
+        facts = ("state", "reference", "reason", "action_url", "lease_token", "ended_at", "next_attempt_at")
+        parameters = dict.fromkeys((*facts, "held_lease")) | {"id": Operation.objects.all()[0].pk}
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute(f"EXPLAIN {operations._RECORD}", parameters)
+            plan = " ".join(line for (line,) in cursor.fetchall())
+        assert "payments_operation_pkey" in plan
 
 
 class TestAnotherAmount:

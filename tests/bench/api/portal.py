@@ -4,6 +4,7 @@ the same page where there is all but nothing.
 In this process through the whole application, signed in as the merchant's owner, on what the section `size` measures.
 """
 
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,17 @@ from typing import Any
 from allauth.account.internal.flows import login
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.db.models import QuerySet
 
 from checkout.models import ApiCall, Checkout
-from config.lib import cursor
+from config.lib import clock, cursor
 from portal.models import Membership
 from tests.bench.api import app, report, sides, statements
 from tests.bench.api.app import Backend, Call
 from tests.bench.api.sides import Calls, Side
 
 HOME_MS, PAGE_MS, STATEMENTS = 100.0, 150.0, 20
-ROUNDS = 9
+ROUNDS = 7
 BUDGET = 1.2  # of full to empty
 # Nothing so dear is in the log: all of it is walked. An index of amounts would cost each order on its way more
 # than it saves whoever asks for this.
@@ -70,8 +72,7 @@ def _table(side: Side) -> dict[str, Calls]:
 
 def _paths(side: Side) -> dict[str, str]:
     merchant = side.backend.merchant
-    rows = Checkout.objects.filter(merchant=merchant, status="captured").order_by("created_at")
-    some = rows[rows.count() // 2]
+    some = _half_way(Checkout.objects.filter(merchant=merchant, status="captured"))
     request_id = ApiCall.objects.filter(merchant=merchant, checkout_uuid=some.pk).values_list(
         "request_id", flat=True
     )[0]
@@ -101,10 +102,14 @@ def _paths(side: Side) -> dict[str, str]:
     }
 
 
+def _half_way(rows: QuerySet[Checkout]) -> Checkout:
+    """Return a checkout from the middle of the two years."""
+    return rows.filter(created_at__lte=clock.now() - timedelta(days=365)).order_by("-created_at", "-id")[0]
+
+
 def _older(backend: Backend) -> str:
     """The cursor of a page in the middle, as a person has it who turns pages."""
-    rows = Checkout.objects.filter(merchant=backend.merchant).order_by("-created_at")
-    middle = rows[rows.count() // 2]
+    middle = _half_way(Checkout.objects.filter(merchant=backend.merchant))
     return cursor._write(middle.created_at, middle.pk, f"portal-checkouts-created_at:{backend.merchant.pk}")
 
 

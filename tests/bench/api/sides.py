@@ -44,7 +44,7 @@ class Side(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Of one call in a round: the median on the wall, and the mean of CPU, in seconds."""
+    """Of one call in a round: the median on the wall, and the mean of CPU, PostgreSQL's too, in seconds."""
 
     wall: float
     cpu: float
@@ -136,12 +136,18 @@ def costs(tables: dict[Side, dict[str, Calls]], rounds: int) -> Costs:
 
 
 def _cost(calls: Sequence[Call]) -> Cost:
-    walls, cpu = [], time.process_time()
+    walls, cpu = [], cpu_seconds()
     for call in calls:
         started = time.perf_counter()
         call.made()
         walls.append(time.perf_counter() - started)
-    return Cost(statistics.median(walls), (time.process_time() - cpu) / len(calls))
+    return Cost(statistics.median(walls), (cpu_seconds() - cpu) / len(calls))
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds of this process so far, and of PostgreSQL's for its one connection."""
+    ((pid,),) = _do("SELECT pg_backend_pid()")
+    return time.process_time() + int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def ratios(found: Costs, request: str) -> tuple[float, float]:
