@@ -94,13 +94,18 @@ class Waiting:
         return list(lost_holds(self.merchant).values_list("amount", "currency")[: MAXIMUM + 1])
 
     @cached_property
+    def has_lost_holds(self) -> bool:
+        """Whether there are any: each page's menu asks that, and only the home page their sums."""
+        return lost_holds(self.merchant).exists()
+
+    @cached_property
     def disputes(self) -> list[Dispute]:
         """The open disputes, the most urgent first."""
         return list(open_disputes(self.merchant).select_related("payment")[: MAXIMUM + 1])
 
     def counts(self) -> dict[str, int]:
         """Return how much waits, by the name of the menu's page."""
-        things = (self.parked or self.failing, self.refunds, self.disputes, self.holds)
+        things = (self.parked or self.failing, self.refunds, self.disputes, self.has_lost_holds)
         return {
             "portal_home": sum(bool(thing) for thing in things),
             "portal_deliveries": min(self.parked, MAXIMUM),

@@ -25,7 +25,7 @@ from tests.bench.api.app import Backend, Call
 from tests.bench.api.statements import SAVEPOINTS
 from tests.bench.seed_load import loading
 
-FULL, EMPTY, MERCHANTS = 1_000_000, 200, 6
+FULL, EMPTY, MERCHANTS = 1_000_000, 2000, 6  # the empty one has as many as fill a page of each list
 LATELY = 20_000  # checkouts of the last hour, in the full one
 WARMING, REPEATED = 3, 8  # of a request's calls in a round
 GROWN = 1.15  # of its blocks: a statement is shown that reads more
