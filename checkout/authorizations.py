@@ -14,7 +14,6 @@ from django.db import transaction
 from checkout import expiry, given_up_cards, outcomes
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import OperationInProgress, StateConflict, Status
-from config.lib import clock
 from config.lib.bulkhead import Slot
 from config.lib.deadline import Deadline
 from payments import bulkheads, open_operations, operations, switches
@@ -62,7 +61,7 @@ def authorize(
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
             checkout = Checkout.objects.locked(checkout_uuid)
-            now = clock.now()
+            now = checkout.locked_at
             payable = _check_payable(checkout, card.token, lead, now)
             if payable:
                 slot.take()

@@ -8,7 +8,6 @@ from django.db import transaction
 from checkout import expiry, share_outcomes
 from checkout.models import Checkout
 from checkout.states import OperationInProgress, StateConflict, Status, VoidReason
-from config.lib import clock
 from payments import open_operations
 from payments.cause import Cause
 from payments.models import Merchant
@@ -26,7 +25,7 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
-        now = clock.now()
+        now = checkout.locked_at
         can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)  # else no waiting helps
         if can_end and open_operations.open_operation(checkout.pk) is not None:
             raise OperationInProgress

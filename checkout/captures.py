@@ -12,7 +12,7 @@ from django.db import transaction
 from checkout import expiry, outcomes
 from checkout.models import Checkout
 from checkout.states import OperationInProgress, StateConflict, Status
-from config.lib import clock, idle
+from config.lib import idle
 from config.lib.bulkhead import Slot
 from config.lib.deadline import Deadline
 from payments import bulkheads, open_operations, operations, switches
@@ -127,7 +127,7 @@ def _begin_capture(
     """Commit the intent; return the checkout and its capture, None if the checkout is captured already."""
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
-        now = clock.now()
+        now = checkout.locked_at
         if amount is not None and amount != checkout.amount:
             raise PartialCaptureNotSupported(checkout.amount)
         if checkout.status == Status.CAPTURED:

@@ -137,7 +137,7 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
-        now = clock.now()
+        now = checkout.locked_at
         operation = operations.current(capture_uuid)
         if operation.state == State.PENDING or is_wanted(checkout, operation):
             return None

@@ -11,7 +11,7 @@ from checkout import events, share_outcomes, states
 from checkout.models import Checkout
 from checkout.outside import returned_refunds
 from checkout.states import Status, VoidReason
-from config.lib import clock, failpoint
+from config.lib import failpoint
 from payments import discrepancies, due, operations, planning
 from payments.cause import PUMP, Cause
 from payments.models import Operation, Payment, Posting
@@ -42,7 +42,7 @@ def record_outcome(
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
-        now = clock.now()
+        now = checkout.locked_at
         operation = operations.current(operation_uuid)
         before = (operation.state, checkout.status)
         is_kept = conclude(checkout, operation, outcome, now=now, lease=lease)
@@ -212,7 +212,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
-        now = clock.now()
+        now = checkout.locked_at
         fence = operations.current(fence_uuid)
         if fence.ended_at is not None or not is_fence(checkout, fence):
             return

@@ -97,8 +97,9 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
             checkout.status = to
 
     def locked(self, checkout_uuid: UUID, merchant: Merchant | None = None) -> Checkout:
-        """Return the checkout with its row locked. Raises Checkout.DoesNotExist, also for another merchant's.
+        """Return the checkout with its row locked, and in `locked_at` the database's time since it is.
 
+        Raises Checkout.DoesNotExist, also for another merchant's.
         Raises opening.Closed in a database that was restored and not repaired: no verb moves anything there.
         After a wait PostgreSQL reads the locked row anew, but no joined row: those are from before the wait. So only
         the merchant is joined; payment and lead are read when they are used.
@@ -138,6 +139,8 @@ class Checkout(PreparedModel):
     expired_at = models.DateTimeField(null=True, blank=True)
     refunded_amount = models.BigIntegerField(default=0)
     last_refund_at = models.DateTimeField(null=True, blank=True)
+
+    locked_at: datetime  # of one that `locked` has returned
 
     objects = CheckoutQuerySet.as_manager()
 
@@ -248,8 +251,10 @@ def _locking() -> CheckoutQuerySet:
 
 
 _LINES = Prepared(lambda pk: Item.objects.filter(checkout=pk).order_by("position"), UUID)
-_LOCKED = Prepared(lambda pk: _locking().filter(pk=pk), UUID)
-_LOCKED_OF_MERCHANT = Prepared(lambda pk, merchant: _locking().filter(pk=pk, merchant=merchant), UUID, UUID)
+_LOCKED = Prepared(lambda pk: _locking().filter(pk=pk), UUID, read_at="locked_at")
+_LOCKED_OF_MERCHANT = Prepared(
+    lambda pk, merchant: _locking().filter(pk=pk, merchant=merchant), UUID, UUID, read_at="locked_at"
+)
 
 
 class Item(models.Model):

@@ -35,6 +35,10 @@ def _raise_limit(connection: Any, **_: Any) -> None:
 connection_created.connect(_raise_limit)
 
 
+# The time is read from rows that are locked by then, since a materialized query comes before its reader.
+_CLOCKED = "WITH found AS MATERIALIZED ({query}) SELECT found.*, clock_timestamp() FROM found"
+
+
 class _Plan(NamedTuple):
     """What Django's compiler makes of a query: its SQL, and how a row becomes an object."""
 
@@ -55,8 +59,11 @@ class Prepared(Generic[M]):
     runs once, at the first use, so it may name models that are not loaded yet.
     """
 
-    def __init__(self, build: Callable[..., QuerySet[M, Any]], *kinds: type) -> None:
-        self._build = build
+    def __init__(
+        self, build: Callable[..., QuerySet[M, Any]], *kinds: type, read_at: str | None = None
+    ) -> None:
+        """With `read_at` each row has the database's time in an attribute of that name, once it was locked."""
+        self._build, self._read_at = build, read_at
         self._marks = [_MARKS[kind](place) for place, kind in enumerate(kinds, start=1)]
 
     def first(self, *values: Value) -> M | None:
@@ -111,14 +118,14 @@ class Prepared(Generic[M]):
             return next(iter(compiler.apply_converters([row], converters))) if converters else row
 
         return _Plan(
-            sql,
+            _CLOCKED.replace("{query}", sql) if self._read_at else sql,
             tuple(self._parameter(value) for value in parameters),
             compiler.klass_info["model"],
             columns,
             [column.target.attname for column, *_ in compiler.select[columns]],
             # The stubs are of a newer Django, which takes one more argument.
             get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS),  # type: ignore[call-arg]
-            list(compiler.annotation_col_map.items()),
+            [*compiler.annotation_col_map.items(), *([(self._read_at, -1)] if self._read_at else [])],
             convert,
         )
 

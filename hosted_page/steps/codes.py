@@ -79,7 +79,7 @@ def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
     """Lock the checkout; return the target read anew, and the time. Raises NothingToSignInFor."""
     checkout = Checkout.objects.locked(target.checkout.pk)
     share = PaymentRequest.objects.get(pk=target.share.pk) if target.share else None
-    now = clock.now()
+    now = checkout.locked_at
     expiry.expire_if_due(checkout, now)
     if share is not None:
         share.checkout = checkout

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from checkout.models import ProofRun
-from checkout.proof import invariants, proving, running
+from checkout.proof import invariants, proving, references, running
 from checkout.proof.proving import Breach
 from config.lib import clock
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stderr.write("Stopped. Start it again, and it goes on from here.")
             sys.exit(130)
-        promises = [invariant.promise for invariant in invariants.INVARIANTS]
+        promises = [proved.promise for proved in (*invariants.INVARIANTS, *references.REFERENCES)]
         for promise in promises if hours is not None else [*promises, proving.SUMS]:
             self.stdout.write(f"proved: {promise}")
         self.stdout.write(told)

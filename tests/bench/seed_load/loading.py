@@ -69,8 +69,8 @@ def load(
     started = time.monotonic()
     _begin_sums_anew()
     for table in PARTITIONED:
-        partitions.make(table, told["told_since"].date(), now.date())
-    partitions.make(CALLS, told["calls_since"].date(), now.date())
+        partitions.make(table, (now - settings.WEBHOOK_RETENTION).date(), now.date())
+    partitions.make(CALLS, (now - settings.API_CALL_RETENTION).date(), now.date())
     for done in _load(told, wanted):
         rate = done / (time.monotonic() - started)
         say(f"{done:>10,} of {wanted:,} checkouts · {rate:,.0f}/s")

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from checkout import captures
 from checkout.models import Checkout
-from checkout.proof import invariants, proving
+from checkout.proof import invariants, proving, references
 from payments.models import Merchant
 from tests import factories, plans
 from tests.checkout.proof.test_invariants import TAMPERINGS, copy, prove, tamper, without_guards
@@ -144,8 +144,13 @@ class TestPlans:
     def test_of_what_has_changed_read_no_table_from_end_to_end(self, old_business: datetime) -> None:
         with CaptureQueriesContext(connection) as queries:
             assert proving.breaches(since=old_business) == []
-        asked = [query["sql"] for query in queries if "FROM" in query["sql"]]
-        assert len(asked) == 2 + len(invariants.INVARIANTS) + len(references.REFERENCES)
+        beginnings = tuple(reference.sql[:60] for reference in references.REFERENCES)  # test_references.py's
+        asked = [
+            query["sql"]
+            for query in queries
+            if "FROM" in query["sql"] and not query["sql"].startswith(beginnings)
+        ]
+        assert len(asked) == 2 + len(invariants.INVARIANTS)
         read = {sql: {table for table in plans.scans(sql) if not is_small(table)} for sql in asked}
         assert {sql: tables for sql, tables in read.items() if tables} == {}
 

@@ -69,7 +69,7 @@ def test_one_that_ended_and_waits_at_once_is_found(sent: Delivery) -> None:
 def test_names_the_merchant_and_what_is_missing(sent: Delivery) -> None:
     Event.objects.all().delete()
     (breach,) = proving.breaches()
-    assert (breach.checkout_uuid, breach.merchant_uuid) == (sent.event_id, sent.merchant_id)
+    assert (breach.subject, breach.merchant_uuid) == (sent.event_id, sent.merchant_id)
 
 
 @pytest.mark.usefixtures("sent")
