@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from checkout import expiry
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from checkout.states import Status
 from config.lib import clock
 from config.lib.database import replica
@@ -39,6 +39,14 @@ def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
 def read_at(checkout: Any) -> datetime:
     """Return the database's time at which a checkout of a query `with_read_at` was read."""
     return cast("datetime", checkout.read_at)
+
+
+def shares(checkout: Checkout) -> list[PaymentRequest]:
+    """Return the mates' shares of an order, by position."""
+    return _SHARES.all(checkout.pk)
+
+
+_SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_by("position"), UUID)
 
 
 def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:

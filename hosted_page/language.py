@@ -8,18 +8,19 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST
 
-PAGES = ("/pay", "/bank/card/", "/bank/challenge/")  # everything else, the API first of all, is in English
+from config.lib.web.page_middleware import PAYERS
+
 A_YEAR = 365 * 86_400
 
 
 class LanguageMiddleware:
-    """Answers in the payer's language on the payer's pages."""
+    """Answers in the payer's language on the payer's pages; everything else, the API first of all, is in English."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path.startswith(PAGES):
+        if not request.path.startswith(PAYERS):
             return self._get_response(request)
         language = translation.get_language_from_request(request)
         with translation.override(language):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from uuid import UUID
 
 import structlog
@@ -72,7 +72,7 @@ class PaymentTarget:
         """Return the path of a step; without one, of the page that shows what is true."""
         name = f"{'share' if self.share else 'pay'}{'_' if step else ''}{step}"
         if self.share is None:
-            return f"{reverse(name)}?id={self.checkout.pk}"
+            return f"{_path(name)}?id={self.checkout.pk}"
         return reverse(name, args=[self.share.token])
 
     def go_with(self, query: str) -> HttpResponseRedirect:
@@ -82,10 +82,15 @@ class PaymentTarget:
 
     def absolute(self, step: str = "") -> str:
         """Return the URL of a step, on the hosted page's host."""
-        return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{self.address(step)}"
+        return f"{settings.CHECKOUT_PAGE_URL.removesuffix(_path('pay'))}{self.address(step)}"
 
     def go(self, step: str = "") -> HttpResponseRedirect:
         return HttpResponseRedirect(self.address(step), status=303)
+
+
+@cache  # a page names seven of them
+def _path(name: str) -> str:
+    return reverse(name)
 
 
 TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]
@@ -132,7 +137,7 @@ def _order_of(request: HttpRequest) -> PaymentTarget:
 
 def _shown(checkout_uuid: UUID) -> QuerySet[Checkout]:
     rows = Checkout.objects.filter(pk=checkout_uuid).select_related("merchant", "payment", "lead")
-    return reading.with_read_at(rows)
+    return reading.with_read_at(rows.defer("lead__phone"))  # no page shows it, and it would be decrypted
 
 
 _SHOWN = Prepared(_shown, UUID)
@@ -148,7 +153,7 @@ def at_link(token: str) -> PaymentTarget:
 
 def _of_link(token_digest: str) -> QuerySet[PaymentRequest]:
     rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead", "payment")
-    return rows.filter(token_digest=token_digest)
+    return rows.filter(token_digest=token_digest).defer("checkout__lead__phone")
 
 
 _AT_LINK = Prepared(_of_link, str)

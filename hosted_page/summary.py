@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from babel.dates import format_datetime, get_timezone_location
@@ -51,11 +53,10 @@ def of(target: PaymentTarget) -> Summary:
     checkout = target.checkout
     merchant, items = checkout.merchant, checkout.bill
     name = lead_name(checkout)
-    address = reverse("brand_css", args=[merchant.pk, merchant.brand_version])
     return Summary(
         merchant_name=merchant.name,
         merchant_initial=merchant.name[:1].upper(),
-        brand_css=f"{address}?{brand.TOKENS_VERSION}",
+        brand_css=_sheet(merchant.pk, merchant.brand_version),
         order_id=checkout.merchant_order_id,
         order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
         due=money.display(target.amount, checkout.currency),
@@ -68,6 +69,12 @@ def of(target: PaymentTarget) -> Summary:
         terms_url=merchant.terms_url,
         privacy_url=merchant.privacy_url,
     )
+
+
+@lru_cache(1024)
+def _sheet(merchant_uuid: UUID, version: int) -> str:
+    """Return the address of a merchant's style sheet."""
+    return f"{reverse('brand_css', args=[merchant_uuid, version])}?{brand.TOKENS_VERSION}"
 
 
 def line(item: Item, currency: str) -> Line:

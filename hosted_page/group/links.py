@@ -1,16 +1,15 @@
 """The mates' shares and their pay links, as the lead sees them."""
 
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from checkout import reading
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus
 from config.lib import clock
-from config.lib.prepared import Prepared
 from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget
 from payments import money
@@ -72,7 +71,7 @@ class Links:
 
 def of(checkout: Checkout, wrong: Wrong | None = None) -> Links | None:
     """Return the mates' shares, None if there are none; `wrong` is shown beside its share."""
-    shares = _SHARES.all(checkout.pk) if checkout.has_mates else []
+    shares = reading.shares(checkout) if checkout.has_mates else []
     if not shares:
         return None
     paid = sum(share.amount for share in shares if share.status in SHARE_PAID)
@@ -106,6 +105,3 @@ def _row(checkout: Checkout, share: PaymentRequest, wrong: Wrong | None) -> Row:
         remind_from=summary.day(again_at, checkout) if again_at and again_at > clock.now() else "",
         wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,
     )
-
-
-_SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_by("position"), UUID)

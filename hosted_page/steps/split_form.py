@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from checkout import sharing, split_amounts
+from checkout import reading, sharing, split_amounts
 from checkout.models import Checkout, Customer
 from checkout.sharing import Share
 from payments import money
@@ -51,7 +51,7 @@ class SplitForm:
     def of(cls, checkout: Checkout) -> SplitForm:
         """Return the form as the checkout stands."""
         form = cls(QueryDict(), checkout)
-        shares = list(checkout.payment_requests.order_by("position"))
+        shares = reading.shares(checkout)
         form.choice = ALL if not shares else EQUAL
         form.typed_people = str(max(2, checkout.people or 2))
         form.your_name = checkout.lead.name if checkout.lead else ""

@@ -1,6 +1,7 @@
 """The origin and the host of a URL as headers write them: in ASCII, as DNS knows the host."""
 
 import re
+from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
 import yarl
@@ -20,6 +21,7 @@ def split(url: str) -> SplitResult:
     return urlsplit(url)
 
 
+@lru_cache(1024)  # the shops' addresses on each page of theirs
 def of(url: str) -> str:
     """Return `scheme://host:port`, with the port if one is given; "" without a host that DNS could know."""
     try:

@@ -1,7 +1,8 @@
-"""Lets calls of the API past the middlewares that only pages need: files, policies, language, sessions, forms.
+"""Lets requests past the middlewares that they do not need.
 
-A read cost a tenth more with them. What a call still needs of them is done here: its host is one of ours, its answer
-has a length.
+Calls of the API need nothing of pages: files, policies, language, sessions, forms. A read cost a tenth more with them.
+What a call still needs is done here: its host is one of ours, its answer has a length. The payer's pages need nothing
+of the portal's: no session, no user, no messages.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 
 CALLS = ("/api/merchant/", "/api/sandbox/", "/oauth/token")
+PAYERS = ("/pay", "/bank/card/", "/bank/challenge/")
 Handler = Callable[[HttpRequest], HttpResponse]
 _views: list[Handler] = []
 
@@ -32,7 +34,18 @@ class CallMiddleware:
         return response
 
 
+class PayerMiddleware:
+    """Hands a request for a payer's page straight to its view; all others go on through the portal's middlewares."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self._portal, self._page = get_response, _views[-1]
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        is_payers = request.path_info.startswith(PAYERS)
+        return self._page(request) if is_payers else self._portal(request)
+
+
 def views(get_response: Handler) -> Handler:
-    """Tell `CallMiddleware` where the views are: the last of the list, which Django leaves out again."""
+    """Tell the two above where the views are: the last of the list, which Django leaves out again."""
     _views.append(get_response)
     raise MiddlewareNotUsed

@@ -12,9 +12,11 @@ from django.utils import translation
 from django.utils.functional import SimpleLazyObject
 from django_htmx.jinja import htmx_script
 from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
+from jinja2.runtime import Macro
 from markupsafe import Markup
 
 FOLDERS = ("hosted_page", "bank", "stripe")  # of templates/; every other one is in Django's language
+PARTS = "hosted_page/_parts.html"
 
 
 def environment(**given: Any) -> Environment:
@@ -29,11 +31,18 @@ def environment(**given: Any) -> Environment:
     found.globals |= {
         "_": said,
         "static": cache(static_files.static),
-        "url": reverse,
+        "url": cache(reverse),
         "get_language": translation.get_language,
         "htmx_script": cache(htmx_script),
     }
+    found.globals |= _macros(found, PARTS)
     return found
+
+
+def _macros(pages: Environment, name: str) -> dict[str, Macro]:
+    """Return a template's macros by name. Pages that import them do it anew for each payer."""
+    given = vars(pages.get_template(name).module)
+    return {name: macro for name, macro in given.items() if isinstance(macro, Macro)}
 
 
 def said(words: str) -> Markup:

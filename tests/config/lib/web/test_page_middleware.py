@@ -1,10 +1,14 @@
-"""Calls of the API go past the middlewares of pages, and lose nothing by it."""
+"""Calls of the API go past the middlewares of pages, payers past those of the portal, and lose nothing by it."""
 
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import get_resolver
 
+from checkout.models import Checkout
+from config.lib.web.page_middleware import PAYERS
+from tests.config import addresses
 from tests.conftest import Api
 
 pytestmark = pytest.mark.django_db
@@ -30,3 +34,27 @@ class TestPages:
     def test_have_a_policy(self, client: Client, path: str) -> None:
         answer: Any = client.get(path)
         assert "Content-Security-Policy" in answer.headers
+
+
+class TestPayersPages:
+    @pytest.mark.rule("secret.csp")
+    def test_have_what_every_page_has_and_nothing_of_the_portal(self, unpaid: Checkout) -> None:
+        answer: Any = Client().get(f"/pay?id={unpaid.pk}")
+        assert {"Content-Security-Policy", "X-Frame-Options", "Content-Language"} <= set(answer.headers)
+        assert not {"session", "user", "htmx"} & set(vars(answer.wsgi_request))
+        assert {"session", "user", "htmx"} <= set(vars(Client().get("/login/").wsgi_request))
+
+    @pytest.mark.parametrize("path", ["/pay/phone?id={}", "/bank/card/{}"])
+    def test_take_no_form_of_another_site(self, unpaid: Checkout, path: str) -> None:
+        client = Client(enforce_csrf_checks=True)
+        assert client.post(path.format(unpaid.pk), {"phone": "07700 900123"}).status_code == 403
+
+    def test_are_no_others(self) -> None:
+        found = {
+            route: str(view.callback.__module__)
+            for route, view in addresses.below(get_resolver().url_patterns)
+        }
+        payers = {module for route, module in found.items() if f"/{route}".startswith(PAYERS)}
+        assert payers and all(
+            name.startswith(("hosted_page.", "payments.providers.sandbox.")) for name in payers
+        )
