@@ -17,6 +17,7 @@ from checkout.models import (
     Item,
     MerchantCustomer,
     PaymentRequest,
+    ProofRun,
     Refund,
 )
 from checkout.remedies import admin as remedies_admin
@@ -183,6 +184,13 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
     of_each_merchant = ("key",)
     references = {"checkout_uuid": "checkout.checkout"}
     secret = ("body", "request_digest")
+
+
+@admin.register(ProofRun)
+class ProofRunAdmin(ReadOnlyAdmin):
+    """How far each proof of everything came, and what it found."""
+
+    list_display = ("begun_at", "ended_at", "checkout_count", "breach_count", "is_scheduled")
 
 
 @admin.register(Customer)

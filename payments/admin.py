@@ -21,6 +21,8 @@ from payments.models import (
     Discrepancy,
     Dispute,
     Inquiry,
+    LedgerClosing,
+    LedgerSum,
     Merchant,
     Operation,
     Payment,
@@ -264,6 +266,23 @@ class DatabaseMarkAdmin(ReadOnlyAdmin):
     """On which server the database was opened last."""
 
     list_display = ("server", "word", "opened_at")
+
+
+@admin.register(LedgerSum)
+class LedgerSumAdmin(MoneyAdmin):
+    """What the ledger's closed months and days sum to."""
+
+    list_display = ("begin", "end", "merchant", "account", "amount")
+    search_fields = ("id",)
+    amounts = ("amount",)
+
+
+@admin.register(LedgerClosing)
+class LedgerClosingAdmin(ReadOnlyAdmin):
+    """Up to when the ledger is closed and summed."""
+
+    is_small = True
+    list_display = ("closed_until", "summed_until")
 
 
 @admin.register(Inquiry)

@@ -18,6 +18,7 @@ from portal.models import (
     Canary,
     DeliveryHour,
     Invitation,
+    LastWrite,
     LoginAttempt,
     Membership,
     OutboundEmail,
@@ -132,6 +133,14 @@ class PaymentHourAdmin(MoneyAdmin):
 class DeliveryHourAdmin(ReadOnlyAdmin):
     list_display = ("hour", "merchant", "delivered_count", "failed_count")
     search_fields = ("id",)
+
+
+@admin.register(LastWrite)
+class LastWriteAdmin(ReadOnlyAdmin):
+    """Up to where a replica must have come before a merchant's people read it."""
+
+    list_display = ("whose", "position")
+    references = {"whose": "payments.merchant"}
 
 
 @admin.register(Canary)

@@ -38,6 +38,9 @@ class Subscription(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    has_deliveries = models.BooleanField(
+        default=False, help_text="Or had some: it is kept as long as they are."
+    )
 
     class Meta:
         constraints: ClassVar = [

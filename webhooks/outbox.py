@@ -16,7 +16,7 @@ from config.lib.database import partitions
 from config.lib.process import tracing
 from config.lib.web import request_id
 from payments.models import Merchant
-from webhooks import statements
+from webhooks import statements, subscriptions
 from webhooks.models import URGENT, Delivery, Event, EventType, Subscription, sealed
 
 API_VERSION = "2026-06"
@@ -84,10 +84,10 @@ def _event(event_type: EventType, message: OutboxMessage) -> Event:
 def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
     """Write the deliveries of events that are subscribed to; `webhook.test` always goes out."""
     merchants = {event.merchant_id for event in events}
-    subscriptions = Subscription.objects.filter(merchant_id__in=merchants, ended_at=None)
+    listening = Subscription.objects.filter(merchant_id__in=merchants, ended_at=None)
     wanted = {
         subscription.merchant_id: subscription
-        for subscription in subscriptions
+        for subscription in listening
         if event_type == EventType.TEST or {"*", event_type.value} & set(subscription.event_types)
     }
     if wanted:
@@ -105,6 +105,7 @@ def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
             for event in events
             if event.merchant_id in wanted
         )
+        subscriptions.note_deliveries(wanted.values())
         wakeup.after_commit(DELIVER_DUE)
 
 

@@ -165,19 +165,20 @@ def _send_again(
 
     A hold stays urgent, and so is not sent once it is over, unless that was confirmed.
     """
-    now = clock.now()
+    now, subscription = clock.now(), subscriptions.read(merchant)
     urgent = [event for event in holds.values() if not (although_over and _is_over(event, now))]
     parameters: dict[str, Any] = {
         "ids": list(delivery_uuids),
         "urgent": [event.pk for event in urgent],
         "windows": [event.valid_until for event in urgent],
-        "subscription": subscriptions.read(merchant).pk,
+        "subscription": subscription.pk,
         "now": now,
         "actor": cause.actor,
     }
     with connection.cursor() as cursor:
         cursor.execute(statements.SEND_AGAIN_AT_ONCE, parameters)
         cursor.execute(statements.SEND_AGAIN, parameters)
+    subscriptions.note_deliveries([subscription])
     wakeup.after_commit(DELIVER_DUE)
     return len(delivery_uuids)
 

@@ -5,12 +5,12 @@ What has not ended holds its day up: nothing is sent again that is so old (rule 
 than four days after the first.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from config.lib import batches, clock
 from config.lib.database import partitions
@@ -18,8 +18,8 @@ from webhooks import statements
 from webhooks.models import PARTITIONED, Delivery, Endpoint, SigningSecret, Subscription
 
 PERSONAL_FOR = timedelta(days=7)
-# Partitions go a day late, and an event may have been emitted to a subscription that was read before its end.
-ENDED_FOR = timedelta(days=2)
+ENDED_FOR = timedelta(hours=1)  # by then no event is emitted to a subscription that was read before its end
+LATE = timedelta(days=2)  # as much later than the retention a partition may go
 ROWS = 500
 
 
@@ -45,18 +45,19 @@ def drop_old() -> int:
 
 
 def delete_ended() -> int:
-    """Delete subscriptions that ended so long ago that no delivery is left of them, with their secrets.
+    """Delete subscriptions that ended an hour ago and never had a delivery, or so long ago that none is left of them.
 
-    Return how many.
+    With their secrets; return how many.
     """
-    before = clock.now() - settings.WEBHOOK_RETENTION - ENDED_FOR
-    return batches.repeat(lambda rows: _delete_ended(before, rows), rows=ROWS)
+    return batches.repeat(_delete_ended, rows=ROWS)
 
 
-def _delete_ended(before: datetime, rows: int) -> int:
-    old = Subscription.objects.filter(ended_at__lt=before)
+def _delete_ended(rows: int) -> int:
+    before = clock.now() - ENDED_FOR
+    is_old = Q(ended_at__lt=before - settings.WEBHOOK_RETENTION - LATE)
     pending = Delivery.objects.filter(subscription=OuterRef("pk"), status=Delivery.Status.PENDING)
-    unused = old.exclude(Exists(pending))
+    ended = Subscription.objects.filter(is_old | Q(ended_at__lt=before, has_deliveries=False))
+    unused = ended.exclude(Exists(pending))
     found = list(unused.values_list("pk", flat=True)[:rows])
     SigningSecret.objects.filter(subscription__in=found).delete()
     Endpoint.objects.filter(subscription__in=found).delete()

@@ -1,6 +1,6 @@
 """A merchant's subscription (rule subscription.one) and its signing secrets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -138,3 +138,10 @@ def _new_secret(subscription: Subscription) -> str:
     secret = signing.new_secret()
     SigningSecret.objects.create(subscription=subscription, secret=secret)
     return secret
+
+
+def note_deliveries(written: Iterable[Subscription]) -> None:
+    """Keep subscriptions as long as their deliveries, from the first one on; call it where some were written."""
+    first = [subscription.pk for subscription in written if not subscription.has_deliveries]
+    for pk in sorted(first):  # always in this order, since each row is locked until the end
+        Subscription.objects.filter(pk=pk).update(has_deliveries=True)

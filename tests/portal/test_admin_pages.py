@@ -4,6 +4,7 @@ import html
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,18 +18,19 @@ from uuid_utils.compat import uuid7
 
 from checkout import cancellations, captures, refunds, tasks
 from checkout.models import Checkout, PaymentRequest
+from checkout.proof import running
 from config.lib import clock
 from config.lib.admin import columns, lists
 from hosted_page.models import CardTry, SignInCode, SmsDay, SmsMessage
 from payments import discrepancies
-from payments.models import Merchant, Operation, Payment
+from payments.models import LedgerSum, Merchant, Operation, Payment
 from payments.outside import bookings, inquiries
 from payments.providers.sandbox import client as bank_client
 from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import BankNotification, BrokenKey, Call
 from portal.accounts import login_limits
 from portal.mail import outbox
-from portal.models import AuditEntry, DeliveryHour, Invitation, Membership, PaymentHour, User
+from portal.models import AuditEntry, DeliveryHour, Invitation, LastWrite, Membership, PaymentHour, User
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
@@ -85,6 +87,18 @@ def world(
     Merchant.objects.filter(pk=acme.pk).update(opt_in_enabled=True)
     answer = api.client.post(path, ticked, content_type="application/json", headers=api.headers({}))
     assert answer.status_code == 200
+    assert api.post("checkouts", factories.order(), Idempotency_Key="k-1").status_code == 201
+    running.begin()
+    LastWrite.objects.create(whose=acme.pk, position=1)
+    today = clock.now().date()
+    LedgerSum.objects.create(
+        merchant=acme,
+        account="merchant",
+        currency="GBP",
+        begin=today,
+        end=today + timedelta(days=1),
+        amount=1,
+    )
     _people(acme, shared)
     _sending(acme, told)
     factories.stop(acme)
@@ -186,6 +200,7 @@ class TestEveryPage:
         assert empty <= {
             "bank.CardSession",
             "mfa.Authenticator",
+            "payments.LedgerClosing",
             "usersessions.UserSession",
         }
 

@@ -176,9 +176,20 @@ class TestEndedSubscriptions:
     def test_go_once_nothing_is_left_of_them(self, acme: Subscription) -> None:
         for days in (31, 33):
             rival = subscribe(f"Rival {days}")
-            Subscription.objects.filter(pk=rival.pk).update(ended_at=clock.now() - timedelta(days=days))
+            ended_at = clock.now() - timedelta(days=days)
+            Subscription.objects.filter(pk=rival.pk).update(ended_at=ended_at, has_deliveries=True)
         assert retention.delete_ended() == 1
         assert not Subscription.objects.filter(merchant__name="Rival 33").exists()
+
+    def test_go_after_an_hour_if_they_never_had_a_delivery(self, acme: Subscription) -> None:
+        for minutes in (59, 61):
+            rival = subscribe(f"Rival {minutes}")
+            ended_at = clock.now() - timedelta(minutes=minutes)
+            Subscription.objects.filter(pk=rival.pk).update(ended_at=ended_at)
+        assert retention.delete_ended() == 1
+        assert not Subscription.objects.filter(merchant__name="Rival 61").exists()
+        emit(acme)
+        assert Subscription.objects.get(pk=acme.pk).has_deliveries
 
     def test_stay_while_something_waits_for_them(self, acme: Subscription) -> None:
         emit(acme)

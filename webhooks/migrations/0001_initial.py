@@ -194,6 +194,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('has_deliveries', models.BooleanField(default=False, help_text='Or had some: it is kept as long as they are.')),
                 ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='payments.merchant')),
             ],
             options={

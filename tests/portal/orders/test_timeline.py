@@ -20,10 +20,10 @@ from webhooks.models import Attempt
 pytestmark = pytest.mark.django_db
 REFUSED = """
 INSERT INTO checkout_apicall (id, merchant_id, client_uuid, checkout_uuid, method, path, request_id,
-    request_digest, status, error_code, created_at)
-SELECT gen_random_uuid(), %(merchant)s, gen_random_uuid(), %(checkout)s, 'POST', %(path)s, 'req_' || n, '', 409,
-    'not_capturable', %(first)s::timestamptz + n * interval '1 millisecond'
-FROM generate_series(1, %(count)s) n
+    status, error_code, created_at)
+SELECT uuidv7(moment - clock_timestamp()), %(merchant)s, gen_random_uuid(), %(checkout)s, 'POST', %(path)s, 'req_' || n,
+    409, 'not_capturable', moment
+FROM generate_series(1, %(count)s) n, LATERAL (SELECT %(first)s::timestamptz + n * interval '1 millisecond') at (moment)
 """
 
 
