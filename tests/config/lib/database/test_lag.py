@@ -126,6 +126,7 @@ class TestWhoServes:
         assert served(lea) == {"replica": 0, "primary": 1}
 
     def test_costs_no_question_but_one_of_the_replica(self, standby: Standby) -> None:
+        standby.catch_up()
         with standby.asked() as asked:
             replica.read(Merchant.objects.count)
         assert len(asked) == 2
