@@ -133,7 +133,7 @@ def _p95(taken: Sequence[float]) -> float:
 
 def run(folder: Path, scale: float) -> None:
     """Print what each rate needs, and what one PostgreSQL of 16 and of 64 cores carries."""
-    costs = order.measured(folder, scale)
+    costs = order.measured(folder, "capacity", scale)
     requests = [
         Request(
             cost.step.name,

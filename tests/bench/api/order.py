@@ -117,15 +117,15 @@ class Orders:
 
 def run(folder: Path, scale: float) -> None:
     """Print what each step costs by order, the dearest statements beside it, and the sums against their budgets."""
-    found = _measure(folder, max(10, round(BUYERS * scale)))
+    found = _measure(folder, "order", max(10, round(BUYERS * scale)))
     _print(found.costs)
     report.line("")
     report.table(("written to, by order", "WAL bytes", "records"), found.relations)
 
 
-def measured(folder: Path, scale: float) -> Sequence[Cost]:
-    """Return what each step of an order costs."""
-    return _measure(folder, max(10, round(BUYERS * scale))).costs
+def measured(folder: Path, database: str, scale: float) -> Sequence[Cost]:
+    """Return what each step of an order costs, by orders in a database of that name, which is made."""
+    return _measure(folder, database, max(10, round(BUYERS * scale))).costs
 
 
 class _Found(NamedTuple):
@@ -133,12 +133,12 @@ class _Found(NamedTuple):
     relations: Sequence[Sequence[str]]  # the table's or index's name, WAL bytes and records by order
 
 
-def _measure(folder: Path, count: int) -> _Found:
-    app.log_to(folder / "order.log")
-    app.use("order")
+def _measure(folder: Path, database: str, count: int) -> _Found:
+    app.log_to(folder / f"{database}.log")
+    app.use(database)
     backend = Backend.of_new_merchant("Acme")
     factories.subscribe(backend.merchant, url="http://127.0.0.1:9/hooks")
-    with psycopg.connect(os.environ["DATABASE_URL"], dbname="order", autocommit=True) as own:
+    with psycopg.connect(os.environ["DATABASE_URL"], dbname=database, autocommit=True) as own:
         for name in ("pg_stat_statements", "pg_walinspect"):
             own.execute(f"CREATE EXTENSION IF NOT EXISTS {name}")
         for step in Orders(backend, area=40).steps():  # the first orders warm up
@@ -166,7 +166,7 @@ def _cost(own: psycopg.Connection[Any], step: Step, count: int) -> Cost:
     postgres = _postgres_seconds(own) - postgres
     wal, commits = _log_between(own, began, _place(own))
     with own.cursor(row_factory=namedtuple_row) as cursor:
-        found = cursor.execute(_STATEMENTS, ["order"]).fetchall()
+        found = cursor.execute(_STATEMENTS, [own.info.dbname]).fetchall()
     return Cost(
         step,
         commits / count,
