@@ -7,6 +7,8 @@ from tests.config.deploy import package
 
 # Of each app that an order writes to, the model that most of it goes through.
 WIDENED = {"checkout": "Checkout", "payments": "Operation", "webhooks": "Delivery"}
+# The table that gets an index: of a partitioned one PostgreSQL makes it concurrently for one partition at a time.
+INDEXED = {"Delivery": "webhooks_delivery_pending"}
 FIELD = 'models.CharField(max_length=10, default="", db_default="")'
 COLUMN = """
 from django.db import migrations, models
@@ -27,7 +29,7 @@ class Migration(migrations.Migration):
     dependencies = [("{app}", "{last}")]
     operations = [
         migrations.RunSQL(
-            [DROP, "CREATE INDEX CONCURRENTLY {app}_later ON {app}_{model} (later)"],
+            [DROP, "CREATE INDEX CONCURRENTLY {app}_later ON {table} (later)"],
             [DROP],
         )
     ]
@@ -56,7 +58,8 @@ def _widen(app: Path, model: str) -> list[str]:
     for text, kind in ((COLUMN, "column"), (INDEX, "index")):
         number += 1
         name = f"{number:04}_later_{kind}"
-        written = text.format(app=app.name, model=model.lower(), last=last, field=FIELD)
+        table = INDEXED.get(model, f"{app.name}_{model.lower()}")
+        written = text.format(app=app.name, model=model.lower(), table=table, last=last, field=FIELD)
         (app / "migrations" / f"{name}.py").write_text(written)
         names.append(name)
         last = name
