@@ -176,7 +176,6 @@ def _send_again(
         "actor": cause.actor,
     }
     with connection.cursor() as cursor:
-        cursor.execute(statements.SEND_AGAIN_AT_ONCE, parameters)
         cursor.execute(statements.SEND_AGAIN, parameters)
     subscriptions.note_deliveries([subscription])
     wakeup.after_commit(DELIVER_DUE)

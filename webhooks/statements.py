@@ -217,14 +217,14 @@ gone AS (
 
 # Deliveries that a person sends again, all of them locked: those that have ended go back to the queue. `urgent` are the
 # events of holds that are still worth a hurry, with the ends of their windows.
-SEND_AGAIN_AT_ONCE = """
-UPDATE webhooks_delivery_pending d
-SET subscription_id = %(subscription)s, returns_at = next_attempt_at, is_urgent = d.event_id = ANY(%(urgent)s::uuid[]),
-    next_attempt_at = %(now)s, resent_by = %(actor)s
-WHERE d.id = ANY(%(ids)s::uuid[])
-"""
 SEND_AGAIN = f"""
-WITH back AS (DELETE FROM webhooks_delivery_ended d WHERE d.id = ANY(%(ids)s::uuid[]) RETURNING {_GONE})
+WITH waiting AS (
+    UPDATE webhooks_delivery_pending d
+    SET subscription_id = %(subscription)s, returns_at = next_attempt_at, next_attempt_at = %(now)s,
+        is_urgent = d.event_id = ANY(%(urgent)s::uuid[]), resent_by = %(actor)s
+    WHERE d.id = ANY(%(ids)s::uuid[])
+),
+back AS (DELETE FROM webhooks_delivery_ended d WHERE d.id = ANY(%(ids)s::uuid[]) RETURNING {_GONE})
 INSERT INTO webhooks_delivery_pending ({_REMAINS}, status, next_attempt_at, resent_by)
 SELECT back.id, merchant_id, event_id, %(subscription)s, event_type, hold.id IS NOT NULL, attempt_count, resent_count,
     hold.valid_until, 'pending', %(now)s, %(actor)s

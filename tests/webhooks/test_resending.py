@@ -309,7 +309,7 @@ class TestMany:
     ) -> None:
         for _ in range(30):
             parked(acme)
-        with django_assert_max_num_queries(13):
+        with django_assert_max_num_queries(12):
             resending.resend_parked(acme.merchant, clock.now() - timedelta(hours=1), cause=DORA)
 
 
