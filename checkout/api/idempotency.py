@@ -113,7 +113,6 @@ def _new_call(request: Request, checkout_uuid: UUID | None) -> ApiCall:
         method=method,
         path=path[:300].replace("\x00", "\N{REPLACEMENT CHARACTER}"),  # PostgreSQL has no NUL
         request_id=request_id.current(),
-        created_at=Now(),
     )
 
 
@@ -204,12 +203,17 @@ def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Re
         _name_checkout(call.checkout_uuid)
     call.status = response.status_code
     if key is None:
-        call.save(force_insert=True)
+        _write(_CALL, call)
         return response
     failpoint.reach("answer_made")
     if _keep(key, call, orjson.dumps(content) if content is not None else b""):
         failpoint.reach("answer_kept")
     return response
+
+
+def _write(statement: str, call: ApiCall, **of_the_key: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {name: getattr(call, name) for name in _COLUMNS} | of_the_key)
 
 
 def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
@@ -218,25 +222,22 @@ def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
     Another call may have taken the key over meanwhile: then there is nothing to keep or to free.
     """
     is_kept = 200 <= call.status < 300 or call.status in KEPT_REFUSALS
-    parameters = {name: getattr(call, name) for name in _COLUMNS} | {"key": key.pk, "body": body}
-    with connection.cursor() as cursor:
-        cursor.execute(_CALL + (_KEEP if is_kept else _FREE), parameters)
+    _write(_CALL_AND_KEEP if is_kept else _CALL_AND_FREE, call, key=key.pk, body=body)
     return is_kept
 
 
-# One statement, so that a verb's answer costs one commit, and what the timeline tells was answered under the key.
 _COLUMNS = (
     *("id", "merchant_id", "client_uuid", "checkout_uuid", "method", "path", "request_id", "status"),
     "error_code",
 )
 _CALL = f"""
-WITH called AS (
-    INSERT INTO checkout_apicall ({", ".join(_COLUMNS)}, created_at)
-    VALUES ({", ".join(f"%({name})s" for name in _COLUMNS)}, statement_timestamp())
-)
+INSERT INTO checkout_apicall ({", ".join(_COLUMNS)}, created_at)
+VALUES ({", ".join(f"%({name})s" for name in _COLUMNS)}, statement_timestamp())
 """  # noqa: S608 - of our own constants alone
-_KEEP = """
+# One statement, so that a verb's answer costs one commit, and what the timeline tells was answered under the key.
+_CALL_AND_KEEP = f"""
+WITH called AS ({_CALL})
 UPDATE checkout_idempotencykey SET status = %(status)s, checkout_uuid = %(checkout_uuid)s, body = %(body)s
 WHERE id = %(key)s
-"""
-_FREE = "DELETE FROM checkout_idempotencykey WHERE id = %(key)s"
+"""  # noqa: S608 - of our own constants alone
+_CALL_AND_FREE = f"WITH called AS ({_CALL}) DELETE FROM checkout_idempotencykey WHERE id = %(key)s"  # noqa: S608

@@ -6,11 +6,10 @@ from django.db import models
 from uuid_utils.compat import uuid7
 
 from config.lib.database.partitions import Partitioned
-from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
 
-class ApiCall(PreparedModel):
+class ApiCall(models.Model):
     """A POST under /checkouts with its answer's status, refused ones too: the timeline's source.
 
     Its table is partitioned by the time in the id: `CALLS`. Nothing of it changes.

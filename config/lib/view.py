@@ -22,7 +22,11 @@ class ApiView(APIView):
 
     def take_query(self, request: Request) -> None:
         """Read the query string; raises ValidationError."""
-        asked = self.queries.get(str(request.method), Query)(data=request.query_params)
+        kind = self.queries.get(str(request.method), Query)
+        if kind is Query and not request.query_params:
+            self.query = {}
+            return
+        asked = kind(data=request.query_params)
         asked.is_valid(raise_exception=True)
         self.query = asked.validated_data
 
