@@ -50,8 +50,8 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     checkout = _unsaved(merchant, order, clock.now())
     with transaction.atomic(savepoint=False):  # whatever fails here ends the caller's transaction too
         checkout.save(force_insert=True)
-        Item.objects.bulk_create(
-            Item(checkout=checkout, position=position, **item) for position, item in enumerate(order.items)
+        Item.insert_all(
+            [Item(checkout=checkout, position=position, **item) for position, item in enumerate(order.items)]
         )
         Change.objects.create(
             checkout=checkout,

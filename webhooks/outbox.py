@@ -51,7 +51,8 @@ def emit_all(event_type: EventType, messages: Sequence[OutboxMessage]) -> Sequen
 
     Wakes the senders on commit. Rules event.envelope, event.outbox.
     """
-    events = Event.objects.bulk_create(_event(event_type, message) for message in messages)
+    events = [_event(event_type, message) for message in messages]
+    Event.insert_all(events)
     for event in events:
         failpoint.reach("event_written", event_type, event.checkout_uuid)
         transaction.on_commit(partial(failpoint.reach, "event_committed", event_type, event.checkout_uuid))
@@ -83,30 +84,34 @@ def _event(event_type: EventType, message: OutboxMessage) -> Event:
 
 def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
     """Write the deliveries of events that are subscribed to; `webhook.test` always goes out."""
-    merchants = {event.merchant_id for event in events}
-    listening = Subscription.objects.filter(merchant_id__in=merchants, ended_at=None)
     wanted = {
         subscription.merchant_id: subscription
-        for subscription in listening
+        for subscription in Subscription.objects.raw(_LISTENING, [[event.merchant_id for event in events]])
         if event_type == EventType.TEST or {"*", event_type.value} & set(subscription.event_types)
     }
     if wanted:
-        Delivery.objects.bulk_create(
-            Delivery(
-                id=clock.another_id(event.pk),
-                merchant_id=event.merchant_id,
-                event=event,
-                subscription=wanted[event.merchant_id],
-                event_type=event_type,
-                is_urgent=event_type in URGENT,
-                valid_until=event.valid_until,
-                next_attempt_at=event.created_at,
-            )
-            for event in events
-            if event.merchant_id in wanted
+        Delivery.insert_all(
+            [_delivery(event, wanted[event.merchant_id]) for event in events if event.merchant_id in wanted]
         )
         subscriptions.note_deliveries(wanted.values())
         wakeup.after_commit(DELIVER_DUE)
+
+
+# Plain SQL: the ORM would build it anew for each event.
+_LISTENING = "SELECT * FROM webhooks_subscription WHERE ended_at IS NULL AND merchant_id = ANY(%s)"
+
+
+def _delivery(event: Event, subscription: Subscription) -> Delivery:
+    return Delivery(
+        id=clock.another_id(event.pk),
+        merchant_id=event.merchant_id,
+        event=event,
+        subscription=subscription,
+        event_type=event.type,
+        is_urgent=event.type in URGENT,
+        valid_until=event.valid_until,
+        next_attempt_at=event.created_at,
+    )
 
 
 def supersede_all(ended: Mapping[UUID, datetime]) -> None:

@@ -257,7 +257,7 @@ _LOCKED_OF_MERCHANT = Prepared(
 )
 
 
-class Item(models.Model):
+class Item(PreparedModel):
     """A line of the order."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

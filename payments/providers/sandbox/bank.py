@@ -112,7 +112,7 @@ def void(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
 
 def _act(key: UUID, kind: str, payment: UUID, later: Later | None) -> Outcome:
     with transaction.atomic():
-        charge = settling.locked(payment=payment)
+        charge = settling.locked(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
         lines = journal.lines(charge)
@@ -147,7 +147,7 @@ def _later_by_card(kind: str, charge: Charge) -> Later | None:
 def refund(*, key: UUID, payment: UUID, amount: int) -> Outcome:
     """Accept a refund of `amount` minor units, which settles or fails after SANDBOX_REFUND_SECONDS."""
     with transaction.atomic():
-        charge = settling.locked(payment=payment)
+        charge = settling.locked(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
         lines = journal.lines(charge)
@@ -176,7 +176,7 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
     With `is_vouched` false, it is found only while its key is remembered, and NOT_FOUND proves nothing.
     """
     with transaction.atomic():
-        charge = settling.locked(payment=payment)
+        charge = settling.locked(payment)
         if charge is None:
             return Outcome(Verdict.NOT_FOUND, is_vouched=is_vouched)
         lines = journal.lines(charge)
@@ -192,7 +192,7 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
 def refuse(*, key: UUID, payment: UUID, kind: str, reason: str, amount: int | None = None) -> Outcome:
     """Refuse a call; a repeated call under its key gets the same answer."""
     with transaction.atomic():
-        charge = settling.locked(payment=payment)
+        charge = settling.locked(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
         repeated = journal.answered(journal.lines(charge), key)

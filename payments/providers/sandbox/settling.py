@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from config.lib import clock
+from config.lib.prepared import Prepared
 from payments.provider import Verdict
 from payments.providers.sandbox import disputing, journal
 from payments.providers.sandbox.models import Call, Charge, Dispute
@@ -31,17 +32,25 @@ def settle_due() -> None:
     """Settle what is due on any charge, and notify the caller of it and of disputes that have opened."""
     now = clock.now()
     due = Q(verdict=Verdict.PENDING, settles_at__lte=now) | Q(returns_at__lte=now)
-    for charge_uuid in set(Call.objects.filter(due).values_list("charge", flat=True)):
+    for payment in set(Call.objects.filter(due).values_list("charge__payment", flat=True)):
         with transaction.atomic():
-            charge = locked(pk=charge_uuid)
+            charge = locked(payment)
             if charge is not None:
                 settle(journal.lines(charge))
     disputing.tell_due()
 
 
-def locked(**of: UUID) -> Charge | None:
-    """Return a charge locked, with its card. Its lines are read and written only under this lock."""
-    return Charge.objects.select_for_update(of=("self",)).select_related("token").filter(**of).first()
+def locked(payment: UUID) -> Charge | None:
+    """Return a payment's charge locked, with its card. Its lines are read and written only under this lock."""
+    return _LOCKED.first(payment)
+
+
+_LOCKED = Prepared(
+    lambda payment: (
+        Charge.objects.select_for_update(of=("self",)).select_related("token").filter(payment=payment)
+    ),
+    UUID,
+)
 
 
 def settle(lines: Iterable[Call]) -> None:

@@ -10,7 +10,7 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from checkout.models import Change, Checkout, Customer, MerchantCustomer
+from checkout.models import Change, Checkout, Customer, Item, MerchantCustomer
 from config.lib.prepared import Prepared
 from payments.models import Merchant, Operation, Payment
 from tests import factories
@@ -155,3 +155,31 @@ class TestModel:
         second = MerchantCustomer(merchant=acme, customer=lea)
         assert second.insert_unless_there() is False
         assert query.get_or_insert(lea.pk, row=second) == MerchantCustomer.objects.get() == first
+
+    def test_is_inserted_with_others_by_one_statement(self, unpaid: Checkout) -> None:
+        def lines() -> list[Item]:
+            return [
+                Item(
+                    checkout=unpaid,
+                    position=9,
+                    name="Seat",
+                    quantity=2,
+                    unit_price=-5,
+                    custom_data={"a": [None]},
+                ),
+                Item(checkout=unpaid, position=8, name="Fee", quantity=3, unit_price=2**40),
+            ]
+
+        Item.objects.bulk_create(lines())
+        expected = list(Item.objects.filter(position__gt=7).order_by("position").values())
+        Item.objects.filter(position__gt=7).delete()
+        made = lines()
+        with CaptureQueriesContext(connection) as sent:
+            Item.insert_all(made)
+        assert len(sent) == 1
+        found = list(Item.objects.filter(position__gt=7).order_by("position").values())
+        assert [row | {"id": None} for row in found] == [row | {"id": None} for row in expected]
+        assert [row["id"] for row in found] == [made[1].pk, made[0].pk]
+        made[0].name = "Box"
+        made[0].save()  # by an update: it knows that it is there
+        assert Item.objects.get(pk=made[0].pk).name == "Box"
