@@ -1,14 +1,10 @@
 """Quotas: at most so many rows within a time. Callers `lock` the counted keys first, so that no row is missed."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any, NamedTuple
 
 from django.db import connection
 from django.db.models import QuerySet
-
-from config.lib.prepared import Prepared
 
 
 class Limit(NamedTuple):
@@ -38,24 +34,3 @@ def locked_until(rows: QuerySet[Any], limit: Limit, now: datetime) -> datetime |
         return None
     until = times[0] + limit.within
     return until if until > now else None
-
-
-def free_at(
-    counted: Callable[[str], QuerySet[Any]], key: str, limit: Limit, now: datetime
-) -> datetime | None:
-    """Return when one more row may follow those counted by a key, by their `created_at`; None if it may now."""
-    if limit.maximum == 0:
-        return now + limit.within
-    deciding = _deciding(counted, limit).first(key, now - limit.within)
-    return deciding.created_at + limit.within if deciding else None
-
-
-@cache
-def _deciding(counted: Callable[[str], QuerySet[Any]], limit: Limit) -> Prepared[Any]:
-    """Return the query for the one row that decides: of a busy address there are hundreds."""
-
-    def build(key: str, since: datetime) -> QuerySet[Any]:
-        newest = counted(key).filter(created_at__gt=since).order_by("-created_at").only("created_at")
-        return newest[limit.maximum - 1 : limit.maximum]
-
-    return Prepared(build, str, datetime)

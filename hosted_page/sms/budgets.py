@@ -5,6 +5,7 @@ Rules sms.budgets, sms.paid.
 
 from collections import Counter
 from datetime import date, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -17,38 +18,50 @@ from checkout.models import Checkout, PaymentRequest
 from config.lib import batches, clock
 from hosted_page.models import SmsDay, SmsMessage
 from payments import discrepancies
-from payments.models import Merchant
 
 DAY = timedelta(days=1)
 WARNED_AT = 0.8  # the part of a budget at which the operators are warned
 KEPT = timedelta(days=30)
+OF_MERCHANT, OF_ALL = "of a merchant", "of all"
+# The merchant's row first, always: each is locked until the end of the transaction.
 _SPEND = """
-INSERT INTO hosted_page_smsday AS d (id, day, merchant_id, count) VALUES (%s, %s, %s, 1)
-ON CONFLICT (day, merchant_id) DO UPDATE SET count = d.count + 1 WHERE d.count < %s
-RETURNING count
+WITH of_merchant AS (
+    INSERT INTO hosted_page_smsday AS d (id, day, merchant_id, count)
+    SELECT %(id)s, %(day)s, %(merchant)s, 1 WHERE %(budget)s > 0
+    ON CONFLICT (day, merchant_id) DO UPDATE SET count = d.count + 1 WHERE d.count < %(budget)s
+    RETURNING id
+), of_all AS (
+    INSERT INTO hosted_page_smsday AS d (id, day, merchant_id, count)
+    SELECT %(id_of_all)s, %(day)s, NULL, 1 FROM of_merchant WHERE %(total)s > 0
+    ON CONFLICT (day, merchant_id) DO UPDATE SET count = d.count + 1 WHERE d.count < %(total)s
+    RETURNING id
+) SELECT EXISTS (SELECT FROM of_merchant), EXISTS (SELECT FROM of_all)
 """
 
 
-def spend_of_merchant(merchant: Merchant, now: datetime) -> datetime | None:
-    """Count an SMS message against the merchant's budget; if it is used up, return when the next one begins.
+def spend(merchant_uuid: UUID, now: datetime) -> str | None:
+    """Count an SMS message against the budgets of its merchant and of all; return which one is used up, None if none.
 
-    Call it before `spend_of_all`, always: each locks its row until the end of the transaction.
+    What is counted is to be rolled back then.
     """
-    return _spend(merchant.pk, settings.SMS_MERCHANT_BUDGET, now)
-
-
-def spend_of_all(now: datetime) -> datetime | None:
-    """Count an SMS message against the budget of all merchants, as `spend_of_merchant` does."""
-    return _spend(None, settings.SMS_TOTAL_BUDGET, now)
-
-
-def _spend(merchant_uuid: UUID | None, budget: int, now: datetime) -> datetime | None:
-    tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
-    if budget <= 0:
-        return tomorrow
+    asked: dict[str, Any] = {
+        "id": uuid7(),
+        "id_of_all": uuid7(),
+        "day": now.date(),
+        "merchant": merchant_uuid,
+    }
+    asked |= {"budget": settings.SMS_MERCHANT_BUDGET, "total": settings.SMS_TOTAL_BUDGET}
     with connection.cursor() as cursor:
-        cursor.execute(_SPEND, [uuid7(), now.date(), merchant_uuid, budget])
-        return None if cursor.fetchone() else tomorrow
+        cursor.execute(_SPEND, asked)
+        of_merchant, of_all = cursor.fetchone()
+    if not of_merchant:
+        return OF_MERCHANT
+    return None if of_all else OF_ALL
+
+
+def tomorrow(now: datetime) -> datetime:
+    """Return when the day's budgets begin anew."""
+    return now.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
 
 
 def unpaid(messages: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:

@@ -1,17 +1,16 @@
 """Limits on SMS messages: per number, address, range of numbers, order and day (rules sms.address, sign_in.limits).
 
-Call each in the transaction that writes the message, with what is counted locked by the outbox.
+Call them in the transaction that writes the message, with what is counted locked by the outbox.
 """
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 import structlog
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db import connection
 from django.utils.translation import gettext as _
 
-from config.lib import quota
 from config.lib.quota import Limit
 from hosted_page import moments
 from hosted_page.models import SmsMessage
@@ -38,13 +37,64 @@ def check_country(phone: str) -> None:
         raise TooManySmsMessages(_("We send no texts to this country. Use a number of another one."))
 
 
-def check_number(row: SmsMessage, now: datetime) -> None:
-    if row.kind == Kind.CODE and quota.free_at(_codes_to_number, row.phone_digest, Limit(1, GAP), now):
+class Found(NamedTuple):
+    """The time, and until when each limit lets no more messages pass, None where one may pass now."""
+
+    now: datetime
+    code: datetime | None
+    hour: datetime | None
+    day: datetime | None
+    address: datetime | None
+    range: datetime | None
+
+
+def look(row: SmsMessage) -> Found:
+    """Return how the limits stand for a message, which is not among what they count yet."""
+    limits = {"code": Limit(1, GAP), "hour": PER_NUMBER[0], "day": PER_NUMBER[1]}
+    limits |= {"address": PER_ADDRESS, "range": Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)}
+    counted: dict[str, Any] = {
+        "phone_digest": row.phone_digest,
+        "address_digest": row.address_digest,
+        "range_digest": row.range_digest or None,  # without one it is of no range
+        **{f"{name}_within": limit.within for name, limit in limits.items()},
+        **{f"{name}_before": max(0, limit.maximum - 1) for name, limit in limits.items()},
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_DECIDING, counted)
+        now, *deciding = cursor.fetchone()
+    free_at = [
+        now + limit.within if limit.maximum == 0 else at and at + limit.within
+        for at, limit in zip(deciding, limits.values(), strict=True)
+    ]
+    return Found(now, *free_at)
+
+
+# Plain SQL in one statement: a row that decides is the oldest of as many as there may be, none if there are fewer.
+_DECIDES = """(
+    SELECT created_at FROM hosted_page_smsmessage
+    WHERE {counted} AND created_at > now - %({name}_within)s
+    ORDER BY created_at DESC OFFSET %({name}_before)s LIMIT 1
+)"""
+_COUNTED = {
+    "code": "phone_digest = %(phone_digest)s AND kind IN ('code', 'return')",
+    "hour": "phone_digest = %(phone_digest)s",
+    "day": "phone_digest = %(phone_digest)s",
+    "address": "address_digest = %(address_digest)s AND is_counted",
+    "range": "range_digest = %(range_digest)s AND is_counted",
+}
+_DECIDING = """
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {deciding} FROM clock
+""".replace("{deciding}", ", ".join(_DECIDES.format(name=name, counted=of) for name, of in _COUNTED.items()))
+
+
+def check_number(row: SmsMessage, found: Found) -> None:
+    """Raise TooManySmsMessages if a code has just gone to the number, or enough have gone to it."""
+    if row.kind == Kind.CODE and found.code:
         raise TooManySmsMessages(just_sent())
-    free_at = number_free_at(row, now)
+    free_at = number_free_at(found)
     if free_at is not None:
         words = _("This number has had too many texts. Try again {when}, or use another number.")
-        raise TooManySmsMessages(words.format(when=moments.until(free_at, now)))
+        raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
 
 
 def just_sent() -> str:
@@ -52,71 +102,46 @@ def just_sent() -> str:
     return _("We have just sent a code. Wait half a minute, then ask again.")
 
 
-def number_free_at(row: SmsMessage, now: datetime) -> datetime | None:
-    times = [quota.free_at(_to_number, row.phone_digest, limit, now) for limit in PER_NUMBER]
-    return max((free_at for free_at in times if free_at is not None), default=None)
+def number_free_at(found: Found) -> datetime | None:
+    """Return when the number may get one more message, None if it may now."""
+    return max((free_at for free_at in (found.hour, found.day) if free_at is not None), default=None)
 
 
-def check_address(row: SmsMessage, now: datetime) -> None:
-    free_at = _free_at(_from_address, row.address_digest, PER_ADDRESS, now)
+def check_address(row: SmsMessage, found: Found) -> None:
+    """Raise TooManySmsMessages if the caller's network has asked for enough."""
+    free_at = found.address and _free_at("address_digest", row, PER_ADDRESS, found.now)
     if free_at is not None:
         words = _("Too many texts were asked for from your network. Try again {when}.")
-        raise TooManySmsMessages(words.format(when=moments.until(free_at, now)))
+        raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
 
 
-def check_range(row: SmsMessage, now: datetime) -> None:
+def check_range(row: SmsMessage, found: Found) -> None:
     """Raise TooManySmsMessages if the number's block of numbers has used up its day's budget."""
     limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
-    free_at = _free_at(_to_range, row.range_digest, limit, now)
+    free_at = found.range and _free_at("range_digest", row, limit, found.now)
     if free_at is not None:
         log.error("no more SMS messages to a range of numbers today", number_range=row.range_digest[:12])
         words = _("We cannot text this number now. Use another number, or try again {when}.")
-        raise TooManySmsMessages(words.format(when=moments.until(free_at, now)))
+        raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
 
 
-def _to_number(digest: str) -> QuerySet[SmsMessage]:
-    return SmsMessage.objects.filter(phone_digest=digest)
-
-
-def _codes_to_number(digest: str) -> QuerySet[SmsMessage]:
-    return _to_number(digest).filter(kind__in=[Kind.CODE, Kind.RETURN])
-
-
-def _from_address(digest: str) -> QuerySet[SmsMessage]:
-    return SmsMessage.objects.filter(address_digest=digest, is_counted=True)
-
-
-def _unpaid_from_address(digest: str) -> QuerySet[SmsMessage]:
-    return budgets.unpaid(_from_address(digest))
-
-
-def _to_range(digest: str) -> QuerySet[SmsMessage]:
-    return SmsMessage.objects.filter(range_digest=digest, is_counted=True)
-
-
-def _unpaid_to_range(digest: str) -> QuerySet[SmsMessage]:
-    return budgets.unpaid(_to_range(digest))
-
-
-_UNPAID: dict[Callable[[str], QuerySet[SmsMessage]], Callable[[str], QuerySet[SmsMessage]]] = {
-    _from_address: _unpaid_from_address,
-    _to_range: _unpaid_to_range,
-}
-
-
-def _free_at(
-    counted: Callable[[str], QuerySet[SmsMessage]], digest: str, limit: Limit, now: datetime
-) -> datetime | None:
-    """Return `quota.free_at` of the unpaid messages; looks for those paid just now only if the limit is reached."""
-    return quota.free_at(counted, digest, limit, now) and quota.free_at(_UNPAID[counted], digest, limit, now)
+def _free_at(counted: str, row: SmsMessage, limit: Limit, now: datetime) -> datetime | None:
+    """Return when one more message may follow those that led to no payment: some may have been paid just now."""
+    if limit.maximum == 0:
+        return now + limit.within
+    alike = SmsMessage.objects.filter(**{counted: getattr(row, counted)}, created_at__gt=now - limit.within)
+    times = budgets.unpaid(alike).order_by("-created_at").values_list("created_at", flat=True)
+    deciding = times[limit.maximum - 1 : limit.maximum].first()
+    return deciding and deciding + limit.within
 
 
 def spend_budgets(row: SmsMessage, now: datetime) -> None:
-    free_at = budgets.spend_of_merchant(row.merchant, now)
+    """Count the message against the day's budgets. Raises TooManySmsMessages if one is used up."""
+    used_up = budgets.spend(row.merchant_id, now)
+    if used_up is None:
+        return
+    log.error("no more SMS messages today", merchant=str(row.merchant_id))
     words = _("This shop has had all the texts that it may send today. Try again {when}.")
-    if free_at is None:
-        free_at = budgets.spend_of_all(now)
+    if used_up == budgets.OF_ALL:
         words = _("We have sent all the texts that we may send today. Try again {when}.")
-    if free_at is not None:
-        log.error("no more SMS messages today", merchant=str(row.merchant_id))
-        raise TooManySmsMessages(words.format(when=moments.until(free_at, now)))
+    raise TooManySmsMessages(words.format(when=moments.until(budgets.tomorrow(now), now)))

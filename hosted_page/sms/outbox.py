@@ -36,11 +36,12 @@ def put(asked: Asked, *, key: UUID | None = None) -> None:
     row = _row(asked, key)
     limits.check_country(asked.phone)
     _lock(row)
-    row.created_at = row.due_at = now = clock.now()
-    limits.check_number(row, now)
-    limits.check_address(row, now)
-    limits.check_range(row, now)
-    limits.spend_budgets(row, now)
+    found = limits.look(row)
+    row.created_at = row.due_at = found.now
+    limits.check_number(row, found)
+    limits.check_address(row, found)
+    limits.check_range(row, found)
+    limits.spend_budgets(row, found.now)
     row.save(force_insert=True)
     wakeup.after_commit(SEND_SMS_MESSAGES)
 
@@ -54,12 +55,13 @@ def put_for_lead(asked: Asked, *, key: UUID, is_lead: bool) -> None:
     row = _row(asked, key)
     row.range_digest = ""  # not counted: nobody pays an order to earn by SMS messages
     _lock(row)
-    row.created_at = row.due_at = now = clock.now()
-    is_full = limits.number_free_at(row, now) is not None
-    limits.check_address(row, now)
+    found = limits.look(row)
+    row.created_at = row.due_at = found.now
+    is_full = limits.number_free_at(found) is not None
+    limits.check_address(row, found)
     if is_full or not is_lead:
         row.phone = row.body = row.due_at = None
-        row.phone_digest, row.ended_at = "", now
+        row.phone_digest, row.ended_at = "", found.now
     row.save(force_insert=True)
     wakeup.after_commit(SEND_SMS_MESSAGES)
 

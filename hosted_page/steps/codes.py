@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Left, Now
 from django.utils.translation import gettext as _
@@ -91,11 +91,16 @@ def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
 
 
 def _end_earlier(target: PaymentTarget, browser: str, now: datetime) -> None:
-    mine = SignInCode.objects.filter(subject=target.subject, browser_digest=crypto.digest(browser))
-    earlier = list(mine.filter(expires_at__gt=now).values_list("pk", flat=True))
-    if earlier:
-        mine.filter(pk__in=earlier).update(expires_at=now)
-        outbox.withdraw(earlier, now)
+    with connection.cursor() as cursor:
+        cursor.execute(_END, {"now": now, "subject": target.subject, "browser": crypto.digest(browser)})
+        if ended := [row[0] for row in cursor.fetchall()]:
+            outbox.withdraw(ended, now)
+
+
+_END = """
+UPDATE hosted_page_signincode SET expires_at = %(now)s
+WHERE subject = %(subject)s AND browser_digest = %(browser)s AND expires_at > %(now)s RETURNING id
+"""
 
 
 def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
@@ -118,16 +123,30 @@ def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
 
     Rules sign_in.limits, sign_in.lead_returns.
     """
-    recent = SignInCode.objects.filter(subject=target.subject, created_at__gt=now - CODES_WITHIN)
+    since = now - CODES_WITHIN
     if target.is_of_lead_alone:  # others use up nothing of the lead's
-        recent = recent.filter(phone=phone, created_at__gt=target.checkout.captured_at)
-        if recent.filter(created_at__gt=now - limits.GAP).exists():
+        of_lead = _codes_since(target.subject, since).filter(
+            phone=phone, created_at__gt=target.checkout.captured_at
+        )
+        if of_lead.filter(created_at__gt=now - limits.GAP).exists():
             raise TooManySmsMessages(limits.just_sent())
-    if recent.count() < CODES_PER_SUBJECT:
+        count = of_lead.count()
+    else:
+        count = len(_RECENT.all(target.subject, since))
+    if count < CODES_PER_SUBJECT:
         return
     if target.share is None and target.is_payable:
         raise TooManySmsMessages(_("We have sent all the codes we can for this link. Ask for a new one."))
     raise TooManySmsMessages(_("We have sent all the codes we can for today. Try again tomorrow."))
+
+
+def _codes_since(subject: UUID, since: datetime) -> QuerySet[SignInCode]:
+    return SignInCode.objects.filter(subject=subject, created_at__gt=since)
+
+
+_RECENT = Prepared(
+    lambda subject, since: _codes_since(subject, since).only("pk")[:CODES_PER_SUBJECT], UUID, datetime
+)
 
 
 def waiting(subject: UUID, browser: str) -> SignInCode | None:

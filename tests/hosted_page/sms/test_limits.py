@@ -37,6 +37,24 @@ class TestLimits:
         SmsMessage.objects.update(created_at=timezone.now() - timedelta(hours=1))
         self.count("+447700900458")
 
+    @pytest.mark.rule("sign_in.limits")
+    def test_of_a_number_in_a_day(self) -> None:
+        for hours in (20, 20, 20, 20, 20, 10, 10, 10, 10, 10):
+            self.count()
+            newest = SmsMessage.objects.order_by("-created_at")[0]
+            SmsMessage.objects.filter(pk=newest.pk).update(created_at=timezone.now() - timedelta(hours=hours))
+        with pytest.raises(limits.TooManySmsMessages, match="Try again in 4 hours"):
+            self.count()
+
+    @pytest.mark.rule("sign_in.limits")
+    def test_of_two_codes_at_once_whatever_the_first_was_for(self) -> None:
+        self.count()
+        SmsMessage.objects.update(kind=SmsMessage.Kind.RETURN)
+        with pytest.raises(limits.TooManySmsMessages, match="just sent a code"):
+            self.count()
+        SmsMessage.objects.update(kind=SmsMessage.Kind.INVITATION)
+        self.count()
+
     def test_of_a_network_of_ipv6(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "PER_ADDRESS", Limit(3, timedelta(hours=1)))
         for number in range(3):
