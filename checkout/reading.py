@@ -42,8 +42,8 @@ def read_at(checkout: Any) -> datetime:
 
 
 def shares(checkout: Checkout) -> list[PaymentRequest]:
-    """Return the mates' shares of an order, by position."""
-    return _SHARES.all(checkout.pk)
+    """Return the mates' shares of an order, by position; only what is split has any."""
+    return _SHARES.all(checkout.pk) if checkout.has_mates else []
 
 
 _SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_by("position"), UUID)

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -50,9 +50,7 @@ def join(checkout_uuid: UUID, customer: Customer) -> None:
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
         if checkout.lead_id != customer.pk:
-            write = checkout.touch if checkout.has_mates else checkout.note
-            write(lead=customer, people=None)
-            checkout.payment_requests.all().delete()
+            _begin_anew(checkout, people=None, lead=customer)
 
 
 def split_equally(checkout_uuid: UUID, people: int) -> None:
@@ -91,10 +89,17 @@ def max_people(checkout: Checkout) -> int:
     return split_amounts.max_people(checkout.amount, minimum=amount_rule(checkout).minimum)
 
 
+def _begin_anew(checkout: Checkout, *, people: int | None, **facts: Any) -> None:
+    """Write how many share the cost, and end the split that there was; only what is split has shares."""
+    was_split = checkout.has_mates
+    write = checkout.touch if was_split or (people or 1) > 1 else checkout.note
+    write(people=people, **facts)
+    if was_split:
+        checkout.payment_requests.all().delete()
+
+
 def _write(checkout: Checkout, shares: Sequence[Share]) -> None:
-    write = checkout.touch if shares or checkout.has_mates else checkout.note
-    write(people=len(shares) + 1)
-    checkout.payment_requests.all().delete()
+    _begin_anew(checkout, people=len(shares) + 1)
     tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
     PaymentRequest.objects.bulk_create(
         PaymentRequest(

@@ -71,7 +71,7 @@ class Links:
 
 def of(checkout: Checkout, wrong: Wrong | None = None) -> Links | None:
     """Return the mates' shares, None if there are none; `wrong` is shown beside its share."""
-    shares = reading.shares(checkout) if checkout.has_mates else []
+    shares = reading.shares(checkout)
     if not shares:
         return None
     paid = sum(share.amount for share in shares if share.status in SHARE_PAID)

@@ -50,9 +50,9 @@ def around(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
-    shares = list(checkout.payment_requests.values_list("amount", flat=True))
-    if not shares:
+    if not checkout.has_mates:
         return []
+    shares = list(checkout.payment_requests.values_list("amount", flat=True))
     label = _("Your mate’s share") if len(shares) == 1 else _("Your {count} mates’ shares")
     return [
         {"label": _("Held on your card now"), "amount": amount},

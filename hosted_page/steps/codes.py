@@ -2,17 +2,17 @@
 
 import secrets
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Left, Now
 from django.utils.translation import gettext as _
 
 from checkout import expiry, sharing
 from checkout.models import Checkout, Customer, PaymentRequest
-from config.lib import clock, crypto
+from config.lib import crypto
 from config.lib.crypto import DIGEST_LETTERS, FindableTextField
 from config.lib.prepared import Prepared
 from hosted_page.models import SignInCode, SmsMessage
@@ -162,27 +162,33 @@ def _of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode]:
 _WAITING = Prepared(_of_browser, UUID, str)
 
 
-def verify(subject: UUID, browser: str, entered: str) -> Customer:
-    """Return the person whose code was entered. Each try counts, also in parallel.
+def verify(code: SignInCode, entered: str) -> Customer:
+    """Return the person whose waiting code was entered. Each try counts, also in parallel.
 
     Raises WrongCode, CodeEnded.
     """
-    code = waiting(subject, browser)
-    if code is None:
-        raise CodeEnded
-    is_right = secrets.compare_digest(code.code_digest, _digest(subject, entered))
-    changes: dict[str, Any] = {"tries": F("tries") + 1}
-    if is_right:
-        changes["used_at"] = clock.now()
+    is_right = secrets.compare_digest(code.code_digest, _digest(code.subject, entered))
     with transaction.atomic():
-        if not SignInCode.objects.filter(pk=code.pk, used_at=None, tries__lt=MAX_TRIES).update(**changes):
+        with connection.cursor() as cursor:
+            cursor.execute(_TRY, {"id": code.pk, "is_right": is_right, "maximum": MAX_TRIES})
+            counted = cursor.fetchone()
+        if counted is None:
             raise CodeEnded
         if is_right:
             return _person(code.phone)
-    left = MAX_TRIES - code.tries - 1
+    left = MAX_TRIES - counted[0]
     if left <= 0:
         raise CodeEnded
     raise WrongCode(left)
+
+
+# Of those who enter it at once, each has waited for the row by the time that its condition is looked at again.
+_TRY = """
+UPDATE hosted_page_signincode
+SET tries = tries + 1, used_at = CASE WHEN %(is_right)s THEN clock_timestamp() END
+WHERE id = %(id)s AND used_at IS NULL AND tries < %(maximum)s AND expires_at > clock_timestamp()
+RETURNING tries
+"""
 
 
 def _person(phone: str) -> Customer:

@@ -176,14 +176,13 @@ def _step_after(target: PaymentTarget, customer: Customer) -> str:
 def _take_code(request: HttpRequest, target: PaymentTarget) -> Customer | HttpResponse:
     """Return the person who has entered the right code, else the page to show."""
     entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
-    browser = payer.browser_of(request)
-    waiting = codes.waiting(target.subject, browser)
+    waiting = codes.waiting(target.subject, payer.browser_of(request))
     if waiting is None:
         return target.go()
     if len(entered) != 6:
         return _show_code(request, target, waiting, error=_("The code has 6 digits."))
     try:
-        return codes.verify(target.subject, browser, entered)
+        return codes.verify(waiting, entered)
     except codes.WrongCode as wrong:
         return _show_code(request, target, waiting, error=_tries_left(wrong.tries_left))
     except codes.CodeEnded:

@@ -1,7 +1,7 @@
 """Who pays: the lead, and mates who are asked for shares by links."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -45,6 +45,19 @@ class TestSplit:
             mates.split(unpaid, *amounts)
 
     @pytest.mark.rule("share.link")
+    def test_is_a_change_that_lists_show_when_it_begins_and_ends(self, unpaid: Checkout) -> None:
+        def changed_at() -> datetime:
+            return Checkout.objects.values_list("updated_at", flat=True).get()
+
+        was = changed_at()
+        sharing.split_equally(unpaid.pk, 1)
+        assert changed_at() == was
+        sharing.split_equally(unpaid.pk, 2)
+        assert changed_at() > was
+        was = changed_at()
+        sharing.split_equally(unpaid.pk, 1)
+        assert changed_at() > was and not PaymentRequest.objects.exists()
+
     def test_makes_links_that_nobody_can_guess(self, unpaid: Checkout) -> None:
         one, other = mates.split(unpaid, 1000, 1000)
         assert len(one.token) == 22 and one.token != other.token

@@ -56,6 +56,15 @@ class TestCode:
             assert lea.post("/code", code=right).status_code == 303
         assert "Your mobile number" in words(lea.get())
 
+    @pytest.mark.rule("sign_in.bound")
+    @pytest.mark.parametrize("ended", ["expires_at", "used_at"])
+    def test_that_ends_while_it_is_entered_signs_nobody_in(self, lea: Payer, right: str, ended: str) -> None:
+        code = SignInCode.objects.get()
+        SignInCode.objects.update(**{ended: timezone.now()})
+        with pytest.raises(codes.CodeEnded):
+            codes.verify(code, right)
+        assert SignInCode.objects.get().tries == 0
+
     def test_of_an_earlier_text_no_longer_works(self, lea: Payer, right: str) -> None:
         SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         lea.post("/resend")
