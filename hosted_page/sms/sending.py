@@ -7,15 +7,17 @@ code. Rules sms.outbox, sms.once, sms.doubt.
 
 import threading
 from datetime import datetime, timedelta
-from typing import Any
+from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 
-from config.lib import clock, failpoint, leases
+from config.lib import clock, failpoint
 from config.lib.bulkhead import Bulkhead
 from config.lib.deadline import Deadline
+from config.lib.leases import Queue
+from config.lib.prepared import Prepared
 from hosted_page.group import invitations
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import senders
@@ -60,10 +62,12 @@ def _look() -> None:
 
 def claim() -> SmsMessage | None:
     """Take the message that has waited longest, for good; end those that nobody wants any more on the way."""
-    waiting = SmsMessage.objects.select_related("merchant")
-    while (message := leases.take_oldest(waiting, "due_at", _taken)) is not None and not _is_wanted(message):
+    while (message := _WAITING.take_oldest(_taken)) is not None and not _is_wanted(message):
         end(message, is_sent=False)
     return message
+
+
+_WAITING = Queue(lambda: SmsMessage.objects.select_related("merchant"), "due_at")
 
 
 def _taken(_: SmsMessage, now: datetime) -> dict[str, datetime | None]:
@@ -107,32 +111,41 @@ def _put_back(message: SmsMessage) -> None:
 
 def end(message: SmsMessage, *, is_sent: bool, refusal: str = "") -> None:
     """End a message that nobody sends any more, and delete its number and words."""
-    now = clock.now()
-    ended: dict[str, Any] = {
-        "due_at": None,
-        "phone": None,
-        "body": None,
-        "ended_at": now,
-        "sent_at": now if is_sent else None,
-    }
-    if refusal:
-        ended["refusal"] = refusal
-    if SmsMessage.objects.filter(pk=message.pk, ended_at=None).update(**ended) and not is_sent:
+    with connection.cursor() as cursor:
+        cursor.execute(_END, {"id": message.pk, "is_sent": is_sent, "refusal": refusal})
+        is_ended = bool(cursor.rowcount)
+    if is_ended and not is_sent:
         invitations.take_back(message)
 
 
+_END = """
+UPDATE hosted_page_smsmessage
+SET due_at = NULL, phone = NULL, body = NULL, ended_at = statement_timestamp(),
+    sent_at = CASE WHEN %(is_sent)s THEN statement_timestamp() END,
+    refusal = coalesce(nullif(%(refusal)s, ''), refusal)
+WHERE id = %(id)s AND ended_at IS NULL
+"""
+
+
 def _is_wanted(message: SmsMessage) -> bool:
-    """Return whether the message is in time, its reason still holds, and its merchant may send."""
-    now = clock.now()
-    if message.ends_at <= now:
+    """Return whether a message that was just taken is in time, its reason still holds, and its merchant may send."""
+    now = message.claimed_at
+    if now is None or message.ends_at <= now:
         return False
     try:
         switches.check(message.merchant)
     except (MerchantSuspended, AllStopped):
         return False
     if message.kind in (SmsMessage.Kind.CODE, SmsMessage.Kind.RETURN):
-        return SignInCode.objects.filter(pk=message.pk, used_at=None, expires_at__gt=now).exists()
+        return _OPEN_CODE.first(message.pk, now) is not None
     return invitations.is_wanted(message)
+
+
+_OPEN_CODE = Prepared(
+    lambda pk, now: SignInCode.objects.filter(pk=pk, used_at=None, expires_at__gt=now).only("pk"),
+    UUID,
+    datetime,
+)
 
 
 def end_late() -> None:

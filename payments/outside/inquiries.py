@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from config.lib import clock, leases
+from config.lib import clock
+from config.lib.leases import Queue
 from payments.models import Inquiry, Payment
 
 LEASE = timedelta(seconds=30)  # a slower process is overtaken, which does no harm: a dispute is booked once
@@ -34,12 +35,14 @@ def open_about(payments: Iterable[UUID]) -> None:
 
 def claim() -> Claim | None:
     """Lease the inquiry that has been due longest and return it, None if none is due."""
-    waiting = Inquiry.objects.select_related("payment")
-    found = leases.take_oldest(waiting, "due_at", lambda _, now: {"due_at": now + LEASE})
+    found = _WAITING.take_oldest(lambda _, now: {"due_at": now + LEASE})
     if found is None:
         return None
     of = found.payment
     return Claim(of.pk, of.merchant_id, of.checkout_uuid, found.due_at)
+
+
+_WAITING = Queue(lambda: Inquiry.objects.select_related("payment"), "due_at")
 
 
 def close(claim: Claim, *, again_at: datetime | None = None) -> None:

@@ -11,8 +11,9 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from checkout.models import Checkout
-from config.lib import clock, crypto, leases, wakeup
+from config.lib import clock, crypto, wakeup
 from config.lib.bulkhead import Bulkhead
+from config.lib.leases import Queue
 from hosted_page.sms import naming
 from payments import money
 from payments.models import Dispute, Merchant
@@ -62,14 +63,17 @@ def put(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
 
 def send_due() -> int:
     """Send the mails that are due; return how many were sent. One that fails is tried again, ever less often."""
-    waiting, sent = OutboundEmail.objects.select_related("merchant"), 0
+    sent = 0
     with SERVER.slot() as slot:
         for _ in range(AT_ONCE if slot.is_taken() else 0):
-            email = leases.take_oldest(waiting, "next_try_at", _tried)  # held up by no other sender
+            email = _WAITING.take_oldest(_tried)  # held up by no other sender
             if email is None:
                 break
             sent += _send(email)
     return sent
+
+
+_WAITING = Queue(lambda: OutboundEmail.objects.select_related("merchant"), "next_try_at")
 
 
 def _tried(email: OutboundEmail, now: datetime) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from uuid import UUID
 import orjson
 from django.conf import settings
 
-from config.lib import clock, crypto, leases
+from config.lib import clock, crypto
+from config.lib.leases import Queue
 from config.lib.web import http
 from payments.provider import (
     ForgedNotification,
@@ -35,8 +36,10 @@ def send_due() -> None:
 
 
 def _claim() -> BankNotification | None:
-    rows = BankNotification.objects.all()
-    return leases.take_oldest(rows, "due_at", lambda _, now: {"due_at": now + LEASE})
+    return _WAITING.take_oldest(lambda _, now: {"due_at": now + LEASE})
+
+
+_WAITING = Queue(BankNotification.objects.all, "due_at")
 
 
 def send(notification: BankNotification) -> None:
