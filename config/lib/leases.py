@@ -15,20 +15,23 @@ M = TypeVar("M", bound=Model)
 
 
 class Queue(Generic[M]):
-    """The rows of a queryset that are due by a field; `rows` makes it, once, at the first use."""
+    """The rows of a queryset that are due by a field; `rows` makes it, once, at the first use.
 
-    def __init__(self, rows: Callable[[], QuerySet[M]], due: str) -> None:
+    They are taken in the order of `by`, which is `due` if nothing else is said.
+    """
+
+    def __init__(self, rows: Callable[[], QuerySet[M]], due: str, *, by: str = "") -> None:
         def waiting() -> QuerySet[M]:
             return rows().filter(**{f"{due}__lte": Now()})
 
         def oldest() -> QuerySet[M]:
-            return waiting().order_by(due).select_for_update(of=("self",), skip_locked=True)[:1]
+            return waiting().order_by(by or due).select_for_update(of=("self",), skip_locked=True)[:1]
 
         self._any = Prepared(lambda: waiting().select_related(None).only("pk")[:1])
         self._oldest = Prepared(oldest, read_at="locked_at")
 
     def take_oldest(self, changed: Callable[[M, datetime], Mapping[str, Any]]) -> M | None:
-        """Take the row that has been due longest, and return it; None where none is due.
+        """Take the first of the rows that are due, and return it; None where none is.
 
         `changed` gets the row and the time, and returns the fields that say that it is taken: when it is due again,
         if ever. They are committed at once, in a transaction of its own, so that no other process takes the same row.

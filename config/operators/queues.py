@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Model
@@ -60,11 +61,11 @@ def _queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: d
     return Queue(title, pumps.TITLES[pump], pump, since, words, verdict(age, patience))
 
 
-def _oldest_of(model: type[Model], column: str) -> Oldest:
-    """Return a function that finds when the oldest due row was due, by its column of due times."""
+def _oldest_of(model: type[Model], column: str, **only: Any) -> Oldest:
+    """Return a function that finds when the oldest due row was due, by its column of due times, of those in `only`."""
 
     def oldest(now: datetime) -> datetime | None:
-        rows = model._default_manager.filter(**{f"{column}__lte": now}).order_by(column)
+        rows = model._default_manager.filter(**only, **{f"{column}__lte": now}).order_by(column)
         return rows.values_list(column, flat=True).first()
 
     return oldest
@@ -83,7 +84,7 @@ TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Unpaid checkouts to end", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.CREATED)),
     ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),
     ("Other webhooks to send", DELIVER_DUE, PACED, lambda now: health.oldest_due(now, is_urgent=False)),
-    ("SMS messages to send", SMS_MESSAGES, SOON, _oldest_of(SmsMessage, "due_at")),
+    ("SMS messages to send", SMS_MESSAGES, SOON, _oldest_of(SmsMessage, "due_at", ended_at=None)),
     ("Mails to send", MAILS, PACED, _oldest_of(OutboundEmail, "next_try_at")),
     ("Refunds to settle", FINISH_OPERATIONS, A_DAY, _oldest_refund),
     ("The bank's notifications", BANK, SOON, _oldest_of(BankNotification, "due_at")),

@@ -102,6 +102,6 @@ def withdraw(keys: list[UUID], now: datetime) -> None:
 def delete_old() -> None:
     """Delete SMS messages and codes, with their numbers, that no limit and no pay link can need any more."""
     before = clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1)
-    batches.delete(SmsMessage.objects.filter(created_at__lt=before))
+    for model in (SmsMessage, SignInCode):
+        batches.delete(model.objects.filter(pk__lt=clock.first_id(before)))
     budgets.delete_old()
-    batches.delete(SignInCode.objects.filter(pk__lt=clock.first_id(before)))

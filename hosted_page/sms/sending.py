@@ -61,13 +61,15 @@ def _look() -> None:
 
 
 def claim() -> SmsMessage | None:
-    """Take the message that has waited longest, for good; end those that nobody wants any more on the way."""
+    """Take the due message that ends first, for good; end those that nobody wants any more on the way."""
     while (message := _WAITING.take_oldest(_taken)) is not None and not _is_wanted(message):
         end(message, is_sent=False)
     return message
 
 
-_WAITING = Queue(lambda: SmsMessage.objects.select_related("merchant"), "due_at")
+_WAITING = Queue(
+    lambda: SmsMessage.objects.filter(ended_at=None).select_related("merchant"), "due_at", by="ends_at"
+)
 
 
 def _taken(_: SmsMessage, now: datetime) -> dict[str, datetime | None]:

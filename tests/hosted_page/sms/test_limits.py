@@ -5,6 +5,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
+from config.lib import clock
 from config.lib.quota import Limit
 from hosted_page import tasks
 from hosted_page.models import SignInCode, SmsMessage
@@ -95,7 +96,7 @@ class TestLimits:
         old = SmsMessage.objects.get()
         self.count()
         kept_for = settings.PAY_LINK_LIFETIME + timedelta(days=1, minutes=1)
-        SmsMessage.objects.filter(pk=old.pk).update(created_at=timezone.now() - kept_for)
+        SmsMessage.objects.filter(pk=old.pk).update(id=clock.first_id(timezone.now() - kept_for))
         tasks.delete_old_sms_messages()
         assert [text.phone for text in SmsMessage.objects.all()] == [FINN_SENT]
 
