@@ -82,7 +82,7 @@ class Payment(PreparedModel):
         indexes: ClassVar = [
             models.Index(fields=["subject"]),
             models.Index(fields=["checkout_uuid"]),
-            models.Index(fields=["merchant", "card_last4", "-created_at"]),
+            models.Index(fields=["merchant", "card_last4", "created_at"], name="payment_of_card"),
         ]
 
     def __str__(self) -> str:
