@@ -57,6 +57,7 @@ OFFENCES: tuple[tuple[str, str], ...] = (
         r"^\s*(?:UPDATE|DELETE)\b",
         "changes rows in the migration's transaction: a command that does it in batches",
     ),
+    (r"\bSET (?:UN)?LOGGED", "writes the whole table anew under a lock"),
     (r"\b(?:LOCK TABLE|VACUUM FULL|CLUSTER)\b", "locks the table"),
 )
 AGAIN = "stays as an index that is not valid where it breaks off: DROP INDEX CONCURRENTLY IF EXISTS before it"

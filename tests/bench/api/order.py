@@ -38,10 +38,12 @@ _LOG = """
 SELECT coalesce(sum(record_size), 0)::float, coalesce(sum(count) FILTER (WHERE kind = 'Transaction/COMMIT'), 0)::int
 FROM (SELECT "resource_manager/record_type" AS kind, count, record_size FROM pg_get_wal_stats(%s, %s, true)) records
 """
-# A record that touches several pages is counted where it touched the first.
+# A record that touches several pages is counted where it touched the first; images of whole pages are left out.
 _RELATIONS = """
-SELECT coalesce(c.relname, '?') AS relation, sum(record_length)::float AS wal, count(*)::float AS records
-FROM pg_get_wal_block_info(%s, %s, false) b LEFT JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode
+WITH blocks AS MATERIALIZED (SELECT * FROM pg_get_wal_block_info(%s, %s, false)),
+    images AS (SELECT start_lsn, coalesce(sum(block_fpi_length), 0) AS size FROM blocks GROUP BY start_lsn)
+SELECT coalesce(c.relname, '?') AS relation, sum(record_length - size)::float AS wal, count(*)::float AS records
+FROM blocks b JOIN images USING (start_lsn) LEFT JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode
 WHERE b.block_id = 0 GROUP BY 1 ORDER BY 2 DESC
 """
 

@@ -17,6 +17,7 @@ from django.utils.http import urlencode
 from config.lib.admin import columns
 from config.lib.database import replica
 from payments.models import Merchant
+from payments.providers.sandbox.models import CardSession
 from portal import urls
 from portal.models import Role, User
 from tests.config import addresses
@@ -104,7 +105,7 @@ def test_of_operators(standby: Standby, client: Client, acme: Merchant) -> None:
     for model in admin.site._registry:
         with asked_by(standby, but_for=model._meta.db_table) as found:
             assert client.get(columns.list_of(model._meta.label_lower)).status_code == 200
-        assert found == [True]
+        assert found == [model is not CardSession], "of which a replica has no rows"
     for address in ("/admin/", "/admin/now", "/admin/operations/", "/admin/find?q=A-0"):
         with asked_by(standby) as found:
             assert client.get(address).status_code == 200

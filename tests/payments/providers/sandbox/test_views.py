@@ -3,11 +3,12 @@
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from checkout.models import Checkout
 from payments.providers.sandbox.cards import CARDS
-from payments.providers.sandbox.models import Call, Charge
+from payments.providers.sandbox.models import Call, CardSession, Charge
 from tests.hosted_page.browsers import Asked, words
 from tests.refusals import nothing_moves
 
@@ -50,6 +51,18 @@ class TestTheQuestion:
         Charge.objects.update(return_url="")
         assert "You have answered" in words(lea.answer("confirm"))
         assert "You have answered" in words(lea.client.get(lea.question))
+
+
+def test_visits_are_not_logged_and_who_was_there_when_they_were_lost_is_asked_all_the_same(
+    lea: Asked,
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relpersistence FROM pg_class WHERE relname = 'bank_cardsession'")
+        assert cursor.fetchone() == ("u",)
+    visit = CardSession.objects.get().pk
+    CardSession.objects.all().delete()
+    assert lea.client.get(f"/bank/card/{visit}").status_code == 404
+    assert "Is this you?" in words(lea.client.get(lea.question))
 
 
 def test_the_card_page_says_of_each_test_card_what_will_happen(lea: Asked) -> None:
