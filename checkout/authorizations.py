@@ -68,7 +68,7 @@ def authorize(
                 admit()
                 payment = new_payment(checkout, card, Payment.Kind.ORDER, of=checkout)
                 operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
-                _make_lead(checkout, lead)
+                checkout.touch(lead=lead)
         if not payable:
             raise NotPayable(checkout.status)
         return operation
@@ -111,12 +111,6 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
     ):
         raise OperationInProgress
     return True
-
-
-def _make_lead(checkout: Checkout, person: Customer | None) -> None:
-    """Make a person the lead of an order that has none; who has signed in is it already, and nothing is written."""
-    if person is not None and checkout.lead_id is None:
-        checkout.note(lead=person)
 
 
 def new_payment(

@@ -1,10 +1,8 @@
 from collections.abc import Callable
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
-from checkout.models import Checkout, Customer
+from checkout.models import Checkout
 from payments.models import Payment
 from tests import factories
 from webhooks.models import Event
@@ -19,16 +17,6 @@ class TestAuthorize:
         event = Event.objects.get()
         assert (event.type, event.valid_until) == ("checkout.authorized", held.capture_before)
         assert factories.balances(held.pk) == {}
-
-    def test_writes_the_order_once_for_a_lead_who_has_signed_in(
-        self, unpaid: Checkout, pay: Callable[..., Checkout]
-    ) -> None:
-        """Each version of its row is one in nearly all of its indexes."""
-        unpaid.note(lead=Customer.objects.create(phone="+447700900123"))
-        with CaptureQueriesContext(connection) as asked:
-            pay(unpaid)
-        written = [query for query in asked if "UPDATE checkout_checkout SET" in query["sql"]]
-        assert len(written) == 1
 
     @pytest.mark.rule("pay.declined")
     def test_a_declined_card_leaves_it_unpaid(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
