@@ -14,6 +14,8 @@ POOLED := tests/checkout tests/payments tests/webhooks tests/hosted_page tests/r
   $(patsubst %,tests/journeys/test_%.py,first_order payments processes webhooks)
 FOREIGN := tests/webhooks/foreign
 FOREIGN_INSTALLED := $(FOREIGN)/node_modules/.installed
+LINTERS := tests/config/openapi/linters
+LINTERS_INSTALLED := $(LINTERS)/node_modules/.installed
 LIGHTHOUSE := tests/browser/lighthouse
 LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
@@ -94,7 +96,7 @@ check: export STRIPE_SECRET_KEY := sk_live_nobody
 check: export STRIPE_PUBLISHABLE_KEY := pk_live_nobody
 check: export STRIPE_WEBHOOK_SECRET := whsec_nobody
 check: export SMS_SENDER := adapter.of.production.Sender
-check: $(INSTALLED) ## Format, lint, types, floors, rules against tests, migrations and production settings
+check: $(INSTALLED) $(LINTERS_INSTALLED) ## Format, lint, types, floors, rules against tests, migrations, production settings, the API's document
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
@@ -103,6 +105,7 @@ check: $(INSTALLED) ## Format, lint, types, floors, rules against tests, migrati
 	$(BIN)/python -m tests.house.house
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --deploy --fail-level WARNING
+	$(BIN)/python -m tests.config.openapi.linters
 
 lock: ## Choose versions anew: requirements.lock is production's, requirements-dev.lock has what tests want beside
 	$(LOCK) --extra twilio --extra sns --output-file requirements.lock
@@ -117,7 +120,7 @@ packages:
 	  $(SUDO) apt-get update -qq && \
 	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; }
 
-$(FOREIGN_INSTALLED) $(LIGHTHOUSE_INSTALLED): %/node_modules/.installed: %/package-lock.json | packages
+$(FOREIGN_INSTALLED) $(LIGHTHOUSE_INSTALLED) $(LINTERS_INSTALLED): %/node_modules/.installed: %/package-lock.json | packages
 	@cd $* && npm ci --loglevel=error
 	@touch $@
 

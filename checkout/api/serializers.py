@@ -62,7 +62,7 @@ class ItemIn(serializers.Serializer[Any]):
     name = fields.Text()
     quantity = fields.Integer(minimum=1, maximum=10_000)
     unit_price = fields.Integer(minimum=-MAXIMUM, maximum=MAXIMUM)
-    currency = fields.Text()
+    currency = fields.Currency()
     category = Category(default="other")
     custom_data = CustomData(required=False, allow_null=True)
 
@@ -108,7 +108,7 @@ class CheckoutIn(serializers.Serializer[Any]):
 
     merchant_order_id = fields.Text()
     total_amount = fields.Integer(minimum=1, maximum=MAXIMUM)
-    currency = fields.Text()
+    currency = fields.Currency()
     return_url = fields.ReturnUrl()
     cancel_url = fields.ReturnUrl()
     items = fields.List(child=ItemIn(), allow_empty=False, max_length=100)

@@ -19,11 +19,14 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Text(Field[str, Any, str, Any]):
-    """A string of `minimum` to `maximum` characters, not blank, without control characters (rule create.texts)."""
+    """A string of `minimum` to `maximum` characters, not blank, without control characters (rule create.texts).
 
-    def __init__(self, *, maximum: int = 255, minimum: int = 1, **kwargs: Any) -> None:
+    `format` is what the API's document says of it; whether it is one is checked by the serializer.
+    """
+
+    def __init__(self, *, maximum: int = 255, minimum: int = 1, format: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.maximum, self.minimum = maximum, minimum
+        self.maximum, self.minimum, self.format = maximum, minimum, format
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -56,6 +59,10 @@ class Integer(Field[int, Any, int, Any]):
 
     def to_representation(self, value: Any) -> int:
         return int(value)
+
+
+class Currency(Text):
+    """A currency's code; the serializer checks that it is in use."""
 
 
 class Boolean(Field[bool, Any, bool, Any]):

@@ -5,11 +5,15 @@ from itertools import groupby
 from typing import Any
 
 from config import errors
-from config.openapi import examples
+from config.openapi import examples, fields
 
 Schema = dict[str, Any]
 ALL = ("missing_token", "invalid_token", "insufficient_scope", "rate_limited", "internal_error")
 ANY = (*ALL, "service_unavailable")
+ANYWHERE = (
+    "not_found",
+    "method_not_allowed",
+)  # the answers of no operation: the address or the method is none
 WITH_BODY = ("invalid_json", "payload_too_large", "unsupported_media_type")
 WITH_FIELDS = ("validation_failed",)
 WITH_CURSOR = ("invalid_cursor",)
@@ -19,11 +23,11 @@ WITH_KEY = ("invalid_header", "idempotency_key_reused", "idempotency_in_progress
 
 def component() -> Schema:
     """Return the envelope's schema, whose `code` is one of the whole table."""
-    fields = {
+    inner = {
         "code": {
             "type": "string",
-            "enum": list(errors.ERRORS),
-            "description": "What went wrong. Branch on it.",
+            **fields.values(*errors.ERRORS),
+            "description": "What went wrong. Branch on it; treat one that you do not know by its status.",
         },
         "message": {"type": "string", "description": "A sentence for a developer: what to do."},
         "param": {
@@ -38,7 +42,7 @@ def component() -> Schema:
         "request_id": {"type": "string", "description": "As in `X-Request-Id`. Tell it to support."},
         "doc_url": {"type": "string", "format": "uri", "description": "This code in the documentation."},
     }
-    return _object({"error": _object(fields) | {"description": "What went wrong."}})
+    return _object({"error": _object(inner) | {"description": "What went wrong."}})
 
 
 def by_code() -> Schema:
@@ -56,9 +60,8 @@ def responses(codes: Collection[str]) -> Schema:
 
 
 def _response(codes: list[str]) -> Schema:
-    narrowed = {"properties": {"error": {"properties": {"code": {"enum": codes}}}}}
     content = {
-        "schema": {"allOf": [{"$ref": "#/components/schemas/Error"}, narrowed]},
+        "schema": {"$ref": "#/components/schemas/ApiError"},
         "examples": {code: {"$ref": f"#/components/examples/{code}"} for code in codes},
     }
     return {

@@ -10,7 +10,7 @@ from checkout.api.serializers import MAXIMUM
 from checkout.models import Refund
 from checkout.split_amounts import MAX_PEOPLE
 from checkout.states import ShareStatus, Status, VoidReason
-from config.openapi.fields import text, written_time
+from config.openapi.fields import currency, text, values, written_time
 from hosted_page.models import OptIn
 from hosted_page.opt_in import link
 from payments.models import Dispute, Operation
@@ -39,7 +39,7 @@ def described(thing: str, name: str, requests: Schema) -> Schema:
         if row.kind is not None:
             return dict(row.kind)
     sent = requests[general.sent_in]["properties"][name]
-    return {key: value for key, value in sent.items() if key != "default"}
+    return {key: value for key, value in sent.items() if key != "x-default"}
 
 
 def _row(name: str) -> Field:
@@ -51,8 +51,12 @@ def _whole(minimum: int, maximum: int | None = None) -> Schema:
     return {"type": "integer", **limits}
 
 
-def _one_of(*values: str) -> Schema:
-    return {"enum": [str(value) for value in values], "type": "string"}
+def _one_of(*known: str) -> Schema:
+    return values(*map(str, known))
+
+
+def _always(value: str) -> Schema:
+    return {"type": "string", "enum": [str(value)]}
 
 
 def refer(thing: str) -> Schema:
@@ -66,8 +70,8 @@ def _list(item: Schema, **limits: int) -> Schema:
 
 _TIME, _UUID = written_time(), {"type": "string", "format": "uuid"}
 _STRING, _URL = {"type": "string"}, {"type": "string", "format": "uri"}
-_TICKED = {"enum": [True], "type": "boolean"}
-_FEE = Field("Reserved. Always 0 today.", _whole(0, 0))
+_TICKED = {"type": "boolean"}
+_FEE = Field("Reserved. Always 0 today.", _whole(0))
 _VOID_REASON = Field(
     "`merchant_cancel`: you did. `auth_expired`: nobody captured in time.", _one_of(*VoidReason)
 )
@@ -78,10 +82,10 @@ FIELDS = {
     "checkout_uuid": Field("The checkout: for capture, cancel, refund, reads and events.", _UUID),
     "merchant_order_id": Field("Your own reference of the order. It may repeat.", sent_in="CheckoutRequest"),
     "status": Field("Where the order is; see States.", _one_of(*Status)),
-    "CreatedCheckout.status": Field(kind=_one_of(Status.CREATED)),
+    "CreatedCheckout.status": Field(kind=_always(Status.CREATED)),
     "amount": Field("Minor units, such as pence.", _whole(1, MAXIMUM)),
     "total_amount": Field("Minor units: what the items add up to."),
-    "currency": Field("ISO 4217 code in upper case, such as `GBP`.", text(3, 3)),
+    "currency": Field("ISO 4217 code in upper case, such as `GBP`.", currency()),
     "checkout_url": Field("The hosted page. Send the customer there; use it exactly as it is.", _URL),
     "expires_at": Field("`merchant_expires_at` as you sent it; null unless you did.", _TIME),
     "created_at": Field("When it was made.", _TIME),
@@ -207,8 +211,8 @@ FIELDS = {
     ),
     "DeliveryAttempt.checkout_uuid": Field("The checkout that the event is about; null when there is none."),
     # Events
-    "AuthorizedData.status": Field(kind=_one_of(Status.AUTHORIZED)),
-    "VoidedData.status": Field(kind=_one_of(Status.VOIDED)),
+    "AuthorizedData.status": Field(kind=_always(Status.AUTHORIZED)),
+    "VoidedData.status": Field(kind=_always(Status.VOIDED)),
     "VoidedData.reason": _VOID_REASON,
     "user_uuid": Field(
         "The customer, as in `customer_id`: the same person at your shop, another id at any other.", _UUID
@@ -243,7 +247,7 @@ FIELDS = {
     "Share.status": _SHARE_STATUS,
     "seconds": Field("How much nearer."),
     # The token
-    "grant_type": Field("Always this.", _one_of("client_credentials")),
+    "grant_type": Field("Always this.", _always("client_credentials")),
     "client_id": Field(
         "Given to you with your account. Here or in HTTP Basic.", _STRING | {"maxLength": 2048}
     ),
@@ -252,7 +256,7 @@ FIELDS = {
     ),
     "TokenRequest.scope": Field("Scopes separated by spaces; without it, all that the key has."),
     "access_token": Field("Send it as `Authorization: Bearer <ACCESS_TOKEN>`.", _STRING),
-    "token_type": Field("Always this.", _one_of("Bearer")),
+    "token_type": Field("Always this.", _always("Bearer")),
     "expires_in": Field("Seconds. Keep the token that long.", _whole(1)),
     "scope": Field("What the token may do.", _STRING),
     "TokenError.error": Field(

@@ -27,8 +27,10 @@ def kind_of(field: Any) -> Schema | None:
             schemes = "https?" if settings.LOCAL else "https"
             limits = {"minLength": field.minimum, "maxLength": field.maximum}
             return {"type": "string", "format": "uri", **limits, "pattern": rf"^{schemes}://[^\s\\]+$"}
+        case fields.Currency():
+            return currency()
         case fields.Text():
-            return text(field.minimum, field.maximum)
+            return text(field.minimum, field.maximum) | ({"format": field.format} if field.format else {})
         case fields.Integer():
             return {"type": "integer", "minimum": field.minimum, "maximum": field.maximum}
         case fields.Boolean():
@@ -41,6 +43,16 @@ def kind_of(field: Any) -> Schema | None:
 def text(minimum: int, maximum: int) -> Schema:
     """Return the schema of a text of so many characters."""
     return {"type": "string", "minLength": minimum, "maxLength": maximum, "pattern": PRINTABLE}
+
+
+def currency() -> Schema:
+    """Return the schema of a currency's code."""
+    return {"type": "string", "pattern": "^[A-Z]{3}$"}
+
+
+def values(*known: str) -> Schema:
+    """Return the schema of a word that we write: one of those known today, to which others may be added."""
+    return {"type": "string", "examples": [*known], "x-known-values": [*known]}
 
 
 class BearerScheme(OpenApiAuthenticationExtension):

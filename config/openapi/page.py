@@ -12,14 +12,14 @@ from django.views.decorators.http import require_safe
 from config import errors
 from config.lib.once import Once
 from config.openapi import page_fields, page_text, schema
-from config.openapi.errors import ANY, WITH_BODY
+from config.openapi.errors import ANY, ANYWHERE, WITH_BODY, by_code
 from config.openapi.page_fields import Row
 
 Schema = dict[str, Any]
 WIDE = (
     dict.fromkeys(ANY, "Any call with a token")
     | dict.fromkeys(WITH_BODY, "Any POST")
-    | dict.fromkeys(("not_found", "method_not_allowed"), "Any address")
+    | dict.fromkeys(ANYWHERE, "Any address")
 )
 
 
@@ -97,7 +97,7 @@ def _context() -> dict[str, Any]:
         "sections": _sections(document["info"]["description"]),
         "groups": groups,
         "things": page_fields.things(document),
-        "refusals": [_refusal(document, code, calls) for code in errors.ERRORS],
+        "refusals": [_refusal(code, shown, calls) for code, shown in by_code().items()],
     }
 
 
@@ -161,8 +161,7 @@ def _codes(operation: Schema) -> dict[str, list[str]]:
     return {status: codes for status, codes in own.items() if codes}
 
 
-def _refusal(document: Schema, code: str, calls: list[Call]) -> Refusal:
-    example = document["components"]["examples"][code]
+def _refusal(code: str, example: Schema, calls: list[Call]) -> Refusal:
     found = [call for call in calls if any(code in codes for codes in call.codes.values())]
     body = page_text.json(example["value"])
     return Refusal(code, errors.ERRORS[code].status, example["summary"], WIDE.get(code, ""), found, body)

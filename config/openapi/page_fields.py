@@ -103,18 +103,21 @@ def _kind(field: Schema) -> str:
     first = types[0]
     if first == "array":
         words = f"list of {_plural(field['items'])}"
+    elif "x-known-values" in field:
+        words = f"one of {', '.join(field['x-known-values'])}"
     elif "enum" in field:
         known = [value for value in field["enum"] if value is not None]
         words = f"always {_json(known[0])}" if len(known) == 1 else f"one of {', '.join(map(str, known))}"
     else:
         words = KINDS.get(field.get("format", ""), first)
-    default = f", default {field['default']}" if "default" in field else ""
-    return words + _limits(field) + (" or null" if "null" in types else "") + default
+    default = field.get("default") or field.get("x-default")
+    told = f", default {default}" if default else ""
+    return words + _limits(field) + (" or null" if "null" in types else "") + told
 
 
 def _plural(item: Schema) -> str:
     return (
-        "objects" if _name(item) else "strings" if "enum" not in item else ", ".join(map(str, item["enum"]))
+        "objects" if _name(item) else ", ".join(item.get("x-known-values") or item.get("enum") or ["strings"])
     )
 
 

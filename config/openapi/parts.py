@@ -1,5 +1,6 @@
 """What the API's document holds beside the merchant API: headers, the token endpoint, events."""
 
+import re
 from typing import Any
 
 from checkout.api.schema import shapes
@@ -48,6 +49,8 @@ SHAPES = {
 TOKEN_REFUSALS = {
     "400": "The request cannot be used: `invalid_request`, `invalid_scope`, `unsupported_grant_type`.",
     "401": "`invalid_client`: the client is unknown, or its secret is wrong.",
+    "405": "`invalid_request`: use POST.",
+    "413": "`invalid_request`: the body is too large.",
     "429": "`rate_limited`: too many failures. Wait for `Retry-After`.",
     "503": "`temporarily_unavailable`: we cannot answer just now. Ask again after `Retry-After`.",
 }
@@ -126,14 +129,35 @@ SIGNATURE_HEADERS = {
 }
 
 
+_NOTHING: Schema = {"type": "object", "description": "Tied to no checkout."}
+UUIDS = ("X-Service-Event-Id", "webhook-id")
+
+
 def webhooks() -> Schema:
     """Return the events that we send (rule event.types), each with its envelope."""
     return {kind.value: {"post": _event(kind)} for kind in shapes.EVENT_DATA}
 
 
+def event_name(kind: EventType) -> str:
+    """Return the name of an event's envelope in the document: `CheckoutAuthorizedEvent`."""
+    return "".join(word.title() for word in re.split("[._]", kind.value)) + "Event"
+
+
+def events() -> Schema:
+    """Return the schemas of all envelopes, and of any of them, told apart by `type`."""
+    names = {kind.value: event_name(kind) for kind in shapes.EVENT_DATA}
+    mapping = {kind: f"#/components/schemas/{name}" for kind, name in names.items()}
+    any_of_them = {
+        "description": "Any event. More types may be added: answer 2xx to one that you do not know.",
+        "oneOf": [refer(name) for name in names.values()],
+        "discriminator": {"propertyName": "type", "mapping": mapping},
+    }
+    return {event_name(kind): _envelope(kind) for kind in shapes.EVENT_DATA} | {"Event": any_of_them}
+
+
 def _event(kind: EventType) -> Schema:
     summary, description = SENTENCES[kind]
-    body = {"schema": _envelope(kind)} | _example(examples.event(kind.value))
+    body = {"schema": refer(event_name(kind))} | _example(examples.event(kind.value))
     return {
         "operationId": kind.value.replace(".", "_"),
         "summary": summary,
@@ -150,7 +174,8 @@ def _event(kind: EventType) -> Schema:
 
 
 def _header(name: str, text: str) -> Schema:
-    shape = {"schema": {"type": "string"}}
+    kind = {"type": "string", "format": "uuid"} if name in UUIDS else {"type": "string"}
+    shape = {"schema": kind}
     return {"name": name, "in": "header", "required": True, "description": text} | shape
 
 
@@ -164,9 +189,9 @@ def _envelope(kind: EventType) -> Schema:
             "description": "The same in every attempt: deduplicate on it.",
         },
         "type": {"type": "string", "enum": [kind.value], "description": "What happened."},
-        "api_version": {"type": "string", "enum": [API_VERSION], "description": "The envelope's version."},
+        "api_version": fields.values(API_VERSION) | {"description": "The envelope's version."},
         "created_at": fields.written_time() | {"description": "When it happened."},
-        "data": {"type": "object", "description": "Tied to no checkout."} if shape is None else refer(shape),
+        "data": _NOTHING if shape is None else refer(shape) | {"description": "What it is about."},
     }
     return {"type": "object", "required": list(envelope), "properties": envelope}
 

@@ -1,10 +1,12 @@
 """The API's document, OpenAPI 3.1: made by drf-spectacular from the views, serializers and tables."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from email.utils import parseaddr
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
@@ -150,22 +152,32 @@ def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
     result["paths"] = parts.token_path() | result["paths"]
     result["webhooks"] = parts.webhooks()
     components = generator.registry.build({})
-    requests = components["schemas"]
-    shown = _shown({"paths": result["paths"], "webhooks": result["webhooks"]}, requests)
-    components["schemas"] = dict(sorted((requests | shown).items())) | {"Error": errors.component()}
+    requests = _without_defaults(components["schemas"])
+    own = parts.events() | {"ApiError": errors.component()}
+    shown = _shown({"paths": result["paths"], "own": own}, requests.keys() | own.keys(), requests)
+    components["schemas"] = dict(sorted((requests | shown).items())) | own
     components |= {"headers": parts.HEADERS, "parameters": parts.PARAMETERS}
-    result["components"] = components | {"examples": errors.by_code()}
+    result["components"] = components | {"examples": _examples()}
     _add_states(components["schemas"]["Checkout"]["properties"])
     _add_words(result)
     cleaned: Schema = _without_marks(result)
     return cleaned
 
 
-def _shown(calls: Schema, requests: Schema) -> Schema:
-    """Return the objects that calls and events name, and those inside them; `requests` holds what comes in."""
+def _without_defaults(requests: Schema) -> Schema:
+    """Name what a field that is left out counts as in `x-default`: of a `default` generators make a required field."""
+    for request in requests.values():
+        for field in request["properties"].values():
+            if field.get("default"):
+                field["x-default"] = field["default"]
+            field.pop("default", None)
+    return requests
+
+
+def _shown(calls: Schema, known: Collection[str], requests: Schema) -> Schema:
+    """Return the objects that calls and events name, and those inside them, but for the known ones."""
     made: Schema = {}
-    known = requests.keys() | {"Error"}
-    while missing := (_named(calls) | _named(made)) - made.keys() - known:
+    while missing := (_named(calls) | _named(made)) - made.keys() - set(known):
         made |= {name: _shape(name, requests) for name in missing}
     return made
 
@@ -193,6 +205,10 @@ def _or_null(kind: Schema) -> Schema:
     return kind | values | {"type": [kind["type"], "null"]}
 
 
+def _examples() -> Schema:
+    return {code: shown for code, shown in errors.by_code().items() if code not in errors.ANYWHERE}
+
+
 def _without_marks(value: Any) -> Any:
     """Leave out drf-spectacular's marks on enums."""
     if isinstance(value, dict):
@@ -210,7 +226,7 @@ def _add_states(properties: Schema) -> None:
 
 def _add_words(result: Schema) -> None:
     for name, schema in result["components"]["schemas"].items():
-        for field, described in schema["properties"].items():
+        for field, described in schema.get("properties", {}).items():
             described.setdefault("description", field_table.words_on(name, field))
     for parameter in _parameters(result):
         parameter.setdefault("description", field_table.words_on("query", parameter["name"]))
@@ -226,9 +242,13 @@ def _parameters(result: Schema) -> Iterator[Schema]:
 def document() -> Schema:
     """Return the document, made once: its generator can't make two at the same time."""
     made: Schema = SchemaGenerator().get_schema(request=None, public=True)
-    made["info"]["description"] = guide.text(made)
+    made["info"] |= {"description": guide.text(made), "contact": _contact()}
     made["tags"] = [{"name": name, "description": guide.of_tag(name)} for name in _used_tags(made)]
     return made
+
+
+def _contact() -> Schema:
+    return {"name": "Support", "email": parseaddr(settings.SUPPORT_EMAIL)[1]}
 
 
 def _used_tags(made: Schema) -> list[str]:

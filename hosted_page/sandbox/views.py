@@ -46,7 +46,7 @@ class PayShareIn(drf.Serializer[Any]):
 class OptInIn(drf.Serializer[Any]):
     """A tick of the opt-in box."""
 
-    email = fields.Text(maximum=consent.MAX_EMAIL)
+    email = fields.Text(maximum=consent.MAX_EMAIL, format="email")
     placement = drf.ChoiceField(OptIn.Placement.choices, required=False)
     subject = drf.ChoiceField(["lead", "friend"], required=False)
     payment_request_uuid = drf.UUIDField(required=False)

@@ -12,7 +12,7 @@ from webhooks.subscriptions import SUBSCRIBABLE
 class SubscriptionIn(serializers.Serializer[Any]):
     """Where events go, and which ones (rules subscription.one, subscription.types)."""
 
-    url = fields.Text(maximum=2048)
+    url = fields.Text(maximum=2048, format="uri")
     event_types = fields.List(child=fields.OneOf(SUBSCRIBABLE), allow_empty=False, max_length=100)
 
 
@@ -34,5 +34,5 @@ class DeliveriesQuery(fields.Query):
     limit = fields.QueryInteger(minimum=1, maximum=200, default=50)
     cursor = fields.Cursor(required=False, maximum=500)
     event_type = fields.OneOf(tuple(kind.value for kind in EventType), required=False)
-    event_id = fields.Text(required=False)
+    event_id = fields.Text(required=False, format="uuid")
     status = fields.OneOf(("delivered", "failed"), required=False)
