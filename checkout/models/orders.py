@@ -180,11 +180,10 @@ class Checkout(PreparedModel):
             ),
         ]
         indexes: ClassVar = [
-            # Read from their ends: a falling one takes what is new before the rest, and its pages split in halves.
-            models.Index(fields=["merchant", "created_at", "id"], name="checkout_listed"),
+            models.Index(fields=["merchant", "-created_at", "-id"]),
             models.Index(fields=["merchant", "merchant_order_id"]),
-            models.Index(fields=["merchant", "status", "created_at", "id"], name="checkout_of_status"),
-            models.Index(fields=["merchant", "updated_at"], name="checkout_changed"),
+            models.Index(fields=["merchant", "status", "-created_at", "-id"]),
+            models.Index(fields=["merchant", "-updated_at"]),
             models.Index("lead", name="checkout_led", condition=Q(lead__isnull=False)),
             models.Index("capture_before", name="checkout_holds", condition=Q(status="authorized")),
             models.Index("payable_until", name="checkout_unpaid", condition=Q(status="created")),

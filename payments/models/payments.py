@@ -82,7 +82,7 @@ class Payment(PreparedModel):
         indexes: ClassVar = [
             models.Index(fields=["subject"]),
             models.Index(fields=["checkout_uuid"]),
-            models.Index(fields=["merchant", "card_last4", "created_at"], name="payment_of_card"),
+            models.Index(fields=["merchant", "card_last4", "-created_at"]),
         ]
 
     def __str__(self) -> str:
