@@ -64,9 +64,8 @@ class PaymentTarget:
         return customer_uuid if self.is_payable and is_lead == (self.share is None) else None
 
     def person(self, customer_uuid: UUID) -> Customer:
-        """Return a person who is known by their id; the lead was read with the order."""
-        lead = self.checkout.lead
-        return lead if lead and lead.pk == customer_uuid else Customer.objects.get(pk=customer_uuid)
+        """Return a person who is known by their id, with their number, which no order is read with."""
+        return _PERSON.get(customer_uuid)
 
     def address(self, step: str = "") -> str:
         """Return the path of a step; without one, of the page that shows what is true."""
@@ -133,6 +132,9 @@ def _order_of(request: HttpRequest) -> PaymentTarget:
         return PaymentTarget(reading.one(_SHOWN, checkout_uuid))
     except Checkout.DoesNotExist:
         raise Http404 from None
+
+
+_PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 
 
 def _shown(checkout_uuid: UUID) -> QuerySet[Checkout]:

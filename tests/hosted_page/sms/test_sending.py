@@ -101,6 +101,24 @@ class TestACode:
         assert [message and message.checkout_uuid == unpaid.pk for message in taken] == [False, True]
         assert sending.claim() is None
 
+    @pytest.mark.rule("sms.once")
+    def test_that_has_ended_stays_as_it_ended(self, unpaid: Checkout, network: Network) -> None:
+        Payer(unpaid).post("/phone", phone=PHONE)
+        send_all()
+        (sent,) = rows()
+        sending.end(sent, is_sent=False, refusal="opted_out")
+        assert (rows()[0].sent_at, rows()[0].refusal) == (sent.sent_at, "")
+
+    @pytest.mark.rule("sms.once")
+    @pytest.mark.parametrize("ended", ["expires_at", "used_at"])
+    def test_is_not_sent_once_it_is_good_for_nothing(
+        self, unpaid: Checkout, network: Network, ended: str
+    ) -> None:
+        Payer(unpaid).post("/phone", phone=PHONE)
+        SignInCode.objects.update(**{ended: timezone.now()})
+        send_all()
+        assert network.sent == {} and emptied() == [True]
+
     @pytest.mark.rule("sms.doubt")
     def test_that_was_surely_not_taken_is_sent_a_little_later(
         self, unpaid: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
