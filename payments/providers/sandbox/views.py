@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
+from config.lib.prepared import Prepared
 from config.lib.web import csp
 from payments import money
 from payments.providers.sandbox import bank
@@ -25,7 +26,7 @@ from payments.providers.sandbox.models import Call, CardSession, Charge
 @require_http_methods(["GET", "HEAD", "POST"])
 def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     """Ask for a card; a valid one leads back to the session's return address with its `card_token`."""
-    session = CardSession.objects.filter(pk=session_uuid).first()
+    session = _SESSION.first(session_uuid)
     if session is None:
         raise Http404
     form = CardForm(request.POST or None)
@@ -39,6 +40,9 @@ def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     response = render(request, "bank/card.html", _context(session, form), status=status)
     csp.allow_forms_to(response, *session.page.get("leads_to", []))
     return response
+
+
+_SESSION = Prepared(lambda pk: CardSession.objects.filter(pk=pk), UUID)
 
 
 def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
