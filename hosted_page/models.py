@@ -1,5 +1,6 @@
 """The hosted page's models: sign-in codes, SMS messages and their counts, tries of cards, the opt-in."""
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.db import models
@@ -23,6 +24,7 @@ class SignInCode(PreparedModel):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
+    read_at: datetime  # of one that waits, set by `codes.waiting`
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["subject", "created_at"])]

@@ -150,7 +150,10 @@ _RECENT = Prepared(
 
 
 def waiting(subject: UUID, browser: str) -> SignInCode | None:
-    """Return the code that this browser may enter for the checkout or share, None if there is none."""
+    """Return the code that this browser may enter for the checkout or share, None if there is none.
+
+    Its `read_at` is the database's time.
+    """
     return _WAITING.first(subject, crypto.digest(browser))
 
 
@@ -159,7 +162,7 @@ def _of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode]:
     return rows.filter(expires_at__gt=Now()).order_by("-created_at")[:1]
 
 
-_WAITING = Prepared(_of_browser, UUID, str)
+_WAITING = Prepared(_of_browser, UUID, str, read_at="read_at")
 
 
 def verify(code: SignInCode, entered: str) -> Customer:

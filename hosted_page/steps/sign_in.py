@@ -13,7 +13,6 @@ from checkout import sharing
 from checkout.authorizations import NotPayable
 from checkout.models import Customer, PaymentRequest
 from checkout.states import OperationInProgress
-from config.lib import clock
 from config.lib.web import address
 from hosted_page import payer, rendering, summary
 from hosted_page.models import SignInCode
@@ -81,7 +80,7 @@ def _phone_hint(merchant: Merchant) -> str:
 def _show_code(
     request: HttpRequest, target: PaymentTarget, waiting: SignInCode, *, error: str = ""
 ) -> HttpResponse:
-    since = (clock.now() - waiting.created_at).total_seconds()
+    since = (waiting.read_at - waiting.created_at).total_seconds()
     context = {
         "action": target.address("code"),
         "error": error,
