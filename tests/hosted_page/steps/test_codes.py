@@ -1,6 +1,8 @@
 """Codes by SMS: who gets one, how often, and what they are good for."""
 
+import re
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -64,6 +66,12 @@ class TestCode:
         with pytest.raises(codes.CodeEnded):
             codes.verify(code, right)
         assert SignInCode.objects.get().tries == 0
+
+    def test_says_when_another_may_be_asked_for(self, lea: Payer, right: str) -> None:
+        SignInCode.objects.update(created_at=timezone.now() - timedelta(seconds=20))
+        assert re.search(r'data-resend-in="(10|9|8)"', lea.get().content.decode())
+        SignInCode.objects.update(created_at=timezone.now() - limits.GAP)
+        assert "data-resend-in" not in lea.get().content.decode()
 
     def test_of_an_earlier_text_no_longer_works(self, lea: Payer, right: str) -> None:
         SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
