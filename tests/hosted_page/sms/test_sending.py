@@ -14,7 +14,6 @@ from checkout import cancellations, captures
 from checkout.models import Checkout
 from config.lib import quota
 from config.lib.bulkhead import Bulkhead
-from config.operators import queues
 from hosted_page import tasks
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
@@ -24,7 +23,7 @@ from hosted_page.steps import codes as sign_in
 from hosted_page.steps.phone import parse_phone
 from payments import switches
 from payments.models import Merchant, Switch
-from tests import factories, plans
+from tests import factories
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import PHONE, Payer, words
 from tests.hosted_page.sms.test_outbox import Network, send_all
@@ -358,48 +357,3 @@ class TestASilentCarrier:
         assert silent.given == Counter() and SmsMessage.objects.filter(claimed_at=None).count() == 1
         for _ in range(4):
             sending._carrier.leave()
-
-
-ENDED = """
-INSERT INTO hosted_page_smsmessage (id, kind, merchant_id, checkout_uuid, subject, phone_digest, range_digest,
-    address_digest, created_at, is_counted, ends_at, ended_at, receipt, refusal)
-SELECT gen_random_uuid(), kind, merchant_id, checkout_uuid, subject, n, n, n, created_at, n % 10 = 0, ends_at, now(),
-    '', ''
-FROM hosted_page_smsmessage, generate_series(1, 3000) n
-"""
-
-
-class TestTheTable:
-    def test_is_never_read_from_end_to_end(self, unpaid: Checkout, network: Network) -> None:
-        Payer(unpaid).post("/phone", phone=PHONE)
-        with connection.cursor() as cursor:
-            cursor.execute(ENDED)
-            cursor.execute("ANALYZE hosted_page_smsmessage")
-        with CaptureQueriesContext(connection) as asked:
-            sending.end_late()
-            assert sending.claim() is not None and sending.claim() is None
-            outbox.delete_old()
-            queues.read(timezone.now())
-        selects = [query["sql"] for query in asked if query["sql"].startswith("SELECT")]
-        of_messages = [sql for sql in selects if "hosted_page_smsmessage" in sql]
-        assert len(of_messages) > 4
-        read = {table for sql in of_messages for table in plans.scans(sql)}
-        assert read <= {"sms_open", "payments_merchant"}, (
-            "those that are open, and shops, of which there are few"
-        )
-
-    def test_gets_no_new_entries_in_its_indexes_by_a_claim(self, unpaid: Checkout, network: Network) -> None:
-        Payer(unpaid).post("/phone", phone=PHONE)
-        before = updated_within_a_page()
-        assert sending.claim() is not None
-        assert updated_within_a_page() == before + 1
-
-
-def updated_within_a_page() -> int:
-    """Return how many versions of messages this transaction has made that no index knows."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'hosted_page_smsmessage'"
-        )
-        (count,) = cursor.fetchone()
-    return int(count)
