@@ -37,6 +37,7 @@ class Order:
     cancel_url: str
     items: list[dict[str, Any]]
     merchant_expires_at: datetime | None = None
+    metadata: dict[str, str] | None = None
 
 
 def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
@@ -73,6 +74,8 @@ def _unsaved(merchant: Merchant, order: Order, now: datetime) -> Checkout:
         return_url=order.return_url,
         cancel_url=order.cancel_url,
         created_at=now,
+        updated_at=now,
+        metadata=order.metadata or None,
         expires_at=order.merchant_expires_at,
         payable_until=order.merchant_expires_at or now + _lifetime(merchant),
     )

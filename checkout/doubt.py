@@ -144,6 +144,7 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
         never = Outcome(Verdict.FAILED, reason="never_arrived")
         if not operations.record(operation, never, now=now, lease=lease):
             return None
+        checkout.touch()
         return operations.begin(operation.payment, Kind.VOID, now=now, cause=PUMP)
 
 

@@ -83,6 +83,7 @@ def created(checkout: Checkout) -> dict[str, Any]:
         "status": checkout.status,
         "checkout_url": checkout.url,
         "expires_at": clock.iso(checkout.expires_at),
+        "payable_until": clock.iso(checkout.payable_until),
     }
 
 
@@ -97,6 +98,8 @@ def whole(checkout: Any) -> dict[str, Any]:
         "checkout_url": checkout.url,
         "expires_at": clock.iso(checkout.expires_at),
         "created_at": clock.iso(checkout.created_at),
+        "updated_at": clock.iso(checkout.updated_at),
+        "metadata": checkout.metadata or {},
         "items": [{name: part[name] for name in _ITEM} for part in checkout.item_parts],
         "available_actions": _actions(checkout),
     }
@@ -115,6 +118,8 @@ def whole(checkout: Any) -> dict[str, Any]:
 def _of_status(checkout: Any) -> dict[str, Any]:
     """Return the fields that only some statuses have, in the order of a checkout's life."""
     shown: dict[str, Any] = {}
+    if checkout.status in (Status.CREATED, Status.EXPIRED):
+        shown["payable_until"] = clock.iso(checkout.payable_until)
     if checkout.status == Status.EXPIRED:
         shown["expired_at"] = clock.iso(checkout.expired_at)
     if checkout.authorized_at is not None:

@@ -55,6 +55,31 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
         return keys
 
 
+class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
+    """An object of at most 50 keys with strings, 8 KiB in all (rule create.metadata)."""
+
+    def to_internal_value(self, data: Any) -> dict[str, str]:
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("Must be an object.")
+        if len(data) > 50:
+            raise serializers.ValidationError("Must have at most 50 keys.")
+        for key, value in data.items():
+            self._check(key, value)
+        if len(orjson.dumps(data)) > 8 * 1024:
+            raise serializers.ValidationError("Must be at most 8 KiB of JSON.")
+        return data
+
+    def _check(self, key: str, value: Any) -> None:
+        if not 1 <= len(key) <= 40:
+            raise serializers.ValidationError("Keys must have 1 to 40 characters.")
+        if not isinstance(value, str):
+            raise serializers.ValidationError({key: ["Must be a string."]})
+        if len(value) > 500:
+            raise serializers.ValidationError({key: ["Must have at most 500 characters."]})
+        if "\x00" in key + value:
+            raise serializers.ValidationError("Must not contain NUL characters.")
+
+
 class ItemIn(serializers.Serializer[Any]):
     """A line of the order (rules create.limits, create.signs, create.category)."""
 
@@ -113,6 +138,7 @@ class CheckoutIn(serializers.Serializer[Any]):
     cancel_url = fields.ReturnUrl()
     items = fields.List(child=ItemIn(), allow_empty=False, max_length=100)
     merchant_expires_at = fields.Timestamp(required=False, allow_null=True)
+    metadata = Metadata(required=False, allow_null=True)
 
     def validate_currency(self, currency: str) -> str:
         if not _is_in_use(currency):
@@ -180,5 +206,6 @@ class CheckoutListQuery(fields.Query):
     created_after = fields.Timestamp(required=False)
     created_before = fields.Timestamp(required=False)
     updated_after = fields.Timestamp(required=False)
+    sort = fields.OneOf(("updated_at",), required=False)
     limit = fields.QueryInteger(minimum=1, maximum=200, default=50)
     cursor = fields.Cursor(required=False, maximum=500)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -49,15 +50,24 @@ _FILTERS = {
 def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
     """Return a page and the next cursor; a late checkout lapses first, and is left out if it no longer matches.
 
-    Rules list.pages, lapse.whoever.
+    Rules list.pages, list.changes, lapse.whoever.
     """
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
     rows = reading.with_read_at(
         presentation.with_parts(Checkout.objects.filter(merchant=merchant, **filters))
     )
-    found, next_cursor = cursor.page(
-        rows, scope=f"checkouts:{merchant.pk}", limit=query["limit"], cursor=query.get("cursor")
-    )
+    scope, limit, after = f"checkouts:{merchant.pk}", query["limit"], query.get("cursor")
+    if query.get("sort"):
+        return _changes(rows, f"{scope}:changes", limit, after)
+    found, next_cursor = cursor.page(rows, scope=scope, limit=limit, cursor=after)
+    return reading.fresh(rows, found), next_cursor
+
+
+def _changes(
+    rows: QuerySet[Checkout], scope: str, limit: int, after: str | None
+) -> tuple[list[Checkout], str]:
+    """Return what has changed since a cursor, and the next one; what lapses by this comes once more, as changed."""
+    found, next_cursor = cursor.changes(rows, scope=scope, limit=limit, cursor=after, key="updated_at")
     return reading.fresh(rows, found), next_cursor
 
 

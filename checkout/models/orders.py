@@ -119,6 +119,7 @@ class Checkout(PreparedModel):
     status = models.CharField(max_length=10, choices=Status, default=Status.CREATED)
     amount = models.BigIntegerField(help_text="Minor units")
     currency = models.CharField(max_length=3)
+    metadata = models.JSONField(null=True, blank=True, help_text="As the merchant sent it; null if nothing.")
     return_url = models.CharField(max_length=2048)
     cancel_url = models.CharField(max_length=2048)
     lead = models.ForeignKey(Customer, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
@@ -127,7 +128,9 @@ class Checkout(PreparedModel):
     )
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
     created_at = models.DateTimeField()
-    updated_at = models.DateTimeField(auto_now=True)
+    updated_at = models.DateTimeField(
+        help_text="When what a read shows last changed, by the database's clock."
+    )
     expires_at = models.DateTimeField(null=True, blank=True, help_text="As the merchant sent it.")
     payable_until = models.DateTimeField()
     authorized_at = models.DateTimeField(null=True, blank=True)

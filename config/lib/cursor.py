@@ -1,12 +1,14 @@
-"""Opaque cursors for keyset pages, newest first on (created_at, id) (rules list.pages, list.cursor)."""
+"""Opaque cursors for keyset pages: newest first, or all changes in their order (rules list.pages, list.cursor)."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.core import signing
 from django.db.models import Q, QuerySet
+
+from config.lib.database import feed
 
 Row = TypeVar("Row")
 
@@ -31,6 +33,23 @@ def page(
         return found, None
     end: Any = found[limit - 1]
     return found[:limit], _write(getattr(end, key), end.id, scope)
+
+
+def changes(
+    rows: QuerySet[Any, Row], *, scope: str, limit: int, cursor: str | None, key: str
+) -> tuple[Sequence[Row], str]:
+    """Return the rows since the cursor in the order of the key, and the cursor from which to go on, always.
+
+    Rows that a transaction may still write come later, whatever their key says: `feed.horizon`. Raises InvalidCursor.
+    Rule list.changes.
+    """
+    at, last = (datetime.min.replace(tzinfo=UTC), UUID(int=0)) if cursor is None else _read(cursor, scope)
+    rows = rows.filter(
+        Q(**{f"{key}__gt": at}) | Q(pk__gt=last), **{f"{key}__gte": at, f"{key}__lt": feed.horizon()}
+    )
+    found = list(rows.order_by(key, "pk")[:limit])
+    end: Any = found[-1] if found else None
+    return found, _write(getattr(end, key), end.id, scope) if end else cursor or _write(at, last, scope)
 
 
 def _write(at: datetime, last: UUID, scope: str) -> str:

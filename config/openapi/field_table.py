@@ -10,7 +10,7 @@ from checkout.api.serializers import MAXIMUM
 from checkout.models import Refund
 from checkout.split_amounts import MAX_PEOPLE
 from checkout.states import ShareStatus, Status, VoidReason
-from config.openapi.fields import currency, text, values, written_time
+from config.openapi.fields import METADATA, currency, text, values, written_time
 from hosted_page.models import OptIn
 from hosted_page.opt_in import link
 from payments.models import Dispute, Operation
@@ -89,6 +89,16 @@ FIELDS = {
     "checkout_url": Field("The hosted page. Send the customer there; use it exactly as it is.", _URL),
     "expires_at": Field("`merchant_expires_at` as you sent it; null unless you did.", _TIME),
     "created_at": Field("When it was made.", _TIME),
+    "payable_until": Field("When the unpaid checkout ends by itself, whoever has set it.", _TIME),
+    "metadata": Field(
+        "Your own words to it, given back in every read; `{}` if you sent none. Never shown to payers; not for "
+        "personal data.",
+        METADATA,
+    ),
+    "CheckoutRequest.metadata": Field(
+        "Your own words to it: at most 50 keys of 1 to 40 characters, each with a string of at most 500, 8 KiB in "
+        "all. Given back in every read, never shown to payers. Not for personal data."
+    ),
     "items": Field("The lines of the order, in your order.", _list(refer("Item"), minItems=1, maxItems=100)),
     "available_actions": Field(
         "What you may do with it now.", _list(_one_of("capture", "cancel", "refund"), maxItems=2)
@@ -279,6 +289,10 @@ FIELDS = {
     "query.created_after": Field("Only what was created after this time."),
     "query.created_before": Field("Only what was created before this time."),
     "query.updated_after": Field("Only what has changed after this time."),
+    "query.sort": Field(
+        "`updated_at` lists by the last change, oldest first, and always gives a `next_cursor`: keep it, ask again "
+        "with it, and you miss no change."
+    ),
     "query.limit": Field("How many a page."),
     "query.placement": Field("Where the link will stand."),
     "query.cursor": Field("`next_cursor` of the page before."),

@@ -5,13 +5,18 @@ from typing import Any
 from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
-from checkout.api.serializers import Category, CustomData
+from checkout.api.serializers import Category, CustomData, Metadata
 from config.lib import fields
 
 # Not blank, without control characters.
 PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
 WRITTEN_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
 Schema = dict[str, Any]
+METADATA: Schema = {
+    "type": "object",
+    "additionalProperties": {"type": "string", "maxLength": 500},
+    "maxProperties": 50,
+}
 
 
 def kind_of(field: Any) -> Schema | None:
@@ -21,6 +26,8 @@ def kind_of(field: Any) -> Schema | None:
             return {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,63}$"}
         case CustomData():
             return {"type": "object", "additionalProperties": True, "maxProperties": 50}
+        case Metadata():
+            return dict(METADATA)
         case fields.OneOf():
             return {"type": "string", "enum": list(field.choices)}
         case fields.ReturnUrl():

@@ -39,7 +39,11 @@ def _bring_nearer(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None
                 checkout.expires_at -= sooner
         elif checkout.status == Status.AUTHORIZED and checkout.capture_before is not None:
             checkout.capture_before -= sooner
-        checkout.save(update_fields=["payable_until", "expires_at", "capture_before", "updated_at"])
+        checkout.touch(
+            payable_until=checkout.payable_until,
+            expires_at=checkout.expires_at,
+            capture_before=checkout.capture_before,
+        )
         links = checkout.payment_requests.filter(status__in=[ShareStatus.OPEN, ShareStatus.PAYING])
         links.update(expires_at=F("expires_at") - sooner, next_reminder_at=F("next_reminder_at") - sooner)
         payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))

@@ -7,9 +7,10 @@ from checkout.states import PAID, Status
 from webhooks.models import EventType
 
 SHAPES = {
-    "CreatedCheckout": "checkout_uuid status checkout_url expires_at?",
-    "Checkout": "checkout_uuid merchant_order_id status amount currency checkout_url expires_at? created_at items"
-    " available_actions [expired_at] [authorized_at] [capture_before] [voided_at] [void_reason] [captured_at]"
+    "CreatedCheckout": "checkout_uuid status checkout_url expires_at? payable_until",
+    "Checkout": "checkout_uuid merchant_order_id status amount currency checkout_url expires_at? created_at updated_at"
+    " metadata items available_actions [payable_until] [expired_at] [authorized_at] [capture_before]"
+    " [voided_at] [void_reason] [captured_at]"
     " [refunded_amount] [last_refund_at?] [merchant_processor_fee] [merchant_service_fee] [refunds]"
     " [pending_operation] [shares] [disputes]",
     "Item": "item_ref name quantity unit_price currency category custom_data?",
@@ -33,6 +34,7 @@ EVENT_DATA: dict[EventType, str | None] = {
 }
 # Fields that only some statuses have (rule read.fields): where they always are, and where they may be.
 ALWAYS: dict[str, tuple[Status, ...]] = {
+    "payable_until": (Status.CREATED, Status.EXPIRED),
     "expired_at": (Status.EXPIRED,),
     "authorized_at": (Status.AUTHORIZED, *PAID),
     "capture_before": (Status.AUTHORIZED, *PAID),

@@ -24,14 +24,14 @@ Bring = Callable[[str], Checkout]
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 ALWAYS = {
     "checkout_uuid", "merchant_order_id", "status", "amount", "currency", "checkout_url", "expires_at",
-    "created_at", "items", "available_actions",
+    "created_at", "updated_at", "metadata", "items", "available_actions",
 }  # fmt: skip
 HELD = {"authorized_at", "capture_before"}
 VOIDED = {"voided_at", "void_reason"}
 PAID = {"captured_at", "refunded_amount", "last_refund_at", "merchant_processor_fee", "merchant_service_fee"}
 SHOWN = {
-    "created": ALWAYS,
-    "expired": ALWAYS | {"expired_at"},
+    "created": ALWAYS | {"payable_until"},
+    "expired": ALWAYS | {"payable_until", "expired_at"},
     "authorized": ALWAYS | HELD,
     "voided": ALWAYS | HELD | VOIDED,
     "lapsed": ALWAYS | HELD | VOIDED,
@@ -155,7 +155,7 @@ class TestFields:
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         first, second, _ = mates.split(unpaid, 2000, 1500, 1000)
-        assert set(read(api, unpaid)) == ALWAYS | {"shares"}
+        assert set(read(api, unpaid)) == ALWAYS | {"payable_until", "shares"}
         captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
         mates.pay(first)
         assert mates.settled(first) == "reimbursed"
@@ -164,11 +164,11 @@ class TestFields:
         assert read(api, unpaid)["shares"] == {"count": 3, "paid_count": 2, "paid_amount": 3500}
 
     @pytest.mark.rule("create.answer")
-    def test_of_a_creation_are_the_specs_four(self, api: Api) -> None:
+    def test_of_a_creation_are_the_specs_four_and_its_end(self, api: Api) -> None:
         answer = api.post("checkouts", order())
         assert answer.status_code == 201 and list(answer.json()) == ["data"]
         made = answer.json()["data"]
-        assert set(made) == {"checkout_uuid", "status", "checkout_url", "expires_at"}
+        assert set(made) == {"checkout_uuid", "status", "checkout_url", "expires_at", "payable_until"}
         assert made["checkout_url"].endswith(f"/pay?id={made['checkout_uuid']}")
 
     @pytest.mark.rule("read.fields")

@@ -1,0 +1,152 @@
+"""The list of changes: a backend that keeps its cursor misses nothing, whoever was writing meanwhile."""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import F
+
+from checkout import captures
+from checkout.models import Checkout
+from config.lib import clock
+from config.lib.database import feed
+from tests import factories
+from tests.conftest import Api
+from tests.factories import CAUSE
+from tests.journeys import polling
+from tests.refusals import refused
+
+
+def age(seconds: int = 5) -> None:
+    """Let all that has happened have happened earlier."""
+    Checkout.objects.update(updated_at=F("updated_at") - timedelta(seconds=seconds))
+
+
+def changes(api: Api, cursor: str = "", more: str = "") -> tuple[list[str], str]:
+    found: dict[str, Any] = api.get(
+        f"checkouts?sort=updated_at&cursor={cursor}{more}".replace("&cursor=&", "&")
+    ).json()
+    return [row["checkout_uuid"] for row in found["data"]["checkouts"]], found["data"]["next_cursor"]
+
+
+def first(api: Api, more: str = "") -> tuple[list[str], str]:
+    found = api.get(f"checkouts?sort=updated_at{more}").json()["data"]
+    return [row["checkout_uuid"] for row in found["checkouts"]], found["next_cursor"]
+
+
+@pytest.mark.django_db
+@pytest.mark.rule("list.changes")
+class TestTheList:
+    def test_comes_in_the_order_of_the_last_change(self, api: Api, pay: Callable[..., Checkout]) -> None:
+        one, two, three = (factories.checkout(api.merchant) for _ in range(3))
+        age()
+        pay(one)
+        age()
+        found, cursor = first(api)
+        assert found == [str(two.pk), str(three.pk), str(one.pk)]
+        captures.capture(two.merchant, pay(two).pk, cause=CAUSE)
+        age()
+        found, cursor = changes(api, cursor)
+        assert found == [str(two.pk)]
+        assert changes(api, cursor) == ([], cursor)
+
+    def test_gives_a_cursor_where_there_is_nothing_yet(self, api: Api) -> None:
+        found, cursor = first(api)
+        assert found == [] and cursor
+        made = factories.checkout(api.merchant)
+        assert changes(api, cursor)[0] == [], "a change is listed once nobody can write before it any more"
+        age()
+        assert changes(api, cursor)[0] == [str(made.pk)]
+
+    def test_pages_neither_repeat_nor_miss_what_changed_at_the_same_moment(self, api: Api) -> None:
+        made = sorted(str(factories.checkout(api.merchant).pk) for _ in range(5))
+        Checkout.objects.update(updated_at=clock.now() - timedelta(seconds=5))
+        found, cursor = first(api, "&limit=2")
+        while page := changes(api, cursor, "&limit=2"):
+            found += page[0]
+            if page[1] == cursor:
+                break
+            cursor = page[1]
+        assert found == made
+
+    def test_takes_filters(self, api: Api) -> None:
+        wanted = factories.checkout(api.merchant, merchant_order_id="A")
+        factories.checkout(api.merchant, merchant_order_id="B")
+        age()
+        assert first(api, "&merchant_order_id=A")[0] == [str(wanted.pk)]
+
+    @pytest.mark.rule("lapse.whoever")
+    def test_lets_what_is_late_lapse_and_lists_it_once_more(self, api: Api, held: Checkout) -> None:
+        factories.make_late(held)
+        age()
+        found = api.get("checkouts?sort=updated_at").json()["data"]
+        assert [row["status"] for row in found["checkouts"]] == ["voided"]
+        age()
+        assert changes(api, found["next_cursor"])[0] == [str(held.pk)]
+
+    @pytest.mark.rule("list.cursor")
+    def test_takes_no_cursor_of_the_other_list(self, api: Api) -> None:
+        for _ in range(2):
+            factories.checkout(api.merchant)
+        other = api.get("checkouts?limit=1").json()["data"]["next_cursor"]
+        refused(api.get(f"checkouts?sort=updated_at&cursor={other}"), 400, "invalid_cursor")
+        refused(api.get(f"checkouts?cursor={first(api)[1]}"), 400, "invalid_cursor")
+        refused(api.get("checkouts?sort=created_at"), 422, "validation_failed", "sort")
+
+
+@pytest.mark.django_db
+@pytest.mark.rule("list.filters")
+class TestTheTimeOfTheLastChange:
+    def test_moves_when_a_capture_begins(
+        self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shown: list[dict[str, Any]] = [api.get(f"checkouts/{held.pk}").json()["data"]]
+        ask = captures._ask_for_money
+
+        def reading(*arguments: Any) -> Any:
+            shown.append(api.get(f"checkouts/{held.pk}").json()["data"])
+            return ask(*arguments)
+
+        monkeypatch.setattr(captures, "_ask_for_money", reading)
+        api.post(f"checkouts/{held.pk}/capture")
+        before, while_open = shown
+        assert while_open["pending_operation"] == "capture"
+        assert while_open["updated_at"] >= before["updated_at"]
+        assert Checkout.objects.get().updated_at > held.updated_at
+
+    def test_of_a_creation_is_the_databases(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = factories.checkout(api.merchant)
+        assert Checkout.objects.get().updated_at == made.created_at
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.rule("list.changes")
+class TestAWriterWhoIsHeldOpen:
+    def test_is_waited_for(self, api: Api) -> None:
+        slow, quick = (factories.checkout(api.merchant) for _ in range(2))
+        age(60)
+        _, cursor = first(api)
+        written, go_on = threading.Event(), threading.Event()
+
+        def write_slowly() -> None:
+            with transaction.atomic():
+                Checkout.objects.locked(slow.pk).touch()
+                written.set()
+                go_on.wait(30)
+            connection.close()
+
+        writer = threading.Thread(target=write_slowly)
+        writer.start()
+        assert written.wait(30)
+        began = feed.horizon()
+        with transaction.atomic():
+            Checkout.objects.locked(quick.pk).touch()
+        assert changes(api, cursor) == ([], cursor), "nothing is listed past the writer's beginning"
+        assert feed.horizon() == began, "however long it takes"
+        go_on.set()
+        writer.join()
+        both = [str(slow.pk), str(quick.pk)]
+        polling.until(lambda: changes(api, cursor)[0] == both, within=5, what="both are listed")

@@ -1,0 +1,62 @@
+"""What a merchant keeps with an order."""
+
+from typing import Any
+
+import pytest
+
+from checkout.models import Checkout
+from payments.models import Merchant
+from tests.checkout.orders import accept, refuse
+from tests.conftest import Api
+from tests.factories import order
+from tests.hosted_page.browsers import Payer
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("create.metadata")]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        {"basket": "B-71", "k" * 40: "v" * 500, "é": ""},
+        {f"key-{n}": "x" * 100 for n in range(50)},
+    ],
+    ids=["nothing in it", "some", "fifty"],
+)
+def test_is_given_back(api: Api, sent: dict[str, str]) -> None:
+    shown = accept(api, metadata=sent)
+    assert shown["metadata"] == sent
+    (listed,) = api.get("checkouts").json()["data"]["checkouts"]
+    assert listed["metadata"] == sent
+
+
+@pytest.mark.parametrize("more", [{}, {"metadata": None}], ids=["left out", "null"])
+def test_is_empty_where_none_was_sent(api: Api, more: dict[str, Any]) -> None:
+    assert accept(api, **more)["metadata"] == {}
+
+
+@pytest.mark.parametrize(
+    ("param", "sent"),
+    [
+        ("metadata", []),
+        ("metadata", "B-71"),
+        ("metadata", {"": "x"}),
+        ("metadata", {"k" * 41: "x"}),
+        ("metadata", {"a": "\x00"}),
+        ("metadata", {f"key-{n}": "x" for n in range(51)}),
+        ("metadata", {f"key-{n}": "x" * 400 for n in range(50)}),
+        ("metadata.a", {"a": 1}),
+        ("metadata.a", {"a": None}),
+        ("metadata.a", {"a": {"b": "c"}}),
+        ("metadata.a", {"a": "x" * 501}),
+    ],
+)
+def test_of_another_shape_is_refused(api: Api, param: str, sent: Any) -> None:
+    refuse(api, param, metadata=sent)
+    assert not Checkout.objects.exists()
+
+
+def test_is_shown_to_no_payer(acme: Merchant, api: Api) -> None:
+    made = api.post("checkouts", order(metadata={"secret": "Xyzzy-77"})).json()["data"]
+    page = Payer(Checkout.objects.get(pk=made["checkout_uuid"])).get("")
+    assert "Xyzzy-77" not in page.content.decode()
