@@ -70,7 +70,7 @@ def show_status(
     """Return the status page, with what is its `own`: for htmx the part that changes, else the whole page."""
     context = {
         **vars(found),
-        "amount": money.display(target.amount, target.checkout.currency),
+        "amount": money.for_payer(target.amount, target.checkout.currency),
         "poll_url": target.address(),
         "change_card_action": target.address("another_card") if found.may_change_card else "",
         **dict.fromkeys(("place_to", "return_url_path", "sign_in_url"), ""),

@@ -1,13 +1,15 @@
 """The summary of an order that every page shows, and how pages write cards, days and times."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from babel.dates import format_datetime, get_timezone_location
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import get_language, to_locale
 from django.utils.translation import gettext as _
 
@@ -59,12 +61,12 @@ def of(target: PaymentTarget) -> Summary:
         brand_css=_sheet(merchant.pk, merchant.brand_version),
         order_id=checkout.merchant_order_id,
         order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
-        due=money.display(target.amount, checkout.currency),
+        due=money.for_payer(target.amount, checkout.currency),
         title=items[0].name,
-        subtitle=_when(items[0]),
+        subtitle=_when(items[0], zone_of(checkout)),
         lines=[line(item, checkout.currency) for item in items],
         total_label=_("Total, paid by {name}").format(name=name) if target.share else _("Total"),
-        total=money.display(checkout.amount, checkout.currency),
+        total=money.for_payer(checkout.amount, checkout.currency),
         support_url=merchant.support_url,
         terms_url=merchant.terms_url,
         privacy_url=merchant.privacy_url,
@@ -79,9 +81,9 @@ def _sheet(merchant_uuid: UUID, version: int) -> str:
 
 def line(item: Item, currency: str) -> Line:
     """Return the line of an item, with its unit price if there are several."""
-    unit = money.display(item.unit_price, currency)
+    unit = money.for_payer(item.unit_price, currency)
     detail = f"{item.quantity} × {unit}" if item.quantity > 1 else ""
-    return Line(item.name, detail, money.display(item.quantity * item.unit_price, currency))
+    return Line(item.name, detail, money.for_payer(item.quantity * item.unit_price, currency))
 
 
 def card(payment: Payment | None, *, is_theirs: bool) -> str:
@@ -98,19 +100,22 @@ def card_name(payment: Payment | None) -> str:
     return _("{brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
 
 
-def _when(item: Item) -> str:
-    """Return a ticket's date in its own place's time zone, "" unless the merchant gave both."""
-    custom = item.custom_data or {}
-    start, zone = custom.get("event_start"), custom.get("time_zone", "UTC")
-    if not isinstance(start, str) or zone not in clock.zones():
+def _when(item: Item, zone: ZoneInfo) -> str:
+    """Return a ticket's date in its own place's time zone, "" without a date."""
+    start = (item.custom_data or {}).get("event_start")
+    if not isinstance(start, str):
         return ""
     try:
-        at = datetime.fromisoformat(start).astimezone(ZoneInfo(zone))
+        at = datetime.fromisoformat(start).astimezone(zone)
     except (ValueError, OverflowError):
         return ""
-    place = get_timezone_location(zone, locale=_locale(), return_city=True) if zone != "UTC" else "UTC"
-    date = format_datetime(at, "EEE d MMMM y, HH:mm", locale=_locale())
-    return _("{date}, {place} time").format(date=date, place=place) if place != "UTC" else f"{date} UTC"
+    return _in_place(format_datetime(at, "EEE d MMMM y, HH:mm", locale=_locale()), at, zone)
+
+
+def _in_place(date: str, local: datetime, zone: ZoneInfo) -> str:
+    """Return a date with its zone's city, or with its letters if it is of none."""
+    place = _place(zone)
+    return _("{date}, {place} time").format(date=date, place=place) if place else f"{date} {_letters(local)}"
 
 
 def _locale() -> str:
@@ -119,27 +124,65 @@ def _locale() -> str:
 
 
 def zone_of(checkout: Checkout) -> ZoneInfo:
-    """Return the order's time zone: its ticket's, else UTC."""
-    zone = (checkout.bill[0].custom_data or {}).get("time_zone")
-    return ZoneInfo(zone if isinstance(zone, str) and zone in clock.zones() else "UTC")
+    """Return the order's time zone: its first ticket's that names one, else its merchant's. Rule page.zone."""
+    named = ((item.custom_data or {}).get("time_zone") for item in checkout.bill)
+    known = (zone for zone in named if isinstance(zone, str) and zone in clock.zones())
+    return ZoneInfo(next(known, checkout.merchant.time_zone))
 
 
-def clock_time(at: datetime, zone: ZoneInfo) -> str:
-    """Return a time of day with seconds, marked UTC if no better zone is known."""
-    shown = f"{at.astimezone(zone):%H:%M:%S}"
-    return f"{shown} UTC" if zone.key == "UTC" else shown
+def clock_time(at: datetime, zone: ZoneInfo) -> SafeString:
+    """Return a time of day with seconds, as HTML."""
+    return _time(at, zone, f"{at.astimezone(zone):%H:%M:%S}")
 
 
-def day(at: datetime | None, checkout: Checkout) -> str:
-    """Return a day with its time to the minute, "" for none."""
-    if at is None:
+def day(at: datetime | None, checkout: Checkout) -> SafeString:
+    """Return a day with its time to the minute as HTML, "" for none."""
+    return SafeString() if at is None else _written(at, zone_of(checkout), "EEE d MMMM, HH:mm")
+
+
+def full_time(at: datetime, zone: ZoneInfo) -> SafeString:
+    """Return a date in full with its time, as HTML."""
+    return _written(at, zone, "d MMMM y, HH:mm:ss")
+
+
+def dated(at: datetime, zone: ZoneInfo) -> str:
+    """Return a date in full with its time, for `zone_words` to stand beside it."""
+    return format_datetime(at.astimezone(zone), "d MMMM y, HH:mm:ss", locale=_locale())
+
+
+def dated_in_place(at: datetime, zone: ZoneInfo) -> str:
+    """Return a date in full with its time and whose time that is: "21 November 2026, 19:05:02, London time"."""
+    return _in_place(dated(at, zone), at.astimezone(zone), zone)
+
+
+def zone_words(at: datetime, zone: ZoneInfo) -> str:
+    """Return a moment's zone for who may be anywhere: "London time (GMT)"."""
+    letters, place = _letters(at.astimezone(zone)), _place(zone)
+    return _("{place} time ({letters})").format(place=place, letters=letters) if place else letters
+
+
+def _written(at: datetime, zone: ZoneInfo, pattern: str) -> SafeString:
+    return _time(at, zone, format_datetime(at.astimezone(zone), pattern, locale=_locale()))
+
+
+def _time(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
+    """Return a moment with its zone's letters, which zone.js drops for a payer whose clock stands alike."""
+    local = at.astimezone(zone)
+    ahead = round((local.utcoffset() or timedelta()).total_seconds()) // 60
+    html = '<time datetime="{}" data-zone="{}">{}<span>\N{NO-BREAK SPACE}{}</span></time>'
+    return format_html(html, clock.iso(at.astimezone(UTC)), ahead, words, _letters(local))
+
+
+def _letters(local: datetime) -> str:
+    """Return the letters of a moment's zone: "GMT", "CEST"; where it has none how far it is from UTC: "UTC+5:30"."""
+    name = local.tzname() or "UTC"
+    if name[0] not in "+-":
+        return name
+    return f"UTC{name[0]}{int(name[1:3])}{f':{name[3:]}' if name[3:] else ''}"
+
+
+def _place(zone: ZoneInfo) -> str:
+    """Return the city whose time it is, "" for a zone that is of none."""
+    if "/" not in zone.key or zone.key.startswith("Etc/"):
         return ""
-    zone = zone_of(checkout)
-    date = format_datetime(at.astimezone(zone), "EEE d MMMM, HH:mm", locale=_locale())
-    return f"{date} UTC" if zone.key == "UTC" else date
-
-
-def full_time(at: datetime, zone: ZoneInfo) -> str:
-    """Return a date in full with its time."""
-    date = format_datetime(at.astimezone(zone), "d MMM y, HH:mm:ss", locale=_locale())
-    return f"{date} UTC" if zone.key == "UTC" else date
+    return get_timezone_location(zone, locale=_locale(), return_city=True)

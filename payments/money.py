@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 
 from babel.core import Locale, get_global
-from babel.numbers import get_currency_precision, list_currencies
+from babel.numbers import get_currency_precision, get_currency_symbol, list_currencies
 from django.utils import translation
 
 _TYPED = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?")
@@ -15,6 +15,37 @@ _TYPED = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?")
 ISO_DIGITS = {"IQD": 3} | dict.fromkeys(
     ["AFN", "ALL", "IRR", "KPW", "LAK", "LBP", "MGA", "MMK", "RSD", "SOS", "SYP", "YER"], 2
 )
+
+# CLDR 48's narrow symbols (`symbol alt="narrow"`, or the symbol of the currency's own country), where every language
+# of ours has the same one: Babel's data leaves them out.
+NARROW = {
+    code: symbol
+    for symbol, codes in {
+        "$": "ARS AUD BBD BMD BND BSD BZD CAD CLP COP CUP DOP FJD GYD HKD JMD KYD LRD MXN NAD NZD SBD SGD SRD TTD USD"
+        " UYU XCD",
+        "£": "GBP GIP SHP SSP",
+        "¥": "CNY JPY",
+        "kr": "DKK ISK SEK",
+        "Rs": "LKR MUR NPR PKR",
+        "₩": "KPW KRW",
+        **{
+            "֏": "AMD",
+            "Kz": "AOA",
+            "₼": "AZN",
+            "KM": "BAM",
+            "৳": "BDT",
+            "Bs": "BOB",
+            "R$": "BRL",
+            "P": "BWP",
+        },
+        **{"₡": "CRC", "Kč": "CZK", "₾": "GEL", "Q": "GTQ", "L": "HNL", "Ft": "HUF", "Rp": "IDR", "₪": "ILS"},
+        **{"₹": "INR", "៛": "KHR", "₸": "KZT", "₭": "LAK", "Ar": "MGA", "K": "MMK", "₮": "MNT", "RM": "MYR"},
+        **{"₦": "NGN", "₱": "PHP", "zł": "PLN", "₲": "PYG", "₽": "RUB", "Db": "STN", "฿": "THB", "₺": "TRY"},
+        **{"₴": "UAH", "₫": "VND", "R": "ZAR"},
+    }.items()
+    for code in codes.split()
+}
+_LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR puts a space between them
 
 
 @cache
@@ -54,14 +85,31 @@ def parse(text: str, currency: str) -> int | None:
 
 def display(amount: int, currency: str) -> str:
     """Return an amount of minor units as people read it in the active language, with a true minus."""
-    return _displayed(amount, currency, translation.to_locale(translation.get_language() or "en"))
+    return _displayed(amount, currency, _locale(), is_narrow=False)
+
+
+def for_payer(amount: int, currency: str) -> str:
+    """Return an amount as `display` does, with the sign that the currency has where it is the only one of its kind.
+
+    "95,50 £" in French: a payer knows which pounds or dollars a shop means, a merchant's list may hold several.
+    Rule page.signs.
+    """
+    return _displayed(amount, currency, _locale(), is_narrow=True)
+
+
+def _locale() -> str:
+    return translation.to_locale(translation.get_language() or "en")
 
 
 @lru_cache(4096)  # a page that refreshes itself shows the same amounts every second
-def _displayed(amount: int, currency: str, locale: str) -> str:
+def _displayed(amount: int, currency: str, locale: str, *, is_narrow: bool) -> str:
     digits = minor_digits(currency)
     pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])
     pattern.frac_prec = (digits, digits)
     value = Decimal(amount).scaleb(-digits)
-    text: str = pattern.apply(value, locale, currency=currency, currency_digits=False)
-    return text.replace("-", "\N{MINUS SIGN}")
+    text: str = pattern.apply(value, locale, currency_digits=False)
+    symbol = get_currency_symbol(currency, locale)
+    if is_narrow:
+        symbol = NARROW.get(currency, symbol)
+    text = text.replace("\N{CURRENCY SIGN}", symbol).replace("-", "\N{MINUS SIGN}")
+    return _LETTER_THEN_DIGIT.sub("\N{NO-BREAK SPACE}", text) if is_narrow else text

@@ -75,7 +75,7 @@ def words(share: PaymentRequest) -> str:
     checkout = share.checkout
     return _("{name} asks you for {amount}, your share at {shop}: {link}").format(
         name=naming.lead(checkout),
-        amount=money.display(share.amount, checkout.currency),
+        amount=money.for_payer(share.amount, checkout.currency),
         shop=naming.shop(checkout.merchant),
         link=PaymentTarget(checkout, share).absolute(),
     )

@@ -79,9 +79,9 @@ def of(checkout: Checkout, wrong: Wrong | None = None) -> Links | None:
     ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN]
     return Links(
         rows=[_row(checkout, share, wrong) for share in shares],
-        yours=money.display(checkout.amount - asked, checkout.currency),
-        back=money.display(paid, checkout.currency) if paid else "",
-        asked=money.display(asked, checkout.currency),
+        yours=money.for_payer(checkout.amount - asked, checkout.currency),
+        back=money.for_payer(paid, checkout.currency) if paid else "",
+        asked=money.for_payer(asked, checkout.currency),
         until=summary.day(max(end for end in ends if end), checkout) if ends else "",
     )
 
@@ -95,7 +95,7 @@ def _row(checkout: Checkout, share: PaymentRequest, wrong: Wrong | None) -> Row:
         id=str(share.pk),
         name=name,
         initial=share.name[:1].upper() or str(share.position),
-        amount=money.display(share.amount, checkout.currency),
+        amount=money.for_payer(share.amount, checkout.currency),
         tone=tone,
         icon=icon,
         words=words,

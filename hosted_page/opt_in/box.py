@@ -31,6 +31,7 @@ def on(
         "is_saved": SAVED in request.GET,
         "asks_name": not (target.share is None and _person_is_named(request, target)),
         "is_alone": False,
+        "is_ticked": bool(wrong) and "error_box" not in (wrong or {}),  # by whoever has just sent it
         **dict.fromkeys(("email", "name", "error", "error_box"), ""),
         **(wrong or {}),
     }
@@ -52,7 +53,7 @@ def take(request: HttpRequest, target: PaymentTarget, placement: str = "") -> di
         text = consent.shown(target.checkout.merchant, request.POST.get("version", ""))
         consent.tick(target, person=person, name=name, email=email, placement=placement or own, text=text)
     except consent.InvalidEmail:
-        return {"error": _("Enter an e-mail address, such as lea@example.com.")} | typed
+        return {"error": _("Enter an e\N{NON-BREAKING HYPHEN}mail address, such as lea@example.com.")} | typed
     except consent.TooManyTicks:
         return {"error_box": _("This order has had too many. What you saved before stands.")} | typed
     return {}

@@ -18,7 +18,9 @@ from payments.models import Merchant
 from webhooks import outbox
 from webhooks.models import EventType
 
-WORDS = gettext_lazy("{merchant} may send me offers by e-mail and text. I can stop any time.")
+WORDS = gettext_lazy(
+    "{merchant} may send me offers by e\N{NON-BREAKING HYPHEN}mail and text. I can stop any time."
+)
 MAX_TICKS = 20  # of one order or share: anybody who holds its link could cause events for ever
 MAX_DIGITS = 9  # of a version
 MAX_EMAIL = 254

@@ -1,6 +1,6 @@
 """What the status page of an order says: where the money is, in words for people (rule pay.honest_page)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,8 +13,10 @@ from django.utils.translation import gettext_lazy
 from checkout import given_up_cards
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
-from config.lib import clock
 from hosted_page import summary
+from hosted_page.status import receipt, refund
+from hosted_page.status.receipt import Receipt
+from hosted_page.status.refund import Bill
 from payments import money, open_operations
 from payments.models import Operation, Payment
 from payments.outside import returns
@@ -33,14 +35,14 @@ class PageStatus:
     heading: str
     paragraphs: list[str]
     place: str = ""
-    place_from: str = ""
     note: str | Promise = ""
     live: bool = False
     countdown: dict[str, Any] | None = None
     auto_return: bool = False
     action_url: str = ""
     may_change_card: bool = False
-    receipt: list[dict[str, str]] = field(default_factory=list)
+    receipt: Receipt | None = None
+    refund: Bill | None = None
 
 
 def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | None:
@@ -149,23 +151,12 @@ def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
         "total_seconds": round(settings.HOLD.total_seconds()),
         "clock": f"{left // 60}:{left % 60:02d}",
         "ends_at": summary.clock_time(checkout.capture_before, summary.zone_of(checkout)),
-        "ends_at_iso": clock.iso(checkout.capture_before),
     }
 
 
 def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     at = checkout.captured_at or now
-    zone = summary.zone_of(checkout)
-    took = format_html(
-        _("{shop} took <strong>{amount}</strong> from {card} at {time}."),
-        **_facts(checkout, is_lead),
-        time=summary.clock_time(at, zone),
-    )
-    receipt = [
-        {"label": _("Order"), "value": checkout.merchant_order_id},
-        {"label": _("Paid"), "value": summary.full_time(at, zone)},
-        {"label": _("Card"), "value": summary.card_name(checkout.payment)},
-    ]
+    took = format_html(_("{shop} took <strong>{amount}</strong> from {card}."), **_facts(checkout, is_lead))
     fresh = is_lead and now - at < FRESH and not checkout.has_mates
     return PageStatus(
         "confirmed",
@@ -173,7 +164,7 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
         [took],
         place="shop",
         auto_return=fresh,
-        receipt=receipt if is_lead else [],
+        receipt=receipt.of_order(checkout, at) if is_lead else None,
     )
 
 
@@ -199,34 +190,54 @@ def _voided(checkout: Checkout, is_lead: bool) -> PageStatus:
 
 
 def _refund(checkout: Checkout, is_lead: bool) -> PageStatus:
-    cards = ""
-    if checkout.has_mates:  # the lead's card has not borne all of it
-        cards = _("The cards")
-        going = _("{shop} is giving back {amount}: to each card what was paid with it.")
-        gone = _(
-            "{shop} gave back {amount}: to each card what was paid with it. Your bank may take a few days to show it."
-        )
-    else:
-        going = _("{shop} is giving back {amount}. It goes to {card}.")
-        gone = _("{shop} gave back {amount}. It went to {card}; your bank may take a few days to show it.")
-    facts = _facts(checkout, is_lead)
-    if checkout.status == Status.REFUNDING:
-        words = [going.format(**facts)]
-        return PageStatus("refunding", _("Your money is going back"), words, "shop", cards, live=True)
-    if returns.outstanding(checkout.pk):
+    is_settled, facts = checkout.status == Status.REFUNDED, _facts(checkout, is_lead)
+    if is_settled and returns.outstanding(checkout.pk):
         back = _(
             "{shop} gave back {amount}, and the bank sent all or part of it back again. You need not do anything:"
             " it is sent again, or paid another way."
         )
         return PageStatus("refunded", _("The refund came back"), [back.format(**facts)])
-    words = [gone.format(**facts)]
-    return PageStatus("refunded", _("Refunded"), words, "card", cards)
+    words = format_html(_gave_back(checkout, is_settled), **facts)
+    state = "refunded" if is_settled else "refunding"
+    shown = PageStatus(state, _("Your money is going back"), [words], live=not is_settled)
+    if is_settled:
+        shown.heading = _("Refunded")
+    bill = refund.of_lead(checkout) if is_lead else None
+    if bill is not None:
+        show_refund(shown, bill)
+    return shown
+
+
+def _gave_back(checkout: Checkout, is_settled: bool) -> str:
+    """Return the sentence of a refund: with mates, the lead's card has not borne all of it."""
+    if not is_settled:
+        if checkout.has_mates:
+            return _(
+                "{shop} is giving back the whole <strong>{amount}</strong>, to each card what it has borne."
+            )
+        return _("{shop} is giving back the whole <strong>{amount}</strong>. It goes to {card}.")
+    if checkout.has_mates:
+        return _(
+            "{shop} gave back the whole <strong>{amount}</strong>, to each card what it had borne."
+            " Your bank may take a few days to show it."
+        )
+    return _(
+        "{shop} gave back the whole <strong>{amount}</strong>. It went to {card}; your bank may take a few days"
+        " to show it."
+    )
+
+
+def show_refund(shown: PageStatus, bill: Bill) -> None:
+    """Show somebody what comes back to their card, first of all."""
+    shown.refund = bill
+    if bill.goes_back:
+        shown.heading = _("{amount} goes back to your card").format(amount=bill.goes_back)
 
 
 def _facts(checkout: Checkout, is_lead: bool) -> dict[str, str]:
     """Return what the sentences about an order name."""
     return {
         "shop": checkout.merchant.name,
-        "amount": money.display(checkout.amount, checkout.currency),
+        "amount": money.for_payer(checkout.amount, checkout.currency),
         "card": summary.card(checkout.payment, is_theirs=is_lead),
     }

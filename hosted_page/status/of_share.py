@@ -11,7 +11,8 @@ from checkout.models import PaymentRequest
 from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget, lead_name
-from hosted_page.status.of_order import PageStatus
+from hosted_page.status import receipt, refund
+from hosted_page.status.of_order import PageStatus, show_refund
 from payments import disputes, money, open_operations
 from payments.models import Operation
 
@@ -92,26 +93,28 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
 def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
     """Return the status of a share that was paid: its money is with the shop, on its way back, or back."""
     if share.status == ShareStatus.REFUNDED:
-        words = _("{shop} gave back the whole order. Your {amount} went back to {card}.").format(**facts)
+        words = _("{shop} gave back the whole order. Your <strong>{amount}</strong> went back to {card}.")
         note = _("Your bank may take a few days to show it.")
-        return PageStatus("refunded", _("Your money is back"), [words], place="card", note=note)
-    if target.checkout.status == Status.REFUNDING:
-        words = _("{shop} is giving the whole order back. Your {amount} goes back to {card}.").format(**facts)
-        return PageStatus("refunding", _("Your money is going back"), [words], place="shop", live=True)
-    return _taken(target, share, facts, is_mate)
+        shown = PageStatus("refunded", _("Your money is back"), [format_html(words, **facts)], note=note)
+    elif target.checkout.status == Status.REFUNDING:
+        words = _(
+            "{shop} is giving the whole order back. Your <strong>{amount}</strong> goes back to {card}."
+        )
+        shown = PageStatus(
+            "refunding", _("Your money is going back"), [format_html(words, **facts)], live=True
+        )
+    else:
+        return _taken(target, share, facts, is_mate)
+    if is_mate:
+        show_refund(shown, refund.of_mate(target.checkout, share))
+    return shown
 
 
 def _taken(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
-    zone = summary.zone_of(target.checkout)
     words = _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card.")
-    receipt = [
-        {"label": _("Order"), "value": target.checkout.merchant_order_id},
-        {"label": _("Your share"), "value": facts["amount"]},
-        {"label": _("Paid"), "value": summary.full_time(share.paid_at or share.created_at, zone)},
-        {"label": _("Card"), "value": summary.card_name(share.payment)},
-    ]
     shown = PageStatus("share_paid", _("Your share is paid"), [format_html(words, **facts)], place="shop")
-    shown.receipt = receipt if is_mate else []
+    if is_mate:
+        shown.receipt = receipt.of_share(target, share.paid_at or share.created_at, share.payment)
     return shown
 
 
@@ -120,6 +123,6 @@ def _facts(target: PaymentTarget, share: PaymentRequest, is_mate: bool) -> dict[
     return {
         "shop": target.checkout.merchant.name,
         "name": lead_name(target.checkout),
-        "amount": money.display(target.amount, target.checkout.currency),
+        "amount": money.for_payer(target.amount, target.checkout.currency),
         "card": summary.card(share.payment, is_theirs=is_mate),
     }

@@ -31,7 +31,7 @@ DECLINED = gettext_lazy("Your bank declined this card.")
 
 def around(target: PaymentTarget) -> dict[str, Any]:
     """Return what the provider's card page shows around its fields."""
-    amount = money.display(target.amount, target.checkout.currency)
+    amount = money.for_payer(target.amount, target.checkout.currency)
     is_lead = target.share is None
     held_rows = _held_rows(target.checkout, amount) if is_lead else []
     return {
@@ -56,10 +56,10 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
     label = _("Your mate’s share") if len(shares) == 1 else _("Your {count} mates’ shares")
     return [
         {"label": _("Held on your card now"), "amount": amount},
-        {"label": label.format(count=len(shares)), "amount": money.display(sum(shares), checkout.currency)},
+        {"label": label.format(count=len(shares)), "amount": money.for_payer(sum(shares), checkout.currency)},
         {
             "label": _("Your own part"),
-            "amount": money.display(checkout.amount - sum(shares), checkout.currency),
+            "amount": money.for_payer(checkout.amount - sum(shares), checkout.currency),
         },
     ]
 

@@ -42,7 +42,7 @@ def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None =
         "form": form,
         "equal": _equal_share(checkout, form.people),
         "parts": range(1, max(2, sharing.max_people(checkout)) + 1),
-        "amount": money.display(checkout.amount, checkout.currency),
+        "amount": money.for_payer(checkout.amount, checkout.currency),
         "minor": _minor(checkout),
     }
     return rendering.show(request, target, "split", context, status=422 if form.errors else 200)
@@ -64,7 +64,7 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:
     """Return what each of so many bears if they share equally; the script calculates it anew for another number."""
     shown, step = min(people, sharing.max_people(checkout)), sharing.amount_rule(checkout).step
     yours, each = split_amounts.equally(checkout.amount, shown, step=step)
-    more = money.display(yours - each, checkout.currency)
+    more = money.for_payer(yours - each, checkout.currency)
     return {
         "who": _("Your mate") if people == 2 else _("Each mate"),
         "mates": _("One mate")
@@ -72,6 +72,6 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:
         else _("{count} mates, each this much").format(count=people - 1),
         "times": "2" if people == 2 else f"×{people - 1}",
         "note": _("{more} more, so that it adds up").format(more=more) if yours != each else "",
-        "yours": money.display(yours, checkout.currency),
-        "each": money.display(each, checkout.currency),
+        "yours": money.for_payer(yours, checkout.currency),
+        "each": money.for_payer(each, checkout.currency),
     }

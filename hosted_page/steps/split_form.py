@@ -94,7 +94,7 @@ class SplitForm:
     def left(self) -> str:
         """What the typed amounts leave for the lead, in words; "" if they come to more than the order."""
         rest = self.checkout.amount - sum(amount or 0 for __, amount in self._amounts())
-        return money.display(rest, self.checkout.currency) if rest >= 0 else ""
+        return money.for_payer(rest, self.checkout.currency) if rest >= 0 else ""
 
     def _check_people(self) -> None:
         maximum = sharing.max_people(self.checkout)
@@ -116,7 +116,7 @@ class SplitForm:
         else:
             excess = sum(amount or 0 for amount in amounts.values()) - self.checkout.amount
             if excess > 0:
-                more = money.display(excess, self.checkout.currency)
+                more = money.for_payer(excess, self.checkout.currency)
                 self.errors["rows"] = _("{more} more than the order. Lower a share.").format(more=more)
 
     def _trouble(self, row: Row, amount: int | None) -> str:
@@ -126,9 +126,9 @@ class SplitForm:
             return _("Enter an amount, such as 24.00.")
         rule, currency = sharing.amount_rule(self.checkout), self.checkout.currency
         if amount < rule.minimum:
-            return _("Enter at least {minimum}.").format(minimum=money.display(rule.minimum, currency))
+            return _("Enter at least {minimum}.").format(minimum=money.for_payer(rule.minimum, currency))
         if amount % rule.step:
-            return _("Enter a multiple of {step}.").format(step=money.display(rule.step, currency))
+            return _("Enter a multiple of {step}.").format(step=money.for_payer(rule.step, currency))
         return ""
 
     def _amounts(self) -> list[tuple[int, int | None]]:

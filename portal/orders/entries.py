@@ -96,7 +96,8 @@ def _state(checkout: Checkout, change: Change, amount: str) -> tuple[str, str, s
     if change.to == Status.AUTHORIZED:
         card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
         until = time_of(checkout.capture_before) if checkout.capture_before else ""
-        return "Held", "held", "pause", f"{amount}{card}. You had until {until} to capture."
+        have = "have" if checkout.status == Status.AUTHORIZED else "had"
+        return "Held", "held", "pause", f"{amount}{card}. You {have} until {until} to capture."
     if change.to == Status.CAPTURED:
         return "Captured", "done", "check", f"{amount} is yours."
     if change.to == Status.VOIDED:

@@ -4,7 +4,7 @@ const total = Number(own.dataset.total);
 const digits = Number(own.dataset.digits);
 const minimum = Number(own.dataset.minimum);
 const unit = Number(own.dataset.unit); // a card can be charged multiples of it alone
-const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: own.dataset.currency, minimumFractionDigits: digits, maximumFractionDigits: digits });
+const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: own.dataset.currency, currencyDisplay: "narrowSymbol", minimumFractionDigits: digits, maximumFractionDigits: digits });
 const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
 
 // Equally: what does not divide is the lead's.

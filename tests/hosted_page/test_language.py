@@ -77,7 +77,7 @@ class TestThePage:
         lea.client = Client(headers=FRENCH)
         page = lea.get()
         assert 'lang="fr"' in words(page) and "Votre numéro de mobile" in words(page)
-        assert "90,00\N{NO-BREAK SPACE}£" in words(page)
+        assert "90,00\N{NO-BREAK SPACE}£<" in words(page)
         assert page["Content-Language"] == "fr" and "Accept-Language" in page["Vary"]
 
     @pytest.mark.parametrize("accepted", ["de", "", "en-US", "*", "x" * 600, "fr;q=zzz"])

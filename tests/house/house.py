@@ -69,7 +69,6 @@ SHOWN_BY = {
     "config/openapi/field_table.py": "config/openapi/test_schema.py",
     "hosted_page/payment_target.py": "hosted_page/group/test_mate.py",
     "hosted_page/steps/split_form.py": "hosted_page/steps/test_split.py",
-    "hosted_page/summary.py": "hosted_page/test_views.py",
     "payments/provider.py": "payments/providers/conformance/test_verbs.py",
     "payments/providers/sandbox/adapter.py": "payments/providers/conformance/test_verbs.py",
     "payments/providers/stripe/books.py": "payments/providers/conformance/test_told.py",

@@ -1,6 +1,10 @@
 """Minor units are ISO 4217's, whatever people make of a currency day by day."""
 
+import re
+from pathlib import Path
+
 import pytest
+from django.utils import translation
 
 from payments import money
 
@@ -20,7 +24,7 @@ class TestMinorUnits:
         [
             (9550, "GBP", "£95.50"),
             (-150, "GBP", "\N{MINUS SIGN}£1.50"),
-            (500, "JPY", "JP¥500"),
+            (500, "JPY", "JP¥500"),  # in lists of a merchant: the signs differ
             (1234567, "KWD", "KWD1,234.567"),
             (250000, "RSD", "RSD2,500.00"),
             (1500, "IQD", "IQD1.500"),
@@ -30,3 +34,36 @@ class TestMinorUnits:
         assert money.display(amount, currency) == shown
         if amount > 0:
             assert money.parse(money.plain(amount, currency), currency) == amount
+
+
+@pytest.mark.rule("page.signs")
+class TestPayers:
+    @pytest.mark.parametrize(
+        ("language", "amount", "currency", "shown"),
+        [
+            ("en-gb", 9550, "GBP", "£95.50"),
+            ("en-gb", -9060, "USD", "\N{MINUS SIGN}$90.60"),
+            ("en-gb", 500, "JPY", "¥500"),
+            ("en-gb", 9550, "SEK", "kr 95.50"),
+            ("en-gb", 1234567, "KWD", "KWD 1,234.567"),
+            ("fr", 9550, "GBP", "95,50 £"),
+            ("fr", 9060, "USD", "90,60 $"),
+            ("fr", 9060, "CAD", "90,60 $"),
+            ("fr", 9060, "EUR", "90,60 €"),
+            ("de", 9550, "GBP", "95,50 £"),
+            ("nl", 9550, "GBP", "£ 95,50"),
+        ],
+    )
+    def test_read_the_sign_of_the_currency_alone(
+        self, language: str, amount: int, currency: str, shown: str
+    ) -> None:
+        with translation.override(language):
+            assert money.for_payer(amount, currency).replace("\N{NO-BREAK SPACE}", " ") == shown
+
+    def test_read_no_sign_for_a_currency_that_nobody_uses(self) -> None:
+        assert set(money.NARROW) <= money.currencies()
+
+    def test_read_amounts_so_on_every_page_of_theirs(self) -> None:
+        pages = [*Path("hosted_page").rglob("*.py"), Path("payments/providers/sandbox/views.py")]
+        assert len(pages) > 10
+        assert [str(page) for page in pages if re.search(r"money\.display\b", page.read_text())] == []

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from config.lib.web import request_id
+from config.lib.web.page_middleware import PAYERS
 
 RETRY_SECONDS = 5
 
@@ -21,6 +22,7 @@ def environment(request: HttpRequest) -> dict[str, Any]:
         "test_mode": settings.SANDBOX,
         "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
         "request_id": request_id.current(),
+        "is_payers": request.path.startswith(PAYERS),
     }
 
 
@@ -30,11 +32,11 @@ def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Return the page for a fault of ours, using nothing of the request, which may be what broke.
+    """Return the page for a fault of ours, using little of the request, which may be what broke: no more than its line.
 
     A database that is away makes it a 503, after which a proxy or a script asks again soon.
     """
-    context = {"test_mode": settings.SANDBOX, "request_id": request_id.current()}
+    context = environment(request) | {"may_open_again": request.method == "GET"}
     page = HttpResponse(render_to_string("500.html", context), status=500)
     if isinstance(sys.exception(), OperationalError | InterfaceError):
         page.status_code = 503

@@ -92,6 +92,6 @@ def _question(charge: Charge) -> dict[str, Any]:
     return {
         "is_answered": False,
         "shop": order.get("merchant_name", ""),
-        "amount": money.display(charge.amount, charge.currency),
+        "amount": money.for_payer(charge.amount, charge.currency),
         "card": _("{brand} ending {last4}").format(brand=charge.token.brand, last4=charge.token.last4),
     }

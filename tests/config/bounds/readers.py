@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import aiohttp
 from aiohttp.http import HttpProcessingError
@@ -44,7 +45,7 @@ from webhooks.models import Delivery, Event
 
 # Characters that are read at most: of a header, the first line, an address, a form, an answer, a call's body.
 HEADER, LINE, ADDRESS, FORM, ANSWER, BODY = 7_900, 4_000, 2_048, 32 * 1024, 32 * 1024, 256 * 1024
-NOBODY = UUID(int=0)
+NOBODY, UTC = UUID(int=0), ZoneInfo("UTC")
 
 
 class Reader(NamedTuple):
@@ -244,7 +245,7 @@ READERS = {
     "a provider's words": Reader(_said),
     "a cell of a file": Reader(lambda text: files.written([[text]])),
     "an event in the portal's log": Reader(_in_the_log),
-    "a ticket's day": Reader(lambda text: summary._when(Item(custom_data={"event_start": text}))),
+    "a ticket's day": Reader(lambda text: summary._when(Item(custom_data={"event_start": text}), UTC)),
     "a line of the log": Reader(redaction.blank),
 }
 # Which of them stands for each module that has a parser of others' texts.

@@ -3,13 +3,11 @@
 import pytest
 from django.utils import timezone
 
-from checkout import refunds
 from checkout.models import Checkout
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import limits
 from hosted_page.steps import codes
 from tests import mates
-from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, Mate, Payer, shown_code, words
 
 pytestmark = pytest.mark.django_db
@@ -57,18 +55,6 @@ class TestTheLead:
         later = Payer(order)
         SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         assert later.post("/phone", phone="07700 900123").status_code == 303
-
-    def test_reads_that_each_card_gets_back_what_it_has_paid(
-        self, lead: Payer, finn: Mate, order: Checkout
-    ) -> None:
-        finn.pay()
-        assert mates.settled(finn.share) == "reimbursed"
-        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
-        assert "is giving back £90.00: to each card what was paid with it." in words(lead.get())
-        assert mates.settled(finn.share) == "refunded"
-        page = words(lead.get())
-        assert "gave back £90.00: to each card what was paid with it." in page
-        assert "The cards" in page and "Your card" not in page  # the picture of where the money is
 
     def test_is_told_what_is_not_done_without_a_sign_in(self, lead: Payer, finn: Mate) -> None:
         lead.client.cookies.clear()

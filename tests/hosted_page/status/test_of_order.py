@@ -102,7 +102,8 @@ class TestEveryStateHasAnHonestPage:
         lea.pay()
         captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
         refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="r", cause=CAUSE)
-        assert "Your money is going back" in words(lea.get())
+        page = words(lea.get())
+        assert "<h1>£90.00 goes back to your card</h1>" in page and "Going back" in page and "hx-get" in page
 
     def test_in_doubt(self, lea: Payer) -> None:
         lea.pay()

@@ -78,9 +78,13 @@ class TestTheLink:
         finn.pay()
         mates.settled(finn.share)
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
-        assert "Your £20.00 goes back to your Mastercard ending 4444" in words(finn.get())
+        page = words(finn.get())
+        assert "<h1>£20.00 goes back to your card</h1>" in page and "On its way back" in page
+        assert "goes back to your Mastercard ending 4444" in page
         assert mates.settled(finn.share) == "refunded"
-        assert "Your money is back" in words(finn.get()) and "Mastercard ending 4444" in words(finn.get())
+        page = words(finn.get())
+        assert "<h1>£20.00 goes back to your card</h1>" in page and "Your Mastercard ending 4444" in page
+        assert "Your money is back" in words(Mate(finn.share).get())
 
     def test_without_a_name_asks_for_your_mate(self, finn: Mate, order: Checkout) -> None:
         assert order.lead

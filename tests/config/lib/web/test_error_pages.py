@@ -11,14 +11,15 @@ from checkout.models import Checkout
 pytestmark = pytest.mark.django_db
 
 
-def opened(checkout: Checkout, fault: Exception) -> Any:
+def opened(checkout: Checkout, fault: Exception, method: str = "get") -> Any:
     """What a payer sees while every statement fails so."""
 
     def fail(*_: Any) -> NoReturn:
         raise fault
 
     with connection.execute_wrapper(fail):
-        return Client(raise_request_exception=False).get(f"/pay?id={checkout.pk}")
+        client = Client(raise_request_exception=False)
+        return getattr(client, method)(f"/pay{'/phone' if method == 'post' else ''}?id={checkout.pk}")
 
 
 class TestBroken:
@@ -26,9 +27,25 @@ class TestBroken:
     def test_without_a_database_may_be_asked_for_again(self, unpaid: Checkout, fault: Exception) -> None:
         answer = opened(unpaid, fault)
         assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-        assert "don’t pay again: open the same link" in answer.content.decode()
+        page = answer.content.decode()
+        assert page.index("Don’t pay again.") < page.index("open the same link") < page.index("Open it again")
 
     def test_is_our_fault_otherwise(self, unpaid: Checkout) -> None:
         answer = opened(unpaid, ZeroDivisionError("away"))
         assert answer.status_code == 500 and "Retry-After" not in answer
-        assert answer["X-Request-Id"] in answer.content.decode()
+        page = answer.content.decode()
+        assert page.index("Open it again") < page.index("tell this code") < page.index(answer["X-Request-Id"])
+
+    def test_offers_no_second_try_of_what_was_sent(self, unpaid: Checkout) -> None:
+        answer = opened(unpaid, ZeroDivisionError("away"), "post")
+        assert answer.status_code == 500 and "Open it again" not in answer.content.decode()
+
+
+class TestNothingThere:
+    def test_says_first_that_a_payer_was_not_charged(self) -> None:
+        page = Client().get("/pay?id=x").content.decode()
+        assert page.index("You were not charged") < page.index("Open it again from the message or shop")
+
+    def test_says_nothing_of_paying_to_others(self) -> None:
+        page = Client().get("/nowhere").content.decode()
+        assert "Nothing at this address" in page and "charged" not in page

@@ -1,0 +1,55 @@
+"""Receipts: what was paid to whom, for what, when and with which card. Rule page.receipt."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from checkout.models import Checkout
+from hosted_page import summary
+from hosted_page.payment_target import PaymentTarget, lead_name
+from payments import money
+from payments.models import Payment
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a receipt; what explains its value stands small below it."""
+
+    label: str
+    value: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What somebody has paid, line by line, and the sum."""
+
+    rows: list[Row]
+    total: str
+
+
+def of_order(checkout: Checkout, at: datetime) -> Receipt:
+    """Return the receipt of a whole order, which was paid at this time."""
+    number = _("Order {number}").format(number=checkout.merchant_order_id)
+    what = Row(_("For"), checkout.bill[0].name, number)
+    return _receipt(checkout, what, at, checkout.payment, checkout.amount)
+
+
+def of_share(target: PaymentTarget, at: datetime, payment: Payment | None) -> Receipt:
+    """Return the receipt of a mate's share, which was paid at this time."""
+    checkout = target.checkout
+    share_of = _("Your share of {title}").format(title=checkout.bill[0].name)
+    whose = _("{name}’s order {number}").format(name=lead_name(checkout), number=checkout.merchant_order_id)
+    return _receipt(checkout, Row(_("For"), share_of, whose), at, payment, target.amount)
+
+
+def _receipt(checkout: Checkout, what: Row, at: datetime, payment: Payment | None, amount: int) -> Receipt:
+    zone = summary.zone_of(checkout)
+    rows = [
+        Row(_("Paid to"), checkout.merchant.name),
+        what,
+        Row(_("Paid"), summary.dated(at, zone), summary.zone_words(at, zone)),
+        Row(_("With"), summary.card_name(payment)),
+    ]
+    return Receipt(rows, money.for_payer(amount, checkout.currency))

@@ -1,0 +1,10 @@
+// The server writes each time with its zone's letters; where the payer's own clock stands alike they say nothing.
+function dropOwnZone() {
+  for (const time of document.querySelectorAll("time[data-zone]")) {
+    const ahead = -new Date(time.dateTime).getTimezoneOffset(); // in minutes, at that moment
+    if (ahead === Number(time.dataset.zone)) time.querySelector("span")?.remove();
+  }
+}
+
+document.addEventListener("htmx:afterSwap", dropOwnZone);
+dropOwnZone();

@@ -1,0 +1,99 @@
+"""Receipts, refunds and the box beside them, as a payer has them in the hand."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.gallery import Stage, at
+from tests.browser.test_buying import Visit
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+TOP = "selector => document.querySelector(selector).getBoundingClientRect().top"
+
+
+@pytest.fixture
+def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
+    """Payers with the clock of a Londoner, whose tickets are for London."""
+    return Stage(service, lambda **options: open_page(**{"timezone_id": "Europe/London"} | options))
+
+
+def test_a_receipt_stands_below_the_way_back_and_before_the_box(stage: Stage, accessible: Visit) -> None:
+    page = stage.confirmed()
+    tops = [page.evaluate(TOP, it) for it in ("#return", ".receipt", ".offers")]
+    assert tops == sorted(tops)
+    expect(page.locator(".receipt")).to_contain_text("London time (GMT)")
+    expect(page.locator(".receipt .total")).to_contain_text("£95.50")
+    accessible(page)
+    expect(page.locator("#email")).to_be_hidden()
+    page.check("#opt-in")
+    expect(page.locator("#email")).to_be_visible()
+    accessible(page)
+
+
+def test_nothing_moves_when_somebody_stays(stage: Stage) -> None:
+    order = stage.order()
+    page = stage.held(order)
+    stage.merchant.capture(order.checkout_uuid)
+    at(page, "confirmed")
+    page.wait_for_selector("#stay:visible")
+    before = page.evaluate(TOP, ".receipt")
+    page.click("#stay")
+    expect(page.locator("#stay")).to_be_hidden()
+    assert page.evaluate(TOP, ".receipt") == before
+
+
+def test_the_box_stands_open_without_script(stage: Stage) -> None:
+    without = Stage(stage.service, lambda **options: stage.open_page(java_script_enabled=False, **options))
+    order = without.order()
+    page = without.after_card(order)
+    without.merchant.capture(order.checkout_uuid)
+    page.goto(order.url)
+    expect(page.locator("#email")).to_be_visible()
+
+
+@pytest.mark.parametrize(("zone", "shown"), [("Europe/London", ""), ("America/New_York", "GMT|BST")])
+def test_a_time_names_its_zone_to_who_lives_in_another(
+    service: Service, open_page: Callable[..., Page], zone: str, shown: str
+) -> None:
+    stage = Stage(service, lambda **options: open_page(timezone_id=zone, **options))
+    page = stage.held()
+    said = page.inner_text(".aside-note time")
+    assert re.fullmatch(rf"\d\d:\d\d:\d\d\s?({shown})", said)
+
+
+def test_a_mates_receipt_prints(stage: Stage) -> None:
+    page = at(stage.mate_pays(stage.asked()), "share_paid")
+    page.emulate_media(media="print")
+    receipt = page.locator(".receipt")
+    for kept in (
+        "Acme Tickets",
+        "Your share of Standing ticket, Blue Room",
+        "£4.00",
+        "Mastercard ending 4444",
+    ):
+        expect(receipt).to_contain_text(kept)
+    expect(page.locator("#print")).to_be_hidden()
+
+
+def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Visit) -> None:
+    order = stage.order()
+    lea = stage.confirmed(order, mates=2)
+    link = lea.get_attribute("[data-url]", "data-url") or ""
+    finn = stage.open_page()
+    finn.goto(link)
+    at(stage.mate_pays(finn), "share_paid")
+    stage.merchant.refund(order.checkout_uuid)
+    stage.merchant.awaited(order.checkout_uuid, "refunded", within=15)
+    lea.goto(order.url)
+    at(lea, "refunded")
+    expect(lea.locator("h1")).to_have_text(re.compile(r"^£9[15]\.50 goes back to your card$"))
+    expect(lea.locator(".refund .total")).to_contain_text("£0.00")
+    expect(lea.locator(".refund")).to_contain_text("Finn’s card gets its £4.00 back, too.")
+    accessible(lea)
+    finn.goto(link)
+    at(finn, "refunded")
+    expect(finn.locator("h1")).to_have_text("£4.00 goes back to your card")
+    accessible(finn)

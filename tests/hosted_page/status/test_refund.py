@@ -1,0 +1,112 @@
+"""A refund as each of those reads it whose cards have borne the order."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout import captures, refunds, sharing
+from checkout.models import Checkout
+from payments.models import Operation
+from tests import mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import Mate, Payer, words
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.refund")]
+
+
+def rows(page: str) -> list[tuple[str, str]]:
+    """The lines of the bill of what comes back, without its sum."""
+    part = page.partition('aria-labelledby="refund-title"')[2].partition("</section>")[0]
+    found = re.findall(r'<bdi>([^<]*)</bdi>.*?class="amount">([^<]*)<', part, re.DOTALL)
+    return [(label, amount) for label, amount in found if not label.startswith("Acme")]
+
+
+def left(page: str) -> str:
+    found = re.search(r'eft on your card</strong>\s*<span class="amount">([^<]*)<', page)
+    assert found
+    return found[1]
+
+
+class TestTheLead:
+    def test_alone_gets_all_of_it(self, lea: Payer) -> None:
+        lea.pay()
+        captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="r", cause=CAUSE)
+        assert rows(words(lea.get()))[-1] == ("On its way back", "−£90.00")
+        mates.pump(lea.checkout.pk, rounds=3)
+        page = words(lea.get())
+        assert "<h1>£90.00 goes back to your card</h1>" in page and "Your Visa ending 4242" in page
+        assert rows(page) == [("Taken", "£90.00"), ("Back now", "−£90.00")] and left(page) == "£0.00"
+        assert ", London time" in page and "mates" not in page
+
+    def test_with_mates_gets_what_the_card_still_bore(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        finn.pay()
+        assert mates.settled(finn.share) == "reimbursed"
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        page = words(lead.get())
+        assert "is giving back the whole" in page and "to each card what it has borne" in page
+        assert "<h1>£70.00 goes back to your card</h1>" in page and "have ended" not in page
+        assert mates.settled(finn.share) == "refunded"
+        page = words(lead.get())
+        assert rows(page) == [
+            ("Taken", "£90.00"),
+            ("Back when Finn paid", "−£20.00"),
+            ("Back now", "−£70.00"),
+        ]
+        assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
+        assert "Finn’s card gets its £20.00 back, too. Your mates’ links have ended." in page
+        assert "The cards" not in page and "4444" not in page
+
+    def test_who_has_not_got_a_share_yet_gets_the_whole(
+        self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
+    ) -> None:
+        """The mate's own money goes back to the mate."""
+        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+        finn.pay()
+        mates.pump(order.pk)
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert mates.settled(finn.share) == "refunded"
+        page = words(lead.get())
+        assert rows(page) == [("Taken", "£90.00"), ("Back now", "−£90.00")] and left(page) == "£0.00"
+        assert "Finn’s card gets its £20.00 back, too." in page
+
+    def test_is_told_no_sum_while_it_is_open(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        Operation.objects.filter(purpose="refund_part").update(state="failed", ended_at=order.captured_at)
+        page = words(lead.get())
+        assert "<h1>Your money is going back</h1>" in page and rows(page) == []
+
+    def test_of_whom_mates_bore_all_of_it(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        sharing.cancel(order.payment_requests.get(position=3).pk)
+        order.payment_requests.filter(pk=finn.share.pk).update(amount=order.amount)
+        finn.share.refresh_from_db()
+        finn.pay()
+        assert mates.settled(finn.share) == "reimbursed"
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert mates.settled(finn.share) == "refunded"
+        page = words(lead.get())
+        assert rows(page) == [("Taken", "£90.00"), ("Back when Finn paid", "−£90.00")]
+        assert "<h1>Refunded</h1>" in page and left(page) == "£0.00"
+
+
+class TestAMate:
+    def test_gets_the_share_back(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        finn.pay()
+        mates.settled(finn.share)
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert rows(words(finn.get())) == [("Taken", "£20.00"), ("On its way back", "−£20.00")]
+        assert mates.settled(finn.share) == "refunded"
+        page = words(finn.get())
+        assert rows(page) == [("Taken", "£20.00"), ("Back now", "−£20.00")] and left(page) == "£0.00"
+        assert "links have ended" not in page and "4242" not in page
+
+
+def test_a_stranger_reads_of_no_card(lead: Payer, finn: Mate, order: Checkout) -> None:
+    finn.pay()
+    mates.settled(finn.share)
+    refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+    mates.settled(finn.share)
+    for page in (words(Payer(order).get()), words(Mate(finn.share).get())):
+        assert rows(page) == [] and "Finn" not in page and "ending" not in page and "gave back" in page
