@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 
 from config.lib.admin.readonly import ReadOnlyAdmin
-from hosted_page.models import CardTry, OptIn, OptInText, SignInCode, SmsDay, SmsMessage
+from hosted_page.models import CardTry, OptIn, OptInText, SignInCode, SmsDay, SmsMessage, SmsStop
 
 
 class PhoneAdmin(ReadOnlyAdmin):
@@ -51,6 +51,14 @@ class SmsDayAdmin(ReadOnlyAdmin):
     is_small = True
     list_display = ("day", "merchant", "count", "warned_at")
     search_fields = ("merchant__name",)
+
+
+@admin.register(SmsStop)
+class SmsStopAdmin(ReadOnlyAdmin):
+    is_small = True
+    list_display = ("stopped_at",)
+    search_fields = ("number",)
+    secret = ("number",)
 
 
 @admin.register(CardTry)

@@ -120,6 +120,18 @@ class SmsDay(models.Model):
         return f"{self.day}: {self.count}"
 
 
+class SmsStop(models.Model):
+    """A number that wants no invitations and no reminders any more, by its digest alone. Rule sms.stop."""
+
+    number = models.CharField(
+        primary_key=True, max_length=30, help_text="Half of the digest by which its SMS messages are counted."
+    )
+    stopped_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"stopped {self.stopped_at}"
+
+
 class CardTry(PreparedModel):
     """A card given on the page, which counts until the bank is known not to have declined it."""
 

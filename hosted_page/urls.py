@@ -3,7 +3,7 @@ from django.urls import path
 from hosted_page import language, views
 from hosted_page.group import mate
 from hosted_page.opt_in import link
-from hosted_page.sms import receipts
+from hosted_page.sms import receipts, stops
 from hosted_page.steps import card, sign_in, split
 
 urlpatterns = [
@@ -22,6 +22,7 @@ urlpatterns = [
     path("pay/text-share", views.send_link, name="pay_send_link"),  # open pages post there during an upgrade
     path("pay/cancel", views.cancel, name="pay_cancel"),
     path("pay/language", language.choose, name="pay_language"),
+    path("pay/stop/<str:token>", stops.page, name="sms_stop"),
     path("pay/offers/<str:token>", link.page, name="opt_in_link"),
     path("pay/share/<str:token>", mate.page, name="share"),
     path("pay/share/<str:token>/qr.svg", mate.qr, name="share_qr"),

@@ -12,6 +12,7 @@ from typing import Any
 SECRET_PATHS = (
     "pay/share",
     "pay/offers",
+    "pay/stop",
     "join",
     "accounts/password/reset/key",
     "bank/card",

@@ -11,7 +11,7 @@ from checkout.states import ShareStatus, Status
 from config.lib import clock
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import limits, naming, outbox
+from hosted_page.sms import limits, naming, outbox, stops
 from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from payments import money, switches
@@ -46,9 +46,14 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
             raise TooManySmsMessages(_("We have texted all we can for this order. Send the link yourself."))
         switches.check(share.checkout.merchant)
         target, ends_at = PaymentTarget(share.checkout, share), min(now + LIFE, share.expires_at or now)
-        outbox.put(Asked(kind, to, target, words(share), ends_at, address))
+        outbox.put(Asked(kind, to, target, f"{words(share)} {_way_to_stop(to)}", ends_at, address))
         share.phone, share.next_reminder_at = to, now + BETWEEN
         share.save(update_fields=["phone", "next_reminder_at"])
+
+
+def _way_to_stop(phone: str) -> str:
+    """Return the end of each message: how its number gets no more (rule sms.stop)."""
+    return _("No more texts: {link}").format(link=stops.link(outbox.digest(phone)))
 
 
 def _is_open(share: PaymentRequest) -> bool:
@@ -56,9 +61,9 @@ def _is_open(share: PaymentRequest) -> bool:
 
 
 def is_wanted(asked: SmsMessage) -> bool:
-    """Return whether the share of an invitation or a reminder can still be paid."""
+    """Return whether the share of an invitation or a reminder can still be paid, and its number has not stopped."""
     share = PaymentRequest.objects.select_related("checkout").filter(pk=asked.subject).first()
-    return share is not None and _is_open(share)
+    return share is not None and _is_open(share) and not stops.has_stopped(asked.phone_digest)
 
 
 def take_back(asked: SmsMessage) -> None:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from config.lib.quota import Limit
 from hosted_page import moments
 from hosted_page.models import SmsMessage
-from hosted_page.sms import budgets, countries
+from hosted_page.sms import budgets, countries, stops
 
 log = structlog.get_logger("hosted_page.sms.limits")
 
@@ -35,6 +35,12 @@ def check_country(phone: str) -> None:
     """Raise TooManySmsMessages for a number of a country to which we send nothing."""
     if settings.SMS_COUNTRIES and countries.country_of(phone) not in settings.SMS_COUNTRIES:
         raise TooManySmsMessages(_("We send no texts to this country. Use a number of another one."))
+
+
+def check_stopped(row: SmsMessage) -> None:
+    """Raise TooManySmsMessages for a number that wants no invitations and no reminders (rule sms.stop)."""
+    if row.kind in (Kind.INVITATION, Kind.REMINDER) and stops.has_stopped(row.phone_digest):
+        raise TooManySmsMessages(_("This number wants no texts from us. Send the link yourself."))
 
 
 class Found(NamedTuple):

@@ -35,6 +35,7 @@ def put(asked: Asked, *, key: UUID | None = None) -> None:
     """
     row = _row(asked, key)
     limits.check_country(asked.phone)
+    limits.check_stopped(row)
     _lock(row)
     found = limits.look(row)
     row.created_at = row.due_at = found.now

@@ -31,6 +31,7 @@ SESSION = "0193c0de-1111-7000-8000-00000000beef"
 ADDRESSES = {
     "pay link": (f"/pay/share/{TOKEN}", TOKEN),
     "pay link, a step": (f"/pay/share/{TOKEN}/decline", TOKEN),
+    "way to stop": (f"/pay/stop/{TOKEN}", TOKEN),
     "opt-in link": (f"/pay/offers/{SIGNED}", TOKEN),
     "invitation": (f"/join/{TOKEN}", TOKEN),
     "short invitation": ("/join/abcdefgh", "abcdefgh"),

@@ -10,7 +10,7 @@ from checkout.models import Checkout, PaymentRequest
 from hosted_page.group import invitations
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import limits, outbox, senders, sending
+from hosted_page.sms import limits, outbox, senders, sending, stops
 from hosted_page.sms.outbox import Asked
 from hosted_page.steps import codes
 from payments.models import Merchant
@@ -95,7 +95,11 @@ class TestAnInvitation:
         [(phone, text)] = network.sent.values()
         assert phone == "+447700900456"
         link = f"{settings.CHECKOUT_PAGE_URL}/share/{finns.token}"
-        assert text == f"Lea utox asks you for £20.00, your share at {lea.checkout.merchant.name}: {link}"
+        stop = stops.link(outbox.digest(phone))
+        assert (
+            text
+            == f"Lea utox asks you for £20.00, your share at {lea.checkout.merchant.name}: {link} No more texts: {stop}"
+        )
 
     def test_is_told_to_the_lead(self, lea: Payer, finns: PaymentRequest) -> None:
         assert ">Text</summary>" in words(lea.get())
