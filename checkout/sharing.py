@@ -53,17 +53,18 @@ def join(checkout_uuid: UUID, customer: Customer) -> None:
             _begin_anew(checkout, people=None, lead=customer)
 
 
-def split_equally(checkout_uuid: UUID, people: int) -> None:
+def split_equally(checkout_uuid: UUID, people: int, *, names: Sequence[str] = ()) -> None:
     """Split the cost equally between `people`, the lead counted (1: no split). The lead bears the remainder.
 
-    Raises ValueError, NotPayable, OperationInProgress.
+    `names` are the first mates', "" for who has none. Raises ValueError, NotPayable, OperationInProgress.
     """
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
         if people > max_people(checkout):
             raise ValueError("A share would be less than a card can be charged.")
         each = split_amounts.equally(checkout.amount, people, step=amount_rule(checkout).step)[1]
-        _write(checkout, [Share(each)] * (people - 1))
+        called = [*names, *[""] * people][: people - 1]
+        _write(checkout, [Share(each, name) for name in called])
 
 
 def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 
 from checkout import sharing, split_amounts
@@ -12,7 +13,8 @@ from checkout.models import Checkout
 from checkout.states import OperationInProgress
 from hosted_page import rendering
 from hosted_page.payment_target import PaymentTarget, for_target
-from hosted_page.steps.split_form import SplitForm
+from hosted_page.steps import share_bar
+from hosted_page.steps.split_form import REDRAWS, ROWS, Row, SplitForm
 from payments import money
 
 
@@ -25,7 +27,7 @@ def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if request.method != "POST":
         return _split(request, target)
     form = SplitForm(request.POST, target.checkout)
-    if "add" in request.POST or not form.is_valid():
+    if REDRAWS & request.POST.keys() or not form.is_valid():
         return _split(request, target, form)
     try:
         form.write()
@@ -40,8 +42,11 @@ def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None =
     context = {
         "action": target.address("split"),
         "form": form,
+        "lines": _lines(form),
+        "max_people": max(2, sharing.max_people(checkout)),
         "equal": _equal_share(checkout, form.people),
-        "parts": range(1, max(2, sharing.max_people(checkout)) + 1),
+        "own": _own_shares(form),
+        "bar": share_bar.parts(form.bears),
         "amount": money.for_payer(checkout.amount, checkout.currency),
         "minor": _minor(checkout),
     }
@@ -60,18 +65,43 @@ def _minor(checkout: Checkout) -> dict[str, Any]:
     }
 
 
-def _equal_share(checkout: Checkout, people: int) -> dict[str, str]:
+def _lines(form: SplitForm) -> list[dict[str, Any]]:
+    """Return the mates' lines, the same for both ways to share; one that only the other way shows is told apart."""
+    equal, own = min(form.people, split_amounts.MAX_PEOPLE) - 1, max(ROWS, len(form.rows))
+    rows = form.rows + [Row(position) for position in range(len(form.rows) + 2, max(equal, own) + 2)]
+    return [
+        {"row": row, "is_equal": row.position <= equal + 1, "is_own": row.position <= own + 1} for row in rows
+    ]
+
+
+def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
     """Return what each of so many bears if they share equally; the script calculates it anew for another number."""
     shown, step = min(people, sharing.max_people(checkout)), sharing.amount_rule(checkout).step
     yours, each = split_amounts.equally(checkout.amount, shown, step=step)
-    more = money.for_payer(yours - each, checkout.currency)
     return {
-        "who": _("Your mate") if people == 2 else _("Each mate"),
-        "mates": _("One mate")
-        if people == 2
-        else _("{count} mates, each this much").format(count=people - 1),
-        "times": "2" if people == 2 else f"×{people - 1}",
-        "note": _("{more} more, so that it adds up").format(more=more) if yours != each else "",
+        "mates": ngettext("{count} mate, this much", "{count} mates, each this much", people - 1).format(
+            count=people - 1
+        ),
+        "more": _("{amount} more").format(amount=_few(yours - each, checkout.currency))
+        if yours != each
+        else "",
         "yours": money.for_payer(yours, checkout.currency),
         "each": money.for_payer(each, checkout.currency),
+    }
+
+
+def _few(amount: int, currency: str) -> str:
+    """Return a remainder as people say it: "2p"."""
+    is_pence = currency == "GBP" and amount < 100
+    return _("{count}p").format(count=amount) if is_pence else money.for_payer(amount, currency)
+
+
+def _own_shares(form: SplitForm) -> dict[str, Any]:
+    """Return what the typed amounts come to, what they leave for the lead, and whether they are too much."""
+    checkout = form.checkout
+    asked = sum(form.asked.values())
+    left = checkout.amount - asked
+    return {
+        "left": money.for_payer(left, checkout.currency) if left >= 0 else "",
+        "sum": money.for_payer(max(asked, checkout.amount), checkout.currency),
     }

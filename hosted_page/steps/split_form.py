@@ -15,8 +15,10 @@ from checkout.sharing import Share
 from payments import money
 
 ALL, EQUAL, OWN = "all", "equal", "own"
-ROWS = 3  # lines for own amounts at first
+REDRAWS = frozenset(("add", "names", "show"))  # buttons that only show the form anew
+ROWS = 2  # lines for own amounts at first
 MAX_NAME = 60
+MAX_CALLED = 30  # letters of the name by which somebody at the table knows another
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _PEOPLE = re.compile(r"[0-9]{1,3}")
 
@@ -24,6 +26,11 @@ _PEOPLE = re.compile(r"[0-9]{1,3}")
 def clean_name(text: str) -> str:
     """Return a person's name as it may be kept and shown: one line, at most 60 characters."""
     return _CONTROL.sub(" ", text).strip()[:MAX_NAME]
+
+
+def clean_call(text: str) -> str:
+    """Return the name of somebody at the table, at most 30 characters of it."""
+    return clean_name(text)[:MAX_CALLED].strip()
 
 
 @dataclass(frozen=True)
@@ -35,15 +42,24 @@ class Row:
     amount: str = ""
     error: str = ""
 
+    @property
+    def initial(self) -> str:
+        """What stands in their circle: a letter of their name, else the number of their share."""
+        return self.name[:1].upper() or str(self.position)
+
 
 class SplitForm:
-    """The split: all mine, equally between 2 and 20 people, or an amount for each mate, kept as typed."""
+    """The split: all mine, equally between 2 and 20 people, or an amount for each mate, kept as typed.
+
+    "All mine" is a button, which counts whatever else was chosen.
+    """
 
     def __init__(self, typed: QueryDict, checkout: Checkout) -> None:
         self.checkout = checkout
-        self.choice = typed.get("split", "")
+        self.choice = ALL if ALL in typed.getlist("split") else typed.get("split", "")
         self.typed_people = typed.get("people", "")
-        self.your_name = clean_name(typed.get("your_name", ""))
+        self.your_name = clean_call(typed.get("your_name", ""))
+        self.wants_names = "names" in typed or any(typed.getlist("name"))
         self.errors: dict[str, str] = {}
         self.rows = _rows(typed.getlist("name"), typed.getlist("amount"), more="add" in typed)
 
@@ -54,13 +70,19 @@ class SplitForm:
         shares = reading.shares(checkout)
         form.choice = ALL if not shares else EQUAL
         form.typed_people = str(max(2, checkout.people or 2))
-        form.your_name = checkout.lead.name if checkout.lead else ""
+        form.your_name = clean_call(checkout.lead.name) if checkout.lead else ""
         if shares and [share.amount for share in shares] != _equal(checkout):
             form.choice = OWN
+        if shares:
             form.rows = [
-                Row(share.position, share.name, money.plain(share.amount, checkout.currency))
+                Row(
+                    share.position,
+                    share.name,
+                    money.plain(share.amount, checkout.currency) if form.choice == OWN else "",
+                )
                 for share in shares
             ]
+        form.wants_names = any(row.name for row in form.rows)
         return form
 
     @property
@@ -79,6 +101,8 @@ class SplitForm:
             self._check_rows()
         elif self.choice != ALL:
             self.errors["split"] = _("Choose who pays.")
+        if self.choice in (EQUAL, OWN) and not self.your_name:
+            self.errors["your_name"] = _("Type your name.")
         return not self.errors
 
     def write(self) -> None:
@@ -86,15 +110,30 @@ class SplitForm:
         if self.choice == OWN:
             sharing.split(self.checkout.pk, self._shares())
         else:
-            sharing.split_equally(self.checkout.pk, self.people if self.choice == EQUAL else 1)
+            people = self.people if self.choice == EQUAL else 1
+            names = [row.name for row in self.rows]
+            sharing.split_equally(self.checkout.pk, people, names=names)
         if self.your_name and self.choice != ALL and self.checkout.lead_id is not None:
             Customer.objects.filter(pk=self.checkout.lead_id).update(name=self.your_name)
 
     @property
-    def left(self) -> str:
-        """What the typed amounts leave for the lead, in words; "" if they come to more than the order."""
-        rest = self.checkout.amount - sum(amount or 0 for __, amount in self._amounts())
-        return money.for_payer(rest, self.checkout.currency) if rest >= 0 else ""
+    def bears(self) -> list[tuple[str, int]]:
+        """What each bears, the lead first, by a letter or number of theirs; [] if they bear more than the order."""
+        you = (self.your_name or _("You"))[:1].upper()
+        if self.choice == OWN:
+            asked = [(row.initial, self.asked.get(row.position, 0)) for row in self.rows]
+            left = self.checkout.amount - sum(amount for _initial, amount in asked)
+            return [(you, left), *asked] if left >= 0 else []
+        people = min(self.people, sharing.max_people(self.checkout))
+        step = sharing.amount_rule(self.checkout).step
+        yours, each = split_amounts.equally(self.checkout.amount, people, step=step)
+        known = {row.position: row.initial for row in self.rows}
+        return [(you, yours)] + [(known.get(at, str(at)), each) for at in range(2, people + 1)]
+
+    @property
+    def asked(self) -> dict[int, int]:
+        """The typed amounts in minor units, by position, as far as they are amounts."""
+        return {position: amount for position, amount in self._amounts() if amount}
 
     def _check_people(self) -> None:
         maximum = sharing.max_people(self.checkout)
@@ -110,7 +149,7 @@ class SplitForm:
             for row in self.rows
         ]
         if not amounts:
-            self.errors["rows"] = _("Enter an amount for at least one mate, or choose “All mine”.")
+            self.errors["rows"] = _("Enter an amount for at least one mate, or tap “All mine”.")
         elif any(row.error for row in self.rows):
             self.errors["rows"] = _("Look at the amounts.")
         else:
@@ -145,14 +184,14 @@ class SplitForm:
 
 
 def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
-    """Return the typed lines, filled up to at least three, at most nineteen."""
+    """Return the typed lines, filled up to at least two, at most nineteen."""
     count = min(split_amounts.MAX_PEOPLE - 1, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
     filled = [
         (names[index] if index < len(names) else "", amounts[index] if index < len(amounts) else "")
         for index in range(count)
     ]
     return [
-        Row(position, clean_name(name), amount.strip()[:20])
+        Row(position, clean_call(name), amount.strip()[:20])
         for position, (name, amount) in enumerate(filled, start=2)
     ]
 

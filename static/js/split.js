@@ -1,57 +1,31 @@
 // Shows what each bears while somebody changes how it is split. The server works it out anew, and judges it.
-const own = document.querySelector("[data-own]");
-const total = Number(own.dataset.total);
-const digits = Number(own.dataset.digits);
-const minimum = Number(own.dataset.minimum);
-const unit = Number(own.dataset.unit); // a card can be charged multiples of it alone
-const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: own.dataset.currency, currencyDisplay: "narrowSymbol", minimumFractionDigits: digits, maximumFractionDigits: digits });
+const form = document.querySelector(".split");
+const panel = form.querySelector(".panel");
+const { dataset: words } = panel;
+const total = Number(words.total);
+const digits = Number(words.digits);
+const minimum = Number(words.minimum);
+const unit = Number(words.unit); // a card can be charged multiples of it alone
+const MAX_MATES = 19;
+const NARROWEST = 1.5; // per cent of the bar: two pixels and the gap beside them, as in share_bar.py
+const LETTER = 7;
+const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: words.currency, currencyDisplay: "narrowSymbol", minimumFractionDigits: digits, maximumFractionDigits: digits });
 const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
+const few = (minor) => (words.currency === "GBP" && minor < 100 ? words.pence.replace("{count}", minor) : shown(minor));
 
-// Equally: what does not divide is the lead's.
+const yourName = document.getElementById("your-name");
 const people = document.getElementById("people");
-const preview = document.querySelector("[data-preview]");
-const buttons = document.querySelectorAll("[data-step]");
-const part = (name) => preview.querySelector(`[data-${name}]`);
+const steppers = panel.querySelectorAll("[data-step]");
+const bar = panel.querySelector("[data-bar]");
+const tally = panel.querySelector("[data-tally]");
+const addMate = panel.querySelector("[data-add]");
+const rows = () => [...panel.querySelectorAll("[data-row]")];
+const one = (name) => panel.querySelector(`[data-${name}]`);
+const isOwn = () => document.getElementById("split-own").checked;
 
-function say(element, words) {
-  if (element.textContent !== words) element.textContent = words;
+function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
-
-function show() {
-  const count = Number(people.value);
-  preview.hidden = !people.validity.valid || !count;
-  if (preview.hidden) return;
-  const mates = count - 1;
-  const each = Math.floor(total / count / unit) * unit;
-  const more = total - each * count;
-  const number = mates === 1 ? "one" : "many";
-  say(part("yours"), shown(each + more));
-  say(part("each"), shown(each));
-  say(part("note"), part("note").dataset.words.replace("{more}", shown(more)));
-  part("note").hidden = !more;
-  say(part("times"), mates === 1 ? "2" : `\u00d7${mates}`);
-  say(part("who"), part("who").dataset[number]);
-  say(part("mates"), part("mates").dataset[number].replace("{count}", mates));
-  [...part("bar").children].forEach((person, index) => (person.hidden = index >= count));
-  part("bar").classList.toggle("share-bar-many", count > 8);
-  buttons[0].disabled = count <= Number(people.min);
-  buttons[1].disabled = count >= Number(people.max);
-}
-
-for (const button of buttons) {
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    const wanted = (Number(people.value) || 1) + Number(button.dataset.step);
-    people.value = Math.min(people.max, Math.max(people.min, wanted));
-    show();
-  });
-}
-people.addEventListener("input", show);
-show();
-
-// Own amounts: what is left for the lead, and whether it adds up, while somebody types.
-const tally = own.querySelector("[data-tally]");
-const ownBar = own.querySelector("[data-own-bar]");
 
 // Minor units, null for what is no amount.
 function minorUnits(typed) {
@@ -60,59 +34,137 @@ function minorUnits(typed) {
   return Number(found[1]) * 10 ** digits + Number((found[2] || "").padEnd(digits, "0") || 0);
 }
 
-function add() {
-  const fields = [...own.querySelectorAll(".own-amount")].filter((field) => field.value.trim());
-  const amounts = fields.map((field) => minorUnits(field.value));
-  const left = total - amounts.reduce((sum, amount) => sum + (amount || 0), 0);
-  say(own.querySelector("[data-left]"), left < 0 ? "" : shown(left));
-  const addsUp = left >= 0 && amounts.every((amount) => amount >= minimum && amount % unit === 0);
-  const words = left < 0 ? own.dataset.more.replace("{more}", shown(-left)) : addsUp ? own.dataset.addsUp : own.dataset.look;
-  tally.classList.toggle("tally-off", !addsUp);
-  const use = tally.querySelector("use");
-  use.setAttribute("href", use.getAttribute("href").replace(/#.*/, addsUp ? "#check" : "#alert"));
-  say(tally.querySelector("[data-tally-words]"), words);
-  draw(left);
-}
+const amountOf = (row) => minorUnits(row.querySelector(".own-amount").value) || 0;
 
-// A part of the bar for each person, as wide as what they bear; one too thin for its letter goes without.
-function draw(left) {
-  const parts = [...own.querySelectorAll("[data-row]")].map((row) => [row.querySelector(".monogram").textContent, minorUnits(row.querySelector(".own-amount").value) || 0]);
-  ownBar.hidden = left < 0;
-  ownBar.replaceChildren(...[[ownBar.dataset.you, left], ...parts].map(([label, amount]) => {
-    const piece = document.createElement("span");
-    piece.textContent = label;
-    piece.hidden = amount <= 0;
-    piece.style.flexGrow = amount;
-    piece.classList.toggle("share-bar-thin", amount / total < (label.length > 1 ? 0.14 : 0.07));
-    return piece;
-  }));
-}
-
-own.addEventListener("input", (event) => {
-  if (event.target.name === "name") {
-    const row = event.target.closest("[data-row]");
-    const position = [...own.querySelectorAll("[data-row]")].indexOf(row) + 2;
-    row.querySelector(".monogram").textContent = [...event.target.value.trim()][0]?.toUpperCase() || position;
-  }
-  add();
-});
-draw(total - [...own.querySelectorAll(".own-amount")].reduce((sum, field) => sum + (minorUnits(field.value) || 0), 0));
-own.querySelector("[data-add]")?.addEventListener("click", (event) => {
-  event.preventDefault();
-  const rows = own.querySelectorAll("[data-row]");
-  const row = rows[rows.length - 1].cloneNode(true);
-  const position = rows.length + 2;
+// One more line for a mate; whatever is typed in the last one stays there alone.
+function addRow() {
+  const last = rows().at(-1);
+  const row = last.cloneNode(true);
+  const position = rows().length + 2;
+  row.className = "mate not-equal not-own";
   row.querySelector(".own-error")?.remove();
-  row.querySelector(".monogram").textContent = position;
   for (const field of row.querySelectorAll("input")) {
+    const label = row.querySelector(`[for="${field.id}"]`);
     field.id = `${field.name}-${position}`;
     field.value = "";
     field.removeAttribute("aria-invalid");
     field.removeAttribute("aria-describedby");
-    field.previousElementSibling.htmlFor = field.id;
-    field.previousElementSibling.textContent = field.previousElementSibling.textContent.replace(/\d+/, position - 1);
+    label.htmlFor = field.id;
+    label.textContent = label.textContent.replace(/\d+/, position);
   }
-  rows[rows.length - 1].after(row);
+  last.after(row);
+  return row;
+}
+
+// Equally: what does not divide is the lead's.
+function showEqual() {
+  const count = people.validity.valid ? Number(people.value) : 0;
+  const mates = count - 1;
+  while (rows().length < mates) addRow();
+  rows().forEach((row, index) => row.classList.toggle("not-equal", index >= Math.max(mates, 1)));
+  panel.classList.toggle("panel-many", count > 8);
+  const each = count ? Math.floor(total / count / unit) * unit : 0;
+  const more = count ? total - each * count : 0;
+  say(one("yours"), count ? shown(each + more) : "");
+  for (const amount of panel.querySelectorAll("[data-each]")) say(amount, count ? shown(each) : "");
+  say(one("note"), more ? words.more.replace("{amount}", few(more)) : "");
+  say(one("mates"), one("mates").dataset.words.replace("{count}", mates));
+  steppers[0].disabled = count <= Number(people.min);
+  steppers[1].disabled = count >= Number(people.max);
+  return count ? [each + more, ...Array(mates).fill(each)] : [];
+}
+
+// Own amounts: what is left for the lead.
+function showOwn() {
+  const asked = rows().map(amountOf);
+  const left = total - asked.reduce((sum, amount) => sum + amount, 0);
+  say(one("left"), left < 0 ? "" : shown(left));
+  rows().forEach((row) => {
+    if (row.querySelector("[name=name]").value || row.querySelector(".own-amount").value) row.classList.remove("not-own");
+  });
+  addMate.hidden = rows().filter((row) => !row.classList.contains("not-own")).length >= MAX_MATES;
+  return [left, ...asked];
+}
+
+function tell(left) {
+  const typed = rows().map((row) => row.querySelector(".own-amount").value.trim()).filter(Boolean);
+  const isRight = !isOwn() || (left >= 0 && typed.map(minorUnits).every((amount) => amount >= minimum && amount % unit === 0));
+  tally.classList.toggle("tally-off", !isRight);
+  const use = tally.querySelector("use");
+  use.setAttribute("href", use.getAttribute("href").replace(/#.*/, isRight ? "#check" : "#alert"));
+  const over = isOwn() && left < 0;
+  say(one("tally-words"), over ? words.over.replace("{more}", shown(-left)) : isRight ? words.addsUp : words.look);
+  say(one("sum"), words.sum.replace("{sum}", shown(over ? total - left : total)).replace("{total}", shown(total)));
+}
+
+// A part of the bar for each person, as wide as what they bear.
+function draw(amounts) {
+  const exact = amounts.map((amount) => (100 * amount) / total);
+  const sum = (widths) => widths.reduce((all, width) => all + width, 0);
+  const widened = sum(exact.filter((width) => width > 0 && width < NARROWEST).map((width) => NARROWEST - width));
+  const wide = sum(exact.filter((width) => width >= NARROWEST)) || 1;
+  const letters = [...panel.querySelectorAll(".sharers .monogram")].map((monogram) => monogram.textContent);
+  const model = bar.querySelector("svg");
+  bar.toggleAttribute("hidden", !amounts.length || amounts[0] < 0);
+  if (bar.hasAttribute("hidden") || !model) return;
+  let x = 0;
+  bar.replaceChildren(...exact.map((width, index) => {
+    const piece = model.cloneNode(true);
+    const drawn = width >= NARROWEST ? width - (widened * width) / wide : width > 0 ? NARROWEST : 0;
+    piece.setAttribute("x", `${x}%`);
+    piece.setAttribute("width", `${drawn}%`);
+    piece.querySelector("text").textContent = drawn >= LETTER ? letters[index] : "";
+    x += drawn;
+    return piece;
+  }));
+  bar.classList.toggle("share-bar-many", amounts.length > 8);
+}
+
+function show() {
+  [words.you, ...rows().map((_, index) => String(index + 2))].forEach((otherwise, index) => {
+    const row = index ? rows()[index - 1] : yourName.closest("li");
+    const letter = [...row.querySelector("input").value.trim()][0] || (index ? otherwise : [...otherwise][0]);
+    say(row.querySelector(".monogram"), letter.toUpperCase());
+  });
+  const equal = showEqual();
+  const own = showOwn();
+  draw(isOwn() ? own : equal);
+  tell(own[0]);
+}
+
+for (const button of steppers) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const wanted = (Number(people.value) || 1) + Number(button.dataset.step);
+    people.value = Math.min(people.max, Math.max(people.min, wanted));
+    show();
+  });
+}
+addMate.addEventListener("click", (event) => {
+  event.preventDefault();
+  const row = panel.querySelector(".not-own") || addRow();
+  row.classList.remove("not-own");
+  show();
   row.querySelector("input").focus();
-  if (position >= 20) event.currentTarget.remove();
 });
+one("names").addEventListener("click", (event) => {
+  event.preventDefault();
+  panel.classList.add("panel-names");
+  panel.querySelector("[name=name]").focus();
+});
+form.addEventListener("input", show);
+
+// Mates are asked by a name: whoever shares says theirs.
+const nameError = document.getElementById("your-name-error");
+form.addEventListener("submit", (event) => {
+  if (event.submitter?.name === "split" || yourName.value.trim()) return;
+  event.preventDefault();
+  nameError.hidden = false;
+  yourName.setAttribute("aria-invalid", "true");
+  yourName.focus();
+});
+yourName.addEventListener("input", () => {
+  nameError.hidden = true;
+  yourName.removeAttribute("aria-invalid");
+});
+addEventListener("pageshow", show); // a browser that goes back brings back what was typed

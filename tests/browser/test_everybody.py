@@ -27,11 +27,10 @@ def go_to(page: Page, selector: str) -> None:
 
 IS_SEEN = """() => {
   const it = document.activeElement;
-  const shown = it.matches("[type=radio]") ? document.querySelector(`label[for="${it.id}"]`) : it;
-  const box = shown.getBoundingClientRect(), style = getComputedStyle(shown);
+  const box = it.getBoundingClientRect(), style = getComputedStyle(it);
   const over = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
   const isMarked = style.outlineStyle !== "none" || style.boxShadow !== "none";
-  const isOnTop = [it, shown].some(part => part === over || part.contains(over) || over?.contains(part));
+  const isOnTop = it === over || it.contains(over) || over?.contains(it);
   return isMarked && box.width > 0 && isOnTop;
 }"""
 
@@ -46,13 +45,14 @@ def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -
     page.keyboard.type(page.inner_text(".notice code"))  # the focus stands in the field
     page.keyboard.press("Enter")
     heading(page, "Who’s in on this?")
-    go_to(page, "[name=split]")
-    page.keyboard.press("ArrowRight")
+    go_to(page, "#split-equal")
+    page.keyboard.press("Space")
     expect(page.locator("#split-equal")).to_be_checked()
     go_to(page, "#people")
     page.keyboard.press("ArrowUp")
-    go_to(page, "button.button-main")
-    page.keyboard.press("Enter")
+    go_to(page, "#your-name")
+    page.keyboard.type("Lea")
+    page.keyboard.press("Enter")  # goes on with what is chosen, not with "All mine"
     heading(page, "Pay by card")
     go_to(page, "#number")
     page.keyboard.type(GOOD)
@@ -88,8 +88,8 @@ def test_colours_of_the_readers_own_leave_every_mark(order: Order, open_page: Ca
     page.click("button.button-main")
     page.fill("#code", page.inner_text(".notice code"))
     page.click("button.button-main")
-    page.wait_for_selector("label[for=split-all]")
-    chosen = "getComputedStyle(document.querySelector('label[for=split-all]')).borderTopStyle"
+    page.wait_for_selector(".all-mine")
+    chosen = "getComputedStyle(document.querySelector('#split-equal')).borderTopStyle"
     assert page.evaluate(chosen) == "solid"
     page.click("button.button-main")
     pay(page, GOOD)

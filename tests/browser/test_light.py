@@ -59,7 +59,7 @@ def test_the_steps_stand_still(order: Order, open_page: Callable[..., Page]) -> 
     page.goto(order.url)
     assert page.evaluate(SHIFTS) <= MAX_SHIFT
     sign_in(page)
-    page.wait_for_selector("#split-all")
+    page.wait_for_selector(".all-mine")
     assert page.evaluate(SHIFTS) <= MAX_SHIFT
     page.click("button.button-main")
     page.wait_for_selector("#number")

@@ -120,7 +120,8 @@ class TestOrder:
     @pytest.mark.rule("pay.token_once")
     def test_amounts_come_from_the_server_alone(self, lea: Payer) -> None:
         lea.sign_in()
-        lea.post("/split", split="equal", people="3", amount="1", total="1", share="1", status="captured")
+        lie = {"amount": "1", "total": "1", "share": "1", "status": "captured"}
+        lea.post("/split", split="equal", people="3", your_name="Lea", **lie)
         lea.checkout.refresh_from_db()
         assert (lea.checkout.amount, lea.checkout.status, lea.checkout.people) == (9000, "created", 3)
         assert list(PaymentRequest.objects.values_list("amount", flat=True)) == [3000, 3000]
@@ -141,6 +142,9 @@ class TestOrder:
                 for people in ("2.5", "many", "\x00", "9" * 50)
             ),
             ({"split": "own"}, "at least one mate"),
+            ({"split": "equal", "people": "3"}, "Type your name."),
+            ({"split": "equal", "people": "3", "your_name": " \n"}, "Type your name."),
+            ({"split": "own", "amount": "1"}, "Type your name."),
             ({"split": "own", "name": "Finn"}, AMOUNT),
             *(
                 ({"split": "own", "amount": amount}, AMOUNT)

@@ -25,7 +25,7 @@ class TestTheJourney:
         assert "6-digit" in words(lea.get()) and "0123" in words(lea.get())
         lea.post("/code", code=f" {lea.code()[:3]} {lea.code()[3:]}")
         assert "Who’s in on this?" in words(lea.get("/split"))
-        assert lea.post("/split", split="equal", people="4").status_code == 303
+        assert lea.post("/split", split="equal", people="4", your_name="Lea").status_code == 303
         lea.checkout.refresh_from_db()
         assert [share.amount for share in lea.checkout.payment_requests.all()] == [2250] * 3
         card_page = lea.client.get(lea.get("/card")["Location"])

@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import pytest
@@ -26,7 +27,68 @@ def shares(checkout: Checkout) -> list[tuple[str, int]]:
 
 
 def own(lea: Payer, **fields: list[str]) -> Any:
-    return lea.client.post(f"/pay/split?id={lea.checkout.pk}", {"split": "own", **fields})
+    return lea.client.post(f"/pay/split?id={lea.checkout.pk}", {"split": "own", "your_name": "Lea", **fields})
+
+
+def equally(lea: Payer, people: int, **fields: Any) -> Any:
+    chosen = {"split": "equal", "people": str(people), "your_name": "Lea", **fields}
+    return lea.client.post(f"/pay/split?id={lea.checkout.pk}", chosen)
+
+
+def _is_chosen(page: str, way: str) -> bool:
+    return bool(re.search(rf'id="split-{way}"[^>]* checked', page))
+
+
+class TestTheChoice:
+    def test_is_nobodys_at_first_and_all_of_it_is_one_tap(self, lea: Payer) -> None:
+        page = words(lea.get("/split"))
+        assert not _is_chosen(page, "equal") and not _is_chosen(page, "own")
+        assert re.search(
+            r'name="split" value="all">\s*<span>All mine</span>\s*<span>Pay <span[^>]*>£90.00', page
+        )
+        assert lea.post("/split", split="all")["Location"] == f"/pay/card?id={lea.checkout.pk}"
+
+    def test_of_all_of_it_counts_whatever_else_was_chosen(self, lea: Payer) -> None:
+        own(lea, name=["Finn"], amount=["24"])
+        assert own(lea, split=["all", "own"], name=["Finn"], amount=["24"]).status_code == 303
+        assert shares(lea.checkout) == []
+
+    def test_in_fields_enter_does_not_take_all_of_it(self, lea: Payer) -> None:
+        """A browser taps a form's first button."""
+        form = words(lea.get("/split")).partition('<form class="split"')[2]
+        first = re.findall(r"<button[^>]*>", form)[0]
+        assert "name=" not in first and "aria-hidden" in first
+
+    @pytest.mark.rule("split.name")
+    def test_to_share_needs_a_name_of_ones_own(self, lea: Payer) -> None:
+        refused = equally(lea, 3, your_name=" ", name=["Finn", "Amy"])
+        page = words(refused)
+        assert refused.status_code == 422 and shares(lea.checkout) == []
+        assert re.search(r'role="alert" tabindex="-1" autofocus', page) and "Type your name." in page
+        assert re.search(r'id="your-name"[^>]* aria-invalid="true"', page) and 'value="Finn"' in page
+
+
+class TestEqualShares:
+    def test_may_have_names(self, lea: Payer) -> None:
+        assert equally(lea, 4, name=["Finn", "", "Priya", "Zoe"]).status_code == 303
+        assert shares(lea.checkout) == [("Finn", 2250), ("", 2250), ("Priya", 2250)]
+        page = words(lea.get("/split"))
+        assert _is_chosen(page, "equal") and 'value="Priya"' in page and 'value="Lea"' in page
+
+    @pytest.mark.rule("split.shares")
+    def test_leave_what_does_not_divide_to_the_lead(self, acme: Merchant) -> None:
+        line = factories.item(quantity=1, unit_price=9550)
+        lea = Payer(factories.checkout(acme, items=[line], total_amount=9550))
+        lea.sign_in()
+        page = words(equally(lea, 4, show="1"))
+        assert "£23.89" in page and ">2p more<" in page and page.count(">£23.87<") == 4
+
+    def test_of_many_are_one_line_until_somebody_names_them(self, lea: Payer) -> None:
+        many = words(equally(lea, 9, show="1"))
+        assert 'class="panel panel-many"' in many and "8 mates, each this much" in many
+        assert "share-bar-many" in many
+        assert 'class="panel panel-many panel-names"' in words(equally(lea, 9, names="1"))
+        assert not lea.checkout.payment_requests.exists()
 
 
 class TestOwnAmounts:
@@ -53,29 +115,29 @@ class TestOwnAmounts:
     def test_come_back_when_the_step_is_opened_again(self, lea: Payer) -> None:
         own(lea, name=["Finn"], amount=["24"])
         page = words(lea.get("/split"))
-        assert 'value="24.00"' in page and 'id="split-own" checked' in page
+        assert 'value="24.00"' in page and _is_chosen(page, "own")
 
     def test_take_another_mate_without_script(self, lea: Payer) -> None:
         page = own(lea, name=["Finn", "Amy", "Tom"], amount=["1", "2", "x"], add=["1"])
-        assert page.status_code == 200 and words(page).count("data-row") == 4
+        assert page.status_code == 200 and words(page).count("<li data-row") == 4
         assert "Enter an amount" not in words(page) and not lea.checkout.payment_requests.exists()
 
     @pytest.mark.rule("split.shares")
     def test_take_nineteen_mates_at_most(self, lea: Payer) -> None:
         page = words(own(lea, name=[""] * 30, amount=["1"] * 30, add=["1"]))
-        assert page.count("data-row") == 19 and "Add a mate" not in page
+        assert page.count("<li data-row") == 19 and "data-add hidden" in page
 
     def test_replace_an_equal_split(self, lea: Payer) -> None:
-        lea.post("/split", split="equal", people="4")
+        equally(lea, 4)
         own(lea, name=["Finn"], amount=["24"])
         assert shares(lea.checkout) == [("Finn", 2400)]
         lea.post("/split", split="all")
         assert shares(lea.checkout) == []
 
     def test_keep_a_name_in_one_harmless_line(self, lea: Payer) -> None:
-        own(lea, name=["<b>F\x00inn\n" + "x" * 100], amount=["1"])
+        own(lea, name=["<b>F\x00inn\n" + "x" * 100], amount=["1"], your_name=["L\x00ea " + "x" * 100])
         ((name, _),) = shares(lea.checkout)
-        assert name.startswith("<b>F inn x") and len(name) == 60
+        assert name.startswith("<b>F inn x") and len(name) == 30
         assert "<b>F" not in words(lea.get("/split"))
 
 
@@ -97,15 +159,15 @@ class TestTheLeastThatACardCanBeCharged:
         lea = Payer(factories.checkout(acme, items=[line], total_amount=149))
         lea.sign_in()
         assert 'max="4"' in words(lea.get("/split"))
-        assert "Choose between 2 and 4 people." in words(lea.post("/split", split="equal", people="5"))
-        assert lea.post("/split", split="equal", people="4").status_code == 303
+        assert "Choose between 2 and 4 people." in words(equally(lea, 5))
+        assert equally(lea, 4).status_code == 303
         assert shares(lea.checkout) == [("", 37)] * 3
 
     def test_may_be_too_much_to_share(self, acme: Merchant) -> None:
         line = factories.item(quantity=1, unit_price=59)
         lea = Payer(factories.checkout(acme, items=[line], total_amount=59))
         lea.sign_in()
-        refused = lea.post("/split", split="equal", people="2")
+        refused = equally(lea, 2)
         assert refused.status_code == 422 and "too small to share equally" in words(refused)
 
     def test_holds_below_the_form_too(self, unpaid: Checkout) -> None:
@@ -136,7 +198,7 @@ class TestTheStepsInWhichACardCanBeCharged:
         assert shares(lea.checkout) == [("Finn", 200)]
 
     def test_are_those_of_an_equal_share_and_the_rest_is_the_leads(self, lea: Payer) -> None:
-        assert lea.post("/split", split="equal", people="4").status_code == 303
+        assert equally(lea, 4).status_code == 303
         assert shares(lea.checkout) == [("", 2200)] * 3
         assert "£24.00" in words(lea.get("/split"))
 
