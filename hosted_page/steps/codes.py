@@ -3,8 +3,10 @@
 import secrets
 from datetime import datetime, timedelta
 from typing import NamedTuple
+from urllib.parse import urlsplit
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Left, Now
@@ -22,6 +24,9 @@ from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from payments import switches
 
+_HOST = urlsplit(
+    settings.CHECKOUT_PAGE_URL
+).hostname  # the last line ties a code to the page that may fill it in
 CODE_LIFE = timedelta(minutes=10)
 MAX_TRIES = 5
 CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
@@ -106,7 +111,8 @@ WHERE subject = %(subject)s AND browser_digest = %(browser)s AND expires_at > %(
 def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
     """Queue the code's SMS message; return whether it goes to this number."""
     words = _("{code} is your code for {shop}. Tell it to nobody.")
-    body = words.format(code=plain, shop=naming.shop(target.checkout.merchant))
+    told = words.format(code=plain, shop=naming.shop(target.checkout.merchant))
+    body = f"{told}\n\n@{_HOST} #{plain}"
     kind = SmsMessage.Kind.RETURN if target.is_of_lead_alone else SmsMessage.Kind.CODE
     asked = Asked(kind, code.phone, target, body, code.expires_at, address)
     if kind == SmsMessage.Kind.CODE:

@@ -1,4 +1,4 @@
-// Groups the digits as they stand on the card, names its brand, and lets one tap pay once.
+// Groups the digits as they stand on the card, names its brand, sees a mistyped one, and lets one tap pay once.
 const BRANDS = [
   [/^4/, "Visa"],
   [/^(5[1-5]|2[2-7])/, "Mastercard"],
@@ -38,7 +38,34 @@ form.elements.number.addEventListener("input", ({ target }) => {
 });
 form.elements.expiry.addEventListener("input", ({ target }) => regroup(target, groupExpiry));
 
+// A card's last digit is worked out from the others (Luhn): most slips of a finger show before the number is sent.
+function addsUp(digits) {
+  const doubled = [...digits].reverse().map((digit, index) => digit * (index % 2 ? 2 : 1));
+  return doubled.reduce((sum, value) => sum + (value > 9 ? value - 9 : value), 0) % 10 === 0;
+}
+
+const typo = document.getElementById("number-typo");
+function markTypo() {
+  const { number } = form.elements;
+  document.getElementById("number-error")?.remove();
+  typo.hidden = false;
+  number.setAttribute("aria-invalid", "true");
+  number.setAttribute("aria-describedby", typo.id);
+  number.focus();
+}
+form.elements.number.addEventListener("input", ({ target }) => {
+  if (typo.hidden) return;
+  typo.hidden = true;
+  target.removeAttribute("aria-invalid");
+  target.removeAttribute("aria-describedby");
+});
+
 form.addEventListener("submit", (event) => {
+  const digits = form.elements.number.value.replace(/\D/g, "");
+  if (digits.length < 12 || !addsUp(digits)) {
+    event.preventDefault();
+    return markTypo();
+  }
   if (pay.getAttribute("aria-disabled")) return event.preventDefault();
   pay.setAttribute("aria-disabled", "true");
   pay.textContent = pay.dataset.busy;

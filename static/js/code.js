@@ -1,3 +1,17 @@
+// Fills in the code of a text that names this page's host, where the browser reads it and the payer lets it.
+const field = document.getElementById("code");
+if ("OTPCredential" in window) {
+  const ended = new AbortController();
+  field.form.addEventListener("submit", () => ended.abort());
+  navigator.credentials.get({ otp: { transport: ["sms"] }, signal: ended.signal }).then(
+    ({ code }) => {
+      field.value = code;
+      field.form.requestSubmit();
+    },
+    () => {}, // nothing came, or the payer types it
+  );
+}
+
 // Counts down to the moment when a new code may be asked for, then shows the button in the sentence's place.
 const wait = document.querySelector("[data-resend-in]");
 

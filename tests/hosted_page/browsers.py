@@ -39,7 +39,7 @@ class Payer:
         self.sign_in()
         self.client.post(f"/pay/split?id={self.checkout.pk}", split or {"split": "all"})
         bank = self.get("/card")["Location"]
-        card = {"number": number, "expiry": "08 / 49", "code": "123", "name": "Lea"}
+        card = {"number": number, "expiry": "08 / 49", "code": "123"}
         back = self.client.post(bank, card)
         return self.client.get(back["Location"])
 
@@ -77,7 +77,7 @@ class Mate:
         return self.give_card(number)
 
     def give_card(self, number: str = mates.FINNS) -> Any:
-        card = {"number": number, "expiry": "08 / 49", "code": "123", "name": "Finn"}
+        card = {"number": number, "expiry": "08 / 49", "code": "123"}
         back = self.client.post(self.get("/card")["Location"], card)
         return self.client.get(back["Location"])
 

@@ -17,7 +17,7 @@ NOT_A_CODE = gettext_lazy("The code has 3 digits, 4 on American Express.")
 
 
 class CardForm(forms.Form):
-    """A test card's number, an expiry date in the future, a code of three or four digits, a name."""
+    """A test card's number, an expiry date in the future, a code of three or four digits."""
 
     number = forms.CharField(
         max_length=40,
@@ -36,11 +36,6 @@ class CardForm(forms.Form):
             "required": gettext_lazy("Enter the security code."),
             "max_length": NOT_A_CODE,
         },
-    )
-    name = forms.CharField(
-        required=False,
-        max_length=100,
-        error_messages={"max_length": gettext_lazy("Use at most 100 characters.")},
     )
 
     def clean_number(self) -> str:

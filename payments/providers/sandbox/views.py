@@ -51,7 +51,7 @@ def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
     return {
         **session.page,
         "errors": errors,
-        "values": {name: form[name].value() or "" for name in ("expiry", "name")},
+        "values": {"expiry": form["expiry"].value() or ""},
         "test_cards": [{"number": card.spaced, "effect": _(card.effect)} for card in CARDS.values()],
     }
 

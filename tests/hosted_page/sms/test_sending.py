@@ -4,8 +4,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -63,6 +65,15 @@ class TestACode:
         send_all()
         [(phone, text)] = network.sent.values()
         assert phone == LEA and "is your code for Acme Tickets" in text
+
+    @pytest.mark.rule("sms.code_words")
+    def test_is_tied_to_the_pages_host_by_its_last_line(self, unpaid: Checkout, network: Network) -> None:
+        lea = Payer(unpaid)
+        lea.post("/phone", phone=PHONE)
+        send_all()
+        [(_, text)] = network.sent.values()
+        host = urlsplit(settings.CHECKOUT_PAGE_URL).hostname
+        assert text.splitlines()[-2:] == ["", f"@{host} #{text[:6]}"]
 
     @pytest.mark.rule("sms.sealed")
     def test_waits_encrypted_and_is_emptied_once_sent(self, unpaid: Checkout, network: Network) -> None:
