@@ -5,7 +5,16 @@ from typing import Any
 from django.contrib import admin
 
 from config.lib.admin.readonly import ReadOnlyAdmin
-from hosted_page.models import CardTry, OptIn, OptInText, SignInCode, SmsDay, SmsMessage, SmsStop
+from hosted_page.models import (
+    CardTry,
+    KnownBrowser,
+    OptIn,
+    OptInText,
+    SignInCode,
+    SmsDay,
+    SmsMessage,
+    SmsStop,
+)
 
 
 class PhoneAdmin(ReadOnlyAdmin):
@@ -23,6 +32,13 @@ class SignInCodeAdmin(PhoneAdmin):
     list_display = ("id", "subject", "number", "tries", "created_at", "expires_at", "used_at")
     search_fields = ("id", "subject")
     secret = ("phone", "code_digest", "browser_digest")
+
+
+@admin.register(KnownBrowser)
+class KnownBrowserAdmin(PhoneAdmin):
+    list_display = ("id", "number", "proven_at")
+    search_fields = ("id",)
+    secret = ("phone", "token_digest")
 
 
 @admin.register(SmsMessage)

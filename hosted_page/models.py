@@ -1,13 +1,14 @@
-"""The hosted page's models: sign-in codes, SMS messages and their counts, tries of cards, the opt-in."""
+"""The hosted page's models: sign-in codes, known browsers, SMS messages and counts, tries of cards, the opt-in."""
 
 from datetime import datetime
 from typing import ClassVar
 
 from django.db import models
+from django.db.models.functions import Left
 from uuid_utils.compat import uuid7
 
 from checkout.models import MerchantCustomer
-from config.lib.crypto import EncryptedTextField, FindableTextField
+from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextField
 from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
@@ -31,6 +32,23 @@ class SignInCode(PreparedModel):
 
     def __str__(self) -> str:
         return f"code for {self.subject}"
+
+
+class KnownBrowser(PreparedModel):
+    """A browser whose person has let us remember their number; it holds a random token, of which this is the hash."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    token_digest = models.CharField(max_length=64, unique=True)
+    phone = FindableTextField()
+    proven_at = models.DateTimeField(
+        help_text="When a code proved the number: it is remembered from then on."
+    )
+
+    class Meta:
+        indexes: ClassVar = [models.Index(Left("phone", DIGEST_LETTERS), name="known_number")]
+
+    def __str__(self) -> str:
+        return f"browser known since {self.proven_at}"
 
 
 class SmsMessage(PreparedModel):

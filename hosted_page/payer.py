@@ -9,50 +9,71 @@ from django.http import HttpRequest, HttpResponse
 
 LIFE = 15 * 60  # seconds, sliding (rule sign_in.session)
 BROWSER, SHOWN_CODE = "browser", "code"
+PROVEN, REMEMBERED = "payer", "payer remembered"  # how somebody signed in: the salts of the cookie
 
 
 def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
     """Return the id of the person signed in for this checkout or share in this browser, None if nobody is."""
+    return _read(request, subject, PROVEN) or _read(request, subject, REMEMBERED)
+
+
+def is_proven(request: HttpRequest, subject: UUID) -> bool:
+    """Return whether the person signed in has entered a code in this visit, and was not remembered."""
+    return _read(request, subject, PROVEN) is not None
+
+
+def _read(request: HttpRequest, subject: UUID, salt: str) -> UUID | None:
     try:
-        value = signing.loads(request.COOKIES.get(_name(subject.hex), ""), salt="payer", max_age=LIFE)
+        value = signing.loads(request.COOKIES.get(cookie_name(subject.hex), ""), salt=salt, max_age=LIFE)
     except signing.BadSignature:
         return None
     subject_hex, customer_hex = value
     return UUID(customer_hex) if subject_hex == subject.hex else None
 
 
-def remember(response: HttpResponse, subject: UUID, customer_uuid: UUID) -> None:
-    """Sign the person in for fifteen minutes, or anew for as long."""
-    value = signing.dumps([subject.hex, customer_uuid.hex], salt="payer")
-    _set(response, _name(subject.hex), value, LIFE)
+def remember(response: HttpResponse, subject: UUID, customer_uuid: UUID, *, is_proven: bool = True) -> None:
+    """Sign the person in for fifteen minutes."""
+    value = signing.dumps([subject.hex, customer_uuid.hex], salt=PROVEN if is_proven else REMEMBERED)
+    put(response, cookie_name(subject.hex), value, LIFE)
+
+
+def prolong(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
+    """Sign the person who is signed in in anew, as they are, for fifteen minutes."""
+    customer_uuid = customer_of(request, subject)
+    if customer_uuid is not None:
+        remember(response, subject, customer_uuid, is_proven=is_proven(request, subject))
 
 
 def browser_of(request: HttpRequest) -> str:
     """Return this browser's random name, a new one if it has none yet."""
-    return request.COOKIES.get(_name(BROWSER)) or secrets.token_urlsafe(16)
+    return request.COOKIES.get(cookie_name(BROWSER)) or secrets.token_urlsafe(16)
 
 
 def await_code(response: HttpResponse, browser: str, shown_code: str) -> None:
     """Keep the browser's name for a day, and for the page a code that was not sent (local and sandbox)."""
-    _set(response, _name(BROWSER), browser, 86_400)
+    put(response, cookie_name(BROWSER), browser, 86_400)
     if shown_code:
-        _set(response, _name(SHOWN_CODE), signing.dumps(shown_code, salt="shown-code"), 600)
+        put(response, cookie_name(SHOWN_CODE), signing.dumps(shown_code, salt="shown-code"), 600)
 
 
 def shown_code(request: HttpRequest) -> str:
     """Return the code to show on the page, "" if it was sent."""
     try:
-        code: str = signing.loads(request.COOKIES.get(_name(SHOWN_CODE), ""), salt="shown-code", max_age=600)
+        code: str = signing.loads(
+            request.COOKIES.get(cookie_name(SHOWN_CODE), ""), salt="shown-code", max_age=600
+        )
     except signing.BadSignature:
         return ""
     return code
 
 
-def _name(what: str) -> str:
+def cookie_name(what: str) -> str:
+    """Return the name of a payer's cookie; where https is, it binds the cookie to this host."""
     return f"{settings.COOKIE_PREFIX}payer_{what}"
 
 
-def _set(response: HttpResponse, name: str, value: str, seconds: int) -> None:
+def put(response: HttpResponse, name: str, value: str, seconds: int) -> None:
+    """Set a cookie that no script reads and no other site's form sends."""
     response.set_cookie(
         name, value, max_age=seconds, path="/", secure=not settings.LOCAL, httponly=True, samesite="Lax"
     )
@@ -60,4 +81,4 @@ def _set(response: HttpResponse, name: str, value: str, seconds: int) -> None:
 
 def sign_out(response: HttpResponse, subject: UUID) -> None:
     """Sign the person out of this checkout or share."""
-    response.delete_cookie(_name(subject.hex), samesite="Lax")
+    response.delete_cookie(cookie_name(subject.hex), samesite="Lax")

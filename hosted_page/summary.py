@@ -186,3 +186,8 @@ def _place(zone: ZoneInfo) -> str:
     if "/" not in zone.key or zone.key.startswith("Etc/"):
         return ""
     return get_timezone_location(zone, locale=_locale(), return_city=True)
+
+
+def date_of(at: datetime, checkout: Checkout) -> str:
+    """Return a day of this year or the last."""
+    return format_datetime(at.astimezone(zone_of(checkout)), "d MMMM", locale=_locale())

@@ -4,13 +4,15 @@ from hosted_page import language, views
 from hosted_page.group import mate
 from hosted_page.opt_in import link
 from hosted_page.sms import receipts, stops
-from hosted_page.steps import card, sign_in, split
+from hosted_page.steps import card, known_browser, sign_in, split
 
 urlpatterns = [
     path("pay", views.page, name="pay"),
     path("pay/phone", sign_in.phone, name="pay_phone"),
     path("pay/code", sign_in.code, name="pay_code"),
     path("pay/resend", sign_in.resend, name="pay_resend"),
+    path("pay/known", known_browser.go_on, name="pay_known"),
+    path("pay/known/end", known_browser.end, name="pay_known_end"),
     path("pay/again", views.again, name="pay_again"),
     path("pay/split", split.split, name="pay_split"),
     path("pay/card", card.card, name="pay_card"),
@@ -29,6 +31,8 @@ urlpatterns = [
     path("pay/share/<str:token>/phone", sign_in.phone, name="share_phone"),
     path("pay/share/<str:token>/code", sign_in.code, name="share_code"),
     path("pay/share/<str:token>/resend", sign_in.resend, name="share_resend"),
+    path("pay/share/<str:token>/known", known_browser.go_on, name="share_known"),
+    path("pay/share/<str:token>/known/end", known_browser.end, name="share_known_end"),
     path("pay/share/<str:token>/card", card.card, name="share_card"),
     path("pay/share/<str:token>/paid", card.paid, name="share_paid"),
     path("pay/share/<str:token>/confirmed", card.confirmed, name="share_confirmed"),

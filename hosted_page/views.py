@@ -56,8 +56,8 @@ def _page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHIN
     own = _of_lead(request, target, found, refused) if is_lead else _of_others(target)
     own |= {"return_url_path": _way_out(target.checkout, found), "cancel_url_path": ""}
     response = rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
-    if is_lead and target.checkout.lead_id is not None:
-        payer.remember(response, target.subject, target.checkout.lead_id)
+    if is_lead:
+        payer.prolong(request, response, target.subject)
     return response
 
 

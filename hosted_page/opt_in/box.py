@@ -51,7 +51,15 @@ def take(request: HttpRequest, target: PaymentTarget, placement: str = "") -> di
         person = None if placement else _person(request, target)
         own = OptIn.Placement.PAY_LINK if target.share else OptIn.Placement.SUCCESS_PAGE
         text = consent.shown(target.checkout.merchant, request.POST.get("version", ""))
-        consent.tick(target, person=person, name=name, email=email, placement=placement or own, text=text)
+        consent.tick(
+            target,
+            person=person,
+            has_proven=payer.is_proven(request, target.subject),
+            name=name,
+            email=email,
+            placement=placement or own,
+            text=text,
+        )
     except consent.InvalidEmail:
         return {"error": _("Enter an e\N{NON-BREAKING HYPHEN}mail address, such as lea@example.com.")} | typed
     except consent.TooManyTicks:

@@ -104,6 +104,7 @@ def tick(
     target: PaymentTarget,
     *,
     person: Customer | None,
+    has_proven: bool = True,
     email: str,
     placement: str,
     text: OptInText,
@@ -111,7 +112,8 @@ def tick(
 ) -> UUID | None:
     """Save a tick and emit its event; return the event's id, None if the merchant has opt-in off.
 
-    `person` is who is signed in: the event has their number, and nobody else's. `name` is what a person without
+    `person` is who is signed in: the event has their number if a code of this visit has proven it, and nobody else's.
+    `name` is what a person without
     a known name has typed. Raises TooManyTicks.
     """
     checkout = target.checkout
@@ -124,7 +126,7 @@ def tick(
         event = outbox.emit(
             checkout.merchant,
             EventType.OPTED_IN,
-            _payload(target, saved, person, name),
+            _payload(target, saved, person, name, proven=person if has_proven else None),
             at=saved.opted_in_at,
             checkout_uuid=checkout.pk,
         )
@@ -164,8 +166,10 @@ def _saved(
     )
 
 
-def _payload(target: PaymentTarget, saved: OptIn, person: Customer | None, name: str) -> dict[str, object]:
-    """Return what the event tells the merchant of a tick."""
+def _payload(
+    target: PaymentTarget, saved: OptIn, person: Customer | None, name: str, *, proven: Customer | None
+) -> dict[str, object]:
+    """Return what the event tells the merchant of a tick, and the number of a `proven` person."""
     return {
         "customer_id": str(saved.person_id),
         "subject": "friend" if target.share else "lead",
@@ -177,16 +181,16 @@ def _payload(target: PaymentTarget, saved: OptIn, person: Customer | None, name:
         "customer": {
             "name": (person.name if person else name) or None,
             "email": saved.email,
-            "phone": person.phone if person else None,
+            "phone": proven.phone if proven else None,
         },
-        "opt_in": _agreed(saved, is_signed_in=person is not None),
+        "opt_in": _agreed(saved, is_proven=proven is not None),
     }
 
 
-def _agreed(saved: OptIn, *, is_signed_in: bool) -> dict[str, object]:
+def _agreed(saved: OptIn, *, is_proven: bool) -> dict[str, object]:
     return {
         "email_marketing": True,
-        "sms_marketing": True if is_signed_in else None,
+        "sms_marketing": True if is_proven else None,
         "opted_in_at": clock.iso(saved.opted_in_at),
         "placement": saved.placement,
         "text_version": saved.text.version,

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from checkout.models import Customer, MerchantCustomer, PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, crypto
-from hosted_page.models import CardTry, OptIn, SignInCode, SmsMessage
+from hosted_page.models import CardTry, KnownBrowser, OptIn, SignInCode, SmsMessage
 from hosted_page.privacy import people
 from hosted_page.privacy.people import Person
 from hosted_page.sms import outbox
@@ -107,6 +107,7 @@ def _empty(person: Person, now: datetime) -> None:
     person.shares.update(name="", phone="", next_reminder_at=None)
     if phone:
         SignInCode.objects.filter(phone=phone).delete()
+        KnownBrowser.objects.filter(phone=phone).delete()
         SmsMessage.objects.filter(phone_digest=outbox.digest(phone)).update(phone_digest="", range_digest="")
         CardTry.objects.filter(phone_digest=declines.digest(phone)).delete()
     if person.customer is not None:

@@ -3,9 +3,9 @@
 from typing import Any
 from uuid import UUID
 
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import clock
-from hosted_page.models import OptIn
+from hosted_page.models import KnownBrowser, OptIn
 from hosted_page.privacy.people import Person
 from payments.models import Merchant, Payment
 
@@ -24,11 +24,18 @@ def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
     return {
         "name": (customer.name or None) if customer and is_whole else None,
         "phone": (customer.phone if is_whole else str(customer)) if customer else None,
+        "remembered_since": _remembered(customer) if is_whole else [],
         "known_since": clock.iso(customer.created_at) if customer else None,
         "orders": [_order(row) for row in led.select_related("merchant").order_by("created_at")],
         "shares": [_share(row) for row in shares.select_related("checkout__merchant").order_by("created_at")],
         "opt_ins": [_opt_in(row) for row in opt_ins.select_related("text__merchant").order_by("opted_in_at")],
     }
+
+
+def _remembered(customer: Customer | None) -> list[str | None]:
+    """Return since when browsers are remembered by their number."""
+    known = KnownBrowser.objects.filter(phone=customer.phone) if customer and customer.phone else ()
+    return [clock.iso(row.proven_at) for row in known]
 
 
 def _order(row: Checkout) -> dict[str, Any]:

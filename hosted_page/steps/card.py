@@ -54,7 +54,7 @@ def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return _enough(request, target, too_many)
     except (Busy, ProviderUnreachable):
         return busy(request, target)
-    payer.remember(response, target.subject, customer_uuid)
+    payer.prolong(request, response, target.subject)
     return response
 
 

@@ -184,7 +184,7 @@ def verify(code: SignInCode, entered: str) -> Customer:
         if counted is None:
             raise CodeEnded
         if is_right:
-            return _person(code.phone)
+            return person_of(code.phone)
     left = MAX_TRIES - counted[0]
     if left <= 0:
         raise CodeEnded
@@ -200,7 +200,7 @@ RETURNING tries
 """
 
 
-def _person(phone: str) -> Customer:
+def person_of(phone: str) -> Customer:
     """Return the person of a proven number, made when it is first proven."""
     person: Customer = _OF_NUMBER.get_or_insert(FindableTextField.digest(phone), row=Customer(phone=phone))
     return person

@@ -14,13 +14,14 @@ from checkout.authorizations import NotPayable
 from checkout.models import Customer, PaymentRequest
 from checkout.states import OperationInProgress
 from config.lib.web import address
-from hosted_page import payer, rendering, summary
-from hosted_page.models import SignInCode
+from hosted_page import known, payer, rendering, summary
+from hosted_page.models import KnownBrowser, SignInCode
 from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_form, lead_name
 from hosted_page.sms import limits
 from hosted_page.steps import codes
 from hosted_page.steps.phone import InvalidPhone, example_phone, parse_phone
+from payments import money
 from payments.models import Merchant
 from payments.switches import AllStopped, MerchantSuspended
 
@@ -30,9 +31,27 @@ SIGN_IN = "sign_in"  # in the query when a lead who has paid comes back
 def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
     """Ask for the code that is on its way, else for a number; `wrong` is about the opt-in box beside it."""
     waiting = codes.waiting(target.subject, payer.browser_of(request))
-    if waiting is None or "change" in request.GET or wrong:
+    if "change" in request.GET or wrong:
         return show_phone(request, target, wrong=wrong)
-    return _show_code(request, target, waiting)
+    if waiting is not None:
+        return _show_code(request, target, waiting)
+    browser = known.of(request) if target.is_payable else None
+    return _show_known(request, target, browser) if browser else show_phone(request, target)
+
+
+def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrowser) -> HttpResponse:
+    """Ask whether it is still the person who is remembered here. Rule known.opens."""
+    words = _("{name} asks you for {amount}")
+    amount = money.display(target.amount, target.checkout.currency)
+    context = {
+        "action": target.address("known"),
+        "end_action": target.address("known_end"),
+        "change_url": _change_url(target),
+        "masked_phone": f"•••• {browser.phone[-4:]}",
+        "since": summary.date_of(browser.proven_at, target.checkout),
+        "asked": words.format(name=lead_name(target.checkout), amount=amount) if target.share else "",
+    }
+    return rendering.show(request, target, "known", context)
 
 
 def show_phone(
@@ -47,7 +66,8 @@ def show_phone(
     own: dict[str, Any] = {"phone_hint": _phone_hint(target.checkout.merchant)}
     if target.share is not None:
         own = _of_share(request, target, target.share, wrong)
-    context = {"action": target.address("phone"), "value": value, "error": error} | own
+    tick = {"may_remember": target.is_payable, "is_ticked": known.REMEMBER in request.POST}
+    context = {"action": target.address("phone"), "value": value, "error": error} | own | tick
     name, status = "share" if target.share else "phone", 422 if error or wrong else 200
     return rendering.show(request, target, name, context, status=status)
 
@@ -108,7 +128,9 @@ def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     except InvalidPhone:
         words = wrong_number(target.checkout.merchant)
         return show_phone(request, target, value=typed[:40], error=words)
-    return _send_code(request, target, number, typed)
+    response = _send_code(request, target, number, typed)
+    known.note_tick(request, response, target.subject)
+    return response
 
 
 @for_form
@@ -158,11 +180,18 @@ def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     customer = _take_code(request, target)
     if isinstance(customer, HttpResponse):
         return customer
+    response = enter(target, customer)
+    known.remember(request, response, target.subject, customer)
+    return response
+
+
+def enter(target: PaymentTarget, customer: Customer, *, is_proven: bool = True) -> HttpResponse:
+    """Sign in a person, by a code or remembered; at an order, make them the lead."""
     response = target.go(_step_after(target, customer))
     with contextlib.suppress(NotPayable, OperationInProgress):  # the page tells what is true
         if target.share is None and customer.pk != target.checkout.lead_id:
             sharing.join(target.checkout.pk, customer)
-        payer.remember(response, target.subject, customer.pk)
+        payer.remember(response, target.subject, customer.pk, is_proven=is_proven)
     return response
 
 

@@ -17,6 +17,10 @@ navigator.credentials.get = asked => new Promise(done => {
   window.comes = code => done({code});
 });
 """
+TELLS = """
+addEventListener("change", () => window.did("field"), true);
+addEventListener("click", event => event.detail && window.did("tap"), true);
+"""
 
 
 def fill_in_card(page: Page, number: str = GOOD) -> None:
@@ -77,3 +81,27 @@ def test_whoever_shares_says_a_name_before_it_is_sent(order: Order, open_page: C
     page.fill("#name-9", "Zoe")
     page.keyboard.press("Enter")
     expect(page.locator(".held-rows")).to_contain_text("Your 8 mates’ shares")
+
+
+def test_alone_and_returning_it_is_three_fields_and_three_taps(
+    order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None]
+) -> None:
+    page = open_page()
+    page.goto(order.url)
+    expect(page.locator("#remember")).not_to_be_checked()
+    page.check("#remember")
+    sign_in(page, "07700 900704")
+    heading(page, "Who’s in on this?")
+    page.goto(Order(order.service, order.merchant, order.merchant.create()).url)
+    heading(page, "Is this still you?")
+    accessible(page)
+    done: list[str] = []
+    page.expose_function("did", done.append)
+    page.add_init_script(TELLS)
+    page.reload()
+    page.click("text=Continue as •••• 0704")
+    page.click("text=All mine")
+    fill_in_card(page)
+    page.click("#pay")
+    heading(page, "Held, not taken yet")
+    assert (done.count("field"), done.count("tap")) == (3, 3)

@@ -1,0 +1,88 @@
+"""Browsers that their person has let us remember: no code is asked for there again for thirty days (rules known.*)."""
+
+import secrets
+from datetime import timedelta
+from uuid import UUID
+
+from django.core import signing
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse
+
+from checkout.models import Customer
+from config.lib import batches, clock, crypto
+from config.lib.prepared import Prepared
+from hosted_page import payer
+from hosted_page.models import KnownBrowser
+
+LIFE = timedelta(days=30)  # from the code that proved the number, never prolonged
+MAX_BROWSERS = 5  # of a number: the one that was remembered first makes way
+REMEMBER = "remember"  # the tick's name
+TOKEN, TICKED = "known", "ticked"
+TICK_LASTS = 15 * 60
+
+
+def of(request: HttpRequest) -> KnownBrowser | None:
+    """Return what is remembered of this browser, None if nothing is, or no longer."""
+    token = request.COOKIES.get(payer.cookie_name(TOKEN), "")
+    return _KNOWN.first(crypto.digest(token)) if token else None
+
+
+def _of_token(token_digest: str) -> QuerySet[KnownBrowser]:
+    return KnownBrowser.objects.filter(token_digest=token_digest, proven_at__gt=Now() - LIFE)
+
+
+_KNOWN = Prepared(_of_token, str)
+
+
+def note_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
+    """Note until the code comes back whether the box was ticked when it was asked for."""
+    name = payer.cookie_name(TICKED)
+    if REMEMBER in request.POST:
+        payer.put(response, name, signing.dumps(subject.hex, salt=TICKED), TICK_LASTS)
+    elif name in request.COOKIES:
+        response.delete_cookie(name, samesite="Lax")
+
+
+def remember(request: HttpRequest, response: HttpResponse, subject: UUID, person: Customer) -> None:
+    """Remember this browser by the number that a code has just proven, if its person has ticked the box."""
+    if not _is_ticked(request, subject):
+        return
+    token = secrets.token_urlsafe(32)
+    with transaction.atomic():
+        locked = Customer.objects.select_for_update().filter(pk=person.pk, erased_at=None).first()
+        if locked is None or not locked.phone:
+            return
+        _delete(request)
+        digest = crypto.digest(token)
+        KnownBrowser.objects.create(token_digest=digest, phone=locked.phone, proven_at=clock.now())
+        of_number = KnownBrowser.objects.filter(phone=locked.phone).order_by("-proven_at")
+        older = list(of_number.values_list("pk", flat=True)[MAX_BROWSERS:])
+        KnownBrowser.objects.filter(pk__in=older).delete()
+    payer.put(response, payer.cookie_name(TOKEN), token, int(LIFE.total_seconds()))
+    response.delete_cookie(payer.cookie_name(TICKED), samesite="Lax")
+
+
+def _is_ticked(request: HttpRequest, subject: UUID) -> bool:
+    ticked = request.COOKIES.get(payer.cookie_name(TICKED), "")
+    try:
+        return bool(signing.loads(ticked, salt=TICKED, max_age=TICK_LASTS) == subject.hex)
+    except signing.BadSignature:
+        return False
+
+
+def end(request: HttpRequest, response: HttpResponse) -> None:
+    """Remember nothing of this browser any more."""
+    _delete(request)
+    response.delete_cookie(payer.cookie_name(TOKEN), samesite="Lax")
+
+
+def _delete(request: HttpRequest) -> None:
+    if token := request.COOKIES.get(payer.cookie_name(TOKEN), ""):
+        KnownBrowser.objects.filter(token_digest=crypto.digest(token)).delete()
+
+
+def delete_old() -> None:
+    """Delete browsers whose thirty days are over."""
+    batches.delete(KnownBrowser.objects.filter(pk__lt=clock.first_id(clock.now() - LIFE - timedelta(days=1))))

@@ -1,0 +1,24 @@
+"""What a remembered person says on the phone step: it is still them, or remember nothing (rule known.opens)."""
+
+from django.http import HttpRequest, HttpResponse
+
+from hosted_page import known
+from hosted_page.payment_target import PaymentTarget, for_form
+from hosted_page.steps import codes, sign_in
+
+
+@for_form
+def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Sign in the person who is remembered here, to pay and for nothing else."""
+    browser = known.of(request)
+    if browser is None or not target.is_payable:
+        return target.go()  # the page tells what is true
+    return sign_in.enter(target, codes.person_of(browser.phone), is_proven=False)
+
+
+@for_form
+def end(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Remember nobody here any more, and ask for a number."""
+    response = target.go()
+    known.end(request, response)
+    return response
