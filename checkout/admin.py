@@ -56,7 +56,7 @@ class CheckoutAdmin(MoneyAdmin):
     actions = ("cancel",)
     list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
     list_filter = ("status",)
-    search_fields = ("id", "merchant_order_id")
+    search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
     unindexed = ("payment",)  # a payment's page names its order by the uuid

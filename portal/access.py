@@ -36,6 +36,7 @@ MAY: dict[str, frozenset[Role]] = {
     "view": EVERYBODY,
     "export": EVERYBODY - {Role.VIEWER},
     "refund": HELPERS,
+    "cancel": HELPERS,
     "resend": BUILDERS | HELPERS,
     "reveal": MANAGERS,  # the personal data of marketing.opted_in
     "change_webhooks": BUILDERS,

@@ -12,6 +12,7 @@ from django.views.generic import RedirectView
 from portal.views import (
     audit,
     balance,
+    cancel,
     checkouts,
     customer,
     deliveries,
@@ -37,6 +38,7 @@ portal = [
     path("/checkouts/<uuid:checkout_uuid>/timeline.json", checkouts.timeline_json, name="portal_timeline"),
     path("/checkouts/<uuid:checkout_uuid>/customer", customer.customer_data, name="portal_customer"),
     path("/checkouts/<uuid:checkout_uuid>/refund", refund.refund, name="portal_refund"),
+    path("/checkouts/<uuid:checkout_uuid>/cancel", cancel.cancel, name="portal_cancel"),
     path("/balance", balance.listed, name="portal_balance"),
     path("/balance.csv", balance.exported, name="portal_balance_csv"),
     path("/balance/payouts/<uuid:entry_uuid>.csv", payouts.exported, name="portal_payout_csv"),

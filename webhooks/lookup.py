@@ -27,10 +27,14 @@ def deliveries_of(event_uuids: Collection[UUID]) -> QuerySet[Delivery]:
 
 def attempts_of(event_uuids: Collection[UUID]) -> QuerySet[Attempt]:
     """Return the attempts to deliver these events."""
-    deliveries = list(deliveries_of(event_uuids).values_list("pk", flat=True))
-    if not deliveries:
+    return attempts_under(list(deliveries_of(event_uuids).values_list("pk", flat=True)))
+
+
+def attempts_under(delivery_uuids: Collection[UUID]) -> QuerySet[Attempt]:
+    """Return the attempts of these deliveries."""
+    if not delivery_uuids:
         return Attempt.objects.none()
-    return Attempt.objects.filter(delivery__in=deliveries, pk__range=partitions.beside(*deliveries))
+    return Attempt.objects.filter(delivery__in=delivery_uuids, pk__range=partitions.beside(*delivery_uuids))
 
 
 def attempts_about(checkout_uuid: UUID) -> QuerySet[Attempt]:

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.postgres.indexes import OpClass
 from django.db import connection, models
 from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models.functions import Now, Upper
 from uuid_utils.compat import uuid7
 
 from checkout import states
@@ -184,7 +185,10 @@ class Checkout(PreparedModel):
         ]
         indexes: ClassVar = [
             models.Index(fields=["merchant", "-created_at", "-id"]),
-            models.Index(fields=["merchant", "merchant_order_id"]),
+            # By the beginning and in any case; whole by `iexact` beside the exact condition.
+            models.Index(
+                "merchant", OpClass(Upper("merchant_order_id"), "text_pattern_ops"), name="checkout_order_ids"
+            ),
             models.Index(fields=["merchant", "status", "-created_at", "-id"]),
             models.Index(fields=["merchant", "-updated_at"]),
             models.Index("lead", name="checkout_led", condition=Q(lead__isnull=False)),

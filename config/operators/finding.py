@@ -81,7 +81,7 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
     if len(term) == LAST4_DIGITS and term.isdecimal():
         keys = lists.find(Payment, ["card_last4"], term, ["card_last4"])
         yield "card", list(Payment.objects.filter(pk__in=keys).values_list("checkout_uuid", flat=True))
-    yield "order id", list(lists.find(Checkout, ["merchant_order_id"], term, ["merchant_order_id"]))
+    yield "order id", list(lists.find(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"]))
     keys = lists.find(Refund, ["merchant_refund_ref"], term, ["merchant_refund_ref"])
     yield "refund reference", list(Refund.objects.filter(pk__in=keys).values_list("checkout", flat=True))
     calls = ApiCall.objects.filter(pk__in=lists.find(ApiCall, ["request_id"], term, ["request_id"]))

@@ -77,7 +77,9 @@ def _narrowed(
 def _matches(merchant: Merchant, text: str) -> list[UUID]:
     """Return the deliveries of the event, the checkout, or the checkouts with the order id that the text names."""
     uuid = search.parse_uuid(text)
-    orders = Checkout.objects.filter(merchant=merchant, merchant_order_id=text).order_by("-created_at")
+    orders = Checkout.objects.filter(merchant=merchant, merchant_order_id__iexact=text).order_by(
+        "-created_at"
+    )
     checkouts: list[UUID] = list(orders.values_list("pk", flat=True)[: search.MAX_MATCHES])
     if uuid:
         checkouts.append(uuid)

@@ -58,7 +58,7 @@ def entries(order: Order, window: Window) -> Iterator[Entry]:
     posted: Posted = defaultdict(list)
     for posting in order.postings:
         posted[posting.transaction].append(posting)
-    for operation in operations:
+    for operation in reversed(operations):
         yield _of_operation(checkout, operation, posted[operation.pk])
     for row in again:
         yield from _of_return(checkout, row, posted[row.returned_as])

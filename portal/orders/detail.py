@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 
-from checkout import states
+from checkout import reading, states
 from checkout.models import Checkout, Refund
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from hosted_page import summary
@@ -38,9 +38,28 @@ def shown(order: Order) -> dict[str, Any]:
         "came_back": money.display(came_back, checkout.currency) if came_back else "",
         "disputes": [_dispute(row) for row in order.disputes],
         "support": settings.SUPPORT_EMAIL,
-        "can_refund": "refund" in states.actions(checkout.status) and not is_taken_back,
+        "hold": _hold(checkout),
+        **_actions(checkout, is_taken_back=is_taken_back),
+    }
+
+
+def _actions(checkout: Checkout, *, is_taken_back: bool) -> dict[str, bool]:
+    """Return what a person may do now, and whether the page updates itself."""
+    actions = states.actions(checkout.status)
+    return {
+        "can_cancel": "cancel" in actions,
+        "can_refund": "refund" in actions and not is_taken_back,
         "is_live": checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
     }
+
+
+def _hold(checkout: Checkout) -> dict[str, Any] | None:
+    """Return how long a held order can still be captured, in seconds and as a clock; None for others."""
+    if checkout.status != Status.AUTHORIZED or not (checkout.authorized_at and checkout.capture_before):
+        return None
+    left = max(0, round((checkout.capture_before - reading.read_at(checkout)).total_seconds()))
+    span = round((checkout.capture_before - checkout.authorized_at).total_seconds())
+    return {"left": left, "span": span, "clock": f"{left // 60}:{left % 60:02}"}
 
 
 def _dispute(row: Dispute) -> dict[str, Any]:

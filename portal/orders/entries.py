@@ -1,9 +1,10 @@
 """The entries of a checkout's timeline: changes of state, calls, webhook attempts, mates; the window on them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django.db.models import Model, QuerySet
 from django.urls import reverse
@@ -15,7 +16,7 @@ from payments.models import Payment
 from portal.orders.order import Order
 from portal.templatetags.portal import time_of
 from webhooks.delivery import in_words
-from webhooks.models import Attempt
+from webhooks.models import Attempt, Delivery
 
 VERBS = {"capture": "called capture", "cancel": "called cancel", "refund": "called refund"}
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # where it matters who did it
@@ -143,8 +144,8 @@ def of_calls(calls: Iterable[ApiCall]) -> Iterator[Entry]:
         )
 
 
-def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
-    """Yield the webhook attempts with their answers."""
+def of_attempts(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Delivery]) -> Iterator[Entry]:
+    """Yield the webhook attempts with their answers; `deliveries` has theirs by id."""
     for attempt in attempts:
         excerpt = attempt.response_excerpt.strip()[:80] if attempt.is_delivered is False else ""
         said = f"Your endpoint answered “{excerpt}”." if excerpt else ""
@@ -159,7 +160,7 @@ def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
             text=said or reason,
             link=f"{reverse('portal_delivery', args=[attempt.delivery_id])}?attempt={attempt.number}",
             facts={
-                "event_id": str(attempt.delivery.event_id),
+                "event_id": str(deliveries[attempt.delivery_id].event_id),
                 "event_type": attempt.event_type,
                 "attempt": attempt.number,
                 "http_status": attempt.http_status,
@@ -172,8 +173,13 @@ def of_attempts(attempts: Iterable[Attempt]) -> Iterator[Entry]:
 def _outcome(attempt: Attempt) -> str:
     if attempt.is_delivered is None:
         return "under way"
-    took = f" in {attempt.duration_ms / 1000:.2f} s" if attempt.duration_ms is not None else ""
-    return f"{attempt.http_status or 'no answer'}{took}"
+    return f"{attempt.http_status or 'no answer'}{_took(attempt.duration_ms)}"
+
+
+def _took(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return ""
+    return " in under 10 ms" if milliseconds < 10 else f" in {milliseconds / 1000:.2f} s"
 
 
 def of_split(order: Order) -> Iterator[Entry]:

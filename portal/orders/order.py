@@ -10,6 +10,8 @@ from checkout import reading
 from checkout.models import Checkout, PaymentRequest
 from config.lib.prepared import Prepared
 from payments.models import Booking, Dispute, Merchant, Posting
+from webhooks import lookup
+from webhooks.models import Delivery
 
 _ONE = Prepared(
     lambda pk, merchant: reading.with_read_at(
@@ -41,6 +43,14 @@ class Order:
     def bookings(self) -> list[Booking]:
         """What operators booked, with the payments."""
         return list(Booking.objects.filter(checkout_uuid=self.checkout.pk).select_related("payment"))
+
+    @cached_property
+    def deliveries(self) -> dict[UUID, Delivery]:
+        """The deliveries of its events that are not deleted yet, by their ids."""
+        events = list(lookup.events_about(self.checkout.pk).values_list("pk", flat=True))
+        return {
+            row.pk: row for row in lookup.deliveries_of(events).filter(merchant=self.checkout.merchant_id)
+        }
 
     @cached_property
     def postings(self) -> list[Posting]:

@@ -143,8 +143,13 @@ def _days(since: Any, until: Any) -> str:
 
 
 def _matches(merchant: Merchant, text: str) -> set[UUID]:
-    """Return the checkouts that the text may name; each guess is one look-up in an index."""
-    found: set[UUID] = set(_pks(Checkout.objects.filter(merchant=merchant, merchant_order_id=text)))
+    """Return the checkouts that the text may name; each guess is one look-up in an index.
+
+    An order id is found by its beginning, and in either case.
+    """
+    found: set[UUID] = set(
+        _pks(Checkout.objects.filter(merchant=merchant, merchant_order_id__istartswith=text))
+    )
     calls = ApiCall.objects.filter(merchant=merchant, request_id=text, checkout_uuid__isnull=False)
     found.update(calls.values_list("checkout_uuid", flat=True)[:MAX_MATCHES])  # type: ignore[arg-type]  # not null
     if len(text) == 4 and text.isdecimal():

@@ -15,13 +15,16 @@ from config.lib import clock
 from config.lib.database import partitions
 from payments.models import Merchant
 from portal.models import ApiClient, User
-from portal.orders import bank, entries, lost
+from portal.orders import bank, entries, lost, upcoming
 from portal.orders.entries import Entry, Window
 from portal.orders.order import Order
 from portal.orders.search import parse_uuid
 from webhooks import lookup
 
 PER_PAGE = 500
+# By kind: a call has the bank asked, its answer moves the state, and that is told to the merchant.
+CAUSES = ("call", "bank", "state", "asks", "attempt", "split")
+ASKS_THE_BANK = "asks"  # where the bank is still to be asked, since the state has moved
 UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
 
 
@@ -29,21 +32,23 @@ UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a
 class Story:
     """A page of the timeline, newest entry first, and why the hold lapsed if it did.
 
-    `older` is the cursor of the next page, "" on the last one.
+    `older` is the cursor of the next page, "" on the last one. The newest page has `upcoming`, the latest first.
     """
 
     entries: Sequence[Entry]
     why_voided: str
     older: str
     is_newest: bool
+    upcoming: Sequence[Entry] = ()
 
 
 def of(order: Order, cursor: str = "") -> Story:
     """Return a page of an order's timeline: the newest, or the cursor's."""
     checkout, before = order.checkout, _before(order.checkout, cursor)
-    found = sorted(_found(order, before), key=lambda one: (one.at, one.kind != "state"), reverse=True)
+    found = sorted(_found(order, before), key=_cause_first)[::-1]
     shown = _cut(found)
     names = _names(checkout.merchant, {entry.actor for entry in shown})
+    to_come = upcoming.of(order) if before is None else []
     return Story(
         entries=[_placed(entry, checkout.authorized_at, names) for entry in shown],
         why_voided=lost.why(checkout),
@@ -51,13 +56,20 @@ def of(order: Order, cursor: str = "") -> Story:
         if len(found) > len(shown)
         else "",
         is_newest=before is None,
+        upcoming=[_placed(entry, checkout.authorized_at, {}) for entry in to_come],
     )
+
+
+def _cause_first(entry: Entry) -> tuple[datetime, int]:
+    """Sort by time; of one moment, what causes comes before what it causes, and else as it was found."""
+    is_asked = entry.tone == "move" and entry.kind == "bank"
+    return entry.at, CAUSES.index(ASKS_THE_BANK if is_asked else entry.kind)
 
 
 def _found(order: Order, before: datetime | None) -> list[Entry]:
     """Return the entries of a page, and at least one more if the timeline goes on."""
     checkout, window = order.checkout, Window(before, PER_PAGE + 1)
-    attempts = lookup.attempts_about(checkout.pk).filter(merchant=checkout.merchant_id)
+    attempts = lookup.attempts_under(list(order.deliveries))
     told = partitions.told_of(checkout.pk)
     calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
     called = window.of(calls)
@@ -65,9 +77,9 @@ def _found(order: Order, before: datetime | None) -> list[Entry]:
     has_create = bool(called) and entries.verb_of(called[-1]) == "create"
     changes = window.of(Change.objects.filter(checkout=checkout))
     found = [
-        *entries.of_states(checkout, changes, has_create=has_create),
-        *entries.of_calls(called),
-        *entries.of_attempts(window.of(attempts.prefetch_related("delivery"), "started_at")),
+        *entries.of_states(checkout, reversed(changes), has_create=has_create),
+        *entries.of_calls(reversed(called)),
+        *entries.of_attempts(reversed(window.of(attempts, "started_at")), order.deliveries),
         *bank.entries(order, window),
         *entries.of_split(order),
     ]

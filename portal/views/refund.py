@@ -100,7 +100,7 @@ def _not_now(status: str) -> str:
     reasons = {
         "refunding": "A refund of this order is on its way already. Nothing was done twice.",
         "refunded": "This order has been refunded already. Nothing was done twice.",
-        "authorized": "This order is only held. Cancel it through your server instead: nothing has been taken.",
+        "authorized": "This order is only held: cancel it instead. Nothing has been taken.",
     }
     return reasons.get(status, "Only a captured order can be refunded.")
 

@@ -1,4 +1,4 @@
-// What the portal does beyond links and forms: the menu on a phone, copying, countdowns, dialogs of the browser.
+// What the portal does beyond links and forms: the menu on a phone, copying, countdowns, questions in place.
 // Every part of it works without this file: the menu is a page, what is copied can be selected.
 const menu = document.querySelector(".side-menu");
 
@@ -87,8 +87,60 @@ function countDown() {
     const seconds = Math.max(0, Math.round((new Date(clock.dateTime) - Date.now()) / 1000));
     const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
     const [hours, minutes, rest] = parts.map((part) => String(part).padStart(2, "0"));
+    const bar = document.getElementById(clock.dataset.countdown || "none");
+    if (bar) bar.value = seconds;
     clock.textContent = parts[0] ? `${Number(hours)}:${minutes}:${rest}` : `${Number(minutes)}:${rest}`;
   }
+}
+
+// A question opens in place, one at a time; the focus goes into it, and back to what opened it. Without this file, or
+// without htmx, it is a page of its own.
+function close(question) {
+  const asked = document.querySelector(`[data-asks][hx-target="#${question.id}"][aria-expanded=true]`);
+  asked?.setAttribute("aria-expanded", "false");
+  question.replaceChildren();
+  return asked;
+}
+
+document.addEventListener("htmx:afterSwap", ({ detail }) => {
+  if (!detail.target.matches(".question")) return;
+  for (const other of document.querySelectorAll(".question:not(:empty)")) if (other !== detail.target) close(other);
+  for (const verb of document.querySelectorAll("[data-asks]")) {
+    verb.setAttribute("aria-expanded", verb === detail.requestConfig.elt);
+  }
+  const first = detail.target.querySelector("input:not([type=hidden]), textarea, select") ?? detail.target.querySelector("h2, h3");
+  if (first?.matches("h2, h3")) first.tabIndex = -1;
+  first?.focus();
+});
+
+document.addEventListener("click", (event) => {
+  const back = event.target.closest("[data-back]");
+  const opened = back && close(back.closest(".question"));
+  if (!opened) return;
+  event.preventDefault();
+  opened.focus();
+});
+
+document.addEventListener("keydown", (event) => {
+  const question = event.key === "Escape" && event.target.closest?.(".question");
+  if (question) close(question)?.focus();
+});
+
+function sayWhatOpens() {
+  for (const verb of document.querySelectorAll("[data-asks]:not([aria-expanded])")) verb.setAttribute("aria-expanded", "false");
+}
+
+// What updates itself does so while the page is in sight, and never under somebody's hands; who may have begun while
+// the answer was on its way.
+let isPressed = false;
+addEventListener("pointerdown", () => (isPressed = true));
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (isPressed = false));
+const IN_USE = ".ask, details[open], [aria-disabled=true], .htmx-request:not([data-updates])";
+for (const moment of ["htmx:beforeRequest", "htmx:beforeSwap"]) {
+  document.addEventListener(moment, (event) => {
+    if (!event.detail.requestConfig.elt.matches("[data-updates]")) return;
+    if (document.hidden || isPressed || event.detail.target.querySelector(IN_USE)) event.preventDefault();
+  });
 }
 
 // A button that was pressed says so, and is not pressed twice.
@@ -110,6 +162,7 @@ for (const failure of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) 
 }
 
 function reveal() {
+  sayWhatOpens();
   for (const button of document.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
   countDown();
 }

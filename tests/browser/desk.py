@@ -120,6 +120,14 @@ def _refund(step: int) -> Callable[[Desk, Page], Page]:
     return shown
 
 
+def _cancel(desk: Desk, page: Page) -> Page:
+    """The question in place, on an unpaid order: it is not over in two minutes."""
+    _checkout("unpaid")(desk, page)
+    page.click("text=Cancel the order")
+    page.wait_for_selector("#cancel-title")
+    return page
+
+
 def _delivery(desk: Desk, page: Page) -> Page:
     desk.at(page, "/portal/deliveries?outcome=failed")
     page.goto(f"{desk.service.base_url}{page.get_attribute('.money-thing a', 'href')}")
@@ -190,6 +198,8 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "52 checkout, hold lapsed": _checkout("lost"),
     "52 checkout, refunded": _checkout("refunded"),
     "52 checkout, refund failed": _checkout("refund failed"),
+    "52 checkout, cancelling": _cancel,
+    "52 checkout, cancelled": _checkout("cancelled"),
     "53 refund, step 1": _refund(1),
     "53 refund, step 2": _refund(2),
     "54 balance": _path("/portal/balance"),

@@ -143,3 +143,35 @@ class TestMenu:
         page.click(".side-menu")
         page.click(".menu-page >> text=Checkouts")
         page.wait_for_url("**/portal/checkouts")
+
+
+class TestCancel:
+    TOPS = (
+        "[...document.querySelectorAll('h1, .heading a')].map(it => it.getBoundingClientRect().top + scrollY)"
+    )
+
+    def test_asks_in_place_and_nothing_above_moves(self, desk: Desk, owner: Callable[..., Page]) -> None:
+        desk.receiver.answer_with(500)
+        page = desk.at(owner(), f"/portal/checkouts/{desk.pay('to cancel')}")
+        before = page.evaluate(self.TOPS)
+        page.focus("#cancel")
+        page.keyboard.press("Enter")
+        expect(page.locator("#reason")).to_be_focused()
+        assert page.evaluate(self.TOPS) == before
+        page.keyboard.press("Escape")
+        expect(page.locator("#cancel")).to_be_focused()
+        page.click("#cancel")
+        page.fill("#reason", "Show is sold out")
+        page.wait_for_timeout(2_500)
+        expect(page.locator("#reason")).to_have_value("Show is sold out")
+        page.click(".ask .button-pen")
+        expect(page.locator(".heading .badge")).to_have_text("Voided")
+        expect(page.locator(".timeline")).to_contain_text("Your words: “Show is sold out”.")
+
+    def test_is_a_page_without_script(self, desk: Desk, owner: Callable[..., Page]) -> None:
+        page = desk.at(owner(java_script_enabled=False), f"/portal/checkouts/{desk.order('to end')}")
+        page.click("text=Cancel the order")
+        page.click("text=Back")
+        page.click("text=Cancel the order")
+        page.click(".ask .button-pen")
+        expect(page.locator(".heading .badge")).to_have_text("Voided")

@@ -32,6 +32,7 @@ ROWS: dict[str, Row] = {
         is_sensitive=True,
         form={"step": "refund", "ref": "portal_01a1ff87-30a0-763f-ad37-2dcca246cbf9", "reason": "Moved"},
     ),
+    "portal_cancel": Row("POST", HELPERS, is_sensitive=True, form={"reason": "Sold out"}),
     "portal_customer": Row("POST", MANAGERS, is_sensitive=True),
     "portal_balance": Row("GET", ALL),
     "portal_balance_csv": Row("GET", NO_VIEWER),

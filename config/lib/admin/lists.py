@@ -102,18 +102,18 @@ def _merchant_uuid(request: HttpRequest) -> UUID | None:
 
 
 def find(model: type[Model], paths: Sequence[str], term: str, of_each_merchant: Sequence[str]) -> set[Any]:
-    """Return the keys of the rows that have exactly this term in one of the columns; each look-up uses an index.
+    """Return the keys of the rows that have exactly this term in one of the columns, in any case for an `__iexact`.
 
-    The indexes of the columns in `of_each_merchant` begin with the merchant: one look-up for each merchant.
+    Each look-up uses an index. Those of the columns in `of_each_merchant` begin with the merchant: one for each.
     """
     found: set[Any] = set()
     for path in paths:
         try:
-            value = get_fields_from_path(model, path)[-1].to_python(term)
+            value = get_fields_from_path(model, path.removesuffix("__iexact"))[-1].to_python(term)
         except ValidationError:
             continue  # a word is no uuid
         rows = model._default_manager.filter(**{path: value})
-        if path in of_each_merchant:
+        if path.removesuffix("__iexact") in of_each_merchant:
             merchants = model._meta.get_field("merchant").related_model
             rows = rows.filter(merchant__in=merchants._default_manager.all())  # type: ignore[union-attr]
         found |= set(rows.order_by().values_list("pk", flat=True)[:MAXIMUM])

@@ -2,7 +2,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.db.models import QuerySet
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from checkout.models import ApiCall, Checkout
 from payments.models import Merchant
@@ -28,19 +31,22 @@ def found(merchant: Merchant, **typed: str) -> set[str]:
 
 
 class TestSearch:
+    @pytest.mark.rule("portal.search")
     def test_takes_an_order_id_a_uuid_last_digits_or_a_request_id(self, api: Api, acme: Merchant) -> None:
         uuid = api.post("checkouts", factories.order(merchant_order_id="A-1")).json()["data"]["checkout_uuid"]
         stage.hold(Checkout.objects.get(pk=uuid))
         factories.checkout(acme, merchant_order_id="A-2")
         request_id = ApiCall.objects.get(checkout_uuid=uuid).request_id
-        for text in ("A-1", uuid, uuid.upper(), "4242", request_id, " A-1 "):
+        for text in ("A-1", "a-1", uuid, uuid.upper(), "4242", request_id, " A-1 "):
             assert found(acme, q=text) == {"A-1"}, text
-        for text in ("A-", "nobody", "%", "4444", "01a1ff87-30a0-763f-ad37-2dcca246cbf9"):
+        for text in ("A", "a-"):
+            assert found(acme, q=text) == {"A-1", "A-2"}, "the beginning is enough"
+        for text in ("-1", "nobody", "%", "A_", "4444", "01a1ff87-30a0-763f-ad37-2dcca246cbf9"):
             assert found(acme, q=text) == set(), text
 
     def test_never_finds_a_strangers(self, acme: Merchant, rival: Merchant) -> None:
         theirs = stage.captured(rival, merchant_order_id="R-1")
-        for text in ("R-1", str(theirs.pk), "4242"):
+        for text in ("R-1", "r-", str(theirs.pk), "4242"):
             assert found(acme, q=text) == set()
 
     def test_by_state(self, acme: Merchant, at: Any) -> None:
@@ -99,3 +105,50 @@ class TestSearch:
     def test_takes_whatever_is_typed(self, client: Client, text: str) -> None:
         answer = client.get("/portal/checkouts", {"q": text.encode("utf-8", "surrogatepass")})
         assert answer.status_code == 200 and b"<script>" not in answer.content.split(b"<main")[1]
+
+
+MANY = """
+INSERT INTO checkout_checkout (id, merchant_id, merchant_order_id, status, amount, currency, return_url, cancel_url,
+    created_at, updated_at, payable_until, void_reason, cancel_note, refunded_amount)
+SELECT uuidv7(- n * interval '1 minute'), merchant_id, 'Order-' || n, 'created', amount, currency, return_url,
+    cancel_url, now() - n * interval '1 minute', now(), now() + interval '1 day', '', '', 0
+FROM checkout_checkout, generate_series(1, 20000) n WHERE id = %s
+"""
+
+
+class TestPlans:
+    """How PostgreSQL reads orders that are found by their id, with many of them in the table."""
+
+    @pytest.fixture
+    def many(self, unpaid: Checkout) -> Merchant:
+        with connection.cursor() as cursor:
+            cursor.execute(MANY, [unpaid.pk])
+            cursor.execute("ANALYZE checkout_checkout")
+        return unpaid.merchant
+
+    def plan_of(self, rows: QuerySet[Checkout]) -> str:
+        return str(rows.order_by("-created_at").values("pk")[: search.MAX_MATCHES].explain())
+
+    def test_an_id_and_its_beginning_are_looked_up_in_the_one_index(self, many: Merchant) -> None:
+        rows = Checkout.objects.filter(merchant=many)
+        for text in ("order-12345", "ORDER-1999", "nobody"):
+            plan = self.plan_of(rows.filter(merchant_order_id__istartswith=text))
+            assert "checkout_order_ids" in plan and "Seq Scan" not in plan, plan
+            assert "~>=~" in plan, "the beginning bounds what is read of the index"
+
+    def test_what_begins_alike_is_read_newest_first_and_no_further(self, many: Merchant) -> None:
+        plan = self.plan_of(Checkout.objects.filter(merchant=many, merchant_order_id__istartswith="order"))
+        assert "Backward using checkout_listed" in plan and "Sort" not in plan, plan
+
+    def test_a_servers_exact_id_is_looked_up_there_too(self, many: Merchant, api: Api) -> None:
+        with CaptureQueriesContext(connection) as asked:
+            page = api.get("checkouts?merchant_order_id=Order-77").json()["data"]["checkouts"]
+            other = api.get("checkouts?merchant_order_id=order-77").json()["data"]["checkouts"]
+        assert len(page) == 1 and other == [], "the API's filter knows one case"
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "EXPLAIN "
+                + next(q["sql"] for q in asked if "merchant_order_id" in q["sql"] and "UPPER" in q["sql"])
+            )
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+        assert "checkout_order_ids" in plan, plan

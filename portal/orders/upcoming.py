@@ -1,0 +1,40 @@
+"""What is to come in a checkout's timeline: the end that time brings by itself, and the next attempts to tell of it."""
+
+from collections.abc import Iterator
+
+from checkout.models import Checkout
+from checkout.states import Status
+from portal.orders.entries import Entry
+from portal.orders.order import Order
+from webhooks.models import Delivery
+
+
+def of(order: Order) -> list[Entry]:
+    """Return what will happen if nobody does anything, the latest first."""
+    found = [*_end(order.checkout), *_attempts(order)]
+    return sorted(found, key=lambda entry: entry.at, reverse=True)
+
+
+def _end(checkout: Checkout) -> Iterator[Entry]:
+    """Yield the end of the hold, or of the time to pay."""
+    if checkout.status == Status.AUTHORIZED and checkout.capture_before:
+        title = "The hold ends by itself, unless it is captured before"
+        yield Entry(at=checkout.capture_before, kind="upcoming", tone="still", icon="clock", title=title)
+    elif checkout.status == Status.CREATED:
+        title = "The order ends by itself, unless it is paid before"
+        yield Entry(at=checkout.payable_until, kind="upcoming", tone="still", icon="clock", title=title)
+
+
+def _attempts(order: Order) -> Iterator[Entry]:
+    """Yield the next attempt of each delivery that waits for one; of one that is under way nothing is known yet."""
+    for delivery in order.deliveries.values():
+        if _will_be_sent(delivery) and delivery.next_attempt_at:
+            title = f"Attempt {delivery.attempt_count + 1} of {delivery.event_type} will be made"
+            yield Entry(at=delivery.next_attempt_at, kind="upcoming", tone="still", icon="send", title=title)
+
+
+def _will_be_sent(delivery: Delivery) -> bool:
+    if delivery.status != Delivery.Status.PENDING or delivery.lease_token is not None:
+        return False
+    at, until = delivery.next_attempt_at, delivery.valid_until
+    return until is None or at is None or at < until

@@ -1,0 +1,106 @@
+"""The cancelling of a held or unpaid checkout, after one question with its reason (rule cancel.portal)."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.db import OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django_htmx.http import HttpResponseClientRedirect
+
+from checkout import cancellations
+from checkout.cancellations import NotCancellable
+from checkout.models import Change, Checkout
+from checkout.states import OperationInProgress, Status, VoidReason
+from config.lib import clock, locks
+from portal import access, audit, pages
+from portal.access import requires
+from portal.models import AuditEntry, Membership
+from portal.orders import detail, order, timeline
+
+MAX_REASON = 255
+CLOCKS = timedelta(minutes=5)  # by which the database's clock and ours may differ
+BUSY = "A card payment on this order is under way. Try again in a moment: nothing was cancelled."
+NOT_NOW: dict[str, str] = {
+    Status.CAPTURED: "This order has been captured: it stays captured, and you can refund it.",
+    Status.REFUNDING: "This order has been captured, and its refund is on its way. There is nothing to cancel.",
+    Status.REFUNDED: "This order has been refunded. There is nothing to cancel.",
+    Status.EXPIRED: "Nobody paid this order in time, so it has ended by itself. Nothing was taken.",
+    Status.VOIDED: "This order had been cancelled already. Nothing was taken.",
+}
+LAPSED = "The hold had ended by itself before. Nothing was taken."
+
+
+class CancelForm(forms.Form):
+    """The reason, which only the merchant's people see."""
+
+    reason = forms.CharField(required=False, max_length=MAX_REASON, strip=True)
+
+
+@requires("cancel", sensitive=True)
+def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
+    """Ask whether to cancel, as a part of the order's page or as a page; then do it."""
+    read = order.read(membership.merchant, checkout_uuid)
+    form = CancelForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        return _do(request, membership, read.checkout, form.cleaned_data["reason"])
+    shown = detail.shown(read)
+    if not shown["can_cancel"]:
+        pages.refuse(request, _not_now(read.checkout))
+        return _back(request, checkout_uuid)
+    asked = {"cancels": True, "reason": form.data.get("reason", ""), "errors": pages.errors(form)}
+    if pages.is_asked_for(request, "question"):
+        return pages.show(request, membership, "portal/_cancel.html", shown | asked)
+    context = shown | asked | {"story": timeline.of(read)}
+    return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
+
+
+def _back(request: HttpRequest, checkout_uuid: UUID) -> HttpResponse:
+    """Return to the order's page, the whole of it also where a part was asked for."""
+    if pages.is_asked_for(request, "question"):
+        return HttpResponseClientRedirect(reverse("portal_checkout", args=[checkout_uuid]))
+    return redirect("portal_checkout", checkout_uuid)
+
+
+def _do(request: HttpRequest, membership: Membership, checkout: Checkout, reason: str) -> HttpResponse:
+    merchant, cause = membership.merchant, access.cause(membership)
+    try:
+        ended = cancellations.cancel(merchant, checkout.pk, note=reason, cause=cause)
+    except (NotCancellable, OperationInProgress, OperationalError) as refusal:
+        pages.refuse(request, _sentence(refusal, order.read(merchant, checkout.pk).checkout))
+    else:
+        if _is_by(cause.actor, ended):
+            _record(request, membership, ended)
+        else:
+            pages.refuse(request, _not_now(ended))
+    return redirect("portal_checkout", checkout.pk)
+
+
+def _sentence(refusal: Exception, checkout: Checkout) -> str:
+    """Why nothing was cancelled; a database's error that is no locked row is not for people, and goes on."""
+    if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
+        raise refusal
+    return _not_now(checkout) if isinstance(refusal, NotCancellable) else BUSY
+
+
+def _is_by(actor: str, checkout: Checkout) -> bool:
+    """Return whether it was this person who cancelled, now or by an earlier tap."""
+    return Change.objects.filter(checkout=checkout, to=Status.VOIDED, actor=actor).exists()
+
+
+def _record(request: HttpRequest, membership: Membership, checkout: Checkout) -> None:
+    """Record who cancelled, once an order: a repeat does what a crash after the cancelling has left undone."""
+    facts: dict[str, Any] = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
+    since = (checkout.voided_at or clock.now()) - CLOCKS
+    lately = AuditEntry.objects.filter(merchant=membership.merchant, created_at__gte=since)
+    if not lately.filter(action="cancelled", facts__checkout=facts["checkout"]).exists():
+        audit.record(request, membership, "cancelled", **facts)
+
+
+def _not_now(checkout: Checkout) -> str:
+    if checkout.void_reason == VoidReason.AUTH_EXPIRED:
+        return LAPSED
+    return NOT_NOW.get(checkout.status, BUSY)
