@@ -28,6 +28,7 @@ MENU = (
     ),
     (
         ("portal_checklist", "Integration checklist", "view"),
+        ("api_docs", "API documentation", "view"),
         ("portal_team", "Team", "view"),
         ("portal_settings", "Settings", "view"),
         ("portal_audit", "Audit log", "read_audit"),

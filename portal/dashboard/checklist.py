@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Min
+from django.db.models import Max, Min
 from oauth2_provider.models import AccessToken
 
 from checkout.models import Change, Checkout, Refund
@@ -24,10 +24,12 @@ ROTATIONS = 5
 
 @dataclass(frozen=True)
 class Step:
-    """Something that a finished integration has done, and how to do it."""
+    """Something that a finished integration has done, and how to do it; `at` is when it was, where that is known."""
 
+    name: str
     title: str
     text: str
+    at: datetime | None
     is_done: bool
     address: str
     button: str
@@ -36,52 +38,67 @@ class Step:
 def of(merchant: Merchant) -> list[Step]:
     """Return the merchant's steps in the order in which they are done."""
     docs = "/api/docs"
+    token_at, made_at, tested_at = _token_at(merchant), _made_at(merchant), _tested_at(merchant)
     return [
         Step(
+            "token",
             "Get an access token",
             "Your server exchanges its key at /oauth/token, and keeps the token for its hour.",
-            _has_token(merchant),
+            token_at,
+            token_at is not None,
             "/portal/keys",
             "See your keys",
         ),
         Step(
+            "checkout",
             "Create a checkout",
             "Send an order, and its customer to the checkout_url that comes back.",
-            Checkout.objects.filter(merchant=merchant).exists(),
+            made_at,
+            made_at is not None,
             docs,
             "Read how",
         ),
         Step(
+            "test",
             "Answer a test event with 2xx",
             "Save your endpoint, send a test event, and verify its signature.",
-            bool(_delivered(merchant, EventType.TEST)),
+            tested_at,
+            tested_at is not None,
             "/portal/webhooks#test",
             "Send one",
         ),
         Step(
+            "capture",
             "Capture in time",
             "On checkout.authorized your server captures within two minutes, and fulfils on the answer 200.",
+            None,
             Checkout.objects.filter(merchant=merchant, status__in=PAID).exists(),
             docs,
             "Read how",
         ),
         Step(
+            "twice",
             "Take an event twice",
             "Open a delivered checkout.authorized and send it again. Your endpoint answers 2xx and captures once.",
+            None,
             _has_taken_twice(merchant),
             "/portal/deliveries?event_type=checkout.authorized&outcome=delivered",
             "Choose one",
         ),
         Step(
+            "refund",
             "See a refund through",
             "Refund a captured checkout here or by API, and read it until it is refunded.",
+            None,
             Refund.objects.filter(merchant=merchant, status=Refund.Status.SETTLED).exists(),
             "/portal/checkouts?state=captured",
             "Choose one",
         ),
         Step(
+            "rotate",
             "Rotate the signing secret",
             "For two hours both secrets sign. Put the new one in place, and send a test event meanwhile.",
+            None,
             _has_rotated(merchant),
             "/portal/webhooks",
             "Rotate it",
@@ -89,10 +106,23 @@ def of(merchant: Merchant) -> list[Step]:
     ]
 
 
-def _has_token(merchant: Merchant) -> bool:
-    if ApiClient.objects.filter(merchant=merchant, last_used_at__isnull=False).exists():
-        return True
-    return bool(AccessToken.objects.filter(application__merchant=merchant).exists())
+def _token_at(merchant: Merchant) -> datetime | None:
+    """Return when a key was last exchanged, or the oldest token that is kept was made."""
+    oldest = AccessToken.objects.filter(application__merchant=merchant).order_by("created").first()
+    if oldest is not None:
+        return cast("datetime", oldest.created)
+    used = ApiClient.objects.filter(merchant=merchant).aggregate(at=Max("last_used_at"))
+    return cast("datetime | None", used["at"])
+
+
+def _made_at(merchant: Merchant) -> datetime | None:
+    rows = Checkout.objects.filter(merchant=merchant).order_by("created_at", "pk")
+    return rows.values_list("created_at", flat=True).first()
+
+
+def _tested_at(merchant: Merchant) -> datetime | None:
+    answered = _delivered(merchant, EventType.TEST)
+    return Attempt.objects.filter(pk__in=answered).aggregate(at=Min("ended_at"))["at"] if answered else None
 
 
 _DELIVERED = """

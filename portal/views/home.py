@@ -11,7 +11,7 @@ from config.lib.database import replica
 from payments import money
 from portal import pages
 from portal.access import requires
-from portal.dashboard import charts, checklist, stats
+from portal.dashboard import charts, checklist, first_day, stats
 from portal.dashboard.needs import Waiting
 from portal.dashboard.stats import Picture
 from portal.models import Membership
@@ -23,8 +23,13 @@ SWITCH = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 @requires("view")
 @replica.readable
 def home(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show what needs the merchant, and figures and charts of a range."""
+    """Show what needs the merchant, and figures and charts of a range; until the first capture how to come to it."""
     waiting = Waiting(membership.merchant)
+    if not first_day.is_over(membership.merchant):
+        context = {"day": first_day.of(membership.merchant), "needs": waiting.needs()}
+        return pages.show(
+            request, membership, "portal/home_new.html", context, here="portal_home", waiting=waiting
+        )
     span = request.GET.get("range", "7d")
     span = span if span in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):

@@ -87,10 +87,11 @@ class Desk:
         self.pay("held")
         self.order("unpaid")
 
-    def sign_in(self, page: Page) -> Page:
+    def sign_in(self, page: Page, merchant: Merchant | None = None) -> Page:
+        email, password = (merchant or self.merchant).owner
         page.goto(f"{self.service.base_url}/accounts/login/")
-        page.fill("#login", self.merchant.owner[0])
-        page.fill("#password", self.merchant.owner[1])
+        page.fill("#login", email)
+        page.fill("#password", password)
         page.click("button.button-pen")
         page.wait_for_url("**/portal")
         return page
@@ -126,6 +127,14 @@ def _cancel(desk: Desk, page: Page) -> Page:
     page.click("text=Cancel the order")
     page.wait_for_selector("#cancel-title")
     return page
+
+
+def _first_day(desk: Desk, page: Page) -> Page:
+    """The home of another merchant, of which nothing was captured yet."""
+    new = desk.service.new_merchant("Brand New")
+    page.context.clear_cookies()
+    desk.sign_in(page, new)
+    return desk.at(page, "/portal")
 
 
 def _delivery(desk: Desk, page: Page) -> Page:
@@ -189,6 +198,7 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "50 home": _path("/portal"),
     "50 home, 24 hours": _path("/portal?range=24h"),
     "50 home, 30 days": _path("/portal?range=30d"),
+    "50 home, first day": _first_day,
     "51 checkouts": _path("/portal/checkouts"),
     "51 checkouts, filtered": _path("/portal/checkouts?state=captured&since=2026-01-01&at_least=20"),
     "51 checkouts, none match": _path("/portal/checkouts?q=nobody"),

@@ -59,4 +59,4 @@ class TestStats:
             return len(queries)
 
         cost("7d")
-        assert cost("24h") == cost("7d") == cost("30d") <= 20
+        assert cost("24h") == cost("7d") == cost("30d") <= 21

@@ -1,0 +1,116 @@
+"""What a merchant needs until its first capture: the steps with requests that run as they stand, and what they need."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from checkout.models import Checkout
+from checkout.states import PAID, Status
+from payments.models import Merchant
+from portal.dashboard import checklist
+from portal.dashboard.checklist import Step
+from portal.models import ApiClient
+from webhooks.models import Subscription
+
+CARDS = (
+    ("Pays", "4242 4242 4242 4242"),
+    ("Is declined", "4000 0000 0000 0002"),
+    ("Asks the bank first", "4000 0025 0000 3155"),
+)
+JSON = '-H "Content-Type: application/json"'
+AUTHORIZED = '-H "Authorization: Bearer $TOKEN"'
+READS_TOKEN = """sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/'"""
+
+
+@dataclass(frozen=True)
+class FirstDay:
+    """The steps, the next one and its request ("" for one that a page does); key and endpoint if there are any."""
+
+    steps: Sequence[Step]
+    next: Step | None
+    request: str
+    key: ApiClient | None
+    endpoint: Subscription | None
+    base_url: str
+    cards: Sequence[tuple[str, str]]
+
+    @property
+    def done(self) -> int:
+        """How many steps are done."""
+        return sum(step.is_done for step in self.steps)
+
+
+def is_over(merchant: Merchant) -> bool:
+    """Return whether anything was captured."""
+    return Checkout.objects.filter(merchant=merchant, status__in=PAID).exists()
+
+
+def of(merchant: Merchant) -> FirstDay:
+    """Return what the merchant's home shows until the first capture."""
+    steps = checklist.of(merchant)
+    key = ApiClient.objects.filter(merchant=merchant, revoked_at=None).order_by("created").last()
+    upcoming = next((step for step in steps if not step.is_done), None)
+    return FirstDay(
+        steps=steps,
+        next=upcoming,
+        request=_request(merchant, upcoming.name, key) if upcoming else "",
+        key=key,
+        endpoint=Subscription.objects.filter(merchant=merchant, ended_at=None).first(),
+        base_url=settings.BASE_URL,
+        cards=CARDS if settings.SANDBOX else (),
+    )
+
+
+def _request(merchant: Merchant, name: str, key: ApiClient | None) -> str:
+    """Return the request that does a step; what only the merchant knows stands in it as a shell's variable."""
+    if name == "token":
+        return _token(key.client_id if key else "$CLIENT_ID")
+    if name == "checkout":
+        return _checkout(merchant)
+    return _capture(merchant) if name == "capture" else ""
+
+
+def _token(client_id: str) -> str:
+    facts = (
+        f'{{\\"grant_type\\": \\"client_credentials\\", \\"client_id\\": \\"{client_id}\\",'
+        ' \\"client_secret\\": \\"$CLIENT_SECRET\\"}'
+    )
+    asked = f'curl -s {settings.BASE_URL}/oauth/token {JSON} \\\n  -d "{facts}"'
+    return f"TOKEN=$({asked} \\\n  | {READS_TOKEN})"
+
+
+def _checkout(merchant: Merchant) -> str:
+    host = next(iter(merchant.return_hosts), "shop.example")
+    ticket = {
+        "item_ref": "t1",
+        "name": "Standing ticket",
+        "quantity": 1,
+        "unit_price": 2250,
+        "currency": "GBP",
+    }
+    order: dict[str, Any] = {
+        "merchant_order_id": "A-1",
+        "total_amount": 2250,
+        "currency": "GBP",
+        "return_url": f"https://{host}/thanks",
+        "cancel_url": f"https://{host}/basket",
+        "items": [ticket],
+    }
+    parts = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in order.items()]
+    body = ",\n      ".join(parts).replace(', "quantity"', ',\n      "quantity"')
+    return f"curl {_api()} \\\n  {AUTHORIZED} \\\n  {JSON} \\\n  -d '{{{body}}}'"
+
+
+def _capture(merchant: Merchant) -> str:
+    """Return the capture of the newest held order; without one, of the order whose id the event brings."""
+    held = (
+        Checkout.objects.filter(merchant=merchant, status=Status.AUTHORIZED).order_by("-created_at").first()
+    )
+    return f"curl -X POST {_api()}/{held.pk if held else '$CHECKOUT_UUID'}/capture \\\n  {AUTHORIZED}"
+
+
+def _api() -> str:
+    return f"{settings.BASE_URL}/api/merchant/v1/checkouts"

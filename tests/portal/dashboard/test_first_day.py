@@ -1,0 +1,72 @@
+"""A merchant's home until the first capture: the checklist with requests that run as they stand."""
+
+import json
+import shlex
+
+import pytest
+from django.test import Client
+
+from checkout.models import Checkout
+from payments.models import Merchant
+from portal import keys
+from portal.dashboard import first_day
+from portal.models import Role
+from tests import factories
+from tests.conftest import Api
+from tests.portal import stage
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.OWNER))
+
+
+@pytest.mark.rule("portal.first_day")
+class TestHome:
+    def test_leads_with_the_checklist_until_the_first_capture(self, client: Client, acme: Merchant) -> None:
+        words = client.get("/portal").content.decode()
+        assert "Take your first payment" in words and "0 of 7 done" in words
+        assert "Nothing needs you" not in words and '<svg class="chart' not in words
+        assert "4000 0025 0000 3155" in words and "/api/docs" in words
+        stage.captured(acme)
+        words = client.get("/portal").content.decode()
+        assert "Take your first payment" not in words and "<h1>Home</h1>" in words
+
+    def test_says_what_needs_the_merchant_there_too(self, client: Client, acme: Merchant) -> None:
+        stage.parked(acme) if factories.subscribe(acme, url=stage.URL) else None
+        words = client.get("/portal").content.decode()
+        assert "1 delivery is parked" in words and "Take your first payment" in words
+
+
+@pytest.mark.rule("portal.first_day")
+class TestRequests:
+    def test_the_first_asks_for_a_token_with_the_merchants_own_key(self, acme: Merchant) -> None:
+        client_id = keys.create_client(acme, "Shop").client.client_id
+        day = first_day.of(acme)
+        assert day.next is not None and day.next.name == "token" and day.key is not None
+        facts = shlex.split(day.request[len("TOKEN=$(") :].partition("|")[0].replace("\\\n", " "))
+        asked = json.loads(facts[-1].replace("$CLIENT_SECRET", "sk_x"))
+        assert asked == {
+            "grant_type": "client_credentials",
+            "client_id": client_id,
+            "client_secret": "sk_x",
+        }
+
+    def test_the_next_makes_an_order_that_the_service_takes(self, acme: Merchant, api: Api) -> None:
+        acme.return_hosts = ["shop.acme.example"]
+        acme.save()
+        api.get_token()
+        day = first_day.of(acme)
+        assert day.next is not None and day.next.name == "checkout" and day.done == 1
+        words = shlex.split(day.request.replace("\\\n", " "))
+        made = api.post("checkouts", json.loads(words[-1]))
+        assert made.status_code == 201, made.content
+        held = stage.hold(Checkout.objects.get(pk=made.json()["data"]["checkout_uuid"]))
+        factories.subscribe(acme, url=stage.URL)
+        assert first_day.of(acme).steps[1].at == held.created_at
+
+    def test_the_capture_names_the_held_order(self, acme: Merchant, held: Checkout) -> None:
+        assert f"/{held.pk}/capture" in first_day._request(acme, "capture", None)
+        assert first_day._request(acme, "rotate", None) == ""
