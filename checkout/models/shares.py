@@ -86,7 +86,7 @@ class Refund(PreparedModel):
         FAILED = "failed"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="refunds")
     merchant_refund_ref = models.CharField(max_length=255)
     reason = models.CharField(max_length=500, null=True, blank=True)
@@ -108,7 +108,8 @@ class Refund(PreparedModel):
             ),
         ]
         indexes: ClassVar = [
-            models.Index("merchant", "created_at", name="refund_failed", condition=Q(status="failed"))
+            models.Index(fields=["merchant", "created_at", "id"], name="refund_listed"),
+            models.Index("merchant", "created_at", name="refund_failed", condition=Q(status="failed")),
         ]
 
     def __str__(self) -> str:

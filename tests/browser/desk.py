@@ -212,6 +212,7 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "52 checkout, cancelled": _checkout("cancelled"),
     "53 refund, step 1": _refund(1),
     "53 refund, step 2": _refund(2),
+    "53 refunds": _path("/portal/refunds"),
     "54 balance": _path("/portal/balance"),
     "55 webhooks": _path("/portal/webhooks"),
     "55 webhooks, refused": _wrong("/portal/webhooks", "ftp://shop", "#url", "text=Save endpoint"),

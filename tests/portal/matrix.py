@@ -34,6 +34,8 @@ ROWS: dict[str, Row] = {
     ),
     "portal_cancel": Row("POST", HELPERS, is_sensitive=True, form={"reason": "Sold out"}),
     "portal_customer": Row("POST", MANAGERS, is_sensitive=True),
+    "portal_refunds": Row("GET", ALL),
+    "portal_refunds_csv": Row("GET", NO_VIEWER),
     "portal_balance": Row("GET", ALL),
     "portal_balance_csv": Row("GET", NO_VIEWER),
     "portal_payout_csv": Row("GET", NO_VIEWER),

@@ -1,0 +1,96 @@
+"""The page of refunds, newest first, and its CSV file."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+
+from checkout.models import Refund
+from config.lib import clock
+from config.lib.database import replica
+from payments import money
+from payments.models import Merchant
+from portal import audit, badges, files, lists
+from portal.access import requires
+from portal.lists import Listing
+from portal.models import Membership
+from portal.orders import search
+
+STATES = (("", "Any"), *((status, badges.REFUND[status].words) for status in Refund.Status.values))
+# The columns of the file.
+COLUMNS: dict[str, Callable[[Refund], Any]] = {
+    "refund_ref": lambda row: row.merchant_refund_ref,
+    "order_id": lambda row: row.checkout.merchant_order_id,
+    "checkout_uuid": lambda row: str(row.checkout_id),
+    "status": lambda row: row.status,
+    "amount": lambda row: money.plain(row.amount, row.checkout.currency),
+    "currency": lambda row: row.checkout.currency,
+    "reason": lambda row: row.reason,
+    "created_at": lambda row: clock.iso(row.created_at),
+    "settled_at": lambda row: clock.iso(row.settled_at),
+    "failure_reason": lambda row: row.failure_reason,
+}
+
+
+class Filters(search.Days):
+    """The filters of the list, all of them optional."""
+
+    q = forms.CharField(required=False, max_length=search.MAX_TYPED)
+    state = forms.ChoiceField(required=False, choices=STATES)
+
+
+@requires("view")
+@replica.readable
+def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Show the refunds that match the filters."""
+    form = Filters(request.GET or None)
+    rows = _refunds(membership.merchant, lists.asked(form))
+    return lists.show(request, membership, Listing("refunds", form, rows, _shown))
+
+
+@requires("export")
+def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+    """Return the same refunds as a CSV file."""
+    form = Filters(request.GET)
+    if not form.is_valid():
+        return redirect("portal_refunds")
+    source = files.Source(_refunds(membership.merchant, form.cleaned_data), _lines)
+    answer = files.answer(membership, f"refunds-{clock.now():%Y-%m-%d}.csv", tuple(COLUMNS), source)
+    audit.record(request, membership, "exported", file="refunds", filters=search.typed(form))
+    return answer
+
+
+def _refunds(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Refund]:
+    rows = Refund.objects.filter(merchant=merchant).select_related("checkout")
+    if asked.get("q"):
+        text = asked["q"].strip()
+        of_ref = Refund.objects.filter(merchant=merchant, merchant_refund_ref=text).values_list(
+            "pk", flat=True
+        )
+        orders = search.checkouts(merchant, {"q": text}).values_list("pk", flat=True)
+        of_orders = Refund.objects.filter(checkout__in=list(orders)).values_list("pk", flat=True)
+        rows = rows.filter(pk__in={*of_ref, *of_orders})
+    if asked.get("state"):
+        rows = rows.filter(status=asked["state"])
+    return search.of_days(rows, merchant, asked)
+
+
+def _shown(found: Sequence[Refund]) -> dict[str, Any]:
+    return {
+        "rows": [
+            {
+                "refund": row,
+                "amount": money.display(row.amount, row.checkout.currency),
+                "badge": badges.REFUND[row.status],
+            }
+            for row in found
+        ]
+    }
+
+
+def _lines(found: list[Refund]) -> Iterator[list[Any]]:
+    for row in found:
+        yield [value(row) for value in COLUMNS.values()]

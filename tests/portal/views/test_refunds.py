@@ -1,0 +1,74 @@
+"""The page of refunds: what it finds, shows and exports, and how PostgreSQL reads it."""
+
+import csv
+from io import StringIO
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from checkout import refunds
+from checkout.models import Checkout, Refund
+from payments.models import Merchant
+from portal.models import Role
+from tests import plans
+from tests.factories import CAUSE
+from tests.portal import stage
+
+pytestmark = pytest.mark.django_db
+MANY = """
+INSERT INTO checkout_refund (id, merchant_id, checkout_id, merchant_refund_ref, amount, status, created_at)
+SELECT uuidv7(- n * interval '1 minute'), merchant_id, checkout_id, 'old-' || n, amount, 'failed',
+    now() - n * interval '1 minute'
+FROM checkout_refund, generate_series(1, 5000) n
+"""
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.SUPPORT))
+
+
+@pytest.fixture
+def refund(captured: Checkout) -> Refund:
+    accepted = refunds.accept(captured.merchant, captured.pk, ref="r-1", reason="=Moved", cause=CAUSE)
+    return accepted.refund
+
+
+class TestRefunds:
+    def test_are_found_by_reference_order_and_state(self, client: Client, refund: Refund) -> None:
+        order_id = refund.checkout.merchant_order_id
+        for query in ("", "q=r-1", f"q={order_id.lower()[:3]}", "q=4242", "state=pending"):
+            words = client.get(f"/portal/refunds?{query}").content.decode()
+            assert order_id in words and "£90.00" in words and "Pending" in words, query
+        for query in ("q=r-2", "state=settled", "until=2020-01-01"):
+            assert "No refunds match" in client.get(f"/portal/refunds?{query}").content.decode(), query
+
+    def test_of_a_stranger_are_not_found(self, rival: Merchant, refund: Refund) -> None:
+        words = stage.browser(stage.person(rival, Role.OWNER)).get("/portal/refunds?q=r-1").content.decode()
+        assert refund.checkout.merchant_order_id not in words
+
+    def test_are_exported_as_they_are_filtered(self, client: Client, refund: Refund) -> None:
+        page = client.get("/portal/refunds.csv?state=pending")
+        text = b"".join(page.streaming_content).decode("utf-8-sig")  # type: ignore[attr-defined]  # streamed
+        (row,) = csv.DictReader(StringIO(text))
+        assert (row["refund_ref"], row["amount"], row["status"]) == ("r-1", "90.00", "pending")
+        assert row["reason"] == "'=Moved", "no spreadsheet runs it"
+
+    def test_are_read_in_the_order_of_an_index_however_many(self, client: Client, refund: Refund) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(MANY)
+            cursor.execute("ANALYZE checkout_refund")
+        with CaptureQueriesContext(connection) as asked:
+            client.get("/portal/refunds")
+        (sql,) = [
+            query["sql"]
+            for query in asked
+            if 'FROM "checkout_refund"' in query["sql"] and "LIMIT 51" in query["sql"]
+        ]
+        assert "checkout_refund" not in set(plans.scans(sql)) and "OFFSET" not in sql
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN {sql}")
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+        assert "Backward using refund_listed" in plan and "Sort" not in plan, plan
