@@ -37,6 +37,7 @@ MAY: dict[str, frozenset[Role]] = {
     "export": EVERYBODY - {Role.VIEWER},
     "refund": HELPERS,
     "cancel": HELPERS,
+    "note": BUILDERS | HELPERS,
     "resend": BUILDERS | HELPERS,
     "reveal": MANAGERS,  # the personal data of marketing.opted_in
     "change_webhooks": BUILDERS,

@@ -16,6 +16,7 @@ from portal.models import (
     ApiClient,
     AuditEntry,
     Canary,
+    CheckoutNote,
     DeliveryHour,
     Invitation,
     LastWrite,
@@ -111,6 +112,15 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     list_display = ("id", "merchant", "user", "client", "action", "request_id", "created_at")
     search_fields = ("id",)
     merchants_order = ("-created_at", "-pk")
+
+
+@admin.register(CheckoutNote)
+class CheckoutNoteAdmin(ReadOnlyAdmin):
+    """Shows who noted something on which order, not what: that is between the merchant's people."""
+
+    list_display = ("id", "merchant", "user", "checkout_uuid", "created_at")
+    search_fields = ("id", "checkout_uuid")
+    secret = ("text",)
 
 
 @admin.register(OutboundEmail)

@@ -33,6 +33,7 @@ SENSITIVE = {
 ACTIONS: dict[str, str] = {
     **SENSITIVE,
     "refund": "Refunded a checkout",
+    "note_written": "Wrote a note on a checkout",
     "cancelled": "Cancelled a checkout",
     "test_event_sent": "Sent a test event",
     "deliveries_resent": "Sent deliveries again",

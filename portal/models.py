@@ -161,6 +161,27 @@ class AuditEntry(models.Model):
         return self.user.email if self.user else ""
 
 
+class CheckoutNote(models.Model):
+    """What somebody has noted on an order. Nobody changes it; it goes with the order's person (`portal.tasks`)."""
+
+    MAX_LETTERS = 1000
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    checkout_uuid = models.UUIDField()
+    user = models.ForeignKey(User, on_delete=models.PROTECT, db_index=False)
+    text = models.CharField(max_length=MAX_LETTERS)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["checkout_uuid", "created_at", "id"], name="note_of_checkout")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.checkout_uuid)
+
+
 class LastWrite(models.Model):
     """Where the database's log was when the last change of a merchant's people, or of operators, was committed."""
 

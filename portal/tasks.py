@@ -6,11 +6,12 @@ from celery import shared_task
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
+from checkout.models import Checkout
 from config.lib import batches, clock
 from portal.accounts import login_limits, sessions
 from portal.dashboard import counting
 from portal.mail import outbox, watching
-from portal.models import Invitation, OutboundEmail
+from portal.models import CheckoutNote, Invitation, OutboundEmail
 
 EMAILS_KEPT = timedelta(days=90)
 
@@ -44,3 +45,10 @@ def delete_old_emails() -> None:
     before = clock.now() - EMAILS_KEPT
     batches.delete(OutboundEmail.objects.filter(pk__lt=clock.first_id(before), next_try_at=None))
     batches.delete(Invitation.objects.filter(pk__lt=clock.first_id(before), expires_at__lt=clock.now()))
+
+
+@shared_task
+def delete_notes() -> None:
+    """Delete the notes on orders whose person was erased: what they say of somebody goes with them."""
+    erased = Checkout.objects.filter(lead__erased_at__isnull=False)
+    batches.delete(CheckoutNote.objects.filter(checkout_uuid__in=erased.values("pk")))

@@ -38,6 +38,7 @@ def shown(order: Order) -> dict[str, Any]:
         "came_back": money.display(came_back, checkout.currency) if came_back else "",
         "disputes": [_dispute(row) for row in order.disputes],
         "support": settings.SUPPORT_EMAIL,
+        "notes": order.notes,
         "hold": _hold(checkout),
         **_actions(checkout, is_taken_back=is_taken_back),
     }

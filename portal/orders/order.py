@@ -10,6 +10,7 @@ from checkout import reading
 from checkout.models import Checkout, PaymentRequest
 from config.lib.prepared import Prepared
 from payments.models import Booking, Dispute, Merchant, Posting
+from portal.models import CheckoutNote
 from webhooks import lookup
 from webhooks.models import Delivery
 
@@ -43,6 +44,12 @@ class Order:
     def bookings(self) -> list[Booking]:
         """What operators booked, with the payments."""
         return list(Booking.objects.filter(checkout_uuid=self.checkout.pk).select_related("payment"))
+
+    @cached_property
+    def notes(self) -> list[CheckoutNote]:
+        """What the merchant's people have noted, newest first."""
+        rows = CheckoutNote.objects.filter(checkout_uuid=self.checkout.pk, merchant=self.checkout.merchant_id)
+        return list(rows.select_related("user").order_by("-created_at", "-pk"))
 
     @cached_property
     def deliveries(self) -> dict[UUID, Delivery]:

@@ -33,6 +33,7 @@ ROWS: dict[str, Row] = {
         form={"step": "refund", "ref": "portal_01a1ff87-30a0-763f-ad37-2dcca246cbf9", "reason": "Moved"},
     ),
     "portal_cancel": Row("POST", HELPERS, is_sensitive=True, form={"reason": "Sold out"}),
+    "portal_note": Row("POST", NO_VIEWER, form={"text": "They called."}),
     "portal_customer": Row("POST", MANAGERS, is_sensitive=True),
     "portal_refunds": Row("GET", ALL),
     "portal_refunds_csv": Row("GET", NO_VIEWER),

@@ -1,0 +1,43 @@
+"""Notes on an order, written by the merchant's people for each other (rule portal.notes)."""
+
+from uuid import UUID
+
+from django import forms
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from portal import audit, pages
+from portal.access import requires
+from portal.models import CheckoutNote, Membership
+from portal.orders import order
+
+MAX_NOTES = 100  # on one order
+
+
+class NoteForm(forms.Form):
+    """What somebody writes."""
+
+    text = forms.CharField(
+        max_length=CheckoutNote.MAX_LETTERS, error_messages={"required": "Write something first."}
+    )
+
+
+@requires("note", form_of="portal_checkout")
+def write(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
+    """Add a note to the order."""
+    checkout = order.read(membership.merchant, checkout_uuid).checkout
+    form = NoteForm(request.POST)
+    if not form.is_valid():
+        pages.refuse(request, f"The note is not kept. {pages.errors(form)['text']}")
+    elif CheckoutNote.objects.filter(checkout_uuid=checkout.pk).count() >= MAX_NOTES:
+        pages.refuse(request, f"An order has {MAX_NOTES} notes at most.")
+    else:
+        facts = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
+        note = CheckoutNote(merchant=membership.merchant, checkout_uuid=checkout.pk, user=membership.user)
+        note.text = form.cleaned_data["text"]
+        with transaction.atomic():
+            note.save(force_insert=True)
+            audit.record(request, membership, "note_written", **facts)
+    return redirect(f"{reverse('portal_checkout', args=[checkout.pk])}#notes-title")
