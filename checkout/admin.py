@@ -13,6 +13,7 @@ from checkout.models import (
     Change,
     Checkout,
     Customer,
+    GroupLink,
     IdempotencyKey,
     Item,
     MerchantCustomer,
@@ -209,6 +210,15 @@ class MerchantCustomerAdmin(ReadOnlyAdmin):
     search_fields = ("id", "customer")
 
 
+@admin.register(GroupLink)
+class GroupLinkAdmin(ReadOnlyAdmin):
+    """Never shows the link: anybody who has it may take a share."""
+
+    list_display = ("checkout", "created_at")
+    search_fields = ("checkout",)
+    secret = ("token", "token_digest")
+
+
 @admin.register(PaymentRequest)
 class PaymentRequestAdmin(MoneyAdmin):
     """Never shows the link: anybody who has it may pay."""
@@ -218,4 +228,4 @@ class PaymentRequestAdmin(MoneyAdmin):
     search_fields = ("id", "checkout")
     currency = "checkout.currency"
     panels = (("payments.payment", "subject"), ("payments.operation", "share_uuid"))
-    secret = ("token", "token_digest", "name", "phone")
+    secret = ("token", "token_digest", "name", "phone", "claim_digest", "claim_name")

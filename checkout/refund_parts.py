@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from checkout import reimbursement
-from checkout.models import Checkout, Refund
+from checkout.models import NO_CLAIM, Checkout, Refund
 from checkout.states import ShareStatus, Status
 from config.lib.prepared import Prepared
 from payments import discrepancies, planning
@@ -131,7 +131,7 @@ def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
     taken.update(status=Payment.Status.REFUNDED)
     if checkout.has_mates:
         links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
-        links.update(status=ShareStatus.CANCELLED, ended_at=now)
+        links.update(status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM)
 
 
 def _fail(checkout: Checkout, refund: Refund, reason: str, now: datetime) -> None:

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from checkout import authorizations, given_up_cards, split_amounts
 from checkout.authorizations import NotPayable, Paid
-from checkout.models import Checkout, Customer, PaymentRequest
+from checkout.models import Checkout, Customer, GroupLink, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock, crypto
 from config.lib.bulkhead import Slot
@@ -20,10 +20,11 @@ from payments.models import Operation, Payment
 from payments.provider import AmountRule, CardUse
 
 TOKEN_BYTES = 16
+KEPT = "kept"  # for whoever has taken the share by the group's link
 
 
 class ShareNotOpen(Exception):
-    """The share cannot be paid, declined or cancelled now; `status` says why."""
+    """The share cannot be paid, taken, declined or cancelled now; `status` says why, `kept` that it is for another."""
 
     def __init__(self, status: str) -> None:
         super().__init__(f"The share is {status}.")
@@ -101,6 +102,11 @@ def _begin_anew(checkout: Checkout, *, people: int | None, **facts: Any) -> None
 
 def _write(checkout: Checkout, shares: Sequence[Share]) -> None:
     _begin_anew(checkout, people=len(shares) + 1)
+    if not shares:
+        return
+    for_all = secrets.token_urlsafe(TOKEN_BYTES)
+    group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
+    group_link.insert_unless_there()  # one of an earlier split stays
     tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
     PaymentRequest.objects.bulk_create(
         PaymentRequest(
@@ -133,26 +139,26 @@ def pay(
     card: CardUse,
     mate: Customer,
     cause: Cause,
+    claim: str = "",
     admit: Callable[[], None] = lambda: None,
 ) -> Paid:
     """Hold the share's amount on a mate's card; the pump captures it if it is still wanted (rule share.taken).
 
-    An earlier card that this one replaces is given up, and `admit` called, as in `authorizations.authorize`. Raises
-    PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
-    switches.AllStopped, bulkhead.Busy.
+    A share that somebody has taken is paid by their `claim` alone (rule group.pays). An earlier card that this one
+    replaces is given up, and `admit` called, as in `authorizations.authorize`. Raises PaymentRequest.DoesNotExist,
+    ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy.
     """
 
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
-            share, checkout = _locked(share_uuid)
-            now = clock.now()
-            status = _payable(share, checkout, card, mate, now)
+            (share, checkout), now = locked(share_uuid), clock.now()
+            status = _payable(share, card, mate, now, claim)
             if status == ShareStatus.OPEN:
                 slot.take()
                 admit()
                 payment = authorizations.new_payment(checkout, card, Payment.Kind.SHARE, of=share)
                 operation = operations.begin(payment, Operation.Kind.AUTHORIZE, now=now, cause=cause)
-                share.move(ShareStatus.PAYING, mate=mate)
+                share.begin_to_pay(mate, claim)
         if status != ShareStatus.OPEN:
             raise ShareNotOpen(status)
         return operation
@@ -160,12 +166,16 @@ def pay(
     return authorizations.hold(begin)
 
 
-def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Customer, now: datetime) -> str:
+def _payable(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime, claim: str) -> str:
     """Return `open` if the share can be paid now, else why not; give up an earlier card that has waited too long.
 
-    Raises OwnShare, OperationInProgress, switches.MerchantSuspended, switches.AllStopped. Rule share.one_card.
+    Raises OwnShare, OperationInProgress, switches.MerchantSuspended, switches.AllStopped. Rules share.one_card,
+    group.pays.
     """
+    checkout = share.checkout
     end_late(share, now)
+    if share.is_kept_from(claim, now):
+        return KEPT
     if checkout.status != Status.CAPTURED:
         return checkout.status if share.status == ShareStatus.OPEN else share.status
     if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
@@ -184,9 +194,9 @@ def _payable(share: PaymentRequest, checkout: Checkout, card: CardUse, mate: Cus
     return share.status
 
 
-def decline(share_uuid: UUID) -> PaymentRequest:
-    """Decline a share for its mate: the lead bears it. Raises ShareNotOpen."""
-    return _end(share_uuid, ShareStatus.DECLINED)
+def decline(share_uuid: UUID, claim: str = "") -> PaymentRequest:
+    """Decline a share for its mate, or for whoever has taken it: the lead bears it. Raises ShareNotOpen."""
+    return _end(share_uuid, ShareStatus.DECLINED, claim)
 
 
 def cancel(share_uuid: UUID) -> PaymentRequest:
@@ -194,11 +204,13 @@ def cancel(share_uuid: UUID) -> PaymentRequest:
     return _end(share_uuid, ShareStatus.CANCELLED)
 
 
-def _end(share_uuid: UUID, to: ShareStatus) -> PaymentRequest:
+def _end(share_uuid: UUID, to: ShareStatus, claim: str = "") -> PaymentRequest:
     """End an open share; one that has ended in the same way is returned as it is (rule share.ended_once)."""
     with transaction.atomic(durable=True):
-        share, _ = _locked(share_uuid)
+        share, _ = locked(share_uuid)
         now = clock.now()
+        if to == ShareStatus.DECLINED and share.is_kept_from(claim, now):
+            raise ShareNotOpen(KEPT)
         end_late(share, now)
         if share.status == ShareStatus.OPEN:
             share.move(to, ended_at=now)
@@ -210,7 +222,7 @@ def _end(share_uuid: UUID, to: ShareStatus) -> PaymentRequest:
 def expire(share_uuid: UUID) -> None:
     """Expire a share whose time has passed."""
     with transaction.atomic(durable=True):
-        share, _ = _locked(share_uuid)
+        share, _ = locked(share_uuid)
         end_late(share, clock.now())
 
 
@@ -226,7 +238,7 @@ def end_late(share: PaymentRequest, now: datetime) -> None:
         share.move(ShareStatus.EXPIRED, ended_at=share.expires_at)
 
 
-def _locked(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
+def locked(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
     """Lock a share's checkout and return both, read under the lock. Raises PaymentRequest.DoesNotExist."""
     of_share = PaymentRequest.objects.only("checkout_id").get(pk=share_uuid)
     checkout = Checkout.objects.locked(of_share.checkout_id)

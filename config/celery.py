@@ -65,6 +65,7 @@ HOURLY = {
     "hosted_page.tasks.delete_old_browsers": "Delete browsers known no longer",
     "hosted_page.tasks.delete_old_card_tries": "Delete old tries of cards",
     "hosted_page.tasks.delete_old_sms_messages": "Delete old SMS messages",
+    "hosted_page.tasks.delete_old_takes": "Delete old takes of shares",
     "portal.tasks.delete_ended_sessions": "Delete ended sessions",
     "portal.tasks.delete_expired_tokens": "Delete expired tokens",
     "portal.tasks.delete_login_attempts": "Delete old tries to log in",

@@ -10,6 +10,7 @@ from hosted_page.models import (
     KnownBrowser,
     OptIn,
     OptInText,
+    ShareTake,
     SignInCode,
     SmsDay,
     SmsMessage,
@@ -83,6 +84,13 @@ class CardTryAdmin(ReadOnlyAdmin):
     list_filter = ("is_counted",)
     search_fields = ("id",)
     secret = ("card_token", "phone_digest", "address_digest")
+
+
+@admin.register(ShareTake)
+class ShareTakeAdmin(ReadOnlyAdmin):
+    list_display = ("id", "created_at")
+    search_fields = ("id",)
+    secret = ("address_digest",)
 
 
 @admin.register(OptIn)

@@ -176,6 +176,20 @@ class CardTry(PreparedModel):
         return f"card for {self.subject}"
 
 
+class ShareTake(PreparedModel):
+    """A share taken by a group's link, to be counted against its network (rule group.takes)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    address_digest = models.CharField(max_length=64)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["address_digest", "created_at"], name="share_take_address")]
+
+    def __str__(self) -> str:
+        return f"share taken at {self.created_at}"
+
+
 class OptInText(models.Model):
     """A version of a merchant's words for the opt-in box, as shown. Append-only: new words get a new version."""
 

@@ -4,15 +4,17 @@ from checkout.models.calls import CALLS, ApiCall, IdempotencyKey
 from checkout.models.orders import Change, Checkout, CheckoutQuerySet, Item, Own
 from checkout.models.people import Customer, MerchantCustomer
 from checkout.models.proofs import ProofRun
-from checkout.models.shares import PaymentRequest, Refund
+from checkout.models.shares import NO_CLAIM, GroupLink, PaymentRequest, Refund
 
 __all__ = [
     "CALLS",
+    "NO_CLAIM",
     "ApiCall",
     "Change",
     "Checkout",
     "CheckoutQuerySet",
     "Customer",
+    "GroupLink",
     "IdempotencyKey",
     "Item",
     "MerchantCustomer",

@@ -1,5 +1,6 @@
 """What mates are asked for, and what is given back."""
 
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.db import models
@@ -40,6 +41,13 @@ class PaymentRequest(models.Model):
     paid_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     next_reminder_at = models.DateTimeField(null=True, blank=True, help_text="Not before.")
+    claim_digest = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="Of the browser that has taken it."
+    )
+    claim_name = models.CharField(
+        max_length=30, blank=True, default="", db_default="", help_text="As whoever has taken it wrote it."
+    )
+    claimed_until = models.DateTimeField(null=True, blank=True, help_text="When it is free again.")
 
     class Meta:
         constraints: ClassVar = [
@@ -72,9 +80,55 @@ class PaymentRequest(models.Model):
         """Write the new status with its facts. Raises MoveRefused for a move that the table of states lacks."""
         states.check_share(self.status, to)
         self.status = to
+        if self.claim_digest and to not in (ShareStatus.OPEN, ShareStatus.PAYING):
+            facts |= NO_CLAIM | ({"name": self.shown_name} if to == ShareStatus.PAID else {})
         for name, value in facts.items():
             setattr(self, name, value)
         self.save(update_fields=["status", *facts])
+
+    def begin_to_pay(self, mate: Customer, claim: str) -> None:
+        """Move to `paying`, by this claim if it has one: what somebody else had taken and left is theirs no more."""
+        is_theirs = self.claim_digest in ("", claim)
+        self.move(ShareStatus.PAYING, mate=mate, **({} if is_theirs else NO_CLAIM))
+
+    def claim(self, digest: str, *, name: str = "", until: datetime | None = None) -> None:
+        """Write by which browser it is taken, until when and by whom; "" for nobody. Rule group.kept."""
+        self.claim_digest, self.claim_name, self.claimed_until = digest, name, until
+        self.save(update_fields=list(NO_CLAIM))
+
+    def is_kept(self, now: datetime) -> bool:
+        """Whether somebody has taken it by the group's link: for their time, and while their card is being asked."""
+        if not self.claim_digest:
+            return False
+        in_time = self.claimed_until is not None and now < self.claimed_until
+        return self.status == ShareStatus.PAYING or (self.status == ShareStatus.OPEN and in_time)
+
+    def is_kept_from(self, claim: str, now: datetime) -> bool:
+        """Whether it is kept for another browser than the one of this claim."""
+        return self.is_kept(now) and self.claim_digest != claim
+
+    @property
+    def shown_name(self) -> str:
+        """The name that the lead gave, else that of whoever has taken it, "" for none."""
+        return self.name or self.claim_name
+
+
+# What a share has that nobody has taken.
+NO_CLAIM: dict[str, Any] = {"claim_digest": "", "claim_name": "", "claimed_until": None}
+
+
+class GroupLink(PreparedModel):
+    """The one link to all free shares of an order, kept as the pay links are (rule group.link)."""
+
+    checkout = models.OneToOneField(
+        Checkout, on_delete=models.PROTECT, primary_key=True, related_name="group_link"
+    )
+    token = EncryptedTextField(editable=False)
+    token_digest = models.CharField(max_length=64, unique=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"group link of {self.checkout_id}"
 
 
 class Refund(PreparedModel):

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from checkout import reimbursement, share_outcomes
-from checkout.models import Checkout
+from checkout.models import NO_CLAIM, Checkout
 from checkout.outside import returned_refunds
 from checkout.states import ShareStatus, Status
 from config.lib import clock, wakeup
@@ -70,7 +70,7 @@ def _decide(checkout: Checkout, dispute: Dispute, status: DisputeStatus, now: da
     disputes.decide(dispute, status, now=now)
     if status == DisputeStatus.LOST:
         checkout.payment_requests.filter(status=ShareStatus.OPEN).update(
-            status=ShareStatus.CANCELLED, ended_at=now
+            status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM
         )
     if checkout.status == Status.CAPTURED and not disputes.is_open(checkout.pk):
         reimbursement.go_on(checkout, now, paused_for=now - dispute.created_at)

@@ -104,7 +104,7 @@ def _since(person: Person, moment: datetime | None) -> Iterator[str]:
 
 def _empty(person: Person, now: datetime) -> None:
     phone = (person.customer.phone if person.customer else person.phone) or ""
-    person.shares.update(name="", phone="", next_reminder_at=None)
+    person.shares.update(name="", phone="", next_reminder_at=None, claim_name="")
     if phone:
         SignInCode.objects.filter(phone=phone).delete()
         KnownBrowser.objects.filter(phone=phone).delete()

@@ -21,7 +21,7 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.proof import running
 from config.lib import clock
 from config.lib.admin import columns, lists
-from hosted_page.models import CardTry, SignInCode, SmsDay, SmsMessage
+from hosted_page.models import CardTry, ShareTake, SignInCode, SmsDay, SmsMessage
 from payments import discrepancies
 from payments.models import LedgerSum, Merchant, Operation, Payment
 from payments.outside import bookings, inquiries
@@ -143,6 +143,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
         address_digest="unspoken",
         created_at=now,
     )
+    ShareTake.objects.create(address_digest="unspoken", created_at=now)
     SmsDay.objects.create(day=now.date(), merchant=acme, count=1)
     Group.objects.create(name="Support")
 

@@ -1,0 +1,1 @@
+"""The group at one order: who of them has taken which share."""

@@ -1,0 +1,41 @@
+"""How many shares a network may take by groups' links, so that nobody keeps one table after another from paying."""
+
+from datetime import datetime, timedelta
+
+from config.lib import batches, clock, crypto, quota
+from config.lib.quota import Limit
+from config.lib.web import address as network
+from hosted_page.models import ShareTake
+
+PER_ADDRESS = Limit(30, timedelta(hours=1))
+KEPT = timedelta(hours=2)  # longer than the limit looks back
+
+
+class TooManyTakes(Exception):
+    """The network has taken enough shares; it may take one again at `until`."""
+
+    def __init__(self, until: datetime, now: datetime) -> None:
+        super().__init__("Too many shares were taken.")
+        self.until, self.now = until, now
+
+
+def admit(address: str) -> None:
+    """Count a share that is about to be taken, in the transaction that takes it. Raises TooManyTakes.
+
+    Rule group.takes.
+    """
+    made = ShareTake(address_digest=crypto.keyed_digest("take address", network.network(address)))
+    quota.lock(f"take:{made.address_digest}")
+    made.created_at = now = clock.now()
+    since = now - PER_ADDRESS.within
+    taken = ShareTake.objects.filter(address_digest=made.address_digest, created_at__gt=since)
+    times = taken.order_by("-created_at").values_list("created_at", flat=True)
+    deciding = times[PER_ADDRESS.maximum - 1 : PER_ADDRESS.maximum].first()
+    if deciding is not None:
+        raise TooManyTakes(deciding + PER_ADDRESS.within, now)
+    made.save(force_insert=True)
+
+
+def delete_old() -> None:
+    """Delete what the limit does not look at any more."""
+    batches.delete(ShareTake.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))

@@ -1,0 +1,99 @@
+"""A hundred people who take shares by one link at once, and two of them who pay the same one."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from django.db import connection
+
+from checkout import captures, doubt, sharing
+from checkout.group import claims
+from checkout.models import Checkout, PaymentRequest
+from checkout.proof import proving
+from config import errors
+from payments.models import Merchant, Operation
+from payments.provider import CardUse
+from payments.providers.sandbox import bank
+from tests import factories, mates
+from tests.factories import CAUSE, CustomerFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CROWD, AT_ONCE, SHARES = 100, 10, 19
+
+
+@pytest.fixture
+def shares(acme: Merchant, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
+    checkout = factories.checkout(acme)
+    mates.split(checkout, *[400] * SHARES)
+    captures.capture(acme, pay(checkout).pk, cause=CAUSE)
+    return list(checkout.payment_requests.order_by("position"))
+
+
+def at_once(attempts: list[Callable[[], object]]) -> list[str]:
+    """Return what each got: done, or the code of the refusal; an error that would be a 500 is told in full.
+
+    They come ten at a time, each ten at the same moment: connections are not without end.
+    """
+    barrier = Barrier(min(AT_ONCE, len(attempts)))
+
+    def attempt(call: Callable[[], object]) -> str:
+        try:
+            connection.ensure_connection()
+            barrier.wait(20)
+            call()
+        except Exception as error:
+            return errors.code_of(error) or repr(error)
+        else:
+            return "done"
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(min(AT_ONCE, len(attempts))) as pool:
+        return list(pool.map(attempt, attempts))
+
+
+def taking(share: PaymentRequest, person: int) -> Callable[[], object]:
+    return lambda: claims.take(share.pk, claim=f"{person:064d}", name=f"Person {person}")
+
+
+@pytest.mark.rule("group.taken")
+def test_a_hundred_take_each_share_once(shares: list[PaymentRequest]) -> None:
+    """Each wants one of the nineteen; none of them is two people's, and each that was wanted is somebody's."""
+    answers = at_once([taking(shares[person % SHARES], person) for person in range(CROWD)])
+    assert Counter(answers) == {"done": SHARES, "share_not_open": CROWD - SHARES}
+    taken = list(PaymentRequest.objects.values_list("claim_digest", "claim_name"))
+    assert len(set(taken)) == SHARES and all(f"Person {int(digest)}" == name for digest, name in taken)
+    winners = {int(digest) for digest, _ in taken}
+    assert winners == {person for person, answer in enumerate(answers) if answer == "done"}
+
+
+@pytest.mark.rule("group.one_share")
+def test_one_browser_that_takes_all_at_once_has_one(shares: list[PaymentRequest]) -> None:
+    answers = at_once([taking(share, 1) for share in shares[:AT_ONCE]])
+    assert set(answers) == {"done"}
+    assert PaymentRequest.objects.exclude(claim_digest="").count() == 1
+
+
+@pytest.mark.rule("group.pays")
+def test_of_two_who_pay_one_share_who_has_taken_it_does(shares: list[PaymentRequest]) -> None:
+    """By its own link and by the group's, at the same moment, with or without the claim written before."""
+
+    def paying(share: PaymentRequest, claim: str, card: str) -> Callable[[], object]:
+        mate, token = CustomerFactory.create(), bank.tokenise(subject=share.pk, number=card)
+        return lambda: sharing.pay(share.pk, card=CardUse(token), mate=mate, cause=CAUSE, claim=claim)
+
+    zoe, ade = "z" * 64, "a" * 64
+    for share in shares[:4]:
+        claims.take(share.pk, claim=zoe, name="Zoe")
+        rivals = [paying(share, ade, mates.AMYS), paying(share, zoe, mates.FINNS)]
+        assert sorted(at_once(rivals)) == ["done", "share_not_open"]
+        assert mates.settled(share) == "reimbursed"
+        assert share.payment is not None
+        assert (share.payment.card_last4, share.name) == (mates.FINNS[-4:], "Zoe")
+    for share in shares[4:8]:
+        answers = at_once([taking(share, 7), paying(share, "", mates.FINNS)])
+        assert Counter(answers) == {"done": 1, "share_not_open": 1}
+    doubt.finish_all_of(shares[0].checkout_id)
+    assert not Operation.objects.filter(state="unknown").exists() and proving.breaches() == []
