@@ -7,6 +7,8 @@ from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
 
+from config.lib import crypto
+
 LIFE = 15 * 60  # seconds, sliding (rule sign_in.session)
 BROWSER, SHOWN_CODE = "browser", "code"
 PROVEN, REMEMBERED = "payer", "payer remembered"  # how somebody signed in: the salts of the cookie
@@ -49,9 +51,20 @@ def browser_of(request: HttpRequest) -> str:
     return request.COOKIES.get(cookie_name(BROWSER)) or secrets.token_urlsafe(16)
 
 
+def claim_of(request: HttpRequest) -> str:
+    """Return the digest by which a share is known that this browser has taken, "" if it has no name yet."""
+    name = request.COOKIES.get(cookie_name(BROWSER))
+    return crypto.digest(name) if name else ""
+
+
+def name_browser(response: HttpResponse, browser: str) -> None:
+    """Keep the browser's name for a day."""
+    put(response, cookie_name(BROWSER), browser, 86_400)
+
+
 def await_code(response: HttpResponse, browser: str, shown_code: str) -> None:
     """Keep the browser's name for a day, and for the page a code that was not sent (local and sandbox)."""
-    put(response, cookie_name(BROWSER), browser, 86_400)
+    name_browser(response, browser)
     if shown_code:
         put(response, cookie_name(SHOWN_CODE), signing.dumps(shown_code, salt="shown-code"), 600)
 

@@ -1,4 +1,4 @@
-"""What a page is about: a whole order, for its lead, or one share of it, for the mate at its pay link."""
+"""What a page is about: a whole order, for its lead, or one share of it, for the mate at its or the group's link."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,10 +24,11 @@ from hosted_page import payer
 
 @dataclass(frozen=True)
 class PaymentTarget:
-    """An order to pay or, with a share, that share of it."""
+    """An order to pay or, with a share, that share of it; `group` is the token of the group's link that led there."""
 
     checkout: Checkout
     share: PaymentRequest | None = None
+    group: str = ""
 
     @property
     def subject(self) -> UUID:
@@ -69,10 +70,25 @@ class PaymentTarget:
 
     def address(self, step: str = "") -> str:
         """Return the path of a step; without one, of the page that shows what is true."""
-        name = f"{'share' if self.share else 'pay'}{'_' if step else ''}{step}"
+        kind = "group_share" if self.group else "share" if self.share else "pay"
+        name = f"{kind}{'_' if step else ''}{step}"
         if self.share is None:
             return f"{_path(name)}?id={self.checkout.pk}"
-        return reverse(name, args=[self.share.token])
+        at = [self.group, self.share.position] if self.group else [self.share.token]
+        return reverse(name, args=at)
+
+    def anew(self) -> "PaymentTarget":
+        """Return the share as it is now."""
+        share = _NOW.get(self.subject)
+        return PaymentTarget(share.checkout, share, self.group)
+
+    def is_of(self, request: HttpRequest) -> bool:
+        """Whether this browser may be here: who has come by the group's link must have taken the share."""
+        if self.share is None or not self.group:
+            return True
+        customer_uuid = payer.customer_of(request, self.subject)
+        is_mate = customer_uuid is not None and customer_uuid == self.share.mate_id
+        return is_mate or payer.claim_of(request) == self.share.claim_digest != ""
 
     def go_with(self, query: str) -> HttpResponseRedirect:
         """Redirect to the page that shows what is true, with a query that it knows."""
@@ -81,10 +97,15 @@ class PaymentTarget:
 
     def absolute(self, step: str = "") -> str:
         """Return the URL of a step, on the hosted page's host."""
-        return f"{settings.CHECKOUT_PAGE_URL.removesuffix(_path('pay'))}{self.address(step)}"
+        return absolute(self.address(step))
 
     def go(self, step: str = "") -> HttpResponseRedirect:
         return HttpResponseRedirect(self.address(step), status=303)
+
+
+def absolute(path: str) -> str:
+    """Return the URL of a path on the hosted page's host."""
+    return f"{settings.CHECKOUT_PAGE_URL.removesuffix(_path('pay'))}{path}"
 
 
 @cache  # a page names seven of them
@@ -96,19 +117,32 @@ TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]
 
 
 def for_target(view: TargetView) -> Callable[..., HttpResponse]:
-    """Decorate a view, to which the target of its address is passed: the order of `pay?id=`, or a pay link's share.
+    """Decorate a view, to which the target of its address is passed: the order of `pay?id=`, or a link's share.
 
-    Raises Http404 if there is none.
+    Whoever has not taken the share is led back to the group's page. Raises Http404 if there is none.
     """
 
     @wraps(view)
-    def found(request: HttpRequest, token: str = "") -> HttpResponse:
-        target = at_link(token) if token else _order_of(request)
-        facts = {"merchant": target.checkout.merchant_id, "checkout": target.checkout.pk}
-        structlog.contextvars.bind_contextvars(**{name: str(uuid) for name, uuid in facts.items()})
+    def found(request: HttpRequest, token: str = "", position: int = 0) -> HttpResponse:
+        target = _at(request, token, position)
+        bind(target.checkout)
+        if not target.is_of(request):
+            return HttpResponseRedirect(f"{reverse('group', args=[token])}?taken={position}", status=303)
         return view(request, target)
 
     return found
+
+
+def bind(checkout: Checkout) -> None:
+    """Name the order in each line of the log from here on."""
+    facts = {"merchant": checkout.merchant_id, "checkout": checkout.pk}
+    structlog.contextvars.bind_contextvars(**{name: str(uuid) for name, uuid in facts.items()})
+
+
+def _at(request: HttpRequest, token: str, position: int) -> PaymentTarget:
+    if position:
+        return at_group_link(token, position)
+    return at_link(token) if token else _order_of(request)
 
 
 def for_page(view: TargetView) -> Callable[..., HttpResponse]:
@@ -153,12 +187,23 @@ def at_link(token: str) -> PaymentTarget:
     return PaymentTarget(share.checkout, share)
 
 
-def _of_link(token_digest: str) -> QuerySet[PaymentRequest]:
+def at_group_link(token: str, position: int) -> PaymentTarget:
+    """Return the share in this place on the bill of a group's link; 404 for a link that we never made."""
+    shares = _AT_GROUP_LINK.all(crypto.digest(token))
+    for share in shares:
+        if share.position == position:
+            return PaymentTarget(share.checkout, share, token)
+    raise Http404
+
+
+def _whole() -> QuerySet[PaymentRequest]:
     rows = PaymentRequest.objects.select_related("checkout__merchant", "checkout__lead", "payment")
-    return rows.filter(token_digest=token_digest).defer("checkout__lead__phone")
+    return rows.defer("checkout__lead__phone")
 
 
-_AT_LINK = Prepared(_of_link, str)
+_AT_LINK = Prepared(lambda digest: _whole().filter(token_digest=digest), str)
+_AT_GROUP_LINK = Prepared(lambda digest: _whole().filter(checkout__group_link__token_digest=digest), str)
+_NOW = Prepared(lambda pk: _whole().filter(pk=pk), UUID)
 
 
 def lead_name(checkout: Checkout) -> str:

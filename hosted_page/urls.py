@@ -1,7 +1,7 @@
 from django.urls import path
 
 from hosted_page import language, views
-from hosted_page.group import mate
+from hosted_page.group import mate, table
 from hosted_page.opt_in import link
 from hosted_page.sms import receipts, stops
 from hosted_page.steps import card, known_browser, sign_in, split
@@ -39,6 +39,21 @@ urlpatterns = [
     path("pay/share/<str:token>/another-card", card.another, name="share_another_card"),
     path("pay/share/<str:token>/opt-in", mate.opt_in, name="share_opt_in"),
     path("pay/share/<str:token>/decline", mate.decline, name="share_decline"),
+    path("pay/g/<str:token>", table.page, name="group"),
+    path("pay/g/<str:token>/take", table.take, name="group_take"),
+    path("pay/g/<str:token>/qr", table.qr_page, name="group_qr"),
+    path("pay/g/<str:token>/qr.svg", table.qr, name="group_qr_svg"),
+    path("pay/g/<str:token>/<int:position>", mate.page, name="group_share"),
+    path("pay/g/<str:token>/<int:position>/phone", sign_in.phone, name="group_share_phone"),
+    path("pay/g/<str:token>/<int:position>/code", sign_in.code, name="group_share_code"),
+    path("pay/g/<str:token>/<int:position>/resend", sign_in.resend, name="group_share_resend"),
+    path("pay/g/<str:token>/<int:position>/card", card.card, name="group_share_card"),
+    path("pay/g/<str:token>/<int:position>/paid", card.paid, name="group_share_paid"),
+    path("pay/g/<str:token>/<int:position>/confirmed", card.confirmed, name="group_share_confirmed"),
+    path("pay/g/<str:token>/<int:position>/another-card", card.another, name="group_share_another_card"),
+    path("pay/g/<str:token>/<int:position>/opt-in", mate.opt_in, name="group_share_opt_in"),
+    path("pay/g/<str:token>/<int:position>/decline", mate.decline, name="group_share_decline"),
+    path("pay/g/<str:token>/<int:position>/release", mate.release, name="group_share_release"),
     path("sms/twilio/<uuid:message_uuid>", receipts.take_from_twilio, name="twilio_receipt"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
 ]

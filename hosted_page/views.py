@@ -18,7 +18,7 @@ from checkout.sharing import ShareNotOpen
 from checkout.states import Status
 from config.lib.web import address
 from hosted_page import brand, payer, rendering
-from hosted_page.group import invitations, links
+from hosted_page.group import invitations, links, one_link
 from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target
 from hosted_page.sms import limits
@@ -79,6 +79,7 @@ def _of_lead(
     has_links = is_confirmed or found.state == "held"
     return {
         "links": links.of(target.checkout, refused.number) if has_links else None,
+        "one_link": one_link.of(target.checkout) if is_confirmed else None,
         "box": box.on(request, target, refused.tick) if is_confirmed else None,
         "cancel_share_action": target.address("cancel_share"),
         "send_link_action": target.address("send_link"),

@@ -11,6 +11,7 @@ from typing import Any
 # blanked behind any other path too.
 SECRET_PATHS = (
     "pay/share",
+    "pay/g",
     "pay/offers",
     "pay/stop",
     "join",

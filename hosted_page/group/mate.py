@@ -10,12 +10,15 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from checkout import sharing
+from checkout.group import claims
 from checkout.sharing import ShareNotOpen
+from checkout.states import ShareStatus
 from config.lib import clock
 from config.lib.web import qr_codes
 from hosted_page import payer, rendering
+from hosted_page.group import table
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, at_link, for_form, for_page, for_target, lead_name
+from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target, lead_name
 from hosted_page.status import of_share
 from hosted_page.status.of_order import PageStatus
 from hosted_page.steps import sign_in
@@ -31,7 +34,7 @@ def _page(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | N
     now = clock.now()
     target = _expired_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
-    found = of_share.tell(target, customer_uuid, now)
+    found = _of_another(request, target, now) or of_share.tell(target, customer_uuid, now)
     if found is not None:
         return _status(request, target, found, wrong)
     if rendering.wants_part(request):
@@ -47,7 +50,19 @@ def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
     if share is None or share.expires_at is None or share.expires_at > now:
         return target
     sharing.expire(share.pk)
-    return at_link(share.token)
+    return target.anew()
+
+
+def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> PageStatus | None:
+    """Return what is said at a share's own link while somebody else has taken it by the group's (rule group.pays)."""
+    share = target.share
+    is_open = share is not None and share.status == ShareStatus.OPEN
+    if share is None or not is_open or not share.is_kept_from(payer.claim_of(request), now):
+        return None
+    words = _(
+        "Somebody has taken this share by the group’s link, and may be paying it now. You are not charged."
+    )
+    return PageStatus("taken", _("This share is taken"), [words], live=True)
 
 
 def _status(
@@ -83,7 +98,18 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Decline the share, as anybody who has its link may."""
+    """Decline the share, as anybody who has its link may; what was taken by the group's link is free again."""
+    claim = payer.claim_of(request)
+    if target.group and target.share is not None:
+        claims.release(target.subject, claim=claim)
+        return table.go(target.group, left=target.share.position)
     with contextlib.suppress(ShareNotOpen):  # the page tells what is true
-        sharing.decline(target.subject)
+        sharing.decline(target.subject, claim)
     return target.go()
+
+
+@for_form
+def release(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Let go of a share that was taken, and show the others."""
+    claims.release(target.subject, claim=payer.claim_of(request))
+    return table.go(target.group)

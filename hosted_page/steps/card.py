@@ -84,7 +84,8 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if _TRIED.first(target.subject, use.token):
         return target.go()  # a reload: the token has been tried, and the page tells what came of it
     try:
-        paid = _pay(target, use, target.person(customer_uuid), address.of(request))
+        person, claim = target.person(customer_uuid), payer.claim_of(request)
+        paid = _pay(target, use, person, address.of(request), claim)
     except (TooManyDeclines, *NOT_TRIED) as refusal:
         return _not_tried(request, target, refusal)
     if paid.verdict == Verdict.NEEDS_ACTION:
@@ -136,12 +137,12 @@ def _enough(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclin
     return rendering.say(request, target, heading, words.format(when=when), status=429)
 
 
-def _pay(target: PaymentTarget, use: CardUse, person: Customer, address: str) -> Paid:
+def _pay(target: PaymentTarget, use: CardUse, person: Customer, address: str, claim: str = "") -> Paid:
     cause = Cause(f"customer:{person.pk}", request_id.current())
     admit = partial(declines.admit, target, person, use.token, address)
     if target.share is None:
         return authorizations.authorize(target.checkout.pk, card=use, lead=person, cause=cause, admit=admit)
-    return sharing.pay(target.share.pk, card=use, mate=person, cause=cause, admit=admit)
+    return sharing.pay(target.share.pk, card=use, mate=person, cause=cause, claim=claim, admit=admit)
 
 
 def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:

@@ -13,7 +13,7 @@ def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     browser = known.of(request)
     if browser is None or not target.is_payable:
         return target.go()  # the page tells what is true
-    return sign_in.enter(target, codes.person_of(browser.phone), is_proven=False)
+    return sign_in.enter(request, target, codes.person_of(browser.phone), is_proven=False)
 
 
 @for_form

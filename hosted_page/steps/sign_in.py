@@ -11,10 +11,13 @@ from django.utils.translation import gettext as _
 
 from checkout import sharing
 from checkout.authorizations import NotPayable
+from checkout.group import claims
 from checkout.models import Customer, PaymentRequest
+from checkout.sharing import ShareNotOpen
 from checkout.states import OperationInProgress
 from config.lib.web import address
 from hosted_page import known, payer, rendering, summary
+from hosted_page.group import people
 from hosted_page.models import KnownBrowser, SignInCode
 from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_form, lead_name
@@ -68,8 +71,8 @@ def show_phone(
         own = _of_share(request, target, target.share, wrong)
     tick = {"may_remember": target.is_payable, "is_ticked": known.REMEMBER in request.POST}
     context = {"action": target.address("phone"), "value": value, "error": error} | own | tick
-    name, status = "share" if target.share else "phone", 422 if error or wrong else 200
-    return rendering.show(request, target, name, context, status=status)
+    name = "group_share" if target.group else "share" if target.share else "phone"
+    return rendering.show(request, target, name, context, status=422 if error or wrong else 200)
 
 
 def _of_share(
@@ -80,7 +83,21 @@ def _of_share(
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
         "decline_action": target.address("decline"),
+        "kept": _of_claim(target, share),
         "box": box.on(request, target, wrong),
+    }
+
+
+def _of_claim(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | None:
+    """Return what is said of a share that was taken by the group's link: whose it is, and until when it is kept."""
+    if not target.group:
+        return None
+    return {
+        "name": share.shown_name or people.called(share),
+        "initial": share.shown_name[:1].upper() or str(share.position),
+        "tint": people.tint(share),
+        "until": people.kept_until(share, target.checkout),
+        "release_action": target.address("release"),
     }
 
 
@@ -180,13 +197,18 @@ def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     customer = _take_code(request, target)
     if isinstance(customer, HttpResponse):
         return customer
-    response = enter(target, customer)
+    response = enter(request, target, customer)
     known.remember(request, response, target.subject, customer)
     return response
 
 
-def enter(target: PaymentTarget, customer: Customer, *, is_proven: bool = True) -> HttpResponse:
-    """Sign in a person, by a code or remembered; at an order, make them the lead."""
+def enter(
+    request: HttpRequest, target: PaymentTarget, customer: Customer, *, is_proven: bool = True
+) -> HttpResponse:
+    """Sign in a person, by a code or remembered; at an order, make them the lead; a share taken is kept for longer."""
+    if target.group:
+        with contextlib.suppress(ShareNotOpen):  # then the page leads back to the group's
+            claims.hold_longer(target.subject, claim=payer.claim_of(request))
     response = target.go(_step_after(target, customer))
     with contextlib.suppress(NotPayable, OperationInProgress):  # the page tells what is true
         if target.share is None and customer.pk != target.checkout.lead_id:

@@ -20,7 +20,7 @@ class TestTheLead:
         page = words(lead.get())
         assert "Back on your card" in page and "Not paid yet" in page and "£20.00</strong> of" in page
         amy = order.payment_requests.get(position=3)
-        assert f"/pay/share/{amy.token}" in page and page.count("/qr.svg") == 1
+        assert f"/pay/share/{amy.token}" in page and page.count("/qr.svg") == 2
         drawn = lead.client.get(f"/pay/share/{amy.token}/qr.svg")
         assert drawn["Content-Type"] == "image/svg+xml" and b'stroke="#000"' in drawn.content
         assert lead.client.get("/pay/share/x/qr.svg").status_code == 404

@@ -1,0 +1,57 @@
+"""The one link for the group, as its lead shares it: the very words that are sent, and the address.
+
+Rule group.link.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from checkout import reading
+from checkout.models import Checkout, GroupLink
+from checkout.states import ShareStatus
+from config.lib.prepared import Prepared
+from hosted_page.payment_target import absolute, lead_name
+from payments import money
+
+
+@dataclass(frozen=True)
+class OneLink:
+    """What is sent: `words` and `url`; `shown` is the address as people read it."""
+
+    words: str
+    url: str
+    shown: str
+    qr_page: str
+    qr_svg: str
+
+
+def of(checkout: Checkout) -> OneLink | None:
+    """Return an order's link for everyone, None unless somebody is still asked for a share."""
+    shares = reading.shares(checkout)
+    if not any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares):
+        return None
+    link = _OF.first(checkout.pk)
+    if link is None:  # split by a release that knew of none
+        return None
+    amounts = {share.amount for share in shares}
+    words = _("{name} · {title} · take your share")
+    if len(amounts) == 1:
+        words = _("{name} · {title} · {amount} each")
+    url = absolute(reverse("group", args=[link.token]))
+    return OneLink(
+        words=words.format(
+            name=lead_name(checkout),
+            title=checkout.bill[0].name,
+            amount=money.display(min(amounts), checkout.currency),
+        ),
+        url=url,
+        shown=url.partition("://")[2],
+        qr_page=reverse("group_qr", args=[link.token]),
+        qr_svg=reverse("group_qr_svg", args=[link.token]),
+    )
+
+
+_OF = Prepared(lambda pk: GroupLink.objects.filter(checkout=pk), UUID)

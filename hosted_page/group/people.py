@@ -1,0 +1,134 @@
+"""The people on a bill as the group may see them: who has paid, who has taken, what is free (rule group.privacy)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from checkout import sharing, split_amounts
+from checkout.group import claims
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import SHARE_PAID, ShareStatus
+from hosted_page import summary
+from hosted_page.payment_target import lead_name
+from payments import money
+
+LEAD, PAID, TAKEN, FREE = "lead", "paid", "taken", "free"
+MATES_TINTS = 5  # from the second on, in the order asked
+
+
+@dataclass(frozen=True)
+class Person:
+    """A part of the bill. `left` and `width` are per cent of the bar; `is_named` says that its lead gave a name."""
+
+    position: int
+    name: str
+    initial: str
+    amount: str
+    state: str
+    tint: int
+    left: str = "0"
+    width: str = "0"
+    is_named: bool = False
+    is_mine: bool = False
+    until: str = ""
+
+    @property
+    def of_whom(self) -> str:
+        """Its share in a sentence: Zoe's, or "Share 6"."""
+        whose = _("{name}’s share").format(name=self.name) if self.is_named else ""
+        return whose or _("Share {number}").format(number=self.position)
+
+
+@dataclass(frozen=True)
+class Bill:
+    """The whole bill by person, the lead first; `each` is what each mate is asked for, "" if that differs."""
+
+    people: list[Person]
+    each: str
+
+    def of(self, state: str) -> list[Person]:
+        """Return the mates of a state; the lead is not one of them."""
+        return [person for person in self.people[1:] if person.state == state]
+
+    def at(self, position: int) -> Person | None:
+        """Return the mate in this place, None if there is none."""
+        return next((person for person in self.people[1:] if person.position == position), None)
+
+    @property
+    def mine(self) -> Person | None:
+        """The share that this browser has taken."""
+        return next((person for person in self.people if person.is_mine), None)
+
+
+def of(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: datetime) -> Bill:
+    """Return the bill as a browser with this claim sees it."""
+    asked = [share.amount for share in shares]
+    own, name = checkout.amount - sum(asked), lead_name(checkout)
+    amount = money.display(own, checkout.currency)
+    people = [Person(1, name, name[:1].upper(), amount, LEAD, 1, "0", _per_cent(own, checkout))]
+    is_equal = _is_equal(checkout, asked)
+    before = own
+    for share in shares:
+        person = _mate(share, checkout, claim, now, is_equal=is_equal)
+        people.append(replace(person, left=_per_cent(before, checkout)))
+        before += share.amount
+    return Bill(people, money.display(asked[0], checkout.currency) if len(set(asked)) == 1 else "")
+
+
+def _mate(share: PaymentRequest, checkout: Checkout, claim: str, now: datetime, *, is_equal: bool) -> Person:
+    state = _state(share, now)
+    is_leads = state == LEAD
+    name = lead_name(checkout) if is_leads else share.shown_name if state != FREE else share.name
+    is_mine = state == TAKEN and claim == share.claim_digest != ""
+    return Person(
+        position=share.position,
+        name=name or called(share, checkout if is_equal and state == FREE else None),
+        initial=name[:1].upper() or str(share.position),
+        amount=money.display(share.amount, checkout.currency),
+        state=state,
+        tint=1 if is_leads else tint(share),
+        width=_per_cent(share.amount, checkout),
+        is_named=bool(share.name),
+        is_mine=is_mine,
+        until=kept_until(share, checkout) if is_mine else "",
+    )
+
+
+def _state(share: PaymentRequest, now: datetime) -> str:
+    """Return what the group may know of a share: nobody's no, and not that its lead bears it (rule group.privacy)."""
+    if share.status in SHARE_PAID:
+        return PAID
+    if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
+        return LEAD
+    return FREE if claims.is_free(share, now) else TAKEN
+
+
+def _is_equal(checkout: Checkout, asked: Sequence[int]) -> bool:
+    """Whether the cost is shared equally."""
+    step = sharing.amount_rule(checkout).step
+    return set(asked) == {split_amounts.equally(checkout.amount, len(asked) + 1, step=step)[1]}
+
+
+def called(share: PaymentRequest, equal: Checkout | None = None) -> str:
+    """Return what a share without a name is called: its place on the bill, or that it is one of equal ones."""
+    if equal is not None:
+        return _("One of {count} equal shares").format(count=equal.people)
+    return _("Share {number}").format(number=share.position)
+
+
+def tint(share: PaymentRequest) -> int:
+    """Return the number of a mate's colour: the same on every phone at the table."""
+    return (share.position - 2) % MATES_TINTS + 2
+
+
+def kept_until(share: PaymentRequest, checkout: Checkout) -> str:
+    """Return the time of day until when a share is kept, "" if its card is being asked."""
+    if share.status != ShareStatus.OPEN or share.claimed_until is None:
+        return ""
+    return f"{share.claimed_until.astimezone(summary.zone_of(checkout)):%H:%M}"
+
+
+def _per_cent(amount: int, checkout: Checkout) -> str:
+    return f"{100 * amount / checkout.amount:.3f}"

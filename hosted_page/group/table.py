@@ -1,0 +1,289 @@
+"""The page at the group's link: which shares are free, taking one, and the code to hold up at the table.
+
+Rules group.*.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from checkout import reading, sharing
+from checkout.group import claims
+from checkout.models import Checkout, GroupLink, PaymentRequest
+from checkout.sharing import ShareNotOpen
+from checkout.states import OperationInProgress, ShareStatus, Status
+from config.lib import clock, crypto
+from config.lib.prepared import Prepared
+from config.lib.web import address, qr_codes
+from hosted_page import moments, payer, rendering, summary
+from hosted_page.group import people, takes
+from hosted_page.group.people import Bill
+from hosted_page.payment_target import PaymentTarget, absolute, bind, lead_name
+from hosted_page.steps.split_form import clean_name
+from payments import disputes
+
+MAX_NAME = 30
+ENDED = (Status.VOIDED, Status.EXPIRED, Status.REFUNDED)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A split order at its group's link."""
+
+    checkout: Checkout
+    token: str
+
+    @property
+    def name(self) -> str:
+        """The name of its lead."""
+        return lead_name(self.checkout)
+
+    def path(self, step: str = "") -> str:
+        """Return the path of the page, or of a step."""
+        return reverse(f"group{'_' if step else ''}{step}", args=[self.token])
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why a share was not taken: `kind` is taken, name or limit; `position` is the share's, `typed` the name."""
+
+    kind: str = ""
+    position: int = 0
+    typed: str = ""
+    words: str = ""
+    status: int = 200
+
+
+NOTHING = Refused()
+GroupView = Callable[[HttpRequest, Group], HttpResponse]
+
+
+def for_group(view: GroupView) -> Callable[..., HttpResponse]:
+    """Decorate a view, to which the order of a group's link is passed. Raises Http404 for one that we never made."""
+
+    @wraps(view)
+    def found(request: HttpRequest, token: str) -> HttpResponse:
+        link = _LINK.first(crypto.digest(token))
+        if link is None or not link.checkout.has_mates:
+            raise Http404
+        bind(link.checkout)
+        return view(request, Group(link.checkout, token))
+
+    return found
+
+
+_LINK = Prepared(
+    lambda digest: (
+        GroupLink.objects.filter(token_digest=digest)
+        .select_related("checkout__merchant", "checkout__lead", "checkout__payment")
+        .defer("checkout__lead__phone")
+    ),
+    str,
+)
+
+
+def go(token: str, **query: int) -> HttpResponseRedirect:
+    """Redirect to a group's page; `left` names the share that was let go."""
+    more = "&".join(f"{name}={value}" for name, value in query.items())
+    path = reverse("group", args=[token])
+    return HttpResponseRedirect(f"{path}?{more}" if more else path, status=303)
+
+
+@never_cache
+@require_safe
+@for_group
+def page(request: HttpRequest, group: Group) -> HttpResponse:
+    """Show which shares are free, or why none can be taken now."""
+    return _page(request, group)
+
+
+def _page(request: HttpRequest, group: Group, refused: Refused = NOTHING) -> HttpResponse:
+    bill = _bill(request, group)
+    closed = _closed(group, bill)
+    context = {
+        "name": group.name,
+        "bill": bill,
+        "closed": closed,
+        "notice": _notice(request, group, bill, refused),
+        "refused": refused,
+        "take_action": group.path("take"),
+        "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
+        "until": "" if closed else _until(group),
+    }
+    context["order"] = _order(group, bill)
+    return _show(request, group, "group", context, status=refused.status)
+
+
+def _show(
+    request: HttpRequest, group: Group, name: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    every = {"is_share": True, "here": group.path(), "cancel_url_path": ""}
+    return rendering.show(request, PaymentTarget(group.checkout), name, every | context, status=status)
+
+
+def _order(group: Group, bill: Bill) -> summary.Summary:
+    """Return the order's summary as a mate sees it, with what each is asked for."""
+    each = format_html("{} <small>{}</small>", bill.each, _("each")) if bill.each else ""
+    return replace(
+        summary.of(PaymentTarget(group.checkout)),
+        order_label=_("{name}’s order").format(name=group.name),
+        due=each,
+        total_label=_("Total, paid by {name}").format(name=group.name),
+    )
+
+
+def _bill(request: HttpRequest, group: Group) -> Bill:
+    """Return the bill as it is now; shares whose time has passed end first."""
+    now = clock.now()
+    shares = reading.shares(group.checkout)
+    late = [share for share in shares if _is_late(share, now)]
+    for share in late:
+        sharing.expire(share.pk)
+    shares = reading.shares(group.checkout) if late else shares
+    return people.of(group.checkout, shares, payer.claim_of(request), now)
+
+
+def _is_late(share: PaymentRequest, now: Any) -> bool:
+    return share.status == ShareStatus.OPEN and share.expires_at is not None and share.expires_at <= now
+
+
+def _closed(group: Group, bill: Bill) -> dict[str, str] | None:
+    """Return why no share can be taken, as a heading and a sentence; None while one may be free. Rule group.opens."""
+    status, facts = group.checkout.status, {"shop": group.checkout.merchant.name, "name": group.name}
+    if status in (Status.CREATED, Status.AUTHORIZED):
+        words = _(
+            "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
+        )
+        return {"heading": _("Not open yet"), "words": words.format(**facts)}
+    if status in ENDED:
+        words = _("{name} does not ask for this share any more. You are not charged.")
+        return {"heading": _("There is nothing to pay"), "words": words.format(**facts)}
+    if status == Status.REFUNDING:
+        words = _(
+            "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
+        )
+        return {"heading": _("Nothing to pay now"), "words": words.format(**facts)}
+    if disputes.standing(group.checkout.pk) is not None:
+        words = _("A bank is looking into this order. There is nothing to pay now. You are not charged.")
+        return {"heading": _("Nothing to pay now"), "words": words}
+    return _all_gone(group, bill)
+
+
+def _all_gone(group: Group, bill: Bill) -> dict[str, str] | None:
+    """Return that no share is free, None if one is."""
+    if bill.of(people.FREE):
+        return None
+    if bill.of(people.TAKEN):
+        words = _("Each share is paid or taken. One that is not paid may be free again in some minutes.")
+        return {"heading": _("No share is free now"), "words": words}
+    if bill.of(people.PAID):
+        words = _("Nobody is asked for anything any more.")
+        return {"heading": _("All is paid"), "words": words}
+    words = _("{name} does not ask for this share any more. You are not charged.").format(name=group.name)
+    return {"heading": _("There is nothing to pay"), "words": words}
+
+
+def _notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) -> dict[str, str] | None:
+    """Return what is said first: the share was taken by somebody else, or let go, or too many were taken."""
+    if refused.kind == "limit":
+        return {"tone": "stop", "icon": "alert", "title": _("No more shares for now"), "words": refused.words}
+    asked = {name: bill.at(_number(request.GET.get(name, ""))) for name in ("taken", "left")}
+    taken = bill.at(refused.position) if refused.kind == "taken" else asked["taken"]
+    if taken is not None and taken.state != people.FREE and not taken.is_mine:
+        words = _("Take another, or ask {name}.").format(name=group.name)
+        title = _("{share} was just taken").format(share=taken.of_whom)
+        return {"tone": "move", "icon": "ring", "title": title, "words": words}
+    if asked["left"] is not None and asked["left"].state == people.FREE:
+        title = _("You are not charged")
+        words = _("{share} is free again.").format(share=asked["left"].of_whom)
+        return {"tone": "still", "icon": "check", "title": title, "words": words}
+    return None
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 3 else 0
+
+
+def _until(group: Group) -> str:
+    ends = [share.expires_at for share in reading.shares(group.checkout) if share.status == ShareStatus.OPEN]
+    return summary.day(max((end for end in ends if end), default=None), group.checkout)
+
+
+def _share_path(group: Group, position: int) -> str:
+    return reverse("group_share", args=[group.token, position])
+
+
+@require_POST
+@for_group
+def take(request: HttpRequest, group: Group) -> HttpResponse:
+    """Take a free share for this browser, and go on to its steps; else show what is left."""
+    position = _number(request.POST.get("share", ""))
+    name = clean_name(request.POST.get("name", ""))[:MAX_NAME].strip()
+    browser = payer.browser_of(request)
+    refused = _take(group, position, name, browser, address.of(request))
+    if refused is not None:
+        return _page(request, group, refused)
+    response = HttpResponseRedirect(_share_path(group, position), status=303)
+    payer.name_browser(response, browser)
+    return response
+
+
+def _take(group: Group, position: int, name: str, browser: str, network: str) -> Refused | None:
+    """Take a share; return why it was refused, None if it was not."""
+    share = next((row for row in reading.shares(group.checkout) if row.position == position), None)
+    if share is None:
+        raise Http404
+    try:
+        admit = partial(takes.admit, network)
+        claims.take(share.pk, claim=crypto.digest(browser), name=name, admit=admit)
+    except claims.NameMissing:
+        return Refused("name", position, words=_("Type your name."), status=422)
+    except takes.TooManyTakes as many:
+        when = moments.until(many.until, many.now)
+        words = _("Too many shares were taken from your network. Try again {when}.").format(when=when)
+        return Refused("limit", position, name, words, status=429)
+    except (ShareNotOpen, OperationInProgress):
+        return Refused("taken", position, name, status=409)
+    return None
+
+
+@never_cache
+@require_safe
+@for_group
+def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
+    """Show the link as a code to hold up at the table, and who has come; for its script the part that changes."""
+    bill = _bill(request, group)
+    context = {
+        "name": group.name,
+        "bill": bill,
+        "qr_url": group.path("qr_svg"),
+        "poll_url": group.path("qr"),
+        "close_url": _close_path(request, group),
+        "is_open": group.checkout.status == Status.CAPTURED,
+        "order": _order(group, bill),
+    }
+    name = "_group_people" if rendering.wants_part(request) else "group_qr"
+    return _show(request, group, name, context)
+
+
+def _close_path(request: HttpRequest, group: Group) -> str:
+    """Return where the code was held up from: the lead's page, for others the group's."""
+    checkout = group.checkout
+    is_lead = checkout.lead_id is not None and payer.customer_of(request, checkout.pk) == checkout.lead_id
+    return PaymentTarget(checkout).address() if is_lead else group.path()
+
+
+@require_safe
+@cache_control(private=True, max_age=86_400, immutable=True)
+@for_group
+def qr(request: HttpRequest, group: Group) -> HttpResponse:
+    """Return the group's link as a QR code."""
+    return HttpResponse(qr_codes.svg(absolute(group.path())), content_type="image/svg+xml")

@@ -1,0 +1,136 @@
+"""The group's link: Lea shares it, Finn takes a share by it and pays, Zoe is a moment late."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import gallery
+from tests.browser.gallery import FINNS, Stage
+from tests.browser.test_buying import WITH_AND_WITHOUT, Visit, heading, nothing, pay
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+PICTURES = os.environ.get("GROUP_PICTURES", "")
+
+
+def taken(page: Page, name: str) -> None:
+    """Take the page's pictures, where somebody wants to look at them."""
+    if PICTURES:
+        for width in (375, 1280):
+            for scheme in ("light", "dark"):
+                gallery_look(page, width, scheme, name)
+        page.set_viewport_size({"width": 375, "height": 812})
+        page.emulate_media(color_scheme="light")
+
+
+def gallery_look(page: Page, width: int, scheme: str, name: str) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.screenshot(path=Path(PICTURES) / f"{name}-{width}-{scheme}.png", full_page=True)
+
+
+@pytest.fixture
+def lea(service: Service, open_page: Callable[..., Page]) -> Page:
+    """The lead's page of an order of £95.50, by equal shares; one of them has a name."""
+    stage = Stage(service, open_page)
+    order = stage.order()
+    page = stage.at_the_split(order)
+    page.check("#split-own", force=True)
+    page.fill("#your-name", "Lea")
+    for position, name in enumerate(("Finn", "نور", ""), start=2):
+        if not page.locator(f"#name-{position}").count():
+            page.click("[data-add]")
+        page.fill(f"#name-{position}", name)
+        page.fill(f"#amount-{position}", "23.87")
+    page.click("button.button-main")
+    page.wait_for_selector("#number")
+    gallery.give_card(page, gallery.GOOD)
+    gallery.at(page, "held")
+    stage.merchant.capture(order.checkout_uuid)
+    return gallery.at(page, "confirmed")
+
+
+def link_of(lea: Page) -> str:
+    return lea.locator(".one-link").get_attribute("data-url") or ""
+
+
+@pytest.mark.rule("group.taken")
+@pytest.mark.parametrize("script", WITH_AND_WITHOUT)
+def test_a_share_is_taken_and_paid_by_it(
+    lea: Page, service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
+) -> None:
+    look = accessible if script else nothing
+    look(lea)
+    taken(lea, "one-link")
+    link = link_of(lea)
+    finn, zoe = (open_page(may_fail=True, java_script_enabled=script) for _ in range(2))
+    finn.goto(link)
+    zoe.goto(link)
+    heading(finn, "Lea paid. Which share is yours?")
+    look(finn)
+    taken(finn, "group")
+    finn.click("button.free:has-text('Finn')")
+    heading(finn, "Your share")
+    expect(finn.locator("main")).to_contain_text("Kept for you until")
+    look(finn)
+    taken(finn, "group-share")
+
+    zoe.click("summary.free")
+    zoe.click("button.free:has-text('Finn')")
+    expect(zoe.locator(".notice")).to_contain_text("Finn’s share was just taken")
+    zoe.click("summary.free:has-text('equal')")
+    zoe.fill("input[name=name]", "Zoe")
+    look(zoe)
+    taken(zoe, "group-taken")
+    zoe.click("text=Take this share, £23.87")
+    heading(zoe, "Your share")
+    expect(zoe.locator("main")).to_contain_text("Zoe")
+
+    finn.fill("#phone", f"07700 900{next(gallery._numbers):03}")
+    finn.click("button.button-main")
+    finn.fill("#code", finn.inner_text(".notice code"))
+    look(finn)
+    finn.click("button.button-main")
+    pay(finn, FINNS, look)
+    heading(finn, "Your share is paid")
+    finn.goto(link)
+    for words in ("Paid", "Zoe", "Taken"):
+        expect(finn.locator(".group-come")).to_contain_text(words)
+    look(finn)
+    taken(finn, "group-come")
+    service.prove_ledger()
+
+
+def test_the_code_is_held_up_and_shows_who_has_come(
+    lea: Page, open_page: Callable[..., Page], accessible: Visit
+) -> None:
+    link = link_of(lea)
+    lea.click("text=Show QR code")
+    heading(lea, "Scan, take a share, pay")
+    accessible(lea)
+    code = lea.locator(".qr-table").bounding_box()
+    column = lea.locator("h1").bounding_box()
+    assert code and column and code["width"] == column["width"] == code["height"]
+    taken(lea, "group-qr")
+    finn = open_page()
+    finn.goto(link)
+    finn.click("button.free:has-text('Finn')")
+    expect(lea.locator("#group-who")).to_contain_text("Finn taken", timeout=4000)
+    lea.click("text=Close")
+    heading(lea, "Confirmed and paid.")
+
+
+def test_the_lead_copies_the_words_that_she_sees(lea: Page) -> None:
+    lea.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    button = lea.locator(".one-link [data-copy]")
+    button.scroll_into_view_if_needed()
+    before = button.bounding_box()
+    button.click()
+    expect(lea.locator("#spoken")).to_have_text("Copied")
+    copied = lea.evaluate("navigator.clipboard.readText()")
+    shown = lea.locator(".one-link-box strong").inner_text()
+    assert copied == f"{shown}\n{link_of(lea)}" and "£23.87 each" in shown
+    assert button.bounding_box() == before and button.inner_text().strip() == "Copy"
