@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from checkout import expiry
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import Status
+from checkout.states import SHARE_ASKED, SHARE_PAID, Status
 from config.lib import clock
 from config.lib.database import replica
 from config.lib.prepared import Prepared
@@ -47,6 +47,29 @@ def shares(checkout: Checkout) -> list[PaymentRequest]:
 
 
 _SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_by("position"), UUID)
+
+
+class Borne(NamedTuple):
+    """What becomes of a split order's amount, in minor units: `yours`, `out` and `paid` come to all of it."""
+
+    yours: int
+    out: int
+    paid: int
+
+    @property
+    def bears(self) -> int:
+        """What the lead bears now: all that no mate has paid."""
+        return self.yours + self.out
+
+
+def borne(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Borne:
+    """Return what the lead bears for good, what mates are still asked for, and what they have paid.
+
+    What was paid counts whether it is back on the lead's card already or not. Rule share.borne.
+    """
+    out = sum(share.amount for share in shares if share.status in SHARE_ASKED)
+    paid = sum(share.amount for share in shares if share.status in SHARE_PAID)
+    return Borne(checkout.amount - out - paid, out, paid)
 
 
 def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:

@@ -151,7 +151,8 @@ def pay(
 
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
-            (share, checkout), now = locked(share_uuid), clock.now()
+            share, checkout = locked(share_uuid)
+            now = clock.now()
             status = _payable(share, card, mate, now, claim)
             if status == ShareStatus.OPEN:
                 slot.take()
@@ -196,23 +197,25 @@ def _payable(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime
 
 def decline(share_uuid: UUID, claim: str = "") -> PaymentRequest:
     """Decline a share for its mate, or for whoever has taken it: the lead bears it. Raises ShareNotOpen."""
-    return _end(share_uuid, ShareStatus.DECLINED, claim)
+    return _end(share_uuid, ShareStatus.DECLINED, of=(ShareStatus.OPEN,), claim=claim)
 
 
 def cancel(share_uuid: UUID) -> PaymentRequest:
-    """Cancel a share for the lead, who bears it instead. Raises ShareNotOpen."""
-    return _end(share_uuid, ShareStatus.CANCELLED)
+    """Cancel a share for the lead, who bears it instead, also after the mate's no. Raises ShareNotOpen."""
+    return _end(share_uuid, ShareStatus.CANCELLED, of=(ShareStatus.OPEN, ShareStatus.DECLINED))
 
 
-def _end(share_uuid: UUID, to: ShareStatus, claim: str = "") -> PaymentRequest:
-    """End an open share; one that has ended in the same way is returned as it is (rule share.ended_once)."""
+def _end(
+    share_uuid: UUID, to: ShareStatus, *, of: Sequence[ShareStatus], claim: str = ""
+) -> PaymentRequest:
+    """End a share of these statuses; one that ended in the same way is returned as it is (rule share.ended_once)."""
     with transaction.atomic(durable=True):
         share, _ = locked(share_uuid)
         now = clock.now()
         if to == ShareStatus.DECLINED and share.is_kept_from(claim, now):
             raise ShareNotOpen(KEPT)
         end_late(share, now)
-        if share.status == ShareStatus.OPEN:
+        if share.status in of:
             share.move(to, ended_at=now)
     if share.status != to:
         raise ShareNotOpen(share.status)

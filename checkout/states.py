@@ -70,12 +70,18 @@ SHARE_ALLOWED: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.OPEN, ShareStatus.DECLINED): "the mate says no",
     (ShareStatus.OPEN, ShareStatus.EXPIRED): "nobody pays in time",
     (ShareStatus.OPEN, ShareStatus.CANCELLED): "the lead keeps the share, or the order is refunded",
+    (ShareStatus.DECLINED, ShareStatus.OPEN): "the mate's mind changes, or the lead asks again",
+    (ShareStatus.DECLINED, ShareStatus.CANCELLED): "the lead keeps the share",
+    (ShareStatus.CANCELLED, ShareStatus.OPEN): "the lead asks again",
     (ShareStatus.PAYING, ShareStatus.OPEN): "the mate's card brings nothing",
     (ShareStatus.PAYING, ShareStatus.PAID): "the mate's money is taken",
     (ShareStatus.PAID, ShareStatus.REIMBURSED): "the lead's card has got the share back",
     (ShareStatus.PAID, ShareStatus.REFUNDED): "the order is refunded before the lead got the share",
     (ShareStatus.REIMBURSED, ShareStatus.REFUNDED): "the order is refunded",
 }
+
+# The statuses in which a mate is or will be asked for the share, and has not paid it.
+SHARE_ASKED = (ShareStatus.DRAFT, ShareStatus.OPEN, ShareStatus.PAYING)
 
 # The statuses in which a mate's card has paid the share.
 SHARE_PAID = (ShareStatus.PAID, ShareStatus.REIMBURSED)

@@ -1,1 +1,1 @@
-"""The group at one order: who of them has taken which share."""
+"""What the people of a split order do with its shares."""

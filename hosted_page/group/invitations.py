@@ -61,9 +61,11 @@ def _is_open(share: PaymentRequest) -> bool:
 
 
 def is_wanted(asked: SmsMessage) -> bool:
-    """Return whether the share of an invitation or a reminder can still be paid, and its number has not stopped."""
+    """Return whether the share can still be paid, by the link that is in the text, and its number has not stopped."""
     share = PaymentRequest.objects.select_related("checkout").filter(pk=asked.subject).first()
-    return share is not None and _is_open(share) and not stops.has_stopped(asked.phone_digest)
+    if share is None or not _is_open(share) or stops.has_stopped(asked.phone_digest):
+        return False
+    return share.token in (asked.body or share.token)
 
 
 def take_back(asked: SmsMessage) -> None:

@@ -115,7 +115,8 @@ class TestLinks:
         assert sharing.decline(finn.pk).status == sharing.decline(finn.pk).status == "declined"
         assert sharing.cancel(amy.pk).status == "cancelled"
         with pytest.raises(sharing.ShareNotOpen):
-            sharing.cancel(finn.pk)
+            sharing.decline(amy.pk)
+        assert sharing.cancel(finn.pk).status == "cancelled", "the lead keeps what was refused"
         with pytest.raises(sharing.ShareNotOpen):
             mates.pay(amy)
 

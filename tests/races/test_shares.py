@@ -9,9 +9,11 @@ import pytest
 from django.db import connection
 
 from checkout import captures, doubt, refunds, sharing
+from checkout.group import bending
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.proof import proving
 from config import errors
+from config.lib import crypto
 from payments.models import Discrepancy, Merchant, Payment
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
@@ -59,6 +61,9 @@ RIVALS: dict[str, Callable[[PaymentRequest], object]] = {
     "amy pays": by_card(mates.AMYS),
     "finn says no": lambda share: sharing.decline(share.pk),
     "lea keeps it": lambda share: sharing.cancel(share.pk),
+    "lea asks again": lambda share: bending.ask_again(share.pk),
+    "lea renames it": lambda share: bending.rename(share.pk, "Fionn"),
+    "finn changes his mind": lambda share: bending.reconsider(share.pk),
     "merchant refunds": lambda share: refunds.accept(
         share.checkout.merchant, share.checkout_id, ref=f"r-{share.pk}", cause=CAUSE
     ),
@@ -80,13 +85,15 @@ def attempt(name: str, share: PaymentRequest, barrier: Barrier) -> str:
         connection.close()
 
 
-@pytest.mark.parametrize("before", ["open", "paying", "paid"])
+@pytest.mark.parametrize("before", ["open", "paying", "paid", "declined"])
 def test_each_pair_leaves_every_card_with_what_it_should_bear(
     share: Callable[[], PaymentRequest], before: str
 ) -> None:
     for pair in combinations_with_replacement(RIVALS, 2):
         asked = share()
-        if before != "open":
+        if before == "declined":
+            sharing.decline(asked.pk)
+        elif before != "open":
             mates.pay(asked, "378282246310005" if before == "paying" else mates.FINNS)
         if before == "paid":
             mates.pump(asked.checkout_id)
@@ -116,5 +123,4 @@ def check(asked: PaymentRequest, pair: tuple[str, ...], answers: list[str]) -> N
         assert (checkout.status, borne) == ("captured", AMOUNT), (pair, answers)
         is_paid = asked.status == "reimbursed"
         assert of_share == ([SHARE] if is_paid else []), (pair, answers, asked.status)
-    if answers[0] == answers[1] == "done" and pair == ("finn says no", "lea keeps it"):
-        raise AssertionError("both ended it")
+    assert asked.token_digest == crypto.digest(asked.token), pair

@@ -6,6 +6,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds, sharing
+from checkout.group import bending
 from checkout.models import Checkout, PaymentRequest
 from hosted_page.group import invitations
 from hosted_page.models import SmsMessage
@@ -122,6 +123,16 @@ class TestAnInvitation:
         send_all()
         ended = SmsMessage.objects.get(kind="invitation")
         assert network.sent == {} and ended.sent_at is None and ended.ended_at is not None
+
+    def test_is_not_sent_with_a_link_that_has_been_replaced(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
+        ask(lea, finns)
+        network.sent.clear()
+        sharing.cancel(finns.pk)
+        bending.ask_again(finns.pk)
+        send_all()
+        assert network.sent == {} and SmsMessage.objects.get(kind="invitation").sent_at is None
 
     def test_is_not_sent_while_the_order_is_given_back(
         self, lea: Payer, finns: PaymentRequest, network: Network
