@@ -151,8 +151,7 @@ def pay(
 
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
-            share, checkout = locked(share_uuid)
-            now = clock.now()
+            (share, checkout), now = locked(share_uuid), clock.now()
             status = _payable(share, card, mate, now, claim)
             if status == ShareStatus.OPEN:
                 slot.take()
@@ -205,9 +204,7 @@ def cancel(share_uuid: UUID) -> PaymentRequest:
     return _end(share_uuid, ShareStatus.CANCELLED, of=(ShareStatus.OPEN, ShareStatus.DECLINED))
 
 
-def _end(
-    share_uuid: UUID, to: ShareStatus, *, of: Sequence[ShareStatus], claim: str = ""
-) -> PaymentRequest:
+def _end(share_uuid: UUID, to: ShareStatus, *, of: Sequence[ShareStatus], claim: str = "") -> PaymentRequest:
     """End a share of these statuses; one that ended in the same way is returned as it is (rule share.ended_once)."""
     with transaction.atomic(durable=True):
         share, _ = locked(share_uuid)

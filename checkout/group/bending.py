@@ -22,7 +22,7 @@ AT_LEAST = timedelta(hours=24)  # for which the link of a share that is asked fo
 
 
 def rename(share_uuid: UUID, name: str) -> PaymentRequest:
-    """Write another name on a share that nobody is paying, "" for none, and let it be taken anew. Raises ShareNotOpen."""
+    """Write another name on a share that nobody is paying, "" for none; a claim on it ends. Raises ShareNotOpen."""
     with transaction.atomic(durable=True):
         share, _ = locked(share_uuid)
         end_late(share, clock.now())

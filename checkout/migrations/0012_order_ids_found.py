@@ -25,7 +25,7 @@ def turn(made: str, on: str, gone: str) -> list[str]:
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("checkout", "0008_indexes_that_grow_at_their_end")]
+    dependencies = [("checkout", "0011_group_links")]
 
     operations = [
         migrations.RunSQL(

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("hosted_page", "0007_indexes_of_what_is_written_often")]
+    dependencies = [("hosted_page", "0008_known_browsers")]
     operations = [
         migrations.CreateModel(
             name="SmsStop",

@@ -7,7 +7,7 @@ import config.lib.prepared
 
 
 class Migration(migrations.Migration):
-    dependencies = [("hosted_page", "0007_indexes_of_what_is_written_often")]
+    dependencies = [("hosted_page", "0009_sms_stops")]
 
     operations = [
         migrations.CreateModel(

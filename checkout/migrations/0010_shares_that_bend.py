@@ -34,5 +34,5 @@ MORE = """
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkout", "0008_indexes_that_grow_at_their_end")]
+    dependencies = [("checkout", "0009_metadata")]
     operations = [migrations.RunSQL(MOVES.replace("{more}", MORE), MOVES.replace("{more}", ""))]

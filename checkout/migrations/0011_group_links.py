@@ -26,7 +26,7 @@ CLAIM = {
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkout", "0008_indexes_that_grow_at_their_end")]
+    dependencies = [("checkout", "0010_shares_that_bend")]
 
     operations = [
         migrations.CreateModel(

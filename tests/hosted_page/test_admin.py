@@ -1,0 +1,31 @@
+"""What operators see of payers: lists without a number, an address or a token."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from checkout.models import Checkout
+from hosted_page.models import KnownBrowser, ShareTake, SignInCode, SmsMessage, SmsStop
+from tests.hosted_page.browsers import PHONE, Payer
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.logs")]
+NUMBER = "+447700900123"
+
+
+@pytest.mark.parametrize("kind", [SignInCode, SmsMessage, KnownBrowser, SmsStop, ShareTake])
+def test_shows_no_number_and_no_token(client: Client, unpaid: Checkout, kind: type) -> None:
+    Payer(unpaid).post("/phone", phone=PHONE)
+    KnownBrowser.objects.create(token_digest="d" * 64, phone=NUMBER, proven_at=timezone.now())
+    SmsStop.objects.create(number="n" * 30, stopped_at=timezone.now())
+    ShareTake.objects.create(address_digest="e" * 64, created_at=timezone.now() - timedelta(hours=1))
+    people.operate(client)
+    row = kind.objects.get()  # type: ignore[attr-defined]
+    address = f"/admin/hosted_page/{kind.__name__.lower()}/"
+    for path in (address, f"{address}{row.pk}/change/"):
+        answer = client.get(path, follow=True)
+        assert answer.status_code == 200
+        page = answer.content.decode()
+        assert NUMBER not in page and PHONE not in page and "d" * 64 not in page and "e" * 64 not in page
