@@ -16,6 +16,7 @@ from checkout.models import (
     GroupLink,
     IdempotencyKey,
     Item,
+    LeadTold,
     MerchantCustomer,
     PaymentRequest,
     ProofRun,
@@ -217,6 +218,13 @@ class GroupLinkAdmin(ReadOnlyAdmin):
     list_display = ("checkout", "created_at")
     search_fields = ("checkout",)
     secret = ("token", "token_digest")
+
+
+@admin.register(LeadTold)
+class LeadToldAdmin(ReadOnlyAdmin):
+    list_display = ("id", "checkout", "kind", "due_at", "ended_at")
+    list_filter = ("kind",)
+    search_fields = ("id", "checkout")
 
 
 @admin.register(PaymentRequest)

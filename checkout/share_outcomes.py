@@ -4,13 +4,13 @@ Every function must be called with the checkout locked.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 
 from checkout import refund_parts, reimbursement
-from checkout.models import Checkout, PaymentRequest
-from checkout.states import ShareStatus, Status
+from checkout.models import Checkout, LeadTold, PaymentRequest
+from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib import wakeup
 from payments import discrepancies, disputes, open_operations, planning
 from payments.cause import PUMP
@@ -18,6 +18,7 @@ from payments.models import Operation, Payment, Posting
 from payments.planning import Details
 
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
+A_DAY = timedelta(days=1)  # before the links end, the lead is told
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -26,6 +27,7 @@ def open_links(checkout: Checkout, at: datetime) -> None:
     if checkout.has_mates:
         drafts = checkout.payment_requests.filter(status=ShareStatus.DRAFT)
         drafts.update(status=ShareStatus.OPEN, expires_at=at + settings.PAY_LINK_LIFETIME)
+        LeadTold.put(checkout, LeadTold.Kind.LINKS_END, at + settings.PAY_LINK_LIFETIME - A_DAY)
 
 
 def end_drafts(checkouts: Sequence[Checkout], at: datetime) -> None:
@@ -88,11 +90,18 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
     if operation.state == State.SUCCEEDED:
         share.move(ShareStatus.PAID, payment=operation.payment, paid_at=now)
         if checkout.status == Status.CAPTURED:
+            _tell_if_all_have_paid(checkout, now)
             reimbursement.plan(checkout, share, at=reimbursement.due_at(now), now=now)
             wakeup.after_commit(FINISH_OPERATIONS)
         refund_parts.go_on(checkout, now)
     else:
         let_go(checkout, operation.payment, now)
+
+
+def _tell_if_all_have_paid(checkout: Checkout, now: datetime) -> None:
+    """Have the lead told when every share that is asked for is paid (rule lead.told)."""
+    if not checkout.payment_requests.exclude(status__in=[*SHARE_PAID, ShareStatus.CANCELLED]).exists():
+        LeadTold.put(checkout, LeadTold.Kind.ALL_PAID, now)
 
 
 def let_go(checkout: Checkout, payment: Payment, now: datetime) -> None:

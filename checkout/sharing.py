@@ -10,7 +10,7 @@ from django.db import transaction
 
 from checkout import authorizations, given_up_cards, split_amounts
 from checkout.authorizations import NotPayable, Paid
-from checkout.models import Checkout, Customer, GroupLink, PaymentRequest
+from checkout.models import Checkout, Customer, GroupLink, LeadTold, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock, crypto
 from config.lib.bulkhead import Slot
@@ -207,13 +207,15 @@ def cancel(share_uuid: UUID) -> PaymentRequest:
 def _end(share_uuid: UUID, to: ShareStatus, *, of: Sequence[ShareStatus], claim: str = "") -> PaymentRequest:
     """End a share of these statuses; one that ended in the same way is returned as it is (rule share.ended_once)."""
     with transaction.atomic(durable=True):
-        share, _ = locked(share_uuid)
+        share, checkout = locked(share_uuid)
         now = clock.now()
         if to == ShareStatus.DECLINED and share.is_kept_from(claim, now):
             raise ShareNotOpen(KEPT)
         end_late(share, now)
         if share.status in of:
             share.move(to, ended_at=now)
+            if to == ShareStatus.DECLINED:
+                LeadTold.put(checkout, LeadTold.Kind.SAID_NO, now, share)
     if share.status != to:
         raise ShareNotOpen(share.status)
     return share

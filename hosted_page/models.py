@@ -62,6 +62,7 @@ class SmsMessage(PreparedModel):
         RETURN = "return", "return: a code for a lead who comes back"
         INVITATION = "invitation"
         REMINDER = "reminder"
+        LEAD = "lead", "lead: what mates did, to the lead"
 
     class Receipt(models.TextChoices):
         DELIVERED = "delivered"

@@ -7,13 +7,14 @@ from celery import shared_task, signals
 from hosted_page import known
 from hosted_page.group import takes
 from hosted_page.privacy import retention
-from hosted_page.sms import budgets, outbox, sending
+from hosted_page.sms import budgets, outbox, sending, told
 from hosted_page.steps import declines
 
 STOP_SECONDS = 3.0  # for what is being sent when the worker ends
 
 # Tasks that are a function of another module as it stands.
 send_sms_messages = shared_task(sending.wake, name="hosted_page.tasks.send_sms_messages")
+tell_leads = shared_task(told.tell, name="hosted_page.tasks.tell_leads")
 delete_old_sms_messages = shared_task(outbox.delete_old, name="hosted_page.tasks.delete_old_sms_messages")
 delete_old_browsers = shared_task(known.delete_old, name="hosted_page.tasks.delete_old_browsers")
 erase_old_people = shared_task(retention.erase_old, name="hosted_page.tasks.erase_old_people")

@@ -5,6 +5,7 @@ from checkout.models.orders import Change, Checkout, CheckoutQuerySet, Item, Own
 from checkout.models.people import Customer, MerchantCustomer
 from checkout.models.proofs import ProofRun
 from checkout.models.shares import NO_CLAIM, GroupLink, PaymentRequest, Refund
+from checkout.models.told import LeadTold
 
 __all__ = [
     "CALLS",
@@ -17,6 +18,7 @@ __all__ = [
     "GroupLink",
     "IdempotencyKey",
     "Item",
+    "LeadTold",
     "MerchantCustomer",
     "Own",
     "PaymentRequest",

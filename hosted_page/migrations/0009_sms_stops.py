@@ -1,4 +1,4 @@
-"""Numbers that want no invitations and no reminders."""
+"""Numbers that want no invitations and no reminders; texts to leads have a kind of their own."""
 
 from django.db import migrations, models
 
@@ -20,5 +20,19 @@ class Migration(migrations.Migration):
                 ),
                 ("stopped_at", models.DateTimeField()),
             ],
+        ),
+        migrations.AlterField(
+            model_name="smsmessage",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("code", "Code"),
+                    ("return", "return: a code for a lead who comes back"),
+                    ("invitation", "Invitation"),
+                    ("reminder", "Reminder"),
+                    ("lead", "lead: what mates did, to the lead"),
+                ],
+                max_length=10,
+            ),
         ),
     ]

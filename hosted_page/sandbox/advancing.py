@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import F
 
 from checkout import doubt, expiry, sharing
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, LeadTold, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from payments import open_operations
 from payments.models import Merchant, Operation, Payment
@@ -49,5 +49,6 @@ def _bring_nearer(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None
         payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
         due = Operation.objects.filter(payment__in=payments, ended_at=None, lease_token=None)
         due.update(next_attempt_at=F("next_attempt_at") - sooner)
+        LeadTold.objects.filter(checkout=checkout, ended_at=None).update(due_at=F("due_at") - sooner)
         outbox.advance(checkout.pk, sooner)
     client.ask("advance", payments=payments, seconds=seconds)

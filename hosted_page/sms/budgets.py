@@ -72,7 +72,8 @@ def unpaid(messages: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:
 def _was_paid() -> Q:
     orders = Checkout.objects.filter(pk=OuterRef("subject"), captured_at__isnull=False)
     shares = PaymentRequest.objects.filter(pk=OuterRef("subject"), paid_at__isnull=False)
-    return ~Q(kind=SmsMessage.Kind.RETURN) & (Q(Exists(orders)) | Q(Exists(shares)))
+    kinds = SmsMessage.Kind
+    return ~Q(kind__in=[kinds.RETURN, kinds.LEAD]) & (Q(Exists(orders)) | Q(Exists(shares)))
 
 
 def give_back() -> int:

@@ -49,7 +49,9 @@ def _ended(share: PaymentRequest, facts: dict[str, str]) -> PageStatus:
     """Return the status of a share that nobody has paid or will pay."""
     match share.status:
         case ShareStatus.DECLINED:
-            words = _("{name} is told. You are not charged.").format(**facts)
+            words = _("You are not charged. {name} sees on the order’s page that you said no.").format(
+                **facts
+            )
             return PageStatus("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
             words = _("Nobody paid in time. You are not charged.")

@@ -1,0 +1,49 @@
+"""What a lead is to be told by text."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from uuid_utils.compat import uuid7
+
+from checkout.models.orders import Checkout
+from checkout.models.shares import PaymentRequest
+
+
+class LeadTold(models.Model):
+    """Something of which a lead hears by text, once, written with what it is about. Rule lead.told."""
+
+    class Kind(models.TextChoices):
+        SAID_NO = "said_no", "a mate said no"
+        ALL_PAID = "all_paid", "all mates have paid"
+        LINKS_END = "links_end", "the links end in a day"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, db_index=False)
+    kind = models.CharField(max_length=9, choices=Kind)
+    share_uuid = models.UUIDField(null=True, blank=True, help_text="The share that a mate said no to.")
+    due_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="When it was told, or nobody had to be.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "checkout", "kind", "share_uuid", nulls_distinct=False, name="a_lead_is_told_once"
+            )
+        ]
+        indexes: ClassVar = [models.Index("due_at", name="lead_told_due", condition=Q(ended_at=None))]
+
+    def __str__(self) -> str:
+        return f"{self.kind} · {self.due_at}"
+
+    @staticmethod
+    def put(
+        checkout: Checkout, kind: LeadTold.Kind, due_at: datetime, share: PaymentRequest | None = None
+    ) -> None:
+        """Write down that the lead is to be told, unless it is written already. Call it with the checkout locked."""
+        about = None if share is None else share.pk
+        row = LeadTold(checkout=checkout, kind=kind, share_uuid=about, due_at=due_at)
+        LeadTold.objects.bulk_create([row], ignore_conflicts=True)

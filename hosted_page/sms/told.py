@@ -1,0 +1,111 @@
+"""Tells leads by text what has become of their mates' shares, from rows that were written with it. Rule lead.told."""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from checkout import reading
+from checkout.models import Checkout, LeadTold, PaymentRequest
+from checkout.states import SHARE_PAID, ShareStatus, Status
+from config.lib import clock
+from hosted_page.models import SmsMessage
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.sms import naming, outbox
+from hosted_page.sms.limits import TooManySmsMessages
+from hosted_page.sms.outbox import Asked
+from payments import money, switches
+
+A_RUN = 100  # rows at most
+PER_CHECKOUT = 4
+LIFE = timedelta(hours=1)  # after which an unsent message is not sent any more
+BEFORE = timedelta(days=1)  # the links' end
+Kind = LeadTold.Kind
+
+
+def tell() -> None:
+    """Queue a text for each lead who is to be told something now."""
+    for _number in range(A_RUN):
+        if not _tell_next():
+            return
+
+
+def _tell_next() -> bool:
+    """Tell the first thing that is due; return False if nothing is."""
+    with transaction.atomic(durable=True):
+        rows = LeadTold.objects.filter(ended_at=None, due_at__lte=Now()).order_by("due_at")
+        row = rows.select_for_update(of=("self",), skip_locked=True).first()
+        if row is None:
+            return False
+        now = clock.now()
+        checkout = Checkout.objects.select_related("merchant", "lead").get(pk=row.checkout_id)
+        shares = reading.shares(checkout)
+        later = _later(row, shares, now)
+        if later is not None:
+            row.due_at = later
+        else:
+            row.ended_at = now
+            _text(row, checkout, shares, now)
+        row.save(update_fields=["due_at", "ended_at"])
+    return True
+
+
+def _later(row: LeadTold, shares: list[PaymentRequest], now: datetime) -> datetime | None:
+    """Return when to look again: links that were paused, or asked for anew, end later. None for now."""
+    ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN and share.expires_at]
+    if row.kind != Kind.LINKS_END or not ends or max(ends) - BEFORE <= now:
+        return None
+    return max(ends) - BEFORE
+
+
+def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> None:
+    """Queue the text, unless it is not true any more, the order has had its texts, or a limit is reached."""
+    body = _words(row, checkout, shares) if checkout.status == Status.CAPTURED else ""
+    lead, target = checkout.lead, PaymentTarget(checkout)
+    sent = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.LEAD)
+    if not body or lead is None or not lead.phone or sent.count() >= PER_CHECKOUT:
+        return
+    try:
+        switches.check(checkout.merchant)
+        # nobody's address asked for it: each order counts for itself
+        asked = Asked(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
+        with transaction.atomic():
+            outbox.put(asked)
+    except (TooManySmsMessages, switches.MerchantSuspended, switches.AllStopped):
+        return
+
+
+def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
+    """Return what the lead reads, "" if it is not so any more."""
+    name = ""
+    if row.kind == Kind.SAID_NO:
+        about = [
+            share for share in shares if share.pk == row.share_uuid and share.status == ShareStatus.DECLINED
+        ]
+        name = naming.plain(about[0].name) if about else ""
+        words = _("{name} said no to {amount} at {shop}. Ask again or keep it: {link}")
+    elif row.kind == Kind.ALL_PAID:
+        asked = [share for share in shares if share.status != ShareStatus.CANCELLED]
+        about = asked if all(share.status in SHARE_PAID for share in asked) else []
+        words = _("All your mates have paid their shares at {shop}, {amount} in all: {link}")
+    else:
+        about = [share for share in shares if share.status == ShareStatus.OPEN]
+        words = _(
+            "{amount} at {shop} is not paid yet, and the links to it end in a day. Remind your mates: {link}"
+        )
+    return _filled(words, checkout, about, name) if about else ""
+
+
+def _filled(words: str, checkout: Checkout, about: list[PaymentRequest], name: str) -> str:
+    return words.format(
+        name=name or _("A mate"),
+        amount=money.for_payer(sum(share.amount for share in about), checkout.currency),
+        shop=naming.shop(checkout.merchant),
+        link=PaymentTarget(checkout).absolute(),
+    )
+
+
+def is_wanted(message: SmsMessage) -> bool:
+    """Return whether the order that a text to its lead is about still stands."""
+    return Checkout.objects.filter(pk=message.checkout_uuid, status=Status.CAPTURED).exists()

@@ -1,0 +1,157 @@
+"""What leads are told by text, and when they are not."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from checkout import refunds, sharing
+from checkout.models import Checkout, LeadTold, PaymentRequest
+from hosted_page import tasks
+from hosted_page.models import SmsMessage
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.sms import budgets, limits, senders, told
+from payments import switches
+from tests import mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import Mate, Payer
+from tests.hosted_page.sms.test_outbox import Network, put, send_all
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("lead.told")]
+LEAS = "+447700900123"
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch, order: Checkout) -> Network:
+    """Later than the codes by which all have signed in."""
+    made = Network()
+    monkeypatch.setattr(senders, "current", lambda: made)
+    SmsMessage.objects.all().delete()
+    return made
+
+
+def texts(network: Network) -> list[str]:
+    """Run the pump and what sends; return what the lead has read so far."""
+    tasks.tell_leads()
+    send_all()
+    return [text for phone, text in network.sent.values() if phone == LEAS]
+
+
+def a_day_before_the_end() -> None:
+    LeadTold.objects.filter(kind="links_end").update(due_at=timezone.now())
+    PaymentRequest.objects.update(expires_at=timezone.now() + timedelta(hours=23))
+
+
+def amys(order: Checkout) -> PaymentRequest:
+    return order.payment_requests.get(position=3)
+
+
+class TestANo:
+    def test_is_told_once(self, finn: Mate, order: Checkout, network: Network) -> None:
+        finn.post("/decline")
+        assert network.sent == {}, "no request sends"
+        (text,) = texts(network)
+        assert text.startswith(f"Finn said no to £20.00 at {order.merchant.name}.")
+        assert text.endswith(f"/pay?id={order.pk}")
+        finn.post("/decline")
+        assert len(texts(network)) == 1
+        assert list(budgets.unpaid(SmsMessage.objects.filter(kind="lead"))), (
+            "it keeps its place in the budgets"
+        )
+
+    def test_that_was_taken_back_meanwhile_is_not(self, finn: Mate, network: Network) -> None:
+        finn.post("/decline")
+        LeadTold.objects.filter(kind="said_no").update(share_uuid=None)
+        assert texts(network) == []
+
+    def test_by_the_lead_is_none(self, finn: Mate, network: Network) -> None:
+        sharing.cancel(finn.share.pk)
+        assert texts(network) == []
+
+
+class TestAllHavePaid:
+    def test_is_told_when_the_last_has(self, finn: Mate, order: Checkout, network: Network) -> None:
+        finn.pay()
+        mates.settled(finn.share)
+        assert texts(network) == []
+        amy = Mate(amys(order))
+        amy.sign_in("07700 900457")
+        amy.give_card(mates.AMYS)
+        mates.settled(amy.share)
+        (text,) = texts(network)
+        assert text.startswith("All your mates have paid their shares") and "£50.00 in all" in text
+
+    def test_counts_no_share_that_the_lead_kept(self, finn: Mate, order: Checkout, network: Network) -> None:
+        sharing.cancel(amys(order).pk)
+        finn.pay()
+        mates.settled(finn.share)
+        (text,) = texts(network)
+        assert "£20.00 in all" in text
+
+
+class TestTheLinksEnd:
+    def test_is_told_a_day_before(self, order: Checkout, network: Network) -> None:
+        row = LeadTold.objects.get()
+        assert row.due_at == (amys(order).expires_at or row.due_at) - timedelta(days=1)
+        assert texts(network) == []
+        a_day_before_the_end()
+        (text,) = texts(network)
+        assert text.startswith(f"£50.00 at {order.merchant.name} is not paid yet")
+        assert len(texts(network)) == 1
+
+    def test_moves_on_with_links_that_were_paused(self, order: Checkout, network: Network) -> None:
+        LeadTold.objects.update(due_at=timezone.now())
+        assert texts(network) == []
+        row = LeadTold.objects.get()
+        assert row.ended_at is None and row.due_at == (amys(order).expires_at or row.due_at) - timedelta(
+            days=1
+        )
+
+    def test_is_not_told_where_nothing_is_out(self, finn: Mate, order: Checkout, network: Network) -> None:
+        for share in order.payment_requests.all():
+            sharing.cancel(share.pk)
+        a_day_before_the_end()
+        assert texts(network) == []
+
+
+class TestNothingIsTold:
+    def test_of_an_order_that_is_given_back(self, finn: Mate, order: Checkout, network: Network) -> None:
+        finn.post("/decline")
+        refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
+        assert texts(network) == [] and not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
+
+    def test_that_waits_when_the_order_is_given_back(
+        self, finn: Mate, order: Checkout, network: Network
+    ) -> None:
+        finn.post("/decline")
+        tasks.tell_leads()
+        refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
+        assert texts(network) == []
+
+    def test_of_a_stopped_shop(self, finn: Mate, order: Checkout, network: Network) -> None:
+        finn.post("/decline")
+        switches.suspend(order.merchant, reason="A question.")
+        assert texts(network) == []
+
+    def test_a_fifth_time(
+        self, finn: Mate, order: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(told, "PER_CHECKOUT", 1)
+        finn.post("/decline")
+        Mate(amys(order)).post("/decline")
+        assert (
+            len(texts(network)) == 1 and not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
+        )
+
+    def test_to_a_number_that_had_its_texts(self, finn: Mate, lead: Payer, network: Network) -> None:
+        for _ in range(limits.PER_NUMBER[0].maximum):
+            put(LEAS, PaymentTarget(lead.checkout), kind=SmsMessage.Kind.RETURN)
+        finn.post("/decline")
+        tasks.tell_leads()
+        assert not SmsMessage.objects.filter(kind="lead").exists()
+        assert not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
+
+
+def test_nothing_is_written_for_an_order_without_mates(lea: Payer) -> None:
+    lea.pay()
+    assert not LeadTold.objects.exists()
