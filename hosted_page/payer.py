@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from config.lib import crypto
 
 LIFE = 15 * 60  # seconds, sliding (rule sign_in.session)
+AFTERWARDS = 60 * 60  # seconds in which a browser is told that a sign-in has ended (rule sign_in.said)
 BROWSER, SHOWN_CODE = "browser", "code"
 PROVEN, REMEMBERED = "payer", "payer remembered"  # how somebody signed in: the salts of the cookie
 
@@ -24,9 +25,17 @@ def is_proven(request: HttpRequest, subject: UUID) -> bool:
     return _read(request, subject, PROVEN) is not None
 
 
-def _read(request: HttpRequest, subject: UUID, salt: str) -> UUID | None:
+def signed_out(request: HttpRequest, subject: UUID) -> UUID | None:
+    """Return who was signed in here until their time was over, None if nobody was, or somebody is."""
+    if customer_of(request, subject) is not None:
+        return None
+    return _read(request, subject, PROVEN, AFTERWARDS) or _read(request, subject, REMEMBERED, AFTERWARDS)
+
+
+def _read(request: HttpRequest, subject: UUID, salt: str, max_age: int | None = None) -> UUID | None:
+    cookie, age = request.COOKIES.get(cookie_name(subject.hex), ""), LIFE if max_age is None else max_age
     try:
-        value = signing.loads(request.COOKIES.get(cookie_name(subject.hex), ""), salt=salt, max_age=LIFE)
+        value = signing.loads(cookie, salt=salt, max_age=age)
     except signing.BadSignature:
         return None
     subject_hex, customer_hex = value
@@ -36,7 +45,7 @@ def _read(request: HttpRequest, subject: UUID, salt: str) -> UUID | None:
 def remember(response: HttpResponse, subject: UUID, customer_uuid: UUID, *, is_proven: bool = True) -> None:
     """Sign the person in for fifteen minutes."""
     value = signing.dumps([subject.hex, customer_uuid.hex], salt=PROVEN if is_proven else REMEMBERED)
-    put(response, cookie_name(subject.hex), value, LIFE)
+    put(response, cookie_name(subject.hex), value, AFTERWARDS)
 
 
 def prolong(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:

@@ -4,7 +4,7 @@ from hosted_page import language, views
 from hosted_page.group import mate, table
 from hosted_page.opt_in import link
 from hosted_page.sms import receipts, stops
-from hosted_page.steps import card, known_browser, sign_in, split
+from hosted_page.steps import card, known_browser, sign_in, split, stay
 
 urlpatterns = [
     path("pay", views.page, name="pay"),
@@ -13,6 +13,7 @@ urlpatterns = [
     path("pay/resend", sign_in.resend, name="pay_resend"),
     path("pay/known", known_browser.go_on, name="pay_known"),
     path("pay/known/end", known_browser.end, name="pay_known_end"),
+    path("pay/stay", stay.stay, name="pay_stay"),
     path("pay/again", views.again, name="pay_again"),
     path("pay/split", split.split, name="pay_split"),
     path("pay/card", card.card, name="pay_card"),
@@ -33,6 +34,7 @@ urlpatterns = [
     path("pay/share/<str:token>/resend", sign_in.resend, name="share_resend"),
     path("pay/share/<str:token>/known", known_browser.go_on, name="share_known"),
     path("pay/share/<str:token>/known/end", known_browser.end, name="share_known_end"),
+    path("pay/share/<str:token>/stay", stay.stay, name="share_stay"),
     path("pay/share/<str:token>/card", card.card, name="share_card"),
     path("pay/share/<str:token>/paid", card.paid, name="share_paid"),
     path("pay/share/<str:token>/confirmed", card.confirmed, name="share_confirmed"),

@@ -12,7 +12,7 @@ from checkout.models import Checkout
 from config.lib.prepared import Prepared
 from hosted_page import language, summary
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.steps import declines
+from hosted_page.steps import declines, stay
 from payments import money
 from payments.models import Payment
 
@@ -44,6 +44,7 @@ def around(target: PaymentTarget) -> dict[str, Any]:
         "held_note": _("If a mate never pays, their share stays with you.") if held_rows else "",
         "languages": language.others(),
         "here": target.address("card"),  # opened anew, so that all of it is in the other language
+        "stay": stay.on(target),
         "notice": _decline_notice(target.subject),
         "leads_to": [target.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
     }

@@ -22,7 +22,7 @@ from hosted_page.models import KnownBrowser, SignInCode
 from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_form, lead_name
 from hosted_page.sms import limits
-from hosted_page.steps import codes
+from hosted_page.steps import codes, typed_split
 from hosted_page.steps.phone import InvalidPhone, example_phone, parse_phone
 from payments import money
 from payments.models import Merchant
@@ -52,6 +52,7 @@ def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrows
         "change_url": _change_url(target),
         "masked_phone": f"•••• {browser.phone[-4:]}",
         "since": summary.date_of(browser.proven_at, target.checkout),
+        "signed_out": _signed_out(request, target),
         "asked": words.format(name=lead_name(target.checkout), amount=amount) if target.share else "",
     }
     return rendering.show(request, target, "known", context)
@@ -69,10 +70,28 @@ def show_phone(
     own: dict[str, Any] = {"phone_hint": _phone_hint(target.checkout.merchant)}
     if target.share is not None:
         own = _of_share(request, target, target.share, wrong)
-    tick = {"may_remember": target.is_payable, "is_ticked": known.REMEMBER in request.POST}
-    context = {"action": target.address("phone"), "value": value, "error": error} | own | tick
+    context = {"action": target.address("phone"), "value": value, "error": error}
+    context |= own | _of_browser(request, target)
     name = "group_share" if target.group else "share" if target.share else "phone"
     return rendering.show(request, target, name, context, status=422 if error or wrong else 200)
+
+
+def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
+    """Return the tick that lets us remember this browser, and whether somebody's sign-in has ended in it."""
+    return {
+        "may_remember": target.is_payable,
+        "is_ticked": known.REMEMBER in request.POST,
+        "signed_out": _signed_out(request, target),
+    }
+
+
+def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+    """Return what somebody is told whose sign-in to pay has ended here: their split is kept. Rule sign_in.said."""
+    person = payer.signed_out(request, target.subject) if target.is_payable else None
+    if person is None:
+        return None
+    leads = target.share is None and person == target.checkout.lead_id
+    return {"split": typed_split.told(request, target) if leads else None}
 
 
 def _of_share(
@@ -209,7 +228,7 @@ def enter(
     if target.group:
         with contextlib.suppress(ShareNotOpen):  # then the page leads back to the group's
             claims.hold_longer(target.subject, claim=payer.claim_of(request))
-    response = target.go(_step_after(target, customer))
+    response = target.go(_step_after(request, target, customer))
     with contextlib.suppress(NotPayable, OperationInProgress):  # the page tells what is true
         if target.share is None and customer.pk != target.checkout.lead_id:
             sharing.join(target.checkout.pk, customer)
@@ -217,9 +236,10 @@ def enter(
     return response
 
 
-def _step_after(target: PaymentTarget, customer: Customer) -> str:
+def _step_after(request: HttpRequest, target: PaymentTarget, customer: Customer) -> str:
     is_new = customer.pk != target.checkout.lead_id
-    asks_who_shares = is_new or target.checkout.people is None
+    had_typed = typed_split.of(request, target.checkout) is not None
+    asks_who_shares = is_new or had_typed or target.checkout.people is None
     return "split" if target.share is None and target.is_payable and asks_who_shares else ""
 
 

@@ -11,9 +11,9 @@ from checkout import sharing, split_amounts
 from checkout.authorizations import NotPayable
 from checkout.models import Checkout
 from checkout.states import OperationInProgress
-from hosted_page import rendering
+from hosted_page import payer, rendering
 from hosted_page.payment_target import PaymentTarget, for_target
-from hosted_page.steps import share_bar
+from hosted_page.steps import share_bar, stay, typed_split
 from hosted_page.steps.split_form import REDRAWS, ROWS, Row, SplitForm
 from payments import money
 
@@ -23,23 +23,47 @@ from payments import money
 def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Ask who shares the cost; the answer leads to the card."""
     if not target.payer_of(request):
-        return target.go()
+        return _signed_out(request, target)
     if request.method != "POST":
         return _split(request, target)
     form = SplitForm(request.POST, target.checkout)
     if REDRAWS & request.POST.keys() or not form.is_valid():
         return _split(request, target, form)
+    return _saved(request, target, form)
+
+
+def _saved(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> HttpResponse:
     try:
         form.write()
     except (NotPayable, OperationInProgress):
         return target.go()
-    return target.go("card")
+    response = target.go("card")
+    typed_split.drop(request, response)
+    return response
+
+
+def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Go where the code is asked for; what the one who led had typed goes along."""
+    response, person = target.go(), payer.signed_out(request, target.subject)
+    if request.method == "POST" and person is not None and person == target.checkout.lead_id:
+        typed_split.note(request, response, target.checkout)
+    return response
 
 
 def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None = None) -> HttpResponse:
+    if form is None:
+        typed = typed_split.of(request, target.checkout)
+        form = SplitForm(typed, target.checkout) if typed else SplitForm.of(target.checkout)
+    context, status = _context(target, form), 422 if form.errors else 200
+    response = rendering.show(request, target, "split", context, status=status)
+    payer.prolong(request, response, target.subject)
+    return response
+
+
+def _context(target: PaymentTarget, form: SplitForm) -> dict[str, Any]:
     checkout = target.checkout
-    form = form or SplitForm.of(checkout)
-    context = {
+    return {
+        "stay": stay.on(target),
         "action": target.address("split"),
         "form": form,
         "lines": _lines(form),
@@ -50,7 +74,6 @@ def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None =
         "amount": money.for_payer(checkout.amount, checkout.currency),
         "minor": _minor(checkout),
     }
-    return rendering.show(request, target, "split", context, status=422 if form.errors else 200)
 
 
 def _minor(checkout: Checkout) -> dict[str, Any]:

@@ -70,7 +70,8 @@ form.addEventListener("submit", (event) => {
   pay.setAttribute("aria-disabled", "true");
   pay.textContent = pay.dataset.busy;
 });
-addEventListener("pageshow", () => {
+addEventListener("pageshow", ({ persisted }) => {
+  if (persisted) return location.reload(); // it may be paid by now
   pay.removeAttribute("aria-disabled");
   pay.innerHTML = payLabel;
 });

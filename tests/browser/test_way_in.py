@@ -96,7 +96,11 @@ def test_alone_and_returning_it_is_three_fields_and_three_taps(
     heading(page, "Is this still you?")
     accessible(page)
     done: list[str] = []
-    page.expose_function("did", done.append)
+
+    def did(what: str) -> None:
+        done.append(what)
+
+    page.expose_function("did", did)
     page.add_init_script(TELLS)
     page.reload()
     page.click("text=Continue as •••• 0704")
@@ -105,3 +109,86 @@ def test_alone_and_returning_it_is_three_fields_and_three_taps(
     page.click("#pay")
     heading(page, "Held, not taken yet")
     assert (done.count("field"), done.count("tap")) == (3, 3)
+
+
+@pytest.mark.rule("sign_in.said")
+def test_a_sign_in_that_ends_is_said_and_put_off_and_what_was_typed_stays(
+    order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None]
+) -> None:
+    page = open_page()
+    page.clock.install()
+    page.goto(order.url)
+    sign_in(page, "07700 900705")
+    heading(page, "Who’s in on this?")
+    page.check("#split-equal")
+    page.fill("#your-name", "Lea")
+    page.fill("#name-2", "Finn")
+    expect(page.locator(".stay")).to_be_hidden()
+    page.clock.fast_forward("13:30")
+    expect(page.locator(".stay")).to_contain_text("You are signed in until")
+    page.click("text=Stay signed in")
+    expect(page.locator(".stay")).to_be_hidden()
+    page.context.clear_cookies(name=f"payer_{order.checkout_uuid.replace('-', '')}")
+    page.click("#continue")
+    heading(page, "Your mobile number")
+    accessible(page)
+
+
+@pytest.mark.rule("pay.back")
+def test_back_after_paying_shows_no_form_for_a_card(order: Order, open_page: Callable[..., Page]) -> None:
+    page = open_page(java_script_enabled=False)
+    page.goto(order.url)
+    sign_in(page, "07700 900706")
+    page.click(".all-mine")
+    fill_in_card(page)
+    page.click("#pay")
+    heading(page, "Held, not taken yet")
+    for _ in range(2):
+        page.go_back()
+        heading(page, "Held, not taken yet")
+        expect(page.locator("#number")).to_have_count(0)
+    assert order.charges() == ["held"]
+
+
+SCREEN = 812
+WIDTH = "document.documentElement.scrollWidth"
+BAND = "document.querySelector('.band').getBoundingClientRect().height"
+
+
+def test_letters_twice_as_large_fit_a_phone_at_every_step(
+    order: Order, open_page: Callable[..., Page]
+) -> None:
+    page = open_page()
+    page.add_init_script(
+        "addEventListener('DOMContentLoaded', () => document.documentElement.style.fontSize = '200%')"
+    )
+
+    def fits() -> None:
+        page.wait_for_load_state("load")
+        assert page.evaluate(WIDTH) <= 375, page.url
+        assert page.evaluate(BAND) <= 0.15 * SCREEN, page.url
+
+    page.goto(order.url)
+    fits()
+    page.check("#remember")
+    page.fill("#phone", "07700 900707")
+    page.click("button.button-main")
+    heading(page, "Enter the 6-digit code")
+    fits()
+    page.fill("#code", page.inner_text(".notice code"))
+    page.click("button.button-main")
+    heading(page, "Who’s in on this?")
+    fits()
+    for way in ("#split-equal", "#split-own"):
+        page.check(way)
+        fits()
+    page.click(".all-mine")
+    heading(page, "Pay by card")
+    fits()
+    fill_in_card(page)
+    page.click("#pay")
+    heading(page, "Held, not taken yet")
+    fits()
+    page.goto(Order(order.service, order.merchant, order.merchant.create()).url)
+    heading(page, "Is this still you?")
+    fits()

@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -29,13 +30,11 @@ def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     session = _SESSION.first(session_uuid)
     if session is None:
         raise Http404
+    if request.method != "POST" and request.COOKIES.get(_cookie()) == str(session.pk):
+        return HttpResponseRedirect(session.page.get("here", session.return_url))
     form = CardForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        token = bank.tokenise(subject=session.subject, number=form.cleaned_data["number"])
-        separator = "&" if "?" in session.return_url else "?"
-        return HttpResponseRedirect(
-            f"{session.return_url}{separator}{urlencode({'card_token': token})}", status=303
-        )
+        return _back(session, form.cleaned_data["number"])
     status = 422 if request.method == "POST" else 200
     response = render(request, "bank/card.html", _context(session, form), status=status)
     csp.allow_forms_to(response, *session.page.get("leads_to", []))
@@ -43,6 +42,20 @@ def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
 
 
 _SESSION = Prepared(lambda pk: CardSession.objects.filter(pk=pk), UUID)
+
+
+def _back(session: CardSession, number: str) -> HttpResponse:
+    """Lead back with the card's token; the browser knows then that it has given its card here (rule pay.back)."""
+    token = bank.tokenise(subject=session.subject, number=number)
+    separator = "&" if "?" in session.return_url else "?"
+    url = f"{session.return_url}{separator}{urlencode({'card_token': token})}"
+    response = HttpResponseRedirect(url, status=303)
+    response.set_cookie(_cookie(), str(session.pk), secure=not settings.LOCAL, httponly=True, samesite="Lax")
+    return response
+
+
+def _cookie() -> str:
+    return f"{settings.COOKIE_PREFIX}card_given"
 
 
 def _context(session: CardSession, form: CardForm) -> dict[str, Any]:

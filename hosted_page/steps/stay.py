@@ -1,0 +1,28 @@
+"""A sign-in's end, said before it comes and put off by a tap (rule sign_in.said)."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from config.lib import clock
+from hosted_page import payer, summary
+from hosted_page.payment_target import PaymentTarget, for_form
+
+
+def on(target: PaymentTarget) -> dict[str, Any]:
+    """Return when the sign-in that begins or goes on now will end, and where to put it off."""
+    return {"action": target.address("stay"), "seconds": payer.LIFE, "until": _until(target)}
+
+
+def _until(target: PaymentTarget) -> str:
+    return summary.minute(clock.now() + timedelta(seconds=payer.LIFE), target.checkout)
+
+
+@for_form
+def stay(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Sign the person in for as long again, if they still are."""
+    is_in = target.payer_of(request) is not None
+    answer = JsonResponse({"until": _until(target), "lasts": payer.LIFE}, status=200 if is_in else 403)
+    payer.prolong(request, answer, target.subject)
+    return answer

@@ -1,0 +1,78 @@
+"""What was typed in the split when the sign-in had ended: the browser has it, encrypted, until its person is back.
+
+Rule sign_in.typed.
+"""
+
+import json
+from typing import Any
+
+from cryptography.fernet import InvalidToken
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.utils.translation import ngettext
+
+from checkout import split_amounts
+from checkout.models import Checkout
+from config.lib import crypto
+from hosted_page import payer
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.steps import share_bar
+from hosted_page.steps.split_form import EQUAL, OWN, SplitForm
+from payments import money
+
+TYPED = "typed"
+FIELDS = ("split", "people", "your_name", "name", "amount")
+LONGEST = 3000  # letters of the cookie; more is not taken along
+MAX_LETTERS = 120  # of a field
+
+
+def note(request: HttpRequest, response: HttpResponse, checkout: Checkout) -> None:
+    """Give the browser what was typed, for its person: the one who led until their sign-in ended."""
+    lists = {
+        name: [text[:MAX_LETTERS] for text in request.POST.getlist(name)[: split_amounts.MAX_PEOPLE]]
+        for name in FIELDS
+    }
+    plain = json.dumps([checkout.pk.hex, str(checkout.lead_id), lists], ensure_ascii=False)
+    if len(sealed := crypto.encrypt(plain)) <= LONGEST:
+        payer.put(response, payer.cookie_name(TYPED), sealed, payer.AFTERWARDS)
+
+
+def of(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
+    """Return what this browser's person had typed for this order, None if nothing, or if they lead it no more."""
+    sealed = request.COOKIES.get(payer.cookie_name(TYPED), "")
+    try:
+        checkout_hex, lead, lists = json.loads(crypto.decrypt(sealed))
+    except (InvalidToken, ValueError):
+        return None
+    if (checkout_hex, lead) != (checkout.pk.hex, str(checkout.lead_id)):
+        return None
+    typed = QueryDict(mutable=True)
+    for name, texts in lists.items():
+        typed.setlist(name, texts)
+    return typed
+
+
+def drop(request: HttpRequest, response: HttpResponse) -> None:
+    """Take it back: it is saved."""
+    if payer.cookie_name(TYPED) in request.COOKIES:
+        response.delete_cookie(payer.cookie_name(TYPED), samesite="Lax")
+
+
+def told(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+    """Return the bar and the sum of a split that is there again after the code, typed or saved, None without one."""
+    if target.share is not None:
+        return None
+    typed = of(request, target.checkout)
+    form = SplitForm(typed, target.checkout) if typed else SplitForm.of(target.checkout)
+    bears = form.bears if form.choice in (EQUAL, OWN) else []
+    if len(bears) < 2:
+        return None
+    currency = target.checkout.currency
+    people = sum(1 for _, amount in bears if amount)
+    words = ngettext("{count} person", "{count} people", people).format(count=people)
+    each = money.display(bears[1][1], currency) if form.choice == EQUAL else ""
+    return {
+        "bar": share_bar.parts(bears),
+        "people": words,
+        "each": each,
+        "yours": money.display(bears[0][1], currency),
+    }

@@ -1,0 +1,105 @@
+"""A sign-in that ends while somebody is typing."""
+
+from typing import Any
+
+import pytest
+
+from checkout.models import Checkout
+from hosted_page import payer
+from hosted_page.models import SmsMessage
+from hosted_page.steps import typed_split
+from tests.hosted_page.browsers import Payer, words
+
+pytestmark = pytest.mark.django_db
+TYPED = {"split": "equal", "people": "4", "your_name": "Lea", "name": ["Finn", "", "Zoe"]}
+
+
+@pytest.fixture
+def lea(unpaid: Checkout) -> Payer:
+    """Somebody whose fifteen minutes are over."""
+    found = Payer(unpaid)
+    found.sign_in()
+    SmsMessage.objects.all().delete()  # a number gets few codes
+    return found
+
+
+def send_too_late(lea: Payer, monkeypatch: pytest.MonkeyPatch, **typed: Any) -> Any:
+    """Send the split after the end; what is done next is done in time."""
+    with monkeypatch.context() as patched:
+        patched.setattr(payer, "LIFE", -1)
+        answer = lea.client.post(f"/pay/split?id={lea.checkout.pk}", typed or TYPED)
+        assert answer["Location"] == f"/pay?id={lea.checkout.pk}"
+        return lea.get()
+
+
+@pytest.mark.rule("sign_in.said")
+class TestWhoIsSignedOut:
+    def test_is_told_and_sees_the_split_that_is_kept(
+        self, lea: Payer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        page = words(send_too_late(lea, monkeypatch))
+        assert "You are signed out" in page and "your split is kept" in page
+        assert "Your split, kept" in page and "£22.50</strong> each" in page and "4 people" in page
+        assert "Use the number that you used before." in page
+        assert not lea.checkout.payment_requests.exists()
+
+    def test_is_told_of_a_split_that_was_saved(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+        lea.client.post(f"/pay/split?id={lea.checkout.pk}", TYPED)
+        monkeypatch.setattr(payer, "LIFE", -1)
+        assert "Your split, kept" in words(lea.get())
+
+    def test_is_nobody_who_never_was_signed_in(self, unpaid: Checkout) -> None:
+        stranger = Payer(unpaid)
+        stranger.client.post(f"/pay/split?id={unpaid.pk}", TYPED)
+        assert "You are signed out" not in words(stranger.get())
+        assert "payer_typed" not in stranger.client.cookies
+
+    def test_is_told_nothing_later_than_an_hour(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(payer, "LIFE", -1)
+        monkeypatch.setattr(payer, "AFTERWARDS", -1)
+        assert "You are signed out" not in words(lea.get())
+
+    def test_may_put_it_off_before(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+        page = words(lea.get("/split"))
+        assert "You are signed in until" in page and 'data-stay="900"' in page
+        before = lea.client.cookies[f"payer_{lea.checkout.pk.hex}"].value
+        monkeypatch.setattr("django.core.signing.time.time", lambda: 4_000_000_000)
+        assert lea.post("/stay").status_code == 403
+        monkeypatch.undo()
+        answer = lea.post("/stay")
+        assert answer.status_code == 200 and answer.json()["lasts"] == payer.LIFE
+        assert lea.client.cookies[f"payer_{lea.checkout.pk.hex}"].value >= before
+
+
+@pytest.mark.rule("sign_in.typed")
+class TestWhatWasTyped:
+    def test_is_there_again_after_the_code(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+        send_too_late(lea, monkeypatch)
+        lea.client.cookies.pop(f"payer_{lea.checkout.pk.hex}")
+        lea.post("/phone", phone="07700 900123")
+        assert lea.post("/code", code=lea.code())["Location"] == f"/pay/split?id={lea.checkout.pk}"
+        page = words(lea.get("/split"))
+        assert 'value="Finn"' in page and 'value="Zoe"' in page and 'value="4"' in page
+        assert lea.client.post(f"/pay/split?id={lea.checkout.pk}", TYPED).status_code == 303
+        assert not lea.client.cookies["payer_typed"].value
+
+    def test_is_not_anothers(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+        send_too_late(lea, monkeypatch)
+        lea.client.cookies.pop(f"payer_{lea.checkout.pk.hex}")
+        lea.sign_in("07700 900456")
+        assert 'value="Finn"' not in words(lea.get("/split"))
+
+    def test_cannot_be_read_or_made_by_others(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+        send_too_late(lea, monkeypatch)
+        assert "Finn" not in lea.client.cookies["payer_typed"].value
+        for forged in ("x", "", "[]"):
+            lea.client.cookies["payer_typed"] = forged
+            assert lea.get("/split").status_code == 200
+
+    def test_fits_a_cookie_or_is_left(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+        full = {**TYPED, "split": "own", "name": ["ن" * 30] * 19, "amount": ["1234.00"] * 19}
+        send_too_late(lea, monkeypatch, **full)
+        assert len(lea.client.cookies["payer_typed"].value) <= typed_split.LONGEST
+        lea.client.cookies.pop("payer_typed")
+        send_too_late(lea, monkeypatch, **{**full, "name": ["ن" * 120] * 19})
+        assert "payer_typed" not in lea.client.cookies
