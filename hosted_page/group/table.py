@@ -240,7 +240,7 @@ def _take(group: Group, position: int, name: str, browser: str, network: str) ->
     """Take a share; return why it was refused, None if it was not."""
     share = next((row for row in reading.shares(group.checkout) if row.position == position), None)
     if share is None:
-        raise Http404
+        return Refused("taken", typed=name, status=409)
     try:
         admit = partial(takes.admit, network)
         claims.take(share.pk, claim=crypto.digest(browser), name=name, admit=admit)

@@ -39,6 +39,7 @@ def around(target: PaymentTarget) -> dict[str, Any]:
         "is_share": not is_lead,
         "cancel_url_path": target.address("cancel") if is_lead else "",
         "change_split_url": target.address("split") if is_lead else "",
+        "decline_action": "" if is_lead else target.address("decline"),
         "pay_label": _("Pay {amount}").format(amount=amount),
         "held_rows": held_rows,
         "held_note": _("If a mate never pays, their share stays with you.") if held_rows else "",

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.django_db
 SECRETS = (  # without a digit, as one token in forty is: only its place tells that it is one
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw",
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw/qr.svg",
+    "/pay/g/kXcvWq_e-ZtRtmLbgAyfHw",
+    "/pay/g/kXcvWq_e-ZtRtmLbgAyfHw/qr",
     "/pay/offers/eyJhIjoxfQ:atYbZx:kXcvWq_d",
     "/join/kXcvWq_e-ZtRtmLbgAyfHw",
     "/accounts/password/reset/key/3f-set-password/",

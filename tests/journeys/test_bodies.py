@@ -24,7 +24,7 @@ MULTIPART = "multipart/form-data; boundary=x"
 FILE = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n'
 # What takes a POST without a login: pages, forms, the API, what is only read, and what is not there at all.
 OPEN = [
-    *("/pay", "/pay/phone", "/pay/language", "/pay/share/x/phone", "/pay/offers/x", "/bank/card/x"),
+    *("/pay", "/pay/phone", "/pay/language", "/pay/share/x/phone", "/pay/g/x/take", "/pay/offers/x", "/bank/card/x"),
     *("/accounts/login/", "/accounts/password/reset/", "/join/x", "/portal", "/admin/login/", "/mail"),
     *("/oauth/token", "/api/merchant/v1/checkouts", "/api/sandbox/v1/checkouts/x/pay", "/api/docs", "/api/schema"),
     *("/provider/notifications", "/livez", "/readyz", "/static/css/tokens.css", "/nothing"),

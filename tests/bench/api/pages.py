@@ -56,6 +56,7 @@ def calls(backend: Backend) -> dict[str, Call]:
         "page: held, 3 mates": Call("GET", f"/pay?id={held.pk}", cookie=_signed_in(held)),
         "page: confirmed, 3 mates": Call("GET", f"/pay?id={captured.pk}", cookie=_signed_in(captured)),
         "page: a mate is asked": Call("GET", f"/pay/share/{share.token}"),
+        "page: the group's link": Call("GET", f"/pay/g/{captured.group_link.token}"),
     }
 
 

@@ -101,6 +101,8 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
     session = bank.open_session(subject=asked.pk, return_url="/pay", page=around)
     return {
         "pay/share/<str:token>": f"pay/share/{shared.payment_requests.get(status='open').token}",
+        "pay/g/<str:token>/<int:position>": f"pay/g/{shared.group_link.token}/3",
+        "pay/g/<str:token>": f"pay/g/{shared.group_link.token}",
         "pay/offers/<str:token>": urlsplit(link.url(shared, "email_link")).path[1:],
         "join/<str:token>": "join/invited",
         "brand/<uuid:merchant_uuid>": f"brand/{acme.pk}",

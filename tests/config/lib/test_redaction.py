@@ -32,6 +32,8 @@ ADDRESSES = {
     "pay link": (f"/pay/share/{TOKEN}", TOKEN),
     "pay link, a step": (f"/pay/share/{TOKEN}/decline", TOKEN),
     "way to stop": (f"/pay/stop/{TOKEN}", TOKEN),
+    "group link": (f"/pay/g/{TOKEN}", TOKEN),
+    "group link, a step": (f"/pay/g/{TOKEN}/2/card", TOKEN),
     "opt-in link": (f"/pay/offers/{SIGNED}", TOKEN),
     "invitation": (f"/join/{TOKEN}", TOKEN),
     "short invitation": ("/join/abcdefgh", "abcdefgh"),

@@ -37,6 +37,13 @@ class TestPaying:
         assert finn.get("/card")["Location"] == finn.path
         assert not Payment.objects.filter(subject=finn.share.pk).exists()
 
+    def test_may_still_say_no_on_the_card_page(self, finn: Mate, order: Checkout) -> None:
+        finn.sign_in()
+        page = words(finn.client.get(finn.get("/card")["Location"]))
+        assert f'action="{finn.path}/decline"' in page and "I’m not paying this" in page
+        finn.post("/decline")
+        assert finn.status() == "declined"
+
     def test_twice_by_a_reload_is_once(self, finn: Mate, order: Checkout) -> None:
         finn.sign_in()
         card = {"number": mates.FINNS, "expiry": "08/49", "code": "123"}
