@@ -36,6 +36,7 @@ ACTIONS: dict[str, str] = {
     "note_written": "Wrote a note on a checkout",
     "cancelled": "Cancelled a checkout",
     "test_event_sent": "Sent a test event",
+    "deliveries_closed": "Closed parked deliveries",
     "deliveries_resent": "Sent deliveries again",
     "personal_data_revealed": "Looked at personal data",
     "customer_exported": "Took a customer's data",

@@ -48,6 +48,7 @@ WAITING = Badge("still", "clock", "Waiting")
 DELIVERED = Badge("done", "check", "Delivered")
 FAILED = Badge("stop", "alert", "Failed")
 UNDER_WAY = Badge("move", "ring", "Being sent")
+CLOSED = Badge("void", "slash", "Closed")
 ENDED: dict[str, Badge] = {
     Delivery.Status.DELIVERED: DELIVERED,
     Delivery.Status.PARKED: Badge("stop", "pause", "Parked"),
@@ -62,6 +63,8 @@ def of_checkout(checkout: Checkout) -> Badge:
 
 def of_delivery(delivery: Delivery) -> Badge:
     """Return a delivery's badge."""
+    if delivery.closed_at is not None:
+        return CLOSED
     if delivery.status in ENDED:
         return ENDED[delivery.status]
     if delivery.lease_token is not None:

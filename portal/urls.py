@@ -55,6 +55,7 @@ portal = [
     path("/webhooks/test", webhooks.send_test, name="portal_test_event"),
     path("/webhooks/signing.py", webhooks.signing_code, name="portal_signing"),
     path("/deliveries", deliveries.listed, name="portal_deliveries"),
+    path("/deliveries/close", deliveries.close, name="portal_deliveries_close"),
     path("/deliveries/resend", deliveries.resend, name="portal_resend"),
     path("/deliveries/<uuid:delivery_uuid>", deliveries.detail, name="portal_delivery"),
     path("/deliveries/<uuid:delivery_uuid>/reveal", deliveries.reveal, name="portal_reveal"),

@@ -178,6 +178,9 @@ class Delivery(PreparedModel):
     lease_until = models.DateTimeField(null=True, blank=True)
     lease_token = models.UUIDField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(
+        null=True, blank=True, help_text="When somebody closed it, parked as it is."
+    )
 
     class Meta:
         verbose_name_plural = "deliveries"

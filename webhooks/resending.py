@@ -1,4 +1,4 @@
-"""Sends deliveries again because a person asks for it (rules resend.*).
+"""Sends deliveries again because a person asks for it, or closes what cannot be sent (rules resend.*).
 
 The event keeps its id and its bytes, the numbers of the attempts go on, and the endpoint's caps and pace apply.
 If the resent attempt fails it schedules nothing: the delivery goes back to where it stood.
@@ -22,6 +22,7 @@ from webhooks.models import Delivery, Event, EventType
 from webhooks.outbox import DELIVER_DUE
 
 MAXIMUM = 10_000  # deliveries at one time
+LOOKED_AT = 1000  # parked ones of which it is said whether they can be sent
 
 BODY_DELETED = Q(event__body_deleted_at__isnull=False)
 HOLD_IS_OVER = Q(event_type=EventType.AUTHORIZED) & (
@@ -109,17 +110,43 @@ def resend_selected(
 def resend_parked(
     merchant: Merchant, since: datetime, *, cause: Cause, although_over: bool = False
 ) -> Resent:
-    """Send again what was parked at `since` or later, 10,000 at most. Raises SubscriptionNotFound."""
-    parked = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED, ended_at__gte=since)
+    """Send again what was parked at `since` or later and is not closed, 10,000 at most. Raises SubscriptionNotFound."""
+    parked = waiting(merchant).filter(ended_at__gte=since)
     return _resend_all(merchant, parked.order_by("ended_at"), cause, although_over)
 
 
+def waiting(merchant: Merchant) -> QuerySet[Delivery]:
+    """Return the merchant's parked deliveries that nobody has closed."""
+    return Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED, closed_at=None)
+
+
+def count_hopeless(merchant: Merchant) -> int:
+    """Return how many of the newest parked deliveries cannot be sent again."""
+    newest = waiting(merchant).order_by("-ended_at").values_list("pk", flat=True)[:LOOKED_AT]
+    return Delivery.objects.filter(_cannot(), pk__in=list(newest)).count()
+
+
+def close(merchant: Merchant) -> int:
+    """Close the parked deliveries that cannot be sent again, 10,000 at most; return how many. Sending reopens one."""
+    found = waiting(merchant).filter(_cannot()).order_by("-ended_at").values_list("pk", flat=True)[:MAXIMUM]
+    # Checked again under the lock: it may just have been sent all the same.
+    return waiting(merchant).filter(pk__in=list(found)).update(closed_at=Now())
+
+
+def _cannot() -> Q:
+    """Return the condition for what is not sent again: its hold is over, its data deleted, or it is too old."""
+    return Q(pk__lt=_goes_soon()) | BODY_DELETED | HOLD_IS_OVER
+
+
+def _goes_soon() -> UUID:
+    return clock.first_id(clock.now() - settings.WEBHOOK_RETENTION + retries.ENDS_WITHIN)
+
+
 def _refusals() -> dict[Q, type[CannotResend]]:
-    goes_soon = clock.first_id(clock.now() - settings.WEBHOOK_RETENTION + retries.ENDS_WITHIN)
     return {
         Q(status=Delivery.Status.DELIVERED): AlreadyDelivered,
         UNDER_WAY: UnderWay,
-        Q(pk__lt=goes_soon): TooOld,
+        Q(pk__lt=_goes_soon()): TooOld,
         BODY_DELETED: BodyDeleted,
         HOLD_IS_OVER: HoldIsOver,
     }

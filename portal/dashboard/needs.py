@@ -16,6 +16,7 @@ from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Dispute, Merchant
 from portal.templatetags.portal import when
+from webhooks import resending
 from webhooks.models import Delivery, Endpoint
 
 MAXIMUM = 1000  # rows that are counted
@@ -35,9 +36,8 @@ class Need:
 
 
 def parked(merchant: Merchant) -> QuerySet[Delivery]:
-    """Return the deliveries that wait for a person, of the last seven days."""
-    rows = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED)
-    return rows.filter(ended_at__gte=Now() - LOOKS_BACK)
+    """Return the deliveries that wait for a person, of the last seven days; closed ones do not."""
+    return resending.waiting(merchant).filter(ended_at__gte=Now() - LOOKS_BACK)
 
 
 def failed_refunds(**of: Any) -> QuerySet[Refund]:

@@ -13,7 +13,7 @@ from config.lib.database import partitions
 from payments.models import Merchant
 from portal import badges
 from portal.orders import search
-from webhooks import lookup
+from webhooks import lookup, resending
 from webhooks.models import Attempt, Delivery, EventType, Subscription
 
 OUTCOMES = (
@@ -41,8 +41,8 @@ def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
     """Return what the filters ask for: attempts, or the deliveries themselves of what is parked or waits."""
     outcome = asked.get("outcome")
     if outcome in KEYS:
-        status = Delivery.Status.PARKED if outcome == "parked" else Delivery.Status.PENDING
-        waiting = Delivery.objects.filter(merchant=merchant, status=status).prefetch_related("event")
+        queued = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PENDING)
+        waiting = (resending.waiting(merchant) if outcome == "parked" else queued).prefetch_related("event")
         if outcome == "waiting":  # the queue's index begins with the subscription
             waiting = waiting.filter(subscription__in=Subscription.objects.filter(merchant=merchant))
         return _narrowed(waiting, merchant, asked, delivery="pk")
@@ -96,13 +96,19 @@ def lines(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[dict[
     orders = dict(
         Checkout.objects.filter(merchant=merchant, pk__in=wanted).values_list("pk", "merchant_order_id")
     )
-    return [_line(row, orders) for row in found]
+    latest = _latest([row.pk for row in found if isinstance(row, Delivery)])
+    return [_line(row, row if isinstance(row, Attempt) else latest.get(row.pk), orders) for row in found]
 
 
-def _line(row: Attempt | Delivery, orders: dict[UUID, str]) -> dict[str, Any]:
-    attempt = row if isinstance(row, Attempt) else None
+def _latest(delivery_uuids: Sequence[UUID]) -> dict[UUID, Attempt]:
+    """Return the latest attempt of each delivery that has one."""
+    rows = lookup.attempts_under(delivery_uuids).defer("response_excerpt")
+    return {row.delivery_id: row for row in rows.order_by("delivery", "-number").distinct("delivery")}
+
+
+def _line(row: Attempt | Delivery, attempt: Attempt | None, orders: dict[UUID, str]) -> dict[str, Any]:
     delivery = row.delivery if isinstance(row, Attempt) else row
-    number = attempt.number if attempt else delivery.attempt_count
+    number = row.number if isinstance(row, Attempt) else delivery.attempt_count
     answer = ""
     if attempt and attempt.is_delivered is not None:
         answer = str(attempt.http_status) if attempt.http_status else "no answer"
@@ -113,8 +119,10 @@ def _line(row: Attempt | Delivery, orders: dict[UUID, str]) -> dict[str, Any]:
         "can_tick": delivery.status == Delivery.Status.PARKED and number == delivery.attempt_count,
         "number": number,
         "order": orders.get(delivery.event.checkout_uuid, "") if delivery.event.checkout_uuid else "",
-        "badge": badges.of_attempt(delivery, attempt) if attempt else badges.of_delivery(delivery),
+        "badge": badges.of_attempt(delivery, row)
+        if isinstance(row, Attempt)
+        else badges.of_delivery(delivery),
         "answer": answer,
         "took": attempt.duration_ms if attempt else None,
-        "at": attempt.started_at if attempt else delivery.ended_at or delivery.next_attempt_at,
+        "at": row.started_at if isinstance(row, Attempt) else delivery.ended_at or delivery.next_attempt_at,
     }

@@ -39,7 +39,9 @@ def _failing_endpoints(now: datetime) -> None:
 
 def _parked_deliveries(now: datetime) -> None:
     """Queue a mail to each merchant with newly parked deliveries, once a day at most."""
-    parked = Delivery.objects.filter(status=Delivery.Status.PARKED, ended_at__gte=now - LATELY)
+    parked = Delivery.objects.filter(
+        status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=now - LATELY
+    )
     for merchant in Merchant.objects.filter(pk__in=parked.values("merchant")):
         outbox.tell(merchant, "deliveries_parked", key=f"{now:%Y-%m-%d}")
 

@@ -59,6 +59,7 @@ def _shown(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> dict[str,
         "can_tick": any(line["can_tick"] for line in lines),
         "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty
         "parked": parked[: needs.MAXIMUM].count(),
+        "hopeless": resending.count_hopeless(merchant),
         "parked_since": parked.order_by("ended_at").values_list("ended_at", flat=True).first(),
     }
 
@@ -160,6 +161,18 @@ def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID
             raise NothingChosen("Tick the deliveries to send again first.")
         audit.record(request, membership, "deliveries_resent", sent=resent.sent, left_out=resent.left_out)
     return resent
+
+
+@requires("resend", form_of="portal_deliveries")
+def close(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Close what is parked and cannot be sent again."""
+    with transaction.atomic():
+        closed = resending.close(membership.merchant)
+        if closed:
+            audit.record(request, membership, "deliveries_closed", closed=closed)
+    words = "1 delivery is closed." if closed == 1 else f"{closed:,} deliveries are closed."
+    messages.success(request, f"{words} Nothing waits for you there any more.") if closed else None
+    return redirect("portal_deliveries")
 
 
 def _tell(request: HttpRequest, resent: resending.Resent) -> None:

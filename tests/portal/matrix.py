@@ -53,6 +53,7 @@ ROWS: dict[str, Row] = {
     "portal_test_event": Row("POST", BUILDERS),
     "portal_signing": Row("GET", ALL),
     "portal_deliveries": Row("GET", ALL),
+    "portal_deliveries_close": Row("POST", NO_VIEWER),
     "portal_resend": Row("POST", NO_VIEWER, form={"which": "one", "delivery": "{delivery_uuid}"}),
     "portal_delivery": Row("GET", ALL),
     "portal_reveal": Row("POST", MANAGERS),

@@ -1,15 +1,18 @@
 """Deliveries in the portal: sent again by people, and personal data masked."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 
 from config.lib import clock
 from payments.models import Merchant
 from portal.models import AuditEntry, Role
+from tests import factories
 from tests.portal import stage
 from tests.portal.stage import saved
 from webhooks import outbox, subscriptions
-from webhooks.models import Delivery, EventType
+from webhooks.models import Delivery, Event, EventType
 
 pytestmark = pytest.mark.django_db
 
@@ -39,6 +42,59 @@ class TestPersonalData:
     def test_is_not_offered_to_who_may_not(self, acme: Merchant, opted_in: Delivery) -> None:
         client = stage.browser(stage.person(acme, Role.DEVELOPER))
         assert "Show it" not in client.get(f"/portal/deliveries/{opted_in.pk}").content.decode()
+
+
+@pytest.mark.rule("resend.closed")
+class TestClosing:
+    @pytest.fixture
+    def over(self, acme: Merchant) -> Delivery:
+        """A parked delivery that tells of a hold that is over."""
+        saved(acme)
+        held = stage.hold(factories.checkout(acme))
+        delivery = stage.deliver(acme, 500, excerpt="down")
+        Delivery.objects.filter(pk=delivery.pk).delete()
+        Event.objects.filter(checkout_uuid=held.pk).update(valid_until=clock.now() - timedelta(seconds=1))
+        delivery.status, delivery.next_attempt_at, delivery.ended_at = "parked", None, clock.now()
+        delivery.save(force_insert=True)
+        return delivery
+
+    def test_takes_what_cannot_be_sent_out_of_list_and_badge(self, client: Client, over: Delivery) -> None:
+        fit = stage.parked(over.merchant)
+        words = client.get("/portal/deliveries?outcome=parked").content.decode()
+        assert "1 parked delivery cannot be sent again" in words and words.count('class="money-thing"') == 2
+        done = client.post("/portal/deliveries/close", follow=True).content.decode()
+        assert "1 delivery is closed." in done and "cannot be sent again" not in done
+        words = client.get("/portal/deliveries?outcome=parked").content.decode()
+        assert words.count('class="money-thing"') == 1 and str(fit.pk) in words
+        assert "1 delivery is parked" in client.get("/portal").content.decode(), "not two"
+        assert "Closed" in client.get(f"/portal/deliveries/{over.pk}").content.decode()
+        assert AuditEntry.objects.get(action="deliveries_closed").facts == {"closed": 1}
+        client.post("/portal/deliveries/close")
+        assert AuditEntry.objects.filter(action="deliveries_closed").count() == 1, "nothing was left"
+
+    def test_is_undone_by_sending_it_again(self, client: Client, over: Delivery) -> None:
+        client.post("/portal/deliveries/close")
+        form = {"which": "one", "delivery": str(over.pk), "confirm": "yes"}
+        client.post("/portal/deliveries/resend", form)
+        over.refresh_from_db()
+        assert (over.status, over.closed_at) == ("pending", None)
+
+    def test_leaves_it_out_when_all_parked_are_sent(self, client: Client, over: Delivery) -> None:
+        client.post("/portal/deliveries/close")
+        form = {"which": "parked", "since": "2020-01-01T00:00:00Z", "confirm": "yes"}
+        words = client.post("/portal/deliveries/resend", form, follow=True).content.decode()
+        over.refresh_from_db()
+        assert over.status == "parked" and "None of them can be sent again" in words
+
+    def test_parked_ones_show_their_answer(self, client: Client, over: Delivery) -> None:
+        words = client.get("/portal/deliveries?outcome=parked").content.decode()
+        assert '<td class="money-answer money-amount">500</td>' in words
+
+    def test_a_refusal_has_no_green_tick(self, client: Client, acme: Merchant, over: Delivery) -> None:
+        form = {"which": "selected", "delivery": str(over.pk)}
+        words = client.post("/portal/deliveries/resend", form, follow=True).content.decode()
+        notice = words.split("None of them can be sent again")[0].rpartition('<div class="notice')[2]
+        assert "tone-held" in notice and "#check" not in notice
 
 
 class TestResend:
