@@ -1,12 +1,13 @@
 """The frame of every portal page: merchant, menu, messages, and secrets that are shown once."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib import messages
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django_htmx.middleware import HtmxDetails
 
@@ -67,6 +68,22 @@ def is_asked_for(request: HttpRequest, part: str) -> bool:
     """Return whether htmx asks only for the part of the page whose id begins with `part`."""
     htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # by its middleware
     return bool(htmx) and (htmx.target or "").startswith(part)
+
+
+class Question(NamedTuple):
+    """What is asked before something that matters: the page's heading, the question, what follows, and the button."""
+
+    heading: str
+    title: str
+    text: str
+    button: str
+
+
+def ask(request: HttpRequest, membership: Membership, question: Question, *, here: str) -> HttpResponse:
+    """Return a question about this address, in place where a page asks for that, else as a page."""
+    template = "portal/_question.html" if is_asked_for(request, "question") else "portal/question.html"
+    context = {"question": question, "address": request.path, "back": reverse(here)}
+    return show(request, membership, template, context, here=here)
 
 
 def hand_over(request: HttpRequest, name: str, secret: str) -> None:

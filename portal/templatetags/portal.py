@@ -67,6 +67,13 @@ def offset(span: timedelta | None) -> str:
     return f"+{passed:.1f} s"
 
 
+@register.filter
+def halves(email: str) -> tuple[str, str]:
+    """Return an address as what stands before and after its @."""
+    name, _, host = email.rpartition("@")
+    return name, host
+
+
 @register.simple_tag(takes_context=True)
 def query(context: dict[str, Any], parts: Mapping[str, str] | None = None, **changes: Any) -> str:
     """Return this page's query with changes; an empty value leaves a part out. The cursor is always left out."""

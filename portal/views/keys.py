@@ -15,6 +15,7 @@ from portal import access, audit, keys, pages
 from portal.access import requires
 from portal.keys import NewClient
 from portal.models import ApiClient, Membership
+from portal.pages import Question
 
 MAX_KEYS = 50
 MAX_REVOKED = 50  # shown, those revoked last
@@ -118,11 +119,20 @@ def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUI
     return redirect("portal_keys")
 
 
-@requires("change_keys", sensitive=True, form_of="portal_keys")
+@requires("change_keys", sensitive=True)
 def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
-    """End a key and its tokens at once."""
+    """Ask whether to end a key and its tokens at once; then do it."""
+    if request.method != "POST":
+        with access.or_404():
+            client = ApiClient.objects.get(merchant=membership.merchant, pk=client_uuid, revoked_at=None)
+        return pages.ask(request, membership, _revoking(client), here="portal_keys")
     with access.or_404(), transaction.atomic():
         client = keys.revoke(membership.merchant, client_uuid)
         _record(request, membership, "key_revoked", client)
     messages.success(request, f"“{client.name}” is revoked. Its calls are refused from now on.")
     return redirect("portal_keys")
+
+
+def _revoking(client: ApiClient) -> Question:
+    text = "Every call with this key is refused from that moment, and it does not come back."
+    return Question("Keys", f"Revoke “{client.name}”?", text, "Revoke it now")

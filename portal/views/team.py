@@ -15,6 +15,7 @@ from payments.models import Merchant
 from portal import access, audit, pages, team
 from portal.access import requires
 from portal.models import Invitation, Membership, Role
+from portal.pages import Question
 
 HERE = "portal_team"
 AN_EMAIL = "Write an e-mail address, such as lea@acme.example."
@@ -117,9 +118,23 @@ def _role(request: HttpRequest) -> Role:
     return Role(wanted)
 
 
-@requires("change_team", sensitive=True, form_of="portal_team")
+@requires("change_team", sensitive=True)
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
-    """Remove somebody from the team."""
+    """Ask whether to remove somebody from the team; then do it."""
+    if request.method != "POST":
+        return pages.ask(request, membership, _removing(membership, membership_uuid), here=HERE)
+    return _remove(request, membership, membership_uuid)
+
+
+def _removing(membership: Membership, membership_uuid: UUID) -> Question:
+    members = Membership.objects.select_related("user")
+    with access.or_404():
+        member = members.get(merchant=membership.merchant, pk=membership_uuid)
+    text = f"They lose access to {membership.merchant.name} at once. Invitations that they sent end."
+    return Question("Team", f"Remove {member.user.email}?", text, "Remove them now")
+
+
+def _remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     try:
         with access.or_404(), transaction.atomic():
             member = team.remove(membership, membership_uuid)

@@ -20,6 +20,7 @@ from portal.dashboard import charts
 from portal.deliveries import log
 from portal.models import Membership
 from portal.orders import search
+from portal.pages import Question
 from webhooks import checks, health, lookup, signing, subscriptions, testing
 from webhooks.checks import CheckedUrl, TooManyChecks
 from webhooks.models import Delivery, EventType, Subscription
@@ -36,6 +37,13 @@ REFUSALS: dict[type[Exception], str] = {
     Busy: "We are checking other addresses just now. Save again in a moment.",
 }
 HERE = "portal_webhooks"
+ENDING = Question(
+    "Webhooks",
+    "Remove the endpoint?",
+    "Your server then hears of no payment, and every hold lapses. What waits is parked. "
+    "A new endpoint gets a new secret.",
+    "Remove it now",
+)
 RECEIVERS = (("python", "Python"), ("node", "Node"), ("php", "PHP"))
 
 
@@ -176,9 +184,11 @@ def _types(chosen: Sequence[str]) -> list[str]:
     return ["*"] if len(chosen) == len(EXPLAINED) else list(chosen)
 
 
-@requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
+@requires("change_webhooks", sensitive=True)
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """End the subscription; deliveries that wait for the endpoint are parked."""
+    """Ask whether to end the subscription; then do it: deliveries that wait for the endpoint are parked."""
+    if request.method != "POST":
+        return pages.ask(request, membership, ENDING, here=HERE)
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
         subscriptions.end(membership.merchant)
         audit.record(request, membership, "subscription_ended")

@@ -175,3 +175,23 @@ class TestCancel:
         page.click("text=Cancel the order")
         page.click(".ask .button-pen")
         expect(page.locator(".heading .badge")).to_have_text("Voided")
+
+
+class TestQuestions:
+    TOPS = """[...document.querySelectorAll("#keys-title, .rows .actions > *")]
+      .map(it => it.getBoundingClientRect()).map(box => [box.x, box.top + scrollY, box.width].join())"""
+
+    @pytest.mark.parametrize("width", [375, 1280])
+    def test_open_below_the_row_and_nothing_moves(
+        self, desk: Desk, owner: Callable[..., Page], width: int
+    ) -> None:
+        page = desk.at(owner(), "/portal/keys")
+        page.set_viewport_size({"width": width, "height": 812})
+        first = page.evaluate(self.TOPS)
+        page.click(".rows li:last-child a:has-text('Revoke')")
+        expect(page.locator(".ask h3")).to_be_focused()
+        assert page.evaluate(self.TOPS) == first
+        page.click(".ask [data-back]")
+        expect(page.locator(".ask")).to_have_count(0)
+        assert page.evaluate("document.activeElement.textContent").startswith("Revoke")
+        assert page.url.endswith("/portal/keys")

@@ -1,0 +1,56 @@
+"""What is asked before a key, a person or the endpoint goes: in place, and as a page without script."""
+
+import pytest
+from django.test import Client
+
+from payments.models import Merchant
+from portal.models import ApiClient, Membership, Role
+from tests.portal.stage import Stage, browser
+from webhooks.models import Subscription
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def own(acme: Merchant) -> Stage:
+    return Stage(acme)
+
+
+@pytest.fixture
+def client(own: Stage) -> Client:
+    return browser(own.people[Role.OWNER])
+
+
+class TestQuestion:
+    def test_is_a_part_and_a_page_and_does_nothing_yet(self, own: Stage, client: Client) -> None:
+        for address, title in (
+            (f"/portal/keys/{own.client.pk}/revoke", "Revoke “Shop backend”?"),
+            (f"/portal/team/{own.target.pk}/remove", f"Remove {own.target.user.email}?"),
+            ("/portal/webhooks/end", "Remove the endpoint?"),
+        ):
+            page = client.get(address).content.decode()
+            assert title in page and "<h1>" in page, address
+            part = client.get(address, headers={"HX-Request": "true", "HX-Target": "question-1"})
+            words = part.content.decode()
+            assert title in words and "<h1>" not in words and f'action="{address}"' in words
+        assert ApiClient.objects.filter(pk=own.client.pk, revoked_at=None).exists()
+        assert Membership.objects.filter(pk=own.target.pk).exists()
+        assert Subscription.objects.filter(merchant=own.merchant, ended_at=None).exists()
+
+    def test_does_it_when_it_is_answered(self, own: Stage, client: Client) -> None:
+        client.post(f"/portal/keys/{own.client.pk}/revoke")
+        client.post(f"/portal/team/{own.target.pk}/remove")
+        assert not ApiClient.objects.filter(pk=own.client.pk, revoked_at=None).exists()
+        assert not Membership.objects.filter(pk=own.target.pk).exists()
+        assert client.get(f"/portal/keys/{own.client.pk}/revoke").status_code == 404
+
+
+def test_what_a_role_may_not_do_is_no_form(own: Stage) -> None:
+    client = browser(own.people[Role.VIEWER])
+    for address, known in (
+        ("/portal/settings", own.merchant.name),
+        ("/portal/webhooks", "127.0.0.1:9/hooks"),
+    ):
+        main = client.get(address).content.decode().split("<main")[1]
+        assert known in main
+        assert "<input" not in main and "<select" not in main and "<fieldset" not in main, address
