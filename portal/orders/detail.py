@@ -11,6 +11,7 @@ from hosted_page import summary
 from payments import money
 from payments.models import Booking, Dispute, Posting
 from portal import badges
+from portal.orders import disputed
 from portal.orders.order import Order
 
 MAX_REFUNDS = 50  # the newest; the timeline has all of them
@@ -36,7 +37,7 @@ def shown(order: Order) -> dict[str, Any]:
         "refunds": [{"refund": refund, "badge": badges.REFUND[refund.status]} for refund in refunds],
         "failed_refund": _failed(checkout, refunds),
         "came_back": money.display(came_back, checkout.currency) if came_back else "",
-        "disputes": [_dispute(row) for row in order.disputes],
+        "disputes": [disputed.shown(row) for row in order.disputes],
         "support": settings.SUPPORT_EMAIL,
         "notes": order.notes,
         "hold": _hold(checkout),
@@ -61,16 +62,6 @@ def _hold(checkout: Checkout) -> dict[str, Any] | None:
     left = max(0, round((checkout.capture_before - reading.read_at(checkout)).total_seconds()))
     span = round((checkout.capture_before - checkout.authorized_at).total_seconds())
     return {"left": left, "span": span, "clock": f"{left // 60}:{left % 60:02}"}
-
-
-def _dispute(row: Dispute) -> dict[str, Any]:
-    """Return a dispute's context, which never says whose card it is."""
-    return {
-        "dispute": row,
-        "badge": badges.DISPUTE[row.status],
-        "amount": money.display(row.amount, row.payment.currency),
-        "reason": row.reason.replace("_", " "),
-    }
 
 
 def _place(checkout: Checkout) -> str:

@@ -19,6 +19,16 @@ COUNT = (
 )
 
 
+DISPUTE = """
+from payments.models import Payment
+from payments.outside import inquiries
+from payments.providers.sandbox import client
+payment = Payment.objects.get(checkout_uuid="{uuid}").pk
+client.ask("dispute", payment=payment)
+inquiries.open_about([payment])
+"""
+
+
 @dataclass
 class Desk:
     """What the merchant sells, how its endpoint answers, and what has come of it."""
@@ -129,6 +139,22 @@ def _cancel(desk: Desk, page: Page) -> Page:
     return page
 
 
+def _disputed(desk: Desk, page: Page) -> Page:
+    """An order whose payer has asked their bank for the money back."""
+    if "disputed" not in desk.uuids:
+        desk.receiver.answer = desk._capture
+        desk.merchant.awaited(desk.pay("disputed"), "captured", within=20)
+        desk.service.command("shell", "-c", DISPUTE.format(uuid=desk.uuids["disputed"]))
+    _checkout("disputed")(desk, page)
+    for _ in range(20):
+        if page.locator(".stages").count():
+            break
+        page.wait_for_timeout(500)
+        page.reload()
+    page.wait_for_selector(".stages", timeout=1000)
+    return page
+
+
 def _first_day(desk: Desk, page: Page) -> Page:
     """The home of another merchant, of which nothing was captured yet."""
     new = desk.service.new_merchant("Brand New")
@@ -210,6 +236,7 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "52 checkout, refund failed": _checkout("refund failed"),
     "52 checkout, cancelling": _cancel,
     "52 checkout, cancelled": _checkout("cancelled"),
+    "52 checkout, disputed": _disputed,
     "53 refund, step 1": _refund(1),
     "53 refund, step 2": _refund(2),
     "53 refunds": _path("/portal/refunds"),

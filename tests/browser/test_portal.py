@@ -178,7 +178,7 @@ class TestCancel:
 
 
 class TestQuestions:
-    TOPS = """[...document.querySelectorAll("#keys-title, .rows .actions > *")]
+    TOPS = """[...document.querySelectorAll("#keys-title, .rows > li > .actions > *")]
       .map(it => it.getBoundingClientRect()).map(box => [box.x, box.top + scrollY, box.width].join())"""
 
     @pytest.mark.parametrize("width", [375, 1280])

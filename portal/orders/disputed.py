@@ -1,0 +1,39 @@
+"""A dispute as the merchant sees it: what the cardholder said, until when to answer, and where it stands."""
+
+from typing import Any
+
+from config.lib import clock
+from payments import money
+from payments.models import Dispute
+from portal import badges
+from portal.badges import Badge
+
+# What cardholders tell their banks, in their own words, by the provider's reason.
+SAID = {
+    "product_not_received": "I did not get what I paid for.",
+    "product_unacceptable": "What I got is not what I paid for.",
+    "fraudulent": "I did not make this payment.",
+    "unrecognized": "I do not know this payment.",
+    "duplicate": "I was charged twice.",
+    "credit_not_processed": "I was promised my money back, and did not get it.",
+    "subscription_canceled": "I had cancelled before.",
+}
+ON_THE_ORDER = {
+    Dispute.Status.OPEN: Badge("held", "alert", "Disputed"),
+    Dispute.Status.WON: Badge("done", "check", "Dispute won"),
+    Dispute.Status.LOST: Badge("void", "slash", "Dispute lost"),
+}
+
+
+def shown(row: Dispute) -> dict[str, Any]:
+    """Return a dispute's context, which never says whose card it is."""
+    left = (row.respond_by - clock.now()).days if row.respond_by else None
+    return {
+        "dispute": row,
+        "badge": badges.DISPUTE[row.status],
+        "on_the_order": ON_THE_ORDER[Dispute.Status(row.status)],
+        "amount": money.display(row.amount, row.payment.currency),
+        "reason": row.reason.replace("_", " "),
+        "said": SAID.get(row.reason, ""),
+        "days_left": left if left is not None and left > 0 else None,
+    }
