@@ -95,6 +95,10 @@ class PaymentTarget:
         address = self.address()
         return HttpResponseRedirect(f"{address}{'&' if '?' in address else '?'}{query}=1", status=303)
 
+    def go_to(self, part: str) -> HttpResponseRedirect:
+        """Redirect to a part of the page that shows what is true, by its id there."""
+        return HttpResponseRedirect(f"{self.address()}#{part}", status=303)
+
     def absolute(self, step: str = "") -> str:
         """Return the URL of a step, on the hosted page's host."""
         return absolute(self.address(step))

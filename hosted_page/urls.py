@@ -1,7 +1,7 @@
 from django.urls import path
 
 from hosted_page import language, views
-from hosted_page.group import mate, table
+from hosted_page.group import acts, mate, table
 from hosted_page.opt_in import link
 from hosted_page.sms import receipts, stops
 from hosted_page.steps import card, known_browser, sign_in, split, stay
@@ -21,8 +21,11 @@ urlpatterns = [
     path("pay/confirmed", card.confirmed, name="pay_confirmed"),
     path("pay/another-card", card.another, name="pay_another_card"),
     path("pay/opt-in", views.opt_in, name="pay_opt_in"),
-    path("pay/cancel-share", views.cancel_share, name="pay_cancel_share"),
-    path("pay/text-share", views.send_link, name="pay_send_link"),  # open pages post there during an upgrade
+    path("pay/bill", acts.live, name="pay_bill"),
+    path("pay/cancel-share", acts.cancel_share, name="pay_cancel_share"),
+    path("pay/rename-share", acts.rename, name="pay_rename_share"),
+    path("pay/ask-again", acts.ask_again, name="pay_ask_again"),
+    path("pay/text-share", acts.send_link, name="pay_send_link"),  # open pages post there during an upgrade
     path("pay/cancel", views.cancel, name="pay_cancel"),
     path("pay/language", language.choose, name="pay_language"),
     path("pay/stop/<str:token>", stops.page, name="sms_stop"),
@@ -41,6 +44,7 @@ urlpatterns = [
     path("pay/share/<str:token>/another-card", card.another, name="share_another_card"),
     path("pay/share/<str:token>/opt-in", mate.opt_in, name="share_opt_in"),
     path("pay/share/<str:token>/decline", mate.decline, name="share_decline"),
+    path("pay/share/<str:token>/reconsider", mate.reconsider, name="share_reconsider"),
     path("pay/g/<str:token>", table.page, name="group"),
     path("pay/g/<str:token>/take", table.take, name="group_take"),
     path("pay/g/<str:token>/qr", table.qr_page, name="group_qr"),

@@ -1,6 +1,5 @@
 """The pages of an order. One address shows what is true now; each POST answers 303 (rule pay.honest_page)."""
 
-import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -12,53 +11,97 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from checkout import reading, sharing
-from checkout.models import Checkout, PaymentRequest
-from checkout.sharing import ShareNotOpen
+from checkout import reading
+from checkout.models import Checkout
 from checkout.states import Status
-from config.lib.web import address
 from hosted_page import brand, payer, rendering
-from hosted_page.group import invitations, links, one_link
+from hosted_page.group import bill, lines, one_link
 from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target
-from hosted_page.sms import limits
 from hosted_page.status import of_order
 from hosted_page.steps import sign_in
-from hosted_page.steps.phone import InvalidPhone, parse_phone
 from payments.models import Merchant
-from payments.switches import AllStopped, MerchantSuspended
 
 
 @dataclass(frozen=True)
 class Refused:
-    """What was sent from the status page and refused: a tick of the opt-in box, a number for a share's link."""
+    """What was sent from the status page and refused: a tick of the opt-in box, a number for a share's link.
+
+    `act` says why something else was not done with a share.
+    """
 
     tick: dict[str, str] = field(default_factory=dict)
-    number: links.Wrong | None = None
+    number: lines.Wrong | None = None
+    act: str = ""
 
 
 NOTHING = Refused()
+ACTS = ("bill", "cancel_share", "rename_share", "ask_again", "send_link")  # the addresses that the bill knows
 
 
 @for_page
 def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Show the next step, or what became of the money."""
-    return _page(request, target)
+    return show_page(request, target)
 
 
-def _page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
-    is_lead = _is_lead(request, target)
-    found = of_order.tell(target.checkout, now=reading.read_at(target.checkout), is_lead=is_lead)
+def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
+    """Show what is true of the order; with what was `refused`, if anything was."""
+    signed_in = is_lead(request, target)
+    found = of_order.tell(target.checkout, now=reading.read_at(target.checkout), is_lead=signed_in)
     if found is None:
         return HttpResponseClientRefresh() if rendering.wants_part(request) else _step(request, target)
-    if sign_in.SIGN_IN in request.GET and target.may_sign_in and not is_lead:
+    if sign_in.SIGN_IN in request.GET and target.may_sign_in and not signed_in:
         return sign_in.show(request, target)
-    own = _of_lead(request, target, found, refused) if is_lead else _of_others(target)
-    own |= {"return_url_path": _way_out(target.checkout, found), "cancel_url_path": ""}
-    response = rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
-    if is_lead:
+    response = _shown(request, target, found, refused) if signed_in else _to_others(request, target, found)
+    if signed_in:
         payer.prolong(request, response, target.subject)
     return response
+
+
+def _shown(
+    request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
+) -> HttpResponse:
+    """Show the lead what is true: the bill of a split order once it is paid, else the status page."""
+    if found.state == "confirmed" and target.checkout.has_mates:
+        return _bill(request, target, refused)
+    own = _of_lead(request, target, found, refused) | _around(target, found)
+    return rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
+
+
+def _to_others(request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus) -> HttpResponse:
+    own = _of_others(target) | _around(target, found)
+    return rendering.show_status(request, target, found, own, is_refused=False)
+
+
+def _around(target: PaymentTarget, found: of_order.PageStatus) -> dict[str, str]:
+    """Return the ways out of the page of an order that is paid, or ended."""
+    return {"return_url_path": _way_out(target.checkout, found), "cancel_url_path": ""}
+
+
+def _bill(request: HttpRequest, target: PaymentTarget, refused: Refused) -> HttpResponse:
+    """Show the bill; a page on which the order was still held loads anew, since this is another one."""
+    if rendering.wants_part(request):
+        return HttpResponseClientRefresh()
+    return show_bill(request, target, refused)
+
+
+def show_bill(
+    request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING, *, known_no: str | None = None
+) -> HttpResponse:
+    """Show the bill of a split order to its lead; with `known_no` the part that changes, as `bill.of` says."""
+    shown = bill.of(target.checkout, wrong=refused.number, known_no=known_no)
+    found = of_order.tell(target.checkout, now=reading.read_at(target.checkout), is_lead=True)
+    if shown is None or found is None:
+        return HttpResponseClientRefresh()
+    asks = request.GET.get("asks", "") if shown.said_no else ""
+    context = {"bill": shown, "refused": refused.act, "asks": asks, "receipt": found.receipt}
+    context["one_link"] = one_link.of(target.checkout) if shown.is_asking else None
+    context |= {f"{step}_action": target.address(step) for step in ACTS} | _around(target, found)
+    if known_no is not None:
+        return rendering.show(request, target, "_bill", context)
+    context["box"] = box.on(request, target, refused.tick)
+    return rendering.show(request, target, "bill", context, status=422 if refused != NOTHING else 200)
 
 
 def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
@@ -74,15 +117,11 @@ def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _of_lead(
     request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
 ) -> dict[str, Any]:
-    """Return what the lead is shown too: the mates' links, and the opt-in box once the order is paid."""
-    is_confirmed = found.state == "confirmed"
-    has_links = is_confirmed or found.state == "held"
+    """Return what the lead is shown too: the mates' shares while it is held, the opt-in box once it is paid."""
     return {
-        "links": links.of(target.checkout, refused.number) if has_links else None,
-        "one_link": one_link.of(target.checkout) if is_confirmed else None,
-        "box": box.on(request, target, refused.tick) if is_confirmed else None,
-        "cancel_share_action": target.address("cancel_share"),
-        "send_link_action": target.address("send_link"),
+        "bill": bill.of(target.checkout) if found.state == "held" else None,
+        "bill_action": "",  # the whole page is live
+        "box": box.on(request, target, refused.tick) if found.state == "confirmed" else None,
     }
 
 
@@ -115,7 +154,7 @@ def again(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return response
 
 
-def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that nothing was saved, because the lead is not signed in here, or no longer."""
     link = {"href": target.address(), "label": _("Go to your order")}
     if target.is_of_lead_alone:
@@ -129,64 +168,16 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Take the lead's tick of the merchant's box."""
     if target.checkout.captured_at is None:
         return target.go()
-    if not _is_lead(request, target):
-        return _signed_out(request, target)
+    if not is_lead(request, target):
+        return signed_out(request, target)
     wrong = box.take(request, target)
-    return _page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
+    return show_page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
 
 
-@for_form
-def cancel_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Cancel a share that nobody has paid yet, so that it stays with the lead."""
-    if not _is_lead(request, target):
-        return _signed_out(request, target)
-    share = _named_share(request, target)
-    if share is not None:
-        with contextlib.suppress(ShareNotOpen):  # the page tells what is true
-            sharing.cancel(share.pk)
-    return target.go()
-
-
-@for_form
-def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Send a share's link to a mate, or a reminder, for the lead."""
-    if not _is_lead(request, target):
-        return _signed_out(request, target)
-    share = _named_share(request, target)
-    if share is None:
-        return target.go()
-    wrong = _send_link(request, target, share)
-    return _page(request, target, Refused(number=wrong)) if wrong else target.go()
-
-
-def _send_link(request: HttpRequest, target: PaymentTarget, share: PaymentRequest) -> links.Wrong | None:
-    """Send a share's link or a reminder; return why it was refused, None if it was not."""
-    typed = request.POST.get("phone", "")[:40]
-    try:
-        number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
-        invitations.send(share.pk, phone=number, address=address.of(request))
-    except InvalidPhone:
-        error = sign_in.wrong_number(target.checkout.merchant)
-    except limits.TooManySmsMessages as refused:
-        error = str(refused)
-    except (MerchantSuspended, AllStopped):
-        error = _("This shop takes no payments now. Text the link later, or send it yourself.")
-    except invitations.NotNow:
-        return None  # the page tells what is true
-    else:
-        return None
-    return links.Wrong(str(share.pk), typed, error)
-
-
-def _is_lead(request: HttpRequest, target: PaymentTarget) -> bool:
+def is_lead(request: HttpRequest, target: PaymentTarget) -> bool:
+    """Whether the order's lead is signed in in this browser."""
     lead = target.checkout.lead_id
     return lead is not None and payer.customer_of(request, target.subject) == lead
-
-
-def _named_share(request: HttpRequest, target: PaymentTarget) -> PaymentRequest | None:
-    """Return the share that a form of the lead's page names, None if there is none."""
-    shares = {str(share.pk): share for share in target.checkout.payment_requests.all()}
-    return shares.get(request.POST.get("share", ""))
 
 
 @for_form

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from checkout import sharing
-from checkout.group import claims
+from checkout.group import bending, claims
 from checkout.sharing import ShareNotOpen
-from checkout.states import ShareStatus
+from checkout.states import ShareStatus, Status
 from config.lib import clock
 from config.lib.web import qr_codes
 from hosted_page import payer, rendering
@@ -68,8 +68,11 @@ def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> P
 def _status(
     request: HttpRequest, target: PaymentTarget, found: PageStatus, wrong: dict[str, str] | None
 ) -> HttpResponse:
+    may_reconsider = target.share is not None and bending.may_reconsider(target.share, clock.now())
+    is_asked = may_reconsider and target.checkout.status == Status.CAPTURED
     own = {
         "place_to": lead_name(target.checkout),
+        "reconsider_action": target.address("reconsider") if is_asked else "",
         "box": box.on(request, target, wrong) if found.state == "share_paid" else None,
     }
     return rendering.show_status(request, target, found, own, is_refused=bool(wrong))
@@ -113,3 +116,11 @@ def release(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Let go of a share that was taken, and show the others."""
     claims.release(target.subject, claim=payer.claim_of(request))
     return table.go(target.group)
+
+
+@for_form
+def reconsider(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Ask for the share again, as anybody who has its link may after a no."""
+    with contextlib.suppress(ShareNotOpen):  # the page tells what is true
+        bending.reconsider(target.subject)
+    return target.go()

@@ -9,17 +9,14 @@ document.addEventListener("click", async (event) => {
     return;
   }
   await navigator.clipboard.writeText(words ? `${words}\n${url}` : url);
+  button.dataset.done = ""; // its icon turns to a check; it stays as wide as it is
   document.getElementById("spoken").textContent = button.dataset.copied;
-  if (words) button.classList.add("is-copied");
-  else button.textContent = button.dataset.copied;
 });
 
 function reveal() {
-  for (const tools of document.querySelectorAll("[data-url]")) {
-    tools.querySelector("[data-share]").hidden = !navigator.share;
-    tools.querySelector("[data-copy]").hidden = !navigator.clipboard;
-  }
+  for (const button of document.querySelectorAll("[data-share]")) button.hidden = !navigator.share;
+  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
 }
 
-document.addEventListener("htmx:afterSwap", reveal);
+document.addEventListener("bill:changed", reveal);
 reveal();

@@ -7,25 +7,12 @@ from checkout.models import Checkout
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import limits
 from hosted_page.steps import codes
-from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, shown_code, words
 
 pytestmark = pytest.mark.django_db
 
 
 class TestTheLead:
-    def test_sees_where_each_share_is(self, lead: Payer, finn: Mate, order: Checkout) -> None:
-        finn.pay()
-        assert mates.settled(finn.share) == "reimbursed"
-        page = words(lead.get())
-        assert "Back on your card" in page and "Not paid yet" in page and "£20.00</strong> of" in page
-        amy = order.payment_requests.get(position=3)
-        assert f"/pay/share/{amy.token}" in page and page.count("/qr.svg") == 2
-        drawn = lead.client.get(f"/pay/share/{amy.token}/qr.svg")
-        assert drawn["Content-Type"] == "image/svg+xml" and b'stroke="#000"' in drawn.content
-        assert lead.client.get("/pay/share/x/qr.svg").status_code == 404
-        assert finn.share.token not in page, "there is nothing to pay at Finn's link"
-
     def test_shows_the_links_to_nobody_else(self, lead: Payer, order: Checkout) -> None:
         page = words(Payer(order).get())
         assert "Confirmed and paid." in page and "/pay/share/" not in page and "Finn" not in page
@@ -66,20 +53,3 @@ class TestTheLead:
     def test_sees_no_links_before_the_capture(self, lead: Payer) -> None:
         page = words(lead.get())
         assert "Starts when confirmed" in page and "/pay/share/" not in page
-
-    @pytest.mark.rule("share.ended_once")
-    def test_may_keep_a_share(self, lead: Payer, finn: Mate) -> None:
-        assert lead.post("/cancel-share", share=str(finn.share.pk)).status_code == 303
-        assert finn.status() == "cancelled" and "Stays with you" in words(lead.get())
-
-    def test_keeps_no_share_that_is_paid_or_not_theirs(
-        self, lead: Payer, finn: Mate, order: Checkout
-    ) -> None:
-        finn.pay()
-        mates.settled(finn.share)
-        amy = order.payment_requests.get(position=3)
-        lead.post("/cancel-share", share=str(finn.share.pk))
-        lead.post("/cancel-share", share="x")
-        Payer(order).post("/cancel-share", share=str(amy.pk))
-        finn.client.post(f"/pay/cancel-share?id={order.pk}", {"share": str(amy.pk)})
-        assert (finn.status(), mates.settled(amy)) == ("reimbursed", "open")

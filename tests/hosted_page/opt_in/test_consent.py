@@ -175,7 +175,7 @@ class TestTheLead:
     def test_is_asked_again_for_an_address(self, lea: Payer, email: str) -> None:
         answer = lea.post("/opt-in", **{**TICKED, "email": email})
         assert answer.status_code == 422 and "Enter an e\N{NON-BREAKING HYPHEN}mail address" in words(answer)
-        assert "Confirmed and paid." in words(answer) and told() == []
+        assert "Confirmed and paid" in words(answer) and told() == []
 
     @pytest.mark.rule("opt_in.free")
     def test_who_has_not_ticked_agrees_to_nothing(self, lea: Payer) -> None:

@@ -103,7 +103,7 @@ class TestAnInvitation:
         )
 
     def test_is_told_to_the_lead(self, lea: Payer, finns: PaymentRequest) -> None:
-        assert ">Text</summary>" in words(lea.get())
+        assert "Text it to a number" in words(lea.get())
         ask(lea, finns)
         page = words(lea.get())
         assert "Texted to" in page and "•••• 0456" in page and "You can remind them from" in page
@@ -206,7 +206,7 @@ class TestAReminder:
         ask(lea, finns, "")
         assert [text.kind for text in SmsMessage.objects.filter(subject=finns.pk)] == ["invitation"]
         a_day_later()
-        assert "Remind</button>" in words(lea.get())
+        assert "text the link to" in words(lea.get())
         ask(lea, finns, "")
         assert sorted(text.kind for text in SmsMessage.objects.filter(subject=finns.pk)) == [
             "invitation",
@@ -223,7 +223,7 @@ class TestAnInvitationThatFails:
         ask(lea, finns)
         network.is_down = True
         send_all()
-        assert "Texted to" not in words(lea.get()) and ">Text</summary>" in words(lea.get())
+        assert "Texted to" not in words(lea.get()) and "Text it to a number" in words(lea.get())
         network.is_down = False
         send_all()
         assert FINN_SENT not in [phone for phone, _ in network.sent.values()]
@@ -242,7 +242,7 @@ class TestAnInvitationThatFails:
         network.is_down = True
         send_all()
         page = words(lea.get())
-        assert "Texted to" in page and "Remind</button>" in page
+        assert "text the link to" in page and "•••• 0456" in page
 
 
 def test_a_name_without_letters_is_nobodys(lea: Payer, finns: PaymentRequest) -> None:

@@ -45,12 +45,31 @@ class TestTheLink:
         page = Mate(lead.checkout.payment_requests.get(position=2)).get()
         assert "Not open yet" in words(page) and "not charged" in words(page)
 
-    def test_is_declined_once_and_for_all(self, finn: Mate) -> None:
+    def test_is_declined_until_the_mate_changes_their_mind(self, finn: Mate) -> None:
         for _ in range(2):
             assert finn.post("/decline").status_code == 303
-        assert finn.status() == "declined" and "You said no" in words(finn.get())
+        page = words(finn.get())
+        assert finn.status() == "declined" and "You said no" in page and "I changed my mind" in page
         finn.post("/phone", phone=FINN)
         assert not SignInCode.objects.filter(subject=finn.share.pk).exists()
+        assert finn.post("/reconsider").status_code == 303
+        assert "Lea</bdi> asks you for" in words(finn.get()) and finn.status() == "open"
+
+    @pytest.mark.parametrize("end", ["kept", "over", "given back"])
+    def test_that_was_declined_is_not_wanted_after_its_end(
+        self, finn: Mate, order: Checkout, end: str
+    ) -> None:
+        finn.post("/decline")
+        match end:
+            case "kept":
+                sharing.cancel(finn.share.pk)
+            case "over":
+                PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())
+            case _:
+                refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert "I changed my mind" not in words(finn.get())
+        assert finn.post("/reconsider").status_code == 303
+        assert finn.status() == ("cancelled" if end == "kept" else "declined")
 
     def test_of_which_the_time_is_over_says_so(self, finn: Mate) -> None:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())

@@ -1,0 +1,148 @@
+"""What the lead does on the bill: rename a share, ask for it again, keep it, text its link; and the bill, kept true."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRefresh
+
+from checkout import sharing
+from checkout.group import bending
+from checkout.models import NO_CLAIM, Checkout, PaymentRequest
+from checkout.sharing import ShareNotOpen
+from checkout.states import ShareStatus, Status
+from config.lib.prepared import Prepared
+from config.lib.web import address
+from hosted_page import payer, views
+from hosted_page.group import bill, invitations, lines
+from hosted_page.payment_target import PaymentTarget, for_form, for_target
+from hosted_page.sms import limits
+from hosted_page.steps import sign_in
+from hosted_page.steps.phone import InvalidPhone, parse_phone
+from hosted_page.steps.split_form import clean_name
+from hosted_page.views import Refused
+from payments.switches import AllStopped, MerchantSuspended
+
+
+def _of_order(checkout_uuid: UUID) -> QuerySet[Checkout]:
+    return Checkout.objects.filter(pk=checkout_uuid).only("status", "lead_id")
+
+
+def _of_shares(checkout_uuid: UUID) -> QuerySet[PaymentRequest]:
+    fields = ("status", "name", "token_digest", "expires_at", "next_reminder_at", *NO_CLAIM)
+    return PaymentRequest.objects.filter(checkout=checkout_uuid).only(*fields).order_by("position")
+
+
+_ORDER, _SHARES = Prepared(_of_order, UUID), Prepared(_of_shares, UUID, read_at="read_at")
+
+
+@never_cache
+@require_safe
+def live(request: HttpRequest) -> HttpResponse:
+    """Return the bill as it is now, or 204 if nothing has changed since the page saw it (rule bill.live).
+
+    A page whose lead is signed out, or whose order goes back, is told to load anew.
+    """
+    try:
+        checkout_uuid = UUID(request.GET.get("id", ""))
+        checkout = _ORDER.get(checkout_uuid)
+    except (ValueError, Checkout.DoesNotExist):
+        raise Http404 from None
+    is_lead = checkout.lead_id is not None and payer.customer_of(request, checkout_uuid) == checkout.lead_id
+    if not is_lead or checkout.status != Status.CAPTURED:
+        return HttpResponseClientRefresh()
+    shares: list[Any] = _SHARES.all(checkout_uuid)
+    if shares and bill.seen(checkout, shares, shares[0].read_at) == request.GET.get("seen"):
+        return HttpResponse(status=204)
+    return _part(request)
+
+
+@for_target
+def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    return views.show_bill(request, target, known_no=request.GET.get("no", ""))
+
+
+def _for_share(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable[..., HttpResponse]:
+    """Make a view of what the lead does with the share that the form names; refused, the page says why."""
+
+    @for_form
+    def view(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+        if not views.is_lead(request, target):
+            return views.signed_out(request, target)
+        share = _named_share(request, target)
+        if share is None:
+            return target.go()
+        try:
+            act(request, share)
+        except ShareNotOpen as refused:
+            return views.show_page(
+                request, target, Refused(act=_why_not(refused.status, lines.name_of(share)))
+            )
+        return target.go_to(f"share-{share.pk}")
+
+    return view
+
+
+cancel_share = _for_share(lambda request, share: sharing.cancel(share.pk))
+ask_again = _for_share(lambda request, share: bending.ask_again(share.pk))
+rename = _for_share(
+    lambda request, share: bending.rename(share.pk, clean_name(request.POST.get("new_name", "")))
+)
+
+
+def _why_not(status: str, name: str) -> str:
+    """Return why nothing was done with a share of this status."""
+    match status:
+        case ShareStatus.PAYING:
+            words = _("{name} is paying this just now, so nothing was changed. Look again in a minute.")
+        case ShareStatus.PAID | ShareStatus.REIMBURSED:
+            words = _("{name} has paid this meanwhile, so nothing was changed.")
+        case ShareStatus.EXPIRED:
+            words = _("The time of this link is over, so nothing was changed.")
+        case _:
+            words = _("That is not possible now, so nothing was changed.")
+    return words.format(name=name)
+
+
+def _named_share(request: HttpRequest, target: PaymentTarget) -> PaymentRequest | None:
+    """Return the share that a form of the lead's page names, None if there is none."""
+    shares = {str(share.pk): share for share in target.checkout.payment_requests.all()}
+    return shares.get(request.POST.get("share", ""))
+
+
+@for_form
+def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Send a share's link to a mate, or a reminder, for the lead."""
+    if not views.is_lead(request, target):
+        return views.signed_out(request, target)
+    share = _named_share(request, target)
+    if share is None:
+        return target.go()
+    wrong = _send_link(request, target, share)
+    if wrong is None:
+        return target.go_to(f"share-{share.pk}")
+    return views.show_page(request, target, Refused(number=wrong))
+
+
+def _send_link(request: HttpRequest, target: PaymentTarget, share: PaymentRequest) -> lines.Wrong | None:
+    """Send a share's link or a reminder; return why it was refused, None if it was not."""
+    typed = request.POST.get("phone", "")[:40]
+    try:
+        number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
+        invitations.send(share.pk, phone=number, address=address.of(request))
+    except InvalidPhone:
+        error = sign_in.wrong_number(target.checkout.merchant)
+    except limits.TooManySmsMessages as refused:
+        error = str(refused)
+    except (MerchantSuspended, AllStopped):
+        error = _("This shop takes no payments now. Text the link later, or send it yourself.")
+    except invitations.NotNow:
+        return None  # the page tells what is true
+    else:
+        return None
+    return lines.Wrong(str(share.pk), typed, error)

@@ -1,0 +1,170 @@
+"""The group's bill as its lead sees it: who bears what, person by person, and what it comes to (rule share.borne)."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from checkout import reading
+from checkout.models import Checkout, PaymentRequest
+from checkout.reading import Borne
+from checkout.states import SHARE_ASKED, ShareStatus
+from config.lib import clock
+from hosted_page import summary
+from hosted_page.group import lines
+from hosted_page.group.lines import Line, Wrong
+from payments import money
+
+MANY = 9  # people from which on the bar has no letters
+ROOM, ROOM_FOR_YOU = 6, 12  # per cent of the bar that a letter, or the lead's word, needs
+
+
+@dataclass(frozen=True)
+class Part:
+    """A person's part of the bar, in per cent of its width."""
+
+    line: Line
+    x: str
+    width: str
+    letters: str
+    icon: str
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What the page shows. `seen` names just this state of it; `said_no` waits for the lead's answer."""
+
+    heading: str
+    bears: str
+    badge: str
+    note: str
+    sentence: str
+    parts: list[Part]
+    is_large: bool
+    sums: list[dict[str, str]]
+    lines: list[Line]
+    total: str
+    until: str
+    seen: str
+    is_live: bool
+    is_asking: bool
+    is_settled: bool
+    said_no: Line | None
+
+
+def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
+    """Return the bill of a split order, None of another; `wrong` is shown beside its share.
+
+    `known_no` is given for a page that is open: the id of the share whose no it shows, or "". Of any other no the line
+    under its badge tells, since nothing on the page may move.
+    """
+    shares = reading.shares(checkout)
+    if not shares:
+        return None
+    now = clock.now()
+    borne, all_lines = reading.borne(checkout, shares), lines.of(checkout, shares, now, wrong)
+    noes = [line for line in all_lines if line.status == ShareStatus.DECLINED]
+    is_settled = borne.paid == sum(share.amount for share in shares)
+    return Bill(
+        heading=heading(borne, checkout.currency, is_settled=is_settled),
+        bears=money.for_payer(borne.bears, checkout.currency),
+        badge=_("All have paid") if is_settled else _("Confirmed and paid"),
+        note=_note(checkout, noes, known_no),
+        sentence="" if (noes and known_no is None) or known_no else _where_it_goes(checkout, shares, borne),
+        parts=_parts(checkout, shares, all_lines),
+        is_large=len(all_lines) >= MANY,
+        sums=_sums(borne, checkout.currency),
+        lines=all_lines,
+        total=money.for_payer(checkout.amount, checkout.currency),
+        until=_until(checkout, shares),
+        seen=seen(checkout, shares, now),
+        is_live=is_live(shares),
+        is_asking=borne.out > 0,
+        is_settled=is_settled,
+        said_no=noes[0] if noes and known_no is None else None,
+    )
+
+
+def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> str:
+    """Return a digest of all that may change on the bill: it is other than before if anything has."""
+    facts: list[Any] = [checkout.status]
+    for share in shares:
+        facts += (share.status, share.token_digest, share.expires_at, share.next_reminder_at)
+        facts += (share.shown_name, share.claimed_until if share.is_kept(now) else None)
+    return hashlib.blake2b(repr(facts).encode(), digest_size=12).hexdigest()
+
+
+def is_live(shares: Sequence[PaymentRequest]) -> bool:
+    """Whether anything may still happen by itself: a share is open, or owed to the lead. Rule bill.live."""
+    return any(share.status in (*SHARE_ASKED, ShareStatus.PAID) for share in shares)
+
+
+def heading(borne: Borne, currency: str, *, is_settled: bool) -> str:
+    """Return the page's title: what the lead bears."""
+    words = _("You bear {amount}, your own share") if is_settled else _("You bear {amount} now")
+    return words.format(amount=money.for_payer(borne.bears, currency))
+
+
+def _until(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
+    """Return when the last link ends, "" if none is open."""
+    ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN and share.expires_at]
+    return summary.day(max(ends), checkout) if ends else ""
+
+
+def _note(checkout: Checkout, noes: Sequence[Line], known_no: str | None) -> str:
+    fresh = [line for line in noes if line.id != known_no]
+    if known_no is not None and fresh:
+        return _("{name} said no.").format(name=fresh[-1].name)
+    whole = money.for_payer(checkout.amount, checkout.currency)
+    return _("{shop} has the whole {amount}.").format(shop=checkout.merchant.name, amount=whole)
+
+
+def _where_it_goes(checkout: Checkout, shares: Sequence[PaymentRequest], borne: Borne) -> str:
+    """Return one sentence on the way of the mates' money, "" if there is none."""
+    card = summary.card(checkout.payment, is_theirs=True)
+    if borne.out:
+        words = _("When a mate pays, their share goes back to {card}.")
+    elif any(share.status == ShareStatus.PAID for share in shares):
+        words = _("What your mates paid goes back to {card}.")
+    elif borne.paid:
+        words = _("What your mates paid is back on {card}.")
+    else:
+        words = _("No mate pays a part of it. It stays on {card}.")
+    return words.format(card=card)
+
+
+def _sums(borne: Borne, currency: str) -> list[dict[str, str]]:
+    """Return the three sums, which come to the total."""
+    looks = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
+    labels = {"mine": _("Yours"), "out": _("Still out"), "paid": _("Mates paid")}
+    return [
+        {"look": look, "label": labels[look], "amount": money.for_payer(amount, currency)}
+        for look, amount in looks.items()
+    ]
+
+
+def _parts(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequence[Line]) -> list[Part]:
+    """Return the parts of the bar, as wide as their amounts; who has nothing to pay has none."""
+    amounts = [checkout.amount - sum(share.amount for share in shares), *(share.amount for share in shares)]
+    parts, begun = [], 0
+    for line, amount in zip(all_lines, amounts, strict=True):
+        width = 100 * amount / checkout.amount
+        if amount:
+            parts.append(_part(line, 100 * begun / checkout.amount, width, is_large=len(all_lines) >= MANY))
+        begun += amount
+    return parts
+
+
+def _part(line: Line, x: float, width: float, *, is_large: bool) -> Part:
+    letters = _("You") if line.is_lead else line.initial
+    has_room = not is_large and width >= (ROOM_FOR_YOU if line.is_lead else ROOM)
+    return Part(
+        line=line,
+        x=f"{x:.3f}",
+        width=f"{width:.3f}",
+        letters=letters if has_room else "",
+        icon=lines.ICON_ON_BAR.get(line.status, "") if has_room else "",
+    )

@@ -1,0 +1,213 @@
+"""The lines of the group's bill: a person, an amount, and where the share is, in words for the lead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from checkout import reimbursement
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import SHARE_PAID, ShareStatus
+from config.lib import clock
+from hosted_page import summary
+from hosted_page.payment_target import PaymentTarget
+from payments import money
+from payments.models import Operation
+
+# How each status is shown: look, tone, icon and words. The look says who bears the share, and if it is still out.
+TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
+    ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
+    ShareStatus.OPEN: ("out", "still", "dashes", gettext_lazy("Not paid yet")),
+    ShareStatus.PAYING: ("taken", "move", "ring", gettext_lazy("Paying")),
+    ShareStatus.PAID: ("paid", "done", "check", gettext_lazy("Paid")),
+    ShareStatus.REIMBURSED: ("paid", "done", "back", gettext_lazy("Back on your card")),
+    ShareStatus.DECLINED: ("mine", "void", "cross", gettext_lazy("Said no")),
+    ShareStatus.EXPIRED: ("mine", "void", "clock", gettext_lazy("Link ended")),
+    ShareStatus.CANCELLED: ("mine", "void", "card", gettext_lazy("Stays with you")),
+    ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Given back")),
+}
+TAKEN = ("taken", "move", "ring", gettext_lazy("Taken"))  # by the group's link
+ICON_ON_BAR: dict[str, str] = {
+    ShareStatus.PAYING: "ring",
+    ShareStatus.PAID: "check",
+    ShareStatus.REIMBURSED: "check",
+    ShareStatus.DECLINED: "cross",
+}
+COLOURS = 5  # of mates; the sixth has the first one's again
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Why a share's link was not sent, and the number that was typed."""
+
+    share_id: str
+    phone: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A person's line. `url` is empty if nobody can pay there now; `seen` changes with what the line shows.
+
+    `person` is the number of the colour, `sent_to` the masked number that the link went to, `remind_from` when a
+    reminder may follow, "" for now; `spoken` is said aloud when the line comes to be so.
+    """
+
+    id: str
+    name: str
+    initial: str
+    amount: str
+    person: int
+    status: str = ""
+    look: str = "mine"
+    tone: str = ""
+    icon: str = ""
+    words: str | Promise = ""
+    hint: str = ""
+    spoken: str = ""
+    seen: str = ""
+    typed_name: str = ""
+    url: str = ""
+    qr_url: str = ""
+    sent_to: str = ""
+    remind_from: str = ""
+    wrong: Wrong | None = None
+
+    @property
+    def is_lead(self) -> bool:
+        """Whether this is the lead's own line."""
+        return not self.status
+
+    @property
+    def may_be_asked_again(self) -> bool:
+        """Whether the share was refused or kept."""
+        return self.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED)
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether the share can stay with the lead by their own word."""
+        return self.status in (ShareStatus.OPEN, ShareStatus.DECLINED)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the lead can do anything with the share."""
+        return self.may_be_asked_again or self.may_be_kept
+
+
+def name_of(share: PaymentRequest) -> str:
+    """Return what the lead calls a share: its name, else its place on the bill."""
+    return share.shown_name or _("Share {number}").format(number=share.position)
+
+
+def of(
+    checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, wrong: Wrong | None = None
+) -> list[Line]:
+    """Return a line for the lead and one for each share; `wrong` is shown on its share's."""
+    own = checkout.amount - sum(share.amount for share in shares)
+    name = checkout.lead.name if checkout.lead else ""
+    lead = Line(
+        "lead", name or _("You"), (name or _("You"))[:1].upper(), money.for_payer(own, checkout.currency), 1
+    )
+    back = _reimbursements(shares)
+    return [lead, *(_line(checkout, share, now, back.get(share.pk), wrong) for share in shares)]
+
+
+def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:
+    """Return the last reimbursement of each share that was paid."""
+    paid = [share.pk for share in shares if share.status in SHARE_PAID]
+    if not paid:
+        return {}
+    rows = Operation.objects.filter(share_uuid__in=paid).only("share_uuid", "next_attempt_at", "ended_at")
+    return {row.share_uuid: row for row in rows.order_by("created_at")}
+
+
+def _line(
+    checkout: Checkout, share: PaymentRequest, now: datetime, back: Operation | None, wrong: Wrong | None
+) -> Line:
+    is_taken = share.status == ShareStatus.OPEN and share.is_kept(now)
+    look, tone, icon, words = TAKEN if is_taken else TOLD[share.status]
+    name, amount = name_of(share), money.for_payer(share.amount, checkout.currency)
+    return Line(
+        id=str(share.pk),
+        name=name,
+        initial=share.shown_name[:1].upper() or str(share.position),
+        amount=amount,
+        person=2 + (share.position - 2) % COLOURS,
+        status=share.status,
+        look=look,
+        tone=tone,
+        icon=icon,
+        words=words,
+        hint=_kept(checkout, share) if is_taken else _hint(checkout, share, back),
+        spoken=_spoken(share.status, name, amount),
+        seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {is_taken}",
+        typed_name=share.name,
+        wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,
+        **(_link(checkout, share) if share.status == ShareStatus.OPEN else {}),
+    )
+
+
+def _link(checkout: Checkout, share: PaymentRequest) -> dict[str, str]:
+    """Return what a line says of its open link."""
+    target, again_at = PaymentTarget(checkout, share), share.next_reminder_at
+    return {
+        "url": target.absolute(),
+        "qr_url": target.address("qr"),
+        "sent_to": f"•••• {share.phone[-4:]}" if share.phone else "",
+        "remind_from": summary.day(again_at, checkout) if again_at and again_at > clock.now() else "",
+    }
+
+
+def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> str:
+    """Return what stands beside the badge: when it came to be so, or what follows."""
+    match share.status:
+        case ShareStatus.PAID:
+            due_at = back.next_attempt_at if back else reimbursement.due_at(share.paid_at or clock.now())
+            if due_at is None or due_at <= clock.now():
+                return _("on its way to your card")
+            return _("goes back by {time}").format(time=summary.day(due_at, checkout))
+        case ShareStatus.REIMBURSED:
+            return _moment(back.ended_at, checkout) if back and back.ended_at else ""
+        case ShareStatus.DECLINED:
+            at = _moment(share.ended_at, checkout) if share.ended_at else ""
+            return _("{time}, stays with you").format(time=at)
+        case ShareStatus.EXPIRED:
+            return _("stays with you")
+        case _:
+            return ""
+
+
+def _kept(checkout: Checkout, share: PaymentRequest) -> str:
+    """Return until when a share that somebody has taken is kept for them."""
+    until = share.claimed_until
+    return _("kept until {time}").format(time=_moment(until, checkout)) if until else ""
+
+
+def _moment(at: datetime, checkout: Checkout) -> str:
+    """Return a time of today by the clock alone, of another day with its date."""
+    zone = summary.zone_of(checkout)
+    local = at.astimezone(zone)
+    if local.date() != clock.now().astimezone(zone).date():
+        return summary.day(at, checkout)
+    return f"{local:%H:%M} UTC" if zone.key == "UTC" else f"{local:%H:%M}"
+
+
+def _spoken(status: str, name: str, amount: str) -> str:
+    match status:
+        case ShareStatus.PAID:
+            words = _("{name} has paid {amount}.")
+        case ShareStatus.REIMBURSED:
+            words = _("{name} has paid {amount}. It is back on your card.")
+        case ShareStatus.DECLINED:
+            words = _("{name} said no.")
+        case ShareStatus.PAYING:
+            words = _("{name} is paying.")
+        case ShareStatus.OPEN:
+            words = _("{name} is asked for {amount}.")
+        case _:
+            return ""
+    return words.format(name=name, amount=amount)

@@ -1,0 +1,59 @@
+"""The lines of the bill: where each share is, and what the lead can do with it."""
+
+import pytest
+
+from checkout.models import Checkout, PaymentRequest
+from tests import mates
+from tests.hosted_page.browsers import Mate, Payer, words
+from tests.hosted_page.group.test_bill import sums, text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def amy(order: Checkout) -> PaymentRequest:
+    return order.payment_requests.get(position=3)
+
+
+class TestALine:
+    def test_tells_where_each_share_is_and_its_link(
+        self, lead: Payer, finn: Mate, amy: PaymentRequest
+    ) -> None:
+        finn.pay()
+        assert mates.settled(finn.share) == "reimbursed"
+        page = words(lead.get())
+        assert "Back on your card" in page and "Not paid yet" in page
+        assert f"/pay/share/{amy.token}" in page and page.count("/qr.svg") == 1
+        drawn = lead.client.get(f"/pay/share/{amy.token}/qr.svg")
+        assert drawn["Content-Type"] == "image/svg+xml" and b'stroke="#000"' in drawn.content
+        assert lead.client.get("/pay/share/x/qr.svg").status_code == 404
+        assert finn.share.token not in page, "there is nothing to pay at Finn's link"
+
+    def test_without_a_name_is_called_by_its_place(self, lead: Payer, finn: Mate) -> None:
+        PaymentRequest.objects.filter(pk=finn.share.pk).update(name="")
+        page = words(lead.get())
+        assert "Share 2" in page and "Mate 1" not in page
+
+    def test_of_a_no_says_when_and_offers_two_ways(self, lead: Payer, finn: Mate) -> None:
+        finn.post("/decline")
+        page = words(lead.get())
+        assert "Finn said no" in text(page) and ", stays with you" in page
+        assert "£20.00 stays with you, unless Finn changes their mind." in text(page)
+        assert sums(page) == ["£60.00", "£30.00", "£0.00"]
+
+    @pytest.mark.parametrize(
+        ("asks", "question"),
+        [("again", "Ask Finn for £20.00 again?"), ("keep", "Pay Finn’s £20.00 yourself?")],
+    )
+    def test_asks_in_place_without_script(self, lead: Payer, finn: Mate, asks: str, question: str) -> None:
+        finn.post("/decline")
+        assert 'data-face="say"' in words(lead.get()) and 'http-equiv="refresh"' in words(lead.get())
+        page = words(lead.get(asks=asks))
+        assert f'data-face="{asks}"' in page and question in text(page)
+        assert 'http-equiv="refresh"' not in page, "a question is not swept away"
+
+    def test_of_each_person_stands_there_while_the_order_is_held(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        lea.pay(split="equal", people="9", your_name="Lea")
+        page = words(lea.get())
+        assert page.count('class="group-line ') == 9 and "Share 9" in page
