@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import gallery
 from tests.browser.gallery import FINNS, Stage
-from tests.browser.test_buying import WITH_AND_WITHOUT, Visit, heading, nothing, pay
+from tests.browser.test_buying import WITH_AND_WITHOUT, Visit, heading, nothing, pay, sign_in
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
@@ -17,7 +17,11 @@ PICTURES = os.environ.get("GROUP_PICTURES", "")
 
 
 def taken(page: Page, name: str) -> None:
-    """Take the page's pictures, where somebody wants to look at them."""
+    """Fail if the page is wider than a narrow phone, or than one with letters of twice the size; take its pictures."""
+    for width in (320, 188):
+        page.set_viewport_size({"width": width, "height": 812})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
+    page.set_viewport_size({"width": 375, "height": 812})
     if PICTURES:
         for width in (375, 1280):
             for scheme in ("light", "dark"):
@@ -37,7 +41,8 @@ def lea(service: Service, open_page: Callable[..., Page]) -> Page:
     """The lead's page of an order of £95.50, by equal shares; one of them has a name."""
     stage = Stage(service, open_page)
     order = stage.order()
-    page = stage.at_the_split(order)
+    page = stage.come(order)
+    sign_in(page)
     page.check("#split-own", force=True)
     page.fill("#your-name", "Lea")
     for position, name in enumerate(("Finn", "نور", ""), start=2):
@@ -89,11 +94,7 @@ def test_a_share_is_taken_and_paid_by_it(
     heading(zoe, "Your share")
     expect(zoe.locator("main")).to_contain_text("Zoe")
 
-    finn.fill("#phone", f"07700 900{next(gallery._numbers):03}")
-    finn.click("button.button-main")
-    finn.fill("#code", finn.inner_text(".notice code"))
-    look(finn)
-    finn.click("button.button-main")
+    sign_in(finn, look)
     pay(finn, FINNS, look)
     heading(finn, "Your share is paid")
     finn.goto(link)
