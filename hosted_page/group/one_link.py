@@ -45,7 +45,7 @@ def of(checkout: Checkout) -> OneLink | None:
         words=words.format(
             name=lead_name(checkout),
             title=checkout.bill[0].name,
-            amount=money.display(min(amounts), checkout.currency),
+            amount=money.for_payer(min(amounts), checkout.currency),
         ),
         url=url,
         shown=url.partition("://")[2],

@@ -66,7 +66,7 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: da
     """Return the bill as a browser with this claim sees it."""
     asked = [share.amount for share in shares]
     own, name = checkout.amount - sum(asked), lead_name(checkout)
-    amount = money.display(own, checkout.currency)
+    amount = money.for_payer(own, checkout.currency)
     people = [Person(1, name, name[:1].upper(), amount, LEAD, 1, "0", _per_cent(own, checkout))]
     is_equal = _is_equal(checkout, asked)
     before = own
@@ -74,7 +74,7 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: da
         person = _mate(share, checkout, claim, now, is_equal=is_equal)
         people.append(replace(person, left=_per_cent(before, checkout)))
         before += share.amount
-    return Bill(people, money.display(asked[0], checkout.currency) if len(set(asked)) == 1 else "")
+    return Bill(people, money.for_payer(asked[0], checkout.currency) if len(set(asked)) == 1 else "")
 
 
 def _mate(share: PaymentRequest, checkout: Checkout, claim: str, now: datetime, *, is_equal: bool) -> Person:
@@ -86,7 +86,7 @@ def _mate(share: PaymentRequest, checkout: Checkout, claim: str, now: datetime, 
         position=share.position,
         name=name or called(share, checkout if is_equal and state == FREE else None),
         initial=name[:1].upper() or str(share.position),
-        amount=money.display(share.amount, checkout.currency),
+        amount=money.for_payer(share.amount, checkout.currency),
         state=state,
         tint=1 if is_leads else tint(share),
         width=_per_cent(share.amount, checkout),
