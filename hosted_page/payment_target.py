@@ -74,8 +74,9 @@ class PaymentTarget:
         name = f"{kind}{'_' if step else ''}{step}"
         if self.share is None:
             return f"{_path(name)}?id={self.checkout.pk}"
-        at = [self.group, self.share.position] if self.group else [self.share.token]
-        return reverse(name, args=at)
+        if self.group:
+            return reverse(name, args=[self.group, self.share.position])
+        return _path(name, _TOKEN).replace(_TOKEN, self.share.token)
 
     def anew(self) -> "PaymentTarget":
         """Return the share as it is now."""
@@ -112,9 +113,12 @@ def absolute(path: str) -> str:
     return f"{settings.CHECKOUT_PAGE_URL.removesuffix(_path('pay'))}{path}"
 
 
-@cache  # a page names seven of them
-def _path(name: str) -> str:
-    return reverse(name)
+_TOKEN = "~"  # stands for a share's
+
+
+@cache  # a page names many of them
+def _path(name: str, *args: str) -> str:
+    return reverse(name, args=args)
 
 
 TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]

@@ -64,7 +64,7 @@ def _shown(
 ) -> HttpResponse:
     """Show the lead what is true: the bill of a split order once it is paid, else the status page."""
     if found.state == "confirmed" and target.checkout.has_mates:
-        return _bill(request, target, refused)
+        return _bill(request, target, found, refused)
     own = _of_lead(request, target, found, refused) | _around(target, found)
     return rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
 
@@ -79,29 +79,28 @@ def _around(target: PaymentTarget, found: of_order.PageStatus) -> dict[str, str]
     return {"return_url_path": _way_out(target.checkout, found), "cancel_url_path": ""}
 
 
-def _bill(request: HttpRequest, target: PaymentTarget, refused: Refused) -> HttpResponse:
-    """Show the bill; a page on which the order was still held loads anew, since this is another one."""
-    if rendering.wants_part(request):
-        return HttpResponseClientRefresh()
-    return show_bill(request, target, refused)
-
-
-def show_bill(
-    request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING, *, known_no: str | None = None
+def _bill(
+    request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
 ) -> HttpResponse:
-    """Show the bill of a split order to its lead; with `known_no` the part that changes, as `bill.of` says."""
-    shown = bill.of(target.checkout, wrong=refused.number, known_no=known_no)
-    found = of_order.tell(target.checkout, now=reading.read_at(target.checkout), is_lead=True)
-    if shown is None or found is None:
+    """Show the bill; a page on which the order was still held loads anew, since this is another one."""
+    shown = bill.of(target.checkout, wrong=refused.number)
+    if shown is None or rendering.wants_part(request):
         return HttpResponseClientRefresh()
-    asks = request.GET.get("asks", "") if shown.said_no else ""
-    context = {"bill": shown, "refused": refused.act, "asks": asks, "receipt": found.receipt}
-    context["one_link"] = one_link.of(target.checkout) if shown.is_asking else None
-    context |= {f"{step}_action": target.address(step) for step in ACTS} | _around(target, found)
-    if known_no is not None:
-        return rendering.show(request, target, "_bill", context)
-    context["box"] = box.on(request, target, refused.tick)
+    context = {
+        **bill_context(target, shown),
+        **_around(target, found),
+        "receipt": found.receipt,
+        "refused": refused.act,
+        "asks": request.GET.get("asks", "") if shown.said_no else "",
+        "box": box.on(request, target, refused.tick),
+    }
     return rendering.show(request, target, "bill", context, status=422 if refused != NOTHING else 200)
+
+
+def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
+    """Return what the part of the bill's page reads that is kept true."""
+    shared = one_link.of(target.checkout) if shown.is_asking else None
+    return {"bill": shown, "one_link": shared, **{f"{step}_action": target.address(step) for step in ACTS}}
 
 
 def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:

@@ -18,7 +18,7 @@ from checkout.sharing import ShareNotOpen
 from checkout.states import ShareStatus, Status
 from config.lib.prepared import Prepared
 from config.lib.web import address
-from hosted_page import payer, views
+from hosted_page import payer, rendering, views
 from hosted_page.group import bill, invitations, lines
 from hosted_page.payment_target import PaymentTarget, for_form, for_target
 from hosted_page.sms import limits
@@ -64,7 +64,11 @@ def live(request: HttpRequest) -> HttpResponse:
 
 @for_target
 def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    return views.show_bill(request, target, known_no=request.GET.get("no", ""))
+    shown = bill.of(target.checkout, known_no=request.GET.get("no", ""))
+    if shown is None:
+        return HttpResponseClientRefresh()
+    context = views.bill_context(target, shown) | {"refused": "", "asks": ""}
+    return rendering.show(request, target, "_bill", context)
 
 
 def _for_share(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable[..., HttpResponse]:

@@ -61,8 +61,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
     `known_no` is given for a page that is open: the id of the share whose no it shows, or "". Of any other no the line
     under its badge tells, since nothing on the page may move.
     """
-    shares = reading.shares(checkout)
-    if not shares:
+    if not (shares := reading.shares(checkout)):
         return None
     now = clock.now()
     borne, all_lines = reading.borne(checkout, shares), lines.of(checkout, shares, now, wrong)

@@ -273,7 +273,7 @@ def _expired(stage: Stage) -> Page:
 
 def _links(stage: Stage) -> Page:
     page = stage.confirmed(mates=3)
-    page.click("summary.button >> nth=0")
+    page.click(".group-more > summary >> nth=0")
     return page
 
 
@@ -283,7 +283,8 @@ def _twenty_links(stage: Stage) -> Page:
 
 def _qr(stage: Stage) -> Page:
     page = stage.confirmed(mates=2)
-    page.click("summary.button >> nth=1")
+    page.click(".group-more > summary >> nth=0")
+    page.click("summary.group-tool >> nth=0")
     return page
 
 
@@ -378,7 +379,7 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "16 the bank is silent": _bank_silent,
     "17 held": Stage.held,
     "18 confirmed": Stage.confirmed,
-    "19 confirmed, links to mates": _links,
+    "19 confirmed, the bill": _links,
     "20 confirmed, QR": _qr,
     "21 confirmed, twenty people": _twenty_links,
     "22 refunding": _refunding,

@@ -7,10 +7,11 @@ from uuid import UUID
 
 from django.http import HttpResponse
 
-from checkout import authorizations, captures, creation, sharing
+from checkout import authorizations, captures, creation, reading, sharing
 from checkout.creation import Order
 from checkout.models import Checkout, Customer
 from hosted_page import payer
+from hosted_page.group import bill
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.steps import card_page, codes
 from payments.cause import Cause
@@ -21,6 +22,7 @@ from tests.bench.api.app import Backend, Call
 from tests.bench.api.requests import Request
 
 BUDGET, MEAN = 7.0, 5.0
+BUDGETS = {"page: bill, nothing new": 3.0}  # asked every second and a half by each page that is looked at
 JOURNEY = ("page: phone", "page: code", "page: split", "page: held, 3 mates", "page: confirmed, 3 mates")
 CAUSE = Cause("bench")
 
@@ -31,7 +33,7 @@ def run(folder: Path, scale: float) -> None:
     app.use("pages")
     backend = Backend.of_new_merchant("Acme")
     table = [
-        Request(name, BUDGET, None, lambda times, call=call: [call] * times)  # type: ignore[misc]
+        Request(name, BUDGETS.get(name, BUDGET), None, lambda times, call=call: [call] * times)  # type: ignore[misc]
         for name, call in calls(backend).items()
     ]
     ratios = requests.judge(backend, table, scale)
@@ -55,6 +57,7 @@ def calls(backend: Backend) -> dict[str, Call]:
         "bank: card page": Call("GET", f"/bank/card/{_card_session(asked)}"),
         "page: held, 3 mates": Call("GET", f"/pay?id={held.pk}", cookie=_signed_in(held)),
         "page: confirmed, 3 mates": Call("GET", f"/pay?id={captured.pk}", cookie=_signed_in(captured)),
+        "page: bill, nothing new": Call("GET", _unchanged(captured), cookie=_signed_in(captured), status=204),
         "page: a mate is asked": Call("GET", f"/pay/share/{share.token}"),
         "page: the group's link": Call("GET", f"/pay/g/{captured.group_link.token}"),
     }
@@ -75,6 +78,11 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
     if step == "captured":
         captures.capture(backend.merchant, made.pk, cause=CAUSE)
     return Checkout.objects.get(pk=made.pk)
+
+
+def _unchanged(checkout: Checkout) -> str:
+    """The address that an open page of the bill asks, which has seen all there is."""
+    return f"/pay/bill?id={checkout.pk}&seen={bill.seen(checkout, reading.shares(checkout))}&no="
 
 
 def _awaiting_code(checkout: Checkout) -> str:
