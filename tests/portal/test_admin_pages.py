@@ -21,7 +21,7 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.proof import running
 from config.lib import clock
 from config.lib.admin import columns, lists
-from hosted_page.models import CardTry, ShareTake, SignInCode, SmsDay, SmsMessage
+from hosted_page.models import CardTry, KnownBrowser, ShareTake, SignInCode, SmsDay, SmsMessage
 from payments import discrepancies
 from payments.models import LedgerSum, Merchant, Operation, Payment
 from payments.outside import bookings, inquiries
@@ -124,6 +124,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     PaymentHour.objects.create(merchant=acme, hour=now, currency="GBP", captured_amount=9000)
     DeliveryHour.objects.create(merchant=acme, hour=now)
     about = {"subject": shared.pk, "phone": "+447700900123", "created_at": now}
+    KnownBrowser.objects.create(token_digest="unspoken", phone="+447700900123", proven_at=now)
     SignInCode.objects.create(browser_digest="unspoken", code_digest="unspoken", expires_at=now, **about)
     SmsMessage.objects.create(
         kind="code",

@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from checkout import authorizations, captures, creation, reading, sharing
 from checkout.creation import Order
 from checkout.models import Checkout, Customer
+from config.lib import clock
 from hosted_page import payer
 from hosted_page.group import bill
 from hosted_page.payment_target import PaymentTarget
@@ -82,7 +83,7 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
 
 def _unchanged(checkout: Checkout) -> str:
     """The address that an open page of the bill asks, which has seen all there is."""
-    return f"/pay/bill?id={checkout.pk}&seen={bill.seen(checkout, reading.shares(checkout))}&no="
+    return f"/pay/bill?id={checkout.pk}&seen={bill.seen(checkout, reading.shares(checkout), clock.now())}&no="
 
 
 def _awaiting_code(checkout: Checkout) -> str:

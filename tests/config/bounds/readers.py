@@ -27,6 +27,7 @@ from config.urls import ApiUuid
 from hosted_page import payer, summary
 from hosted_page.opt_in import consent, link
 from hosted_page.sms import naming
+from hosted_page.steps import typed_split
 from hosted_page.steps.phone import InvalidPhone, parse_phone
 from hosted_page.steps.split_form import SplitForm, clean_name
 from payments import money, safe_answers
@@ -205,6 +206,9 @@ READERS = {
     "a payer's cookie": Reader(
         lambda text: payer.customer_of(_asked(cookie=f"payer_{NOBODY.hex}={text}"), NOBODY)
     ),
+    "a split's cookie": Reader(
+        lambda text: typed_split.of(_asked(cookie=f"payer_typed={text}"), Checkout(lead=None))
+    ),
     "a language": Reader(lambda text: translation.get_language_from_request(_asked(accept_language=text))),
     "a language's cookie": Reader(
         lambda text: translation.get_language_from_request(_asked(cookie=f"language={text}"))
@@ -257,6 +261,8 @@ PARSED = {
     "config/lib/strict_json.py": "JSON",
     "config/merchant_api.py": "JSON",
     "hosted_page/steps/card.py": "a payer's cookie",
+    "hosted_page/known.py": "a payer's cookie",
+    "hosted_page/steps/typed_split.py": "a split's cookie",
     "hosted_page/sms/naming.py": "a name in a text message",
     "hosted_page/opt_in/consent.py": "an e-mail",
     "hosted_page/opt_in/link.py": "an opt-in link",
@@ -279,5 +285,6 @@ WRITTEN_BY_US = {
     "checkout/api/presentation.py",
     "hosted_page/privacy/erasing.py",
     "hosted_page/sms/countries.py",
+    "hosted_page/steps/codes.py",
     "webhooks/transport.py",
 }
