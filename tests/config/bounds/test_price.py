@@ -15,6 +15,7 @@ from config import body_limits
 from config.lib import clock, crypto
 from hosted_page.opt_in import link
 from hosted_page.payment_target import PaymentTarget
+from hosted_page.sms import outbox, stops
 from hosted_page.steps import card_page
 from payments.models import Merchant, Operation
 from payments.providers.sandbox import bank
@@ -104,6 +105,7 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
         "pay/g/<str:token>/<int:position>": f"pay/g/{shared.group_link.token}/3",
         "pay/g/<str:token>": f"pay/g/{shared.group_link.token}",
         "pay/offers/<str:token>": urlsplit(link.url(shared, "email_link")).path[1:],
+        "pay/stop/<str:token>": urlsplit(stops.link(outbox.digest("+447700900456"))).path[1:],
         "join/<str:token>": "join/invited",
         "brand/<uuid:merchant_uuid>": f"brand/{acme.pk}",
         "bank/card/<uuid:session_uuid>": f"bank/card/{session}",
