@@ -130,6 +130,11 @@ def zone_of(checkout: Checkout) -> ZoneInfo:
     return ZoneInfo(next(known, checkout.merchant.time_zone))
 
 
+def hour(at: datetime, zone: ZoneInfo) -> SafeString:
+    """Return a time of day to the minute, as HTML."""
+    return _time(at, zone, f"{at.astimezone(zone):%H:%M}")
+
+
 def clock_time(at: datetime, zone: ZoneInfo) -> SafeString:
     """Return a time of day with seconds, as HTML."""
     return _time(at, zone, f"{at.astimezone(zone):%H:%M:%S}")

@@ -6,6 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -169,12 +171,12 @@ def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> 
             due_at = back.next_attempt_at if back else reimbursement.due_at(share.paid_at or clock.now())
             if due_at is None or due_at <= clock.now():
                 return _("on its way to your card")
-            return _("goes back by {time}").format(time=summary.day(due_at, checkout))
+            return format_html(_("goes back by {time}"), time=summary.day(due_at, checkout))
         case ShareStatus.REIMBURSED:
             return _moment(back.ended_at, checkout) if back and back.ended_at else ""
         case ShareStatus.DECLINED:
             at = _moment(share.ended_at, checkout) if share.ended_at else ""
-            return _("{time}, stays with you").format(time=at)
+            return format_html(_("{time}, stays with you"), time=at)
         case ShareStatus.EXPIRED:
             return _("stays with you")
         case _:
@@ -184,16 +186,16 @@ def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> 
 def _kept(checkout: Checkout, share: PaymentRequest) -> str:
     """Return until when a share that somebody has taken is kept for them."""
     until = share.claimed_until
-    return _("kept until {time}").format(time=_moment(until, checkout)) if until else ""
+    return format_html(_("kept until {time}"), time=_moment(until, checkout)) if until else ""
 
 
-def _moment(at: datetime, checkout: Checkout) -> str:
-    """Return a time of today by the clock alone, of another day with its date."""
+def _moment(at: datetime, checkout: Checkout) -> SafeString:
+    """Return a time of today by the clock alone, of another day with its date, as HTML."""
     zone = summary.zone_of(checkout)
     local = at.astimezone(zone)
     if local.date() != clock.now().astimezone(zone).date():
         return summary.day(at, checkout)
-    return f"{local:%H:%M} UTC" if zone.key == "UTC" else f"{local:%H:%M}"
+    return summary.hour(at, zone)
 
 
 def _spoken(status: str, name: str, amount: str) -> str:

@@ -6,5 +6,5 @@ function dropOwnZone() {
   }
 }
 
-document.addEventListener("htmx:afterSwap", dropOwnZone);
+for (const change of ["htmx:afterSwap", "bill:changed"]) document.addEventListener(change, dropOwnZone);
 dropOwnZone();
