@@ -30,7 +30,16 @@ from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import BankNotification, BrokenKey, Call
 from portal.accounts import login_limits
 from portal.mail import outbox
-from portal.models import AuditEntry, DeliveryHour, Invitation, LastWrite, Membership, PaymentHour, User
+from portal.models import (
+    AuditEntry,
+    CheckoutNote,
+    DeliveryHour,
+    Invitation,
+    LastWrite,
+    Membership,
+    PaymentHour,
+    User,
+)
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
@@ -118,6 +127,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
         expires_at=now,
     )
     AuditEntry.objects.create(merchant=acme, user=lea, action="refund")
+    CheckoutNote.objects.create(merchant=acme, user=lea, checkout_uuid=shared.pk, text="unspoken")
     LogEntry.objects.create(user=lea, object_repr="a pump", action_flag=CHANGE)
     login_limits.spend("password", account="lea@acme.example", address="203.0.113.7")
     outbox.tell(acme, "refund_failed", key="1", secret="unspoken")
