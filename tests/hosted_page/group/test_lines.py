@@ -23,7 +23,7 @@ class TestALine:
         assert mates.settled(finn.share) == "reimbursed"
         page = words(lead.get())
         assert "Back on your card" in page and "Not paid yet" in page
-        assert f"/pay/share/{amy.token}" in page and page.count("/qr.svg") == 1
+        assert f"/pay/share/{amy.token}" in page and page.count(f"/pay/share/{amy.token}/qr.svg") == 1
         drawn = lead.client.get(f"/pay/share/{amy.token}/qr.svg")
         assert drawn["Content-Type"] == "image/svg+xml" and b'stroke="#000"' in drawn.content
         assert lead.client.get("/pay/share/x/qr.svg").status_code == 404
