@@ -118,6 +118,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 class CheckoutNoteAdmin(ReadOnlyAdmin):
     """Shows who noted something on which order, not what: that is between the merchant's people."""
 
+    unindexed = ("merchant", "user")
     list_display = ("id", "merchant", "user", "checkout_uuid", "created_at")
     search_fields = ("id", "checkout_uuid")
     secret = ("text",)

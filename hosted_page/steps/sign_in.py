@@ -45,7 +45,7 @@ def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | No
 def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrowser) -> HttpResponse:
     """Ask whether it is still the person who is remembered here. Rule known.opens."""
     words = _("{name} asks you for {amount}")
-    amount = money.display(target.amount, target.checkout.currency)
+    amount = money.for_payer(target.amount, target.checkout.currency)
     context = {
         "action": target.address("known"),
         "end_action": target.address("known_end"),

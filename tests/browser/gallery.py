@@ -86,7 +86,7 @@ class Stage:
     def asked(self, order: Order | None = None) -> Page:
         """A mate's browser at the first link of a captured order."""
         lea = self.confirmed(order, mates=2)
-        link = lea.get_attribute("[data-url]", "data-url") or ""
+        link = lea.get_attribute(".group-line [data-url]", "data-url") or ""
         lea.context.close()
         page = self.open_page()
         page.goto(link)

@@ -41,7 +41,7 @@ def another_tab() -> Iterator[Callable[[Page], Page]]:
 def go_to_the_card(page: Page, order: Order) -> None:
     page.goto(order.url)
     sign_in(page)
-    page.click("main button:has-text('Continue')")
+    page.click("text=All mine")
 
 
 def go_to_the_challenge(page: Page, order: Order) -> None:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.order import Order
-from tests.browser.test_buying import GOOD, heading, pay
+from tests.browser.test_buying import GOOD, bears, heading, pay
 
 pytestmark = pytest.mark.journey
 LEA, FINN = "07700 900501", "07700 900502"
@@ -48,7 +48,9 @@ def test_a_reload_changes_nothing_at_any_step(order: Order, open_page: Callable[
     pay(page, GOOD)
     reload(page, "Held, not taken yet")
     order.merchant.capture(order.checkout_uuid)
-    reload(page, "Confirmed and paid.")
+    bears(page, "£90.00")
+    page.reload()
+    bears(page, "£90.00")
     assert order.charges() == ["captured"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.order import Order
-from tests.browser.test_buying import GOOD, heading, pay
+from tests.browser.test_buying import GOOD, bears, heading, pay
 
 pytestmark = pytest.mark.journey
 _numbers = count(603)  # a number gets one code in half a minute
@@ -64,8 +64,8 @@ def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -
     page.keyboard.press("Enter")
     heading(page, "Held, not taken yet")
     order.merchant.capture(order.checkout_uuid)
-    heading(page, "Confirmed and paid.")
-    go_to(page, "#print")
+    bears(page, "£90.00")
+    go_to(page, "[data-print]:visible")
 
 
 def test_twice_as_large_still_fits(order: Order, open_page: Callable[..., Page]) -> None:

@@ -81,7 +81,7 @@ def test_a_mates_receipt_prints(stage: Stage) -> None:
 def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Visit) -> None:
     order = stage.order()
     lea = stage.confirmed(order, mates=2)
-    link = lea.get_attribute("[data-url]", "data-url") or ""
+    link = lea.get_attribute(".group-line [data-url]", "data-url") or ""
     finn = stage.open_page()
     finn.goto(link)
     at(stage.mate_pays(finn), "share_paid")

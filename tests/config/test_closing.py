@@ -100,7 +100,7 @@ class TestTheWorld:
         close()
         answer = Client().get(path.format(held.pk))
         assert answer.status_code == 503 and answer["Retry-After"] == "30"
-        assert "don’t pay again" in answer.content.decode()
+        assert "Don’t pay again" in answer.content.decode()
 
     def test_the_provider_is_asked_to_come_again(self) -> None:
         close()

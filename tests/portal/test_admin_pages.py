@@ -21,7 +21,7 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.proof import running
 from config.lib import clock
 from config.lib.admin import columns, lists
-from hosted_page.models import CardTry, KnownBrowser, ShareTake, SignInCode, SmsDay, SmsMessage
+from hosted_page.models import CardTry, KnownBrowser, ShareTake, SignInCode, SmsDay, SmsMessage, SmsStop
 from payments import discrepancies
 from payments.models import LedgerSum, Merchant, Operation, Payment
 from payments.outside import bookings, inquiries
@@ -128,6 +128,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     )
     AuditEntry.objects.create(merchant=acme, user=lea, action="refund")
     CheckoutNote.objects.create(merchant=acme, user=lea, checkout_uuid=shared.pk, text="unspoken")
+    SmsStop.objects.create(number="unspoken", stopped_at=now)
     LogEntry.objects.create(user=lea, object_repr="a pump", action_flag=CHANGE)
     login_limits.spend("password", account="lea@acme.example", address="203.0.113.7")
     outbox.tell(acme, "refund_failed", key="1", secret="unspoken")

@@ -55,6 +55,7 @@ def test_nothing_changes_under_her_finger(stage: Stage, accessible: Visit) -> No
     lea = stage.confirmed(stage.order(), mates=2)
     priyas = link_of(lea, "Priya")
     more = lea.locator(".group-line:has-text('Finn') > details > summary")
+    more.scroll_into_view_if_needed()
     before = more.bounding_box()
     more.click()
     assert more.bounding_box() == before, "what opened it stays where it is"

@@ -121,7 +121,7 @@ def test_the_code_is_held_up_and_shows_who_has_come(
     finn.click("button.free:has-text('Finn')")
     expect(lea.locator("#group-who")).to_contain_text("Finn taken", timeout=4000)
     lea.click("text=Close")
-    heading(lea, "Confirmed and paid.")
+    expect(lea.locator(".group-bears")).to_be_visible()
 
 
 def test_the_lead_copies_the_words_that_she_sees(lea: Page) -> None:

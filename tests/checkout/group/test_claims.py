@@ -62,6 +62,7 @@ class TestTheLink:
             amount=9000,
             currency="GBP",
             created_at=clock.now(),
+            updated_at=clock.now(),
             payable_until=clock.now() + timedelta(hours=1),
         )
         sharing.split_equally(fresh.pk, 1)

@@ -26,7 +26,7 @@ from config.lib.web.cookies import CookieMiddleware
 from config.urls import ApiUuid
 from hosted_page import payer, summary
 from hosted_page.opt_in import consent, link
-from hosted_page.sms import naming
+from hosted_page.sms import naming, stops
 from hosted_page.steps import typed_split
 from hosted_page.steps.phone import InvalidPhone, parse_phone
 from hosted_page.steps.split_form import SplitForm, clean_name
@@ -189,6 +189,11 @@ def _said(text: str) -> None:
             read_field(text)
 
 
+def _stop(text: str) -> None:
+    with contextlib.suppress(Http404):
+        stops._named(text)
+
+
 def _json(text: str) -> None:
     with contextlib.suppress(strict_json.InvalidJson):
         strict_json.parse(text.encode())
@@ -206,6 +211,7 @@ READERS = {
     "a payer's cookie": Reader(
         lambda text: payer.customer_of(_asked(cookie=f"payer_{NOBODY.hex}={text}"), NOBODY)
     ),
+    "a way to stop": Reader(_stop),
     "a split's cookie": Reader(
         lambda text: typed_split.of(_asked(cookie=f"payer_typed={text}"), Checkout(lead=None))
     ),
@@ -263,6 +269,7 @@ PARSED = {
     "hosted_page/steps/card.py": "a payer's cookie",
     "hosted_page/known.py": "a payer's cookie",
     "hosted_page/steps/typed_split.py": "a split's cookie",
+    "hosted_page/sms/stops.py": "a way to stop",
     "hosted_page/sms/naming.py": "a name in a text message",
     "hosted_page/opt_in/consent.py": "an e-mail",
     "hosted_page/opt_in/link.py": "an opt-in link",
