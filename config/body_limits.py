@@ -6,6 +6,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 from config import errors
 from config.lib.web import bodies
+from config.lib.web.page_middleware import CALLS
 from portal import token_endpoint
 
 TOO_LARGE = "This is more than we take here. Go back and send less."
@@ -27,16 +28,21 @@ class BodyMiddleware(MiddlewareMixin):
             response["Connection"] = "close"
             return response
         if _is_upload(request):
-            return HttpResponse(NO_FILES, status=415, content_type="text/plain; charset=utf-8")
+            return _no_files(request.path_info)
         return None
 
 
 def _is_upload(request: HttpRequest) -> bool:
     """Return whether a form has files, or more parts than any of ours has fields; seen before it is parsed."""
-    is_page = not errors.is_api(request.path_info) and request.path_info != "/oauth/token"
-    if request.content_type != "multipart/form-data" or not is_page:
+    if request.content_type != "multipart/form-data" or request.path_info.startswith(CALLS):
         return False
     return b"filename" in request.body or request.body.count(b"--") > 2 * MAX_PARTS
+
+
+def _no_files(path: str) -> HttpResponse:
+    if errors.is_api(path):
+        return errors.json_answer("unsupported_media_type")
+    return HttpResponse(NO_FILES, status=415, content_type="text/plain; charset=utf-8")
 
 
 def _largest(path: str) -> int:

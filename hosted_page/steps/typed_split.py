@@ -69,10 +69,10 @@ def told(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
     currency = target.checkout.currency
     people = sum(1 for _, amount in bears if amount)
     words = ngettext("{count} person", "{count} people", people).format(count=people)
-    each = money.display(bears[1][1], currency) if form.choice == EQUAL else ""
+    each = money.for_payer(bears[1][1], currency) if form.choice == EQUAL else ""
     return {
         "bar": share_bar.parts(bears),
         "people": words,
         "each": each,
-        "yours": money.display(bears[0][1], currency),
+        "yours": money.for_payer(bears[0][1], currency),
     }

@@ -128,7 +128,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     )
     AuditEntry.objects.create(merchant=acme, user=lea, action="refund")
     CheckoutNote.objects.create(merchant=acme, user=lea, checkout_uuid=shared.pk, text="unspoken")
-    SmsStop.objects.create(number="unspoken", stopped_at=now)
+    SmsStop.objects.create(number="n" * 30, stopped_at=now)
     LogEntry.objects.create(user=lea, object_repr="a pump", action_flag=CHANGE)
     login_limits.spend("password", account="lea@acme.example", address="203.0.113.7")
     outbox.tell(acme, "refund_failed", key="1", secret="unspoken")
