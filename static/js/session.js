@@ -4,7 +4,7 @@ const WARNED = 120; // seconds before the end
 let seconds = Number(stay.dataset.stay);
 let since = Date.now();
 
-function tell() {
+function sayEnd() {
   const left = seconds - (Date.now() - since) / 1000;
   stay.hidden = left > WARNED;
   const ends = stay.querySelector("[data-ends]");
@@ -23,8 +23,8 @@ stay.querySelector("[data-extend]").addEventListener("click", async () => {
   ends.textContent = ends.dataset.words.replace("{time}", until);
   seconds = lasts;
   since = Date.now();
-  tell();
+  sayEnd();
 });
-setInterval(tell, 1000);
-document.addEventListener("visibilitychange", tell);
-tell();
+setInterval(sayEnd, 1000);
+document.addEventListener("visibilitychange", sayEnd);
+sayEnd();

@@ -46,11 +46,11 @@ def lea(service: Service, open_page: Callable[..., Page]) -> Page:
     page.check("#split-own", force=True)
     page.fill("#your-name", "Lea")
     for position, name in enumerate(("Finn", "نور", ""), start=2):
-        if not page.locator(f"#name-{position}").count():
+        if not page.locator(f"#name-{position}").is_visible():
             page.click("[data-add]")
         page.fill(f"#name-{position}", name)
         page.fill(f"#amount-{position}", "23.87")
-    page.click("button.button-main")
+    page.click("#continue")
     page.wait_for_selector("#number")
     gallery.give_card(page, gallery.GOOD)
     gallery.at(page, "held")
