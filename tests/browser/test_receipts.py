@@ -64,6 +64,7 @@ def test_a_time_names_its_zone_to_who_lives_in_another(
     assert re.fullmatch(rf"\d\d:\d\d:\d\d\s?({shown})", said)
 
 
+@pytest.mark.long
 def test_a_mates_receipt_prints(stage: Stage) -> None:
     page = at(stage.mate_pays(stage.asked()), "share_paid")
     page.emulate_media(media="print")
@@ -78,6 +79,7 @@ def test_a_mates_receipt_prints(stage: Stage) -> None:
     expect(page.locator("#print")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Visit) -> None:
     order = stage.order()
     lea = stage.confirmed(order, mates=2)

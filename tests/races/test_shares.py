@@ -85,7 +85,9 @@ def attempt(name: str, share: PaymentRequest, barrier: Barrier) -> str:
         connection.close()
 
 
-@pytest.mark.parametrize("before", ["open", "paying", "paid", "declined"])
+@pytest.mark.parametrize(
+    "before", ["open", "paying", pytest.param("paid", marks=pytest.mark.long), "declined"]
+)
 def test_each_pair_leaves_every_card_with_what_it_should_bear(
     share: Callable[[], PaymentRequest], before: str
 ) -> None:

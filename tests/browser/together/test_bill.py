@@ -51,6 +51,7 @@ def test_what_a_mate_does_is_seen_within_two_seconds(stage: Stage, accessible: V
     assert lea.evaluate("document.activeElement.textContent") == "Not now"
 
 
+@pytest.mark.long
 def test_nothing_changes_under_her_finger(stage: Stage, accessible: Visit) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
     priyas = link_of(lea, "Priya")
@@ -70,6 +71,7 @@ def test_nothing_changes_under_her_finger(stage: Stage, accessible: Visit) -> No
     expect(lea.locator(".group-line:has-text('Priya')")).to_contain_text("Said no")
 
 
+@pytest.mark.long
 def test_a_double_tap_on_a_question_changes_nothing(stage: Stage) -> None:
     order = stage.order()
     lea = stage.confirmed(order, mates=2)
@@ -83,7 +85,7 @@ def test_a_double_tap_on_a_question_changes_nothing(stage: Stage) -> None:
     expect(lea.locator(".group-line:has-text('Finn')")).to_contain_text("Said no")
 
 
-@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_she_asks_again_and_keeps(service: Service, open_page: Callable[..., Page], script: bool) -> None:
     stage = Stage(service, lambda **options: open_page(java_script_enabled=script, **options))
     lea = bill_of(stage, stage.order())

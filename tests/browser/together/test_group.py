@@ -105,6 +105,7 @@ def test_a_share_is_taken_and_paid_by_it(
     service.prove_ledger()
 
 
+@pytest.mark.long
 def test_the_code_is_held_up_and_shows_who_has_come(
     lea: Page, open_page: Callable[..., Page], accessible: Visit
 ) -> None:

@@ -19,7 +19,7 @@ from tests.portal import people
 from tests.portal.people import ELSEWHERE, EMAIL, HOME, PASSWORD
 
 MANY = 100
-AT_ONCE = 10
+AT_ONCE = 4
 
 
 @pytest.fixture(autouse=True)
@@ -206,7 +206,7 @@ class TestOthers:
 
 
 def at_once(act: Callable[[int], object], times: int = MANY) -> None:
-    """Act so often, ten at a time, each on a connection of its own."""
+    """Act so often, a few at a time, each on a connection of its own."""
 
     def acting(number: int) -> None:
         try:
