@@ -321,7 +321,10 @@ CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", 
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-gb"
-LANGUAGES = [("en-gb", "English"), ("fr", "Français")]
+LANGUAGES = [
+    *[("en-gb", "English"), ("de", "Deutsch"), ("es", "Español")],
+    *[("fr", "Français"), ("it", "Italiano"), ("nl", "Nederlands")],
+]
 LANGUAGE_COOKIE_NAME = f"{COOKIE_PREFIX}language"
 USE_I18N = True
 

@@ -20,6 +20,11 @@ from hosted_page.payment_target import PaymentTarget, lead_name
 from payments import money
 from payments.models import Payment
 
+DATES = {  # "Sat 12 December 2026" by CLDR's long patterns of a language, where they are not the English one's
+    "de": {"EEE d": "EEE, d", "d MMMM": "d. MMMM"},
+    "es": {"EEE d": "EEE, d", "MMMM y": "MMMM 'de' y", "d MMMM": "d 'de' MMMM"},
+}
+
 
 @dataclass(frozen=True)
 class Line:
@@ -109,7 +114,7 @@ def _when(item: Item, zone: ZoneInfo) -> str:
         at = datetime.fromisoformat(start).astimezone(zone)
     except (ValueError, OverflowError):
         return ""
-    return _in_place(format_datetime(at, "EEE d MMMM y, HH:mm", locale=_locale()), at, zone)
+    return _in_place(_format(at, "EEE d MMMM y, HH:mm"), at, zone)
 
 
 def _in_place(date: str, local: datetime, zone: ZoneInfo) -> str:
@@ -152,7 +157,7 @@ def full_time(at: datetime, zone: ZoneInfo) -> SafeString:
 
 def dated(at: datetime, zone: ZoneInfo) -> str:
     """Return a date in full with its time, for `zone_words` to stand beside it."""
-    return format_datetime(at.astimezone(zone), "d MMMM y, HH:mm:ss", locale=_locale())
+    return _format(at.astimezone(zone), "d MMMM y, HH:mm:ss")
 
 
 def dated_in_place(at: datetime, zone: ZoneInfo) -> str:
@@ -167,7 +172,7 @@ def zone_words(at: datetime, zone: ZoneInfo) -> str:
 
 
 def _written(at: datetime, zone: ZoneInfo, pattern: str) -> SafeString:
-    return _time(at, zone, format_datetime(at.astimezone(zone), pattern, locale=_locale()))
+    return _time(at, zone, _format(at.astimezone(zone), pattern))
 
 
 def _time(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
@@ -202,4 +207,12 @@ def minute(at: datetime, checkout: Checkout) -> str:
 
 def date_of(at: datetime, checkout: Checkout) -> str:
     """Return a day of this year or the last."""
-    return format_datetime(at.astimezone(zone_of(checkout)), "d MMMM", locale=_locale())
+    return _format(at.astimezone(zone_of(checkout)), "d MMMM")
+
+
+def _format(at: datetime, pattern: str) -> str:
+    """Return a local time by a pattern of CLDR, written as the active language does."""
+    locale = _locale()
+    for plain, its in DATES.get(locale, {}).items():
+        pattern = pattern.replace(plain, its)
+    return format_datetime(at, pattern, locale=locale)

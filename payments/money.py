@@ -45,6 +45,10 @@ NARROW = {
     }.items()
     for code in codes.split()
 }
+GROUPED_FROM = {
+    "es": 10_000,
+    "it": 10_000,
+}  # CLDR's minimumGroupingDigits, which Babel does not know: "1234,50 €"
 _LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR puts a space between them
 
 
@@ -107,7 +111,8 @@ def _displayed(amount: int, currency: str, locale: str, *, is_narrow: bool) -> s
     pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])
     pattern.frac_prec = (digits, digits)
     value = Decimal(amount).scaleb(-digits)
-    text: str = pattern.apply(value, locale, currency_digits=False)
+    is_grouped = abs(value) >= GROUPED_FROM.get(locale, 0)
+    text: str = pattern.apply(value, locale, currency_digits=False, group_separator=is_grouped)
     symbol = get_currency_symbol(currency, locale)
     if is_narrow:
         symbol = NARROW.get(currency, symbol)

@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from checkout import reimbursement
 from checkout.models import Checkout, PaymentRequest
@@ -32,7 +32,7 @@ TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.CANCELLED: ("mine", "void", "card", gettext_lazy("Stays with you")),
     ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Given back")),
 }
-TAKEN = ("taken", "move", "ring", gettext_lazy("Taken"))  # by the group's link
+TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # by the group's link
 ICON_ON_BAR: dict[str, str] = {
     ShareStatus.PAYING: "ring",
     ShareStatus.PAID: "check",

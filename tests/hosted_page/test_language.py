@@ -2,7 +2,9 @@ import re
 from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
+from django.utils import translation
 from jinja2 import TemplateSyntaxError
 
 from checkout.models import Checkout
@@ -12,6 +14,22 @@ from tests.hosted_page.browsers import PHONE, Payer, words
 from tests.house import messages
 
 FRENCH = {"accept-language": "fr-CA,fr;q=0.9,en;q=0.5"}
+YOUR_NUMBER = {
+    "de": "Ihre Handynummer",
+    "es": "Tu número de móvil",
+    "fr": "Votre numéro de mobile",
+    "it": "Il tuo numero di cellulare",
+    "nl": "Je mobiele nummer",
+}
+OWN_NAMES = {
+    "English",
+    "Deutsch",
+    "Español",
+    "Français",
+    "Italiano",
+    "Nederlands",
+}
+in_each = pytest.mark.parametrize("language", YOUR_NUMBER)
 PROJECT = {
     "hosted_page/pages.py": '_("Said by code")',
     "templates/hosted_page/page.html": '{{ _("Said at once") }}{{ pgettext("a verb", "Text") }}',
@@ -21,22 +39,35 @@ PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}|</?\w+[^>]*>")
 
 
 class TestTheCatalogue:
-    def test_holds_every_word_of_the_pages_and_no_other(self) -> None:
-        french = messages.read("fr")
+    def test_is_there_for_each_language(self, settings: LazySettings) -> None:
+        folders = {folder.name for folder in messages.LOCALES.iterdir()}
+        assert folders == {code for code, _ in settings.LANGUAGES} - {"en-gb"} == set(YOUR_NUMBER)
+
+    @in_each
+    def test_holds_every_word_of_the_pages_and_no_other(self, language: str) -> None:
+        catalogue = messages.read(language)
         said = {(message.id, message.context) for message in messages.collect() if message.id}
-        assert {(message.id, message.context) for message in french if message.id} == said, "make messages"
-        assert messages.missing(french) == []
+        assert {(message.id, message.context) for message in catalogue if message.id} == said, "make messages"
+        assert messages.missing(catalogue) == []
 
-    def test_is_compiled_as_it_is_written(self) -> None:
-        compiled = messages.path("fr").with_suffix(".mo").read_bytes()
-        assert compiled == messages.compiled(messages.read("fr")), "make messages"
+    @in_each
+    def test_is_compiled_as_it_is_written(self, language: str) -> None:
+        compiled = messages.path(language).with_suffix(".mo").read_bytes()
+        assert compiled == messages.compiled(messages.read(language)), "make messages"
 
-    def test_keeps_every_name_and_tag(self) -> None:
-        for message in messages.read("fr"):
+    @in_each
+    def test_keeps_every_name_and_tag(self, language: str) -> None:
+        for message in messages.read(language):
             said = message.id if isinstance(message.id, str) else message.id[-1]
             for form in messages.forms(message) if said else []:
                 assert sorted(PLACEHOLDER.findall(form)) == sorted(PLACEHOLDER.findall(said)), said
                 assert '"' not in PLACEHOLDER.sub("", form), "it may stand in an attribute"
+                assert "'" not in PLACEHOLDER.sub("", form), "’ is the apostrophe of a page"
+
+    @in_each
+    def test_says_first_which_words_it_uses(self, language: str) -> None:
+        words_used = messages.read(language).header_comment
+        assert "Address: " in words_used and "mate = " in words_used and "held = " in words_used
 
     def test_is_collected_from_code_and_from_templates_of_both_kinds(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -70,6 +101,7 @@ class TestTheCatalogue:
         assert messages.missing(catalogue) == ["Not translated"]
 
 
+@pytest.mark.rule("page.language")
 @pytest.mark.django_db
 class TestThePage:
     def test_speaks_the_browsers_language(self, unpaid: Checkout) -> None:
@@ -80,11 +112,36 @@ class TestThePage:
         assert "90,00\N{NO-BREAK SPACE}£<" in words(page)
         assert page["Content-Language"] == "fr" and "Accept-Language" in page["Vary"]
 
-    @pytest.mark.parametrize("accepted", ["de", "", "en-US", "*", "x" * 600, "fr;q=zzz"])
+    @pytest.mark.parametrize(
+        ("accepted", "language"),
+        [
+            *[(code, code) for code in YOUR_NUMBER],
+            *[("de-AT", "de"), ("de-CH,fr;q=0.8", "de"), ("es-MX", "es"), ("es-419", "es"), ("nl-BE", "nl")],
+            *[("it-CH;q=0.7, pt", "it"), ("pt-BR,pt;q=0.9,es;q=0.5,en;q=0.4", "es"), ("FR", "fr")],
+        ],
+    )
+    def test_speaks_the_nearest_language_of_ours(
+        self, unpaid: Checkout, accepted: str, language: str
+    ) -> None:
+        lea = Payer(unpaid)
+        lea.client = Client(headers={"accept-language": accepted})
+        page = lea.get()
+        assert YOUR_NUMBER[language] in words(page) and f'<html lang="{language}">' in words(page)
+        assert page["Content-Language"] == language
+
+    @pytest.mark.parametrize("accepted", ["pt", "pl,pt", "", "en-US", "*", "x" * 600, "fr;q=zzz"])
     def test_speaks_english_to_everybody_else(self, unpaid: Checkout, accepted: str) -> None:
         lea = Payer(unpaid)
         lea.client = Client(headers={"accept-language": accepted})
         assert "Your mobile number" in words(lea.get())
+
+    @in_each
+    def test_names_the_other_languages_in_their_own_words(self, unpaid: Checkout, language: str) -> None:
+        lea = Payer(unpaid)
+        lea.client = Client(headers={"accept-language": language})
+        offered = re.findall(r'name="language" value="([a-z-]+)" lang="\1">(\w+)</button>', words(lea.get()))
+        spoken = translation.get_language_info(language)["name_local"].capitalize()
+        assert {name for _, name in offered} == OWN_NAMES - {spoken}
 
     def test_stays_with_the_language_that_was_chosen(self, unpaid: Checkout) -> None:
         lea = Payer(unpaid)

@@ -40,6 +40,10 @@ class TestATime:
         [
             ("en-gb", "Europe/London", "London time (GMT)"),
             ("fr", "Europe/London", "heure de Londres (GMT)"),
+            ("de", "Europe/Vienna", "Ortszeit Wien (CET)"),
+            ("es", "Europe/London", "hora de Londres (GMT)"),
+            ("it", "Europe/London", "ora di Londra (GMT)"),
+            ("nl", "Europe/London", "tijd in Londen (GMT)"),
             ("en-gb", "Asia/Kathmandu", "Kathmandu time (UTC+5:45)"),
             ("en-gb", "UTC", "UTC"),
             ("en-gb", "Etc/GMT+3", "UTC-3"),
@@ -48,6 +52,47 @@ class TestATime:
     def test_says_its_zone_in_words(self, language: str, zone: str, said: str) -> None:
         with translation.override(language):
             assert summary.zone_words(AT, ZoneInfo(zone)) == said
+
+
+@pytest.mark.rule("page.dates")
+class TestADate:
+    @pytest.mark.parametrize(
+        ("language", "full", "without_year"),
+        [
+            ("en-gb", "21 November 2026, 19:05:02", "Sat 21 November, 19:05"),
+            ("de", "21. November 2026, 19:05:02", "Sa., 21. November, 19:05"),
+            ("es", "21 de noviembre de 2026, 19:05:02", "sáb, 21 de noviembre, 19:05"),
+            ("fr", "21 novembre 2026, 19:05:02", "sam. 21 novembre, 19:05"),
+            ("it", "21 novembre 2026, 19:05:02", "sab 21 novembre, 19:05"),
+            ("nl", "21 november 2026, 19:05:02", "za 21 november, 19:05"),
+        ],
+    )
+    @pytest.mark.django_db
+    def test_is_written_as_the_language_does(
+        self, unpaid: Checkout, language: str, full: str, without_year: str
+    ) -> None:
+        with translation.override(language):
+            assert summary.dated(AT, ZoneInfo("Europe/London")) == full
+            assert f">{full}<span>" in summary.full_time(AT, ZoneInfo("Europe/London"))
+            assert f">{without_year}<span>" in summary.day(AT, unpaid)
+            assert summary.date_of(AT, unpaid) == full.partition(" 2026")[0].removesuffix(" de")
+
+    @pytest.mark.parametrize(
+        ("language", "shown"),
+        [
+            ("de", "Sa., 12. Dezember 2026, 20:30, Ortszeit Paris"),
+            ("es", "sáb, 12 de diciembre de 2026, 20:30, hora de París"),
+            ("it", "sab 12 dicembre 2026, 20:30, ora di Parigi"),
+            ("nl", "za 12 december 2026, 20:30, tijd in Parijs"),
+        ],
+    )
+    @pytest.mark.django_db
+    def test_of_a_ticket_names_the_city_in_it(self, unpaid: Checkout, language: str, shown: str) -> None:
+        show = {"event_start": "2026-12-12T19:30:00Z", "time_zone": "Europe/Paris"}
+        Item.objects.filter(checkout=unpaid).update(custom_data=show)
+        lea = Payer(unpaid)
+        lea.client.post("/pay/language", {"language": language, "next": "/pay"})
+        assert shown in words(lea.get())
 
 
 @pytest.mark.rule("page.zone")

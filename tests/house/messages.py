@@ -25,6 +25,7 @@ CODE = ("hosted_page", "payments/providers")
 PAGES = tuple(f"templates/{folder}/*.html" for folder in page_templates.FOLDERS)
 ERROR_PAGES = "templates/*.html"  # in Django's language
 KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "gettext_noop": None, "ngettext_lazy": (1, 2)}
+KEYWORDS |= {"pgettext_lazy": ((1, "c"), 2)}
 OPTIONS = {"trimmed": "true", "silent": "false"}  # of Jinja2: as the pages are read, and no page left out
 WIDTH = 110
 INDENTS = re.compile(r"^ +", re.MULTILINE)  # a template's are not Python's

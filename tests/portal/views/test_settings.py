@@ -125,7 +125,7 @@ class TestOptInWording:
         assert OptInText.objects.get(pk=first.pk).text == first.text
 
     @pytest.mark.parametrize(
-        "form", [{"text": "Short", "language": "en-gb"}, {"text": WORDS, "language": "de"}, {}]
+        "form", [{"text": "Short", "language": "en-gb"}, {"text": WORDS, "language": "pt"}, {}]
     )
     def test_refuses_what_nobody_understands(self, client: Client, form: dict[str, str]) -> None:
         assert client.post("/portal/settings/opt-in", form).status_code == 422

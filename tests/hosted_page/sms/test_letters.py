@@ -1,0 +1,58 @@
+"""Texts in every language of the page have letters of GSM-7 alone: 160 of them fit into one message, else 70."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from checkout import captures
+from checkout.models import Checkout
+from hosted_page.models import SmsMessage
+from hosted_page.sms import outbox
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import Payer
+from tests.house import messages
+
+pytestmark = pytest.mark.rule("sms.letters")
+GSM_7 = frozenset(
+    "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿"
+    "abcdefghijklmnopqrstuvwxyzäöñüà^{}\\[~]|€"
+)
+TEXTS = (
+    "{code} is your code for {shop}. Tell it to nobody.",
+    "{name} asks you for {amount}, your share at {shop}: {link}",
+    "No more texts: {link}",
+    "{name} said no to {amount} at {shop}. Ask again or keep it: {link}",
+    "All your mates have paid their shares at {shop}, {amount} in all: {link}",
+    "{amount} at {shop} is not paid yet, and the links to it end in a day. Remind your mates: {link}",
+    *("Your mate", "A mate", "the shop"),
+)
+in_each = pytest.mark.parametrize("language", ["en-gb", "de", "es", "fr", "it", "nl"])
+
+
+def strangers(text: str) -> set[str]:
+    return set(text) - GSM_7
+
+
+@in_each
+def test_our_words_have_no_other_letter(language: str) -> None:
+    catalogue = {} if language == "en-gb" else {row.id: str(row.string) for row in messages.read(language)}
+    for words in TEXTS:
+        said = words if language == "en-gb" else catalogue[words]
+        text = re.sub(r"\{\w+\}", "", said).translate(outbox.PLAIN)
+        assert strangers(text) == set() and len(text) <= 90, said
+
+
+@in_each
+@pytest.mark.django_db
+def test_what_is_sent_has_none(unpaid: Checkout, language: str) -> None:
+    lea = Payer(unpaid)
+    lea.client = Client(headers={"accept-language": language})
+    lea.pay(split="own", name=["Finn"], amount=["20"], your_name="Zoë O’Hara")
+    captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+    finns = unpaid.payment_requests.get()
+    lea.post("/text-share", share=str(finns.pk), phone="07700 900456")
+    code, invitation = (str(row.body) for row in SmsMessage.objects.order_by("created_at"))
+    assert strangers(code) == set() and len(code) <= 160, code
+    assert strangers(invitation) == {"ë"}, "a name is as it was typed"
+    assert "20" in invitation and len(invitation.replace("ë", "e")) <= 2 * 153
