@@ -123,7 +123,10 @@ class TestClosing:
         other.execute("SELECT 1 FROM payments_ledgerclosing FOR NO KEY UPDATE")
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '100ms'")
-        assert not sums.close(at("2026-02-02T02:00")), "and nobody waits"
+            try:
+                assert not sums.close(at("2026-02-02T02:00")), "and nobody waits"
+            finally:
+                cursor.execute("RESET lock_timeout")
         other.rollback()
 
     def test_is_begun_by_the_task(self, acme: Merchant) -> None:

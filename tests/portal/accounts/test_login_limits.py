@@ -19,7 +19,7 @@ from tests.portal import people
 from tests.portal.people import ELSEWHERE, EMAIL, HOME, PASSWORD
 
 MANY = 100
-AT_ONCE = 4
+AT_ONCE = 20
 
 
 @pytest.fixture(autouse=True)
