@@ -47,7 +47,8 @@ drill: export DRILL_SECONDS ?= 300
 drill: $(INSTALLED) ## Lose the database's machine under load, restore it and repair it (DRILL_SECONDS=60)
 	@$(BIN)/python -m pytest -n 0 -s tests/journeys/test_drill.py $(ARGS)
 
-bench: $(INSTALLED) ## Measure the API against a bare view (ARGS="requests lag"; SCALE=0.1 to try it, SIZE=3000000 for `size`)
+bench: TOOLS := nginx:nginx-light
+bench: $(INSTALLED) packages ## Measure the API against a bare view (ARGS="requests lag"; SCALE=0.1 to try it, SIZE=3000000 for `size`)
 	@$(BIN)/python -m tests.bench.api $(ARGS)
 
 bench-webhooks: $(INSTALLED) ## Measure the webhooks against TLS receivers (ARGS="latency backlog"; SCALE=0.05 to try it)

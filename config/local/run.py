@@ -53,7 +53,7 @@ def plan(folder: Path, port: str) -> Plan:
             "beat": (*python, *beat.split(), str(folder / "beat")),
             "shop": (*python, "config.local.shop"),
         },
-        ready={"PORT": "/readyz", "SHOP_PORT": "/"},
+        ready={"PORT": "/readyz", "SHOP_PORT": "/ready"},
     )
 
 

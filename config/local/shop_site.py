@@ -45,6 +45,8 @@ class Site(BaseHTTPRequestHandler):
         order = self._order(path)
         if path == "/":
             self._show(200, "Tickets", home(self.shop))
+        elif path == "/ready":
+            self._answer(*((200, "open") if self.shop.signing_secrets() else (503, "not subscribed yet")))
         elif order is None:
             self._show(404, "Not found", notice("There is nothing here"))
         else:

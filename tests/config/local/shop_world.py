@@ -112,7 +112,8 @@ def authorized(order_id: str) -> bytes:
 
 
 @contextlib.contextmanager
-def open_shop(service: Service, folder: Path) -> Iterator[Customer]:
+def open_shop(service: Service, folder: Path, until: str = "subscribed to webhooks\n") -> Iterator[Customer]:
+    """Run a shop on a port of its own, from when its log says `until`."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as probe:
         port = probe.server_port
     variables = {"BASE_URL": f"http://127.0.0.1:{service.server_port}", "SHOP_PORT": str(port)}
@@ -123,7 +124,7 @@ def open_shop(service: Service, folder: Path) -> Iterator[Customer]:
         shop = subprocess.Popen(command, cwd=ROOT, env=os.environ | variables, stdout=log, stderr=log)
     customer = Customer(service, port, folder)
     try:
-        assert living.within(10, lambda: "subscribed to webhooks\n" in customer.log()), customer.log()
+        assert living.within(10, lambda: until in customer.log()), customer.log()
         yield customer
     finally:
         shop.kill()

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.config.local import living
 from tests.config.local.shop_world import CHECKOUTS, Customer, authorized, open_shop, serving
 from webhooks import signing
 
@@ -119,6 +120,16 @@ class TestOrderPage:
 
     def test_is_nobody_elses_page(self, customer: Customer) -> None:
         assert customer.send("GET", f"/orders/{uuid4()}")[0] == 404
+
+
+def test_is_ready_when_it_is_subscribed(tmp_path: Path) -> None:
+    """`make run` announces itself after that: nobody meets a shop that cannot sell yet."""
+    with serving() as service:
+        service.refusals["/subscription"] = [(503, "service_unavailable")]
+        with open_shop(service, tmp_path, until="not subscribed to webhooks yet") as customer:
+            assert customer.send("GET", "/ready")[0] == 503
+            assert living.within(10, lambda: customer.send("GET", "/ready")[0] == 200)
+            customer.buy()
 
 
 class TestBuying:
