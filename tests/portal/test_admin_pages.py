@@ -48,7 +48,7 @@ from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subsc
 
 pytestmark = pytest.mark.django_db
 MAXIMUM = 21  # statements; one counts what waits, for the menu
-ROWS = 6  # of each list
+ROWS = 3  # of each list
 ODD = ("a%00b", "+".join(("%27%25-1", "x" * 5000, "0" * 32)))  # each word of a search is looked for
 
 

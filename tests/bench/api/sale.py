@@ -95,6 +95,17 @@ def _seen(running: Stage) -> dict[str, dict[str, Any]]:
         return {row["checkout"]: row for row in json.loads(answer.read())}
 
 
+def _errors(place: Path) -> list[str]:
+    """Return what the service's processes have logged as errors, each as long as a reader needs."""
+    lines = [
+        f"{log.stem}: {line[:4000]}"
+        for log in sorted(place.glob("*.log"))
+        for line in log.read_text(errors="replace").splitlines()
+        if "level='error'" in line
+    ]
+    return lines[:20]
+
+
 def _calls(place: Path) -> dict[tuple[str, str], tuple[str, float]]:
     """Return by kind and order what the bank answered to the first call, and after how many seconds."""
     found: dict[tuple[str, str], tuple[str, float]] = {}
@@ -118,6 +129,9 @@ def _figures(running: Stage, bought: Sequence[Bought], place: Path) -> Sequence[
         if calls.get(("capture", uuid), ("",))[0] == "succeeded"
     ]
     _tell(running, bought, seen)
+    if any(one.refusal for one in bought):
+        for line in _errors(place):
+            report.line(line)
     return [
         ("pages, p95 s", _of(pages, 95), PAGE_P95),
         ("hold → shop, p95 s", _of((row["heard_after"] for row in seen.values()), 95), HEARD_P95),

@@ -100,6 +100,7 @@ def test_takes_a_post_to_a_list_for_none(standby: Standby, acme: Merchant) -> No
     assert asked == []
 
 
+@pytest.mark.long
 def test_of_operators(standby: Standby, client: Client, acme: Merchant) -> None:
     own = Stage(acme)
     people.operate(client)

@@ -51,6 +51,7 @@ def limits() -> tuple[Any, ...]:
         return tuple(cursor.fetchone())
 
 
+@pytest.mark.long
 def test_says_who_is_in_its_way_and_does_nothing() -> None:
     usual = limits()
     call_command("migrate", *AT, verbosity=0)
