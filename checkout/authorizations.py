@@ -48,9 +48,12 @@ def authorize(
     card: CardUse,
     lead: Customer | None,
     cause: Cause,
+    language: str = "",
     admit: Callable[[], None] = lambda: None,
 ) -> Paid:
     """Hold the checkout's amount on the card: `created` becomes `authorized`.
+
+    The page's `language` is kept of a lead who shares the cost, to whom texts may go later (rule lead.language).
 
     An earlier card whose challenge is open, or whose bank has been silent for a minute, is given up for this
     one. `admit` is called in the transaction that begins the operation; what it raises ends that. Raises NotPayable,
@@ -68,7 +71,8 @@ def authorize(
                 admit()
                 payment = new_payment(checkout, card, Payment.Kind.ORDER, of=checkout)
                 operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
-                checkout.touch(lead=lead)
+                spoken = {"language": language} if checkout.has_mates else {}
+                checkout.touch(lead=lead, **spoken)
         if not payable:
             raise NotPayable(checkout.status)
         return operation

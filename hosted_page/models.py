@@ -25,7 +25,8 @@ class SignInCode(PreparedModel):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
-    read_at: datetime  # of one that waits, set by `codes.waiting`
+    read_at: datetime  # of one that waits, set by `codes.waiting`, as the next
+    is_lost: bool
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["subject", "created_at"])]
@@ -54,7 +55,7 @@ class KnownBrowser(PreparedModel):
 class SmsMessage(PreparedModel):
     """An SMS message, waiting or ended. When it ends its number and its words are deleted.
 
-    The rest stays for the limits to count. A code's message has the code's id.
+    The rest stays for the limits to count. A code's message has the code's id, one to a lead that of its LeadTold.
     """
 
     class Kind(models.TextChoices):
@@ -140,7 +141,7 @@ class SmsDay(models.Model):
 
 
 class SmsStop(models.Model):
-    """A number that wants no invitations and no reminders any more, by its digest alone. Rule sms.stop."""
+    """A number that wants no texts but codes any more, by its digest alone. Rule sms.stop."""
 
     number = models.CharField(
         primary_key=True, max_length=30, help_text="Half of the digest by which its SMS messages are counted."

@@ -21,6 +21,8 @@ from config.lib import crypto
 from config.lib.prepared import Prepared
 from hosted_page import payer
 
+SIGN_IN = "sign_in"  # in the query when somebody who has paid comes back
+
 
 @dataclass(frozen=True)
 class PaymentTarget:
@@ -90,6 +92,11 @@ class PaymentTarget:
         customer_uuid = payer.customer_of(request, self.subject)
         is_mate = customer_uuid is not None and customer_uuid == self.share.mate_id
         return is_mate or payer.claim_of(request) == self.share.claim_digest != ""
+
+    def way_back(self) -> str:
+        """Return the path at which whoever has paid is asked to sign in, unless they are, and sees what is theirs."""
+        address = self.address()
+        return f"{address}{'&' if '?' in address else '?'}{SIGN_IN}=1"
 
     def go_with(self, query: str) -> HttpResponseRedirect:
         """Redirect to the page that shows what is true, with a query that it knows."""

@@ -26,6 +26,7 @@ urlpatterns = [
     path("pay/rename-share", acts.rename, name="pay_rename_share"),
     path("pay/ask-again", acts.ask_again, name="pay_ask_again"),
     path("pay/text-share", acts.send_link, name="pay_send_link"),  # open pages post there during an upgrade
+    path("pay/remind", acts.remind, name="pay_remind"),
     path("pay/cancel", views.cancel, name="pay_cancel"),
     path("pay/language", language.choose, name="pay_language"),
     path("pay/stop/<str:token>", stops.page, name="sms_stop"),

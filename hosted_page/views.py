@@ -17,7 +17,7 @@ from checkout.states import Status
 from hosted_page import brand, payer, rendering
 from hosted_page.group import bill, lines, one_link
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target
+from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, for_page, for_target
 from hosted_page.status import of_order
 from hosted_page.steps import sign_in
 from payments.models import Merchant
@@ -36,7 +36,7 @@ class Refused:
 
 
 NOTHING = Refused()
-ACTS = ("bill", "cancel_share", "rename_share", "ask_again", "send_link")  # the addresses that the bill knows
+ACTS = ("bill", "cancel_share", "rename_share", "ask_again", "send_link", "remind")  # the addresses that the bill knows
 
 
 @for_page
@@ -51,7 +51,7 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NO
     found = of_order.tell(target.checkout, now=reading.read_at(target.checkout), is_lead=signed_in)
     if found is None:
         return HttpResponseClientRefresh() if rendering.wants_part(request) else _step(request, target)
-    if sign_in.SIGN_IN in request.GET and target.may_sign_in and not signed_in:
+    if SIGN_IN in request.GET and target.may_sign_in and not signed_in:
         return sign_in.show(request, target)
     response = _shown(request, target, found, refused) if signed_in else _to_others(request, target, found)
     if signed_in:
@@ -126,7 +126,7 @@ def _of_lead(
 
 def _of_others(target: PaymentTarget) -> dict[str, Any]:
     """Return what others are shown too: a way for the lead to sign in again."""
-    return {"sign_in_url": f"{target.address()}&{sign_in.SIGN_IN}=1" if target.is_of_lead_alone else ""}
+    return {"sign_in_url": target.way_back() if target.is_of_lead_alone else ""}
 
 
 def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
@@ -157,7 +157,7 @@ def signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that nothing was saved, because the lead is not signed in here, or no longer."""
     link = {"href": target.address(), "label": _("Go to your order")}
     if target.is_of_lead_alone:
-        link = {"href": f"{target.address()}&{sign_in.SIGN_IN}=1", "label": _("Sign in again")}
+        link = {"href": target.way_back(), "label": _("Sign in again")}
     heading, words = _("You are signed out"), _("Nothing was saved. Your order is as it was.")
     return rendering.say(request, target, heading, words, link=link, status=403, cancel_url_path="")
 

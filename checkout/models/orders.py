@@ -127,6 +127,13 @@ class Checkout(PreparedModel):
     people = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="How many share the cost, the lead counted; 1 is all mine."
     )
+    language = models.CharField(
+        max_length=8,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of the page on which a lead who shares the cost paid.",
+    )
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField(

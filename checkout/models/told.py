@@ -5,16 +5,23 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
 from checkout.models.orders import Checkout
 from checkout.models.shares import PaymentRequest
 
+# Its id is new each time: what is to be said of it then is another text.
+_PUT = """
+INSERT INTO checkout_leadtold (id, checkout_id, kind, share_uuid, due_at) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (checkout_id, kind, share_uuid)
+DO UPDATE SET id = excluded.id, due_at = excluded.due_at, ended_at = NULL
+"""
+
 
 class LeadTold(models.Model):
-    """Something of which a lead hears by text, once, written with what it is about. Rule lead.told."""
+    """Something of which a lead hears by text, once each time, written with what it is about. Rule lead.told."""
 
     class Kind(models.TextChoices):
         SAID_NO = "said_no", "a mate said no"
@@ -43,7 +50,7 @@ class LeadTold(models.Model):
     def put(
         checkout: Checkout, kind: LeadTold.Kind, due_at: datetime, share: PaymentRequest | None = None
     ) -> None:
-        """Write down that the lead is to be told, unless it is written already. Call it with the checkout locked."""
+        """Write down that the lead is to be told; of what happens again, anew. Call it with the checkout locked."""
         about = None if share is None else share.pk
-        row = LeadTold(checkout=checkout, kind=kind, share_uuid=about, due_at=due_at)
-        LeadTold.objects.bulk_create([row], ignore_conflicts=True)
+        with connection.cursor() as cursor:
+            cursor.execute(_PUT, [uuid7(), checkout.pk, kind.value, about, due_at])

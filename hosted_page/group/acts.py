@@ -1,4 +1,4 @@
-"""What the lead does on the bill: rename a share, ask for it again, keep it, text its link; and the bill, kept true."""
+"""What the lead does on the bill: rename a share, ask again, keep it, text its link, remind; and the bill, kept true."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ from checkout.states import ShareStatus, Status
 from config.lib.prepared import Prepared
 from config.lib.web import address
 from hosted_page import payer, rendering, views
-from hosted_page.group import bill, invitations, lines
+from hosted_page.group import bill, invitations, last_day, lines
 from hosted_page.payment_target import PaymentTarget, for_form, for_target
 from hosted_page.sms import limits
 from hosted_page.steps import sign_in
@@ -127,15 +127,36 @@ def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     share = _named_share(request, target)
     if share is None:
         return target.go()
-    wrong = _send_link(request, target, share)
+    wrong = _send_link(request, target, share, request.POST.get("phone", "")[:40])
     if wrong is None:
         return target.go_to(f"share-{share.pk}")
     return views.show_page(request, target, Refused(number=wrong))
 
 
-def _send_link(request: HttpRequest, target: PaymentTarget, share: PaymentRequest) -> lines.Wrong | None:
+@for_form
+def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Remind by text, on the links' last day, whoever has not paid and may be reminded now. Rule share.last_day."""
+    if not views.is_lead(request, target):
+        return views.signed_out(request, target)
+    refused = _remind(request, target)
+    return views.show_page(request, target, Refused(act=refused)) if refused else target.go_to(last_day.ID)
+
+
+def _remind(request: HttpRequest, target: PaymentTarget) -> str:
+    """Send each reminder that the page offers; return whose was refused and why, "" if none was."""
+    shown, refused = bill.of(target.checkout), []
+    offered = {line.id for line in shown.last_day.to_remind} if shown and shown.last_day else set()
+    for share in target.checkout.payment_requests.order_by("position"):
+        wrong = _send_link(request, target, share, "") if str(share.pk) in offered else None
+        if wrong is not None:
+            refused.append(f"{lines.name_of(share)}: {wrong.error}")
+    return " ".join(refused)
+
+
+def _send_link(
+    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, typed: str
+) -> lines.Wrong | None:
     """Send a share's link or a reminder; return why it was refused, None if it was not."""
-    typed = request.POST.get("phone", "")[:40]
     try:
         number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
         invitations.send(share.pk, phone=number, address=address.of(request))

@@ -14,7 +14,8 @@ from checkout.reading import Borne
 from checkout.states import SHARE_ASKED, ShareStatus
 from config.lib import clock
 from hosted_page import summary
-from hosted_page.group import lines
+from hosted_page.group import last_day, lines
+from hosted_page.group.last_day import LastDay
 from hosted_page.group.lines import Line, Wrong
 from payments import money
 
@@ -53,6 +54,7 @@ class Bill:
     is_asking: bool
     is_settled: bool
     said_no: Line | None
+    last_day: LastDay | None
 
 
 def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
@@ -84,6 +86,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         is_asking=borne.out > 0,
         is_settled=is_settled,
         said_no=noes[0] if noes and known_no is None else None,
+        last_day=last_day.of(checkout, shares, all_lines, now),
     )
 
 
@@ -109,8 +112,7 @@ def heading(borne: Borne, currency: str, *, is_settled: bool) -> str:
 
 def _until(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
     """Return when the last link ends, "" if none is open."""
-    ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN and share.expires_at]
-    return summary.day(max(ends), checkout) if ends else ""
+    return summary.day(last_day.ends_at(shares), checkout)
 
 
 def _note(checkout: Checkout, noes: Sequence[Line], known_no: str | None) -> str:

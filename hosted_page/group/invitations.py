@@ -43,7 +43,7 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
         )
         kind = SmsMessage.Kind.REMINDER if to == share.phone else SmsMessage.Kind.INVITATION
         if kind == SmsMessage.Kind.INVITATION and of_checkout.count() >= limits.INVITATIONS:
-            raise TooManySmsMessages(_("We have texted all we can for this order. Send the link yourself."))
+            raise TooManySmsMessages(_("There are no more texts for this order. Send the link yourself."))
         switches.check(share.checkout.merchant)
         target, ends_at = PaymentTarget(share.checkout, share), min(now + LIFE, share.expires_at or now)
         outbox.put(Asked(kind, to, target, f"{words(share)} {_way_to_stop(to)}", ends_at, address))
@@ -61,9 +61,9 @@ def _is_open(share: PaymentRequest) -> bool:
 
 
 def is_wanted(asked: SmsMessage) -> bool:
-    """Return whether the share can still be paid, by the link that is in the text, and its number has not stopped."""
+    """Return whether the share can still be paid, by the link that is in the text."""
     share = PaymentRequest.objects.select_related("checkout").filter(pk=asked.subject).first()
-    if share is None or not _is_open(share) or stops.has_stopped(asked.phone_digest):
+    if share is None or not _is_open(share):
         return False
     return share.token in (asked.body or share.token)
 

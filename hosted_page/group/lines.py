@@ -1,7 +1,7 @@
 """The lines of the group's bill: a person, an amount, and where the share is, in words for the lead."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus
 from config.lib import clock
 from hosted_page import summary
+from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from payments import money
 from payments.models import Operation
@@ -39,6 +40,7 @@ ICON_ON_BAR: dict[str, str] = {
     ShareStatus.REIMBURSED: "check",
     ShareStatus.DECLINED: "cross",
 }
+TO_MATES = (SmsMessage.Kind.INVITATION, SmsMessage.Kind.REMINDER)
 COLOURS = 5  # of mates; the sixth has the first one's again
 
 
@@ -55,8 +57,9 @@ class Wrong:
 class Line:
     """A person's line. `url` is empty if nobody can pay there now; `seen` changes with what the line shows.
 
-    `person` is the number of the colour, `sent_to` the masked number that the link went to, `remind_from` when a
-    reminder may follow, "" for now; `spoken` is said aloud when the line comes to be so.
+    `person` is the number of the colour, `sent_to` the masked number that the link goes to, `remind_from` when a
+    reminder may follow, "" for now; `is_waiting` says that the text has not gone out yet; `spoken` is said aloud when
+    the line comes to be so.
     """
 
     id: str
@@ -77,6 +80,7 @@ class Line:
     qr_url: str = ""
     sent_to: str = ""
     remind_from: str = ""
+    is_waiting: bool = False
     wrong: Wrong | None = None
 
     @property
@@ -114,8 +118,18 @@ def of(
     lead = Line(
         "lead", name or _("You"), (name or _("You"))[:1].upper(), money.for_payer(own, checkout.currency), 1
     )
-    back = _reimbursements(shares)
-    return [lead, *(_line(checkout, share, now, back.get(share.pk), wrong) for share in shares)]
+    back, waiting = _reimbursements(shares), _waiting(shares, now)
+    found = [_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
+    return [lead, *(replace(line, is_waiting=line.id in waiting) for line in found)]
+
+
+def _waiting(shares: Sequence[PaymentRequest], now: datetime) -> set[str]:
+    """Return the shares whose text is asked for and has not gone out yet."""
+    fresh = [share.pk for share in shares if share.next_reminder_at and share.next_reminder_at > now]
+    if not fresh:
+        return set()
+    texts = SmsMessage.objects.filter(checkout_uuid=shares[0].checkout_id, subject__in=fresh, ended_at=None)
+    return {str(subject) for subject in texts.filter(kind__in=TO_MATES).values_list("subject", flat=True)}
 
 
 def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:

@@ -25,6 +25,7 @@ RANGE_DIGITS = 4  # by which numbers of a range differ: fraudsters who earn by S
 RANGE_PERIOD = timedelta(days=1)
 INVITATIONS = 20  # of one checkout, reminders not counted
 Kind = SmsMessage.Kind
+CODES = (Kind.CODE, Kind.RETURN)
 
 
 class TooManySmsMessages(Exception):
@@ -38,8 +39,8 @@ def check_country(phone: str) -> None:
 
 
 def check_stopped(row: SmsMessage) -> None:
-    """Raise TooManySmsMessages for a number that wants no invitations and no reminders (rule sms.stop)."""
-    if row.kind in (Kind.INVITATION, Kind.REMINDER) and stops.has_stopped(row.phone_digest):
+    """Raise TooManySmsMessages for a number that wants no texts but codes (rule sms.stop)."""
+    if row.kind not in CODES and stops.has_stopped(row.phone_digest):
         raise TooManySmsMessages(_("This number wants no texts from us. Send the link yourself."))
 
 
@@ -99,13 +100,13 @@ def check_number(row: SmsMessage, found: Found) -> None:
         raise TooManySmsMessages(just_sent())
     free_at = number_free_at(found)
     if free_at is not None:
-        words = _("This number has had too many texts. Try again {when}, or use another number.")
+        words = _("This number gets no more texts for now. Try again {when}, or use another number.")
         raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
 
 
 def just_sent() -> str:
     """Return the error for somebody who asks for two codes at once."""
-    return _("We have just sent a code. Wait half a minute, then ask again.")
+    return _("A code was asked for just now. Wait half a minute, then ask again.")
 
 
 def number_free_at(found: Found) -> datetime | None:
@@ -147,7 +148,7 @@ def spend_budgets(row: SmsMessage, now: datetime) -> None:
     if used_up is None:
         return
     log.error("no more SMS messages today", merchant=str(row.merchant_id))
-    words = _("This shop has had all the texts that it may send today. Try again {when}.")
+    words = _("This shop may send no more texts today. Try again {when}.")
     if used_up == budgets.OF_ALL:
-        words = _("We have sent all the texts that we may send today. Try again {when}.")
+        words = _("We may send no more texts today. Try again {when}.")
     raise TooManySmsMessages(words.format(when=moments.until(budgets.tomorrow(now), now)))

@@ -1,4 +1,4 @@
-"""Numbers that want no invitations and no reminders any more: each of these texts has a link at which they say so.
+"""Numbers that want no texts but codes any more: each invitation and reminder has a link at which they say so.
 
 A link holds half of the number's digest and a signature of it, so that it is short and works for ever. Rule sms.stop.
 """
@@ -36,7 +36,7 @@ def has_stopped(phone_digest: str) -> bool:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask whether the number of a link shall get no more invitations; a POST stops them, once and for all."""
+    """Ask whether the number of a link shall get nothing but codes; a POST stops the rest, once and for all."""
     number = _named(token)
     if request.method == "POST":
         SmsStop.objects.get_or_create(number=number, defaults={"stopped_at": clock.now()})

@@ -1,17 +1,24 @@
-"""Tells leads by text what has become of their mates' shares, from rows that were written with it. Rule lead.told."""
+"""Tells leads by text what has become of their mates' shares, from rows that were written with it.
+
+Rules lead.told, lead.language.
+"""
 
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from checkout import reading
 from checkout.models import Checkout, LeadTold, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib import clock
+from hosted_page.group import last_day
 from hosted_page.models import SmsMessage
-from hosted_page.payment_target import PaymentTarget
+from hosted_page.payment_target import PaymentTarget, absolute
 from hosted_page.sms import naming, outbox
 from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
@@ -20,7 +27,6 @@ from payments import money, switches
 A_RUN = 100  # rows at most
 PER_CHECKOUT = 4
 LIFE = timedelta(hours=1)  # after which an unsent message is not sent any more
-BEFORE = timedelta(days=1)  # the links' end
 Kind = LeadTold.Kind
 
 
@@ -53,48 +59,67 @@ def _tell_next() -> bool:
 
 def _later(row: LeadTold, shares: list[PaymentRequest], now: datetime) -> datetime | None:
     """Return when to look again: links that were paused, or asked for anew, end later. None for now."""
-    ends = [share.expires_at for share in shares if share.status == ShareStatus.OPEN and share.expires_at]
-    if row.kind != Kind.LINKS_END or not ends or max(ends) - BEFORE <= now:
+    end = last_day.ends_at(shares)
+    if row.kind != Kind.LINKS_END or end is None or end - last_day.LASTS <= now:
         return None
-    return max(ends) - BEFORE
+    return end - last_day.LASTS
 
 
 def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> None:
     """Queue the text, unless it is not true any more, the order has had its texts, or a limit is reached."""
-    body = _words(row, checkout, shares) if checkout.status == Status.CAPTURED else ""
+    with translation.override(checkout.language or settings.LANGUAGE_CODE):
+        body = _words(row, checkout, shares)
     lead, target = checkout.lead, PaymentTarget(checkout)
-    sent = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.LEAD)
-    if not body or lead is None or not lead.phone or sent.count() >= PER_CHECKOUT:
+    if not body or lead is None or not lead.phone or _had(checkout).count() >= PER_CHECKOUT:
         return
     try:
         switches.check(checkout.merchant)
         # nobody's address asked for it: each order counts for itself
         asked = Asked(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
         with transaction.atomic():
-            outbox.put(asked)
+            outbox.put(asked, key=row.pk)
     except (TooManySmsMessages, switches.MerchantSuspended, switches.AllStopped):
         return
 
 
+def _had(checkout: Checkout) -> QuerySet[SmsMessage]:
+    """Return the texts that the order's lead has had or may have had: not those that ended before anybody sent them."""
+    texts = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.LEAD)
+    return texts.exclude(ended_at__isnull=False, claimed_at=None)
+
+
 def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
     """Return what the lead reads, "" if it is not so any more."""
+    about = _about(row, shares) if checkout.status == Status.CAPTURED else []
+    if not about:
+        return ""
     name = ""
+    match row.kind:
+        case Kind.SAID_NO:
+            name = naming.plain(about[0].name)
+            words = _("{name} said no to {amount} at {shop}. Ask again or keep it: {link}")
+        case Kind.ALL_PAID if len(about) == len(shares):
+            words = _("All your mates have paid their shares at {shop}, {amount} in all: {link}")
+        case Kind.ALL_PAID:
+            words = _("Your mates have paid {amount} at {shop}, and nobody is asked for more: {link}")
+        case _:
+            words = _(
+                "{amount} at {shop} is not paid yet, and the links to it end in a day."
+                " Remind your mates: {link}"
+            )
+    return _filled(words, checkout, about, name) + (f"#{last_day.ID}" if row.kind == Kind.LINKS_END else "")
+
+
+def _about(row: LeadTold, shares: list[PaymentRequest]) -> list[PaymentRequest]:
+    """Return the shares of which the lead is told, none if it is not so any more."""
     if row.kind == Kind.SAID_NO:
-        about = [
+        return [
             share for share in shares if share.pk == row.share_uuid and share.status == ShareStatus.DECLINED
         ]
-        name = naming.plain(about[0].name) if about else ""
-        words = _("{name} said no to {amount} at {shop}. Ask again or keep it: {link}")
-    elif row.kind == Kind.ALL_PAID:
+    if row.kind == Kind.ALL_PAID:
         asked = [share for share in shares if share.status != ShareStatus.CANCELLED]
-        about = asked if all(share.status in SHARE_PAID for share in asked) else []
-        words = _("All your mates have paid their shares at {shop}, {amount} in all: {link}")
-    else:
-        about = [share for share in shares if share.status == ShareStatus.OPEN]
-        words = _(
-            "{amount} at {shop} is not paid yet, and the links to it end in a day. Remind your mates: {link}"
-        )
-    return _filled(words, checkout, about, name) if about else ""
+        return asked if all(share.status in SHARE_PAID for share in asked) else []
+    return [share for share in shares if share.status == ShareStatus.OPEN]
 
 
 def _filled(words: str, checkout: Checkout, about: list[PaymentRequest], name: str) -> str:
@@ -102,10 +127,13 @@ def _filled(words: str, checkout: Checkout, about: list[PaymentRequest], name: s
         name=name or _("A mate"),
         amount=money.for_payer(sum(share.amount for share in about), checkout.currency),
         shop=naming.shop(checkout.merchant),
-        link=PaymentTarget(checkout).absolute(),
+        link=absolute(PaymentTarget(checkout).way_back()),
     )
 
 
 def is_wanted(message: SmsMessage) -> bool:
-    """Return whether the order that a text to its lead is about still stands."""
-    return Checkout.objects.filter(pk=message.checkout_uuid, status=Status.CAPTURED).exists()
+    """Return whether what a text tells its lead is still so; what has happened again since is told by another text."""
+    row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
+    if row is None or row.checkout.status != Status.CAPTURED:
+        return False
+    return bool(_about(row, reading.shares(row.checkout)))

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from checkout import authorizations, doubt, given_up_cards, sharing
@@ -141,7 +142,14 @@ def _pay(target: PaymentTarget, use: CardUse, person: Customer, address: str, cl
     cause = Cause(f"customer:{person.pk}", request_id.current())
     admit = partial(declines.admit, target, person, use.token, address)
     if target.share is None:
-        return authorizations.authorize(target.checkout.pk, card=use, lead=person, cause=cause, admit=admit)
+        return authorizations.authorize(
+            target.checkout.pk,
+            card=use,
+            lead=person,
+            cause=cause,
+            language=get_language() or "",
+            admit=admit,
+        )
     return sharing.pay(target.share.pk, card=use, mate=person, cause=cause, claim=claim, admit=admit)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Left, Now
 from django.utils.translation import gettext as _
 
@@ -142,8 +142,8 @@ def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
     if count < CODES_PER_SUBJECT:
         return
     if target.share is None and target.is_payable:
-        raise TooManySmsMessages(_("We have sent all the codes we can for this link. Ask for a new one."))
-    raise TooManySmsMessages(_("We have sent all the codes we can for today. Try again tomorrow."))
+        raise TooManySmsMessages(_("There are no more codes for this link. Ask for a new one."))
+    raise TooManySmsMessages(_("There are no more codes here for today. Try again tomorrow."))
 
 
 def _codes_since(subject: UUID, since: datetime) -> QuerySet[SignInCode]:
@@ -158,13 +158,16 @@ _RECENT = Prepared(
 def waiting(subject: UUID, browser: str) -> SignInCode | None:
     """Return the code that this browser may enter for the checkout or share, None if there is none.
 
-    Its `read_at` is the database's time.
+    Its `read_at` is the database's time; `is_lost` says that its text ended without our knowing that it went out. A
+    code for whoever has paid is never said to be lost: only their number gets one.
     """
     return _WAITING.first(subject, crypto.digest(browser))
 
 
 def _of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode]:
     rows = SignInCode.objects.filter(subject=subject, browser_digest=browser_digest, used_at=None)
+    lost = SmsMessage.objects.filter(pk=OuterRef("pk"), kind=SmsMessage.Kind.CODE, sent_at=None)
+    rows = rows.annotate(is_lost=Exists(lost.exclude(ended_at=None)))
     return rows.filter(expires_at__gt=Now()).order_by("-created_at")[:1]
 
 

@@ -20,15 +20,13 @@ from hosted_page import known, payer, rendering, summary
 from hosted_page.group import people
 from hosted_page.models import KnownBrowser, SignInCode
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, for_form, lead_name
+from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_name
 from hosted_page.sms import limits
 from hosted_page.steps import codes, typed_split
 from hosted_page.steps.phone import InvalidPhone, example_phone, parse_phone
 from payments import money
 from payments.models import Merchant
 from payments.switches import AllStopped, MerchantSuspended
-
-SIGN_IN = "sign_in"  # in the query when a lead who has paid comes back
 
 
 def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
@@ -141,6 +139,7 @@ def _show_code(
         "action": target.address("code"),
         "error": error,
         "masked_phone": f"•••• {waiting.phone[-4:]}",
+        "way": "lost" if waiting.is_lost else "sent" if target.is_payable else "perhaps",
         "resend_action": target.address("resend"),
         "resend_in": max(0, round(limits.GAP.total_seconds() - since)),
         "change_url": _change_url(target),

@@ -35,12 +35,17 @@ function endQuestion() {
   block.querySelector("h2 span").textContent = line.dataset.spoken;
 }
 
+// What was not on the page when it was opened would move all that stands below: the next load shows it.
+function comesLate(old) {
+  return "late" in old.dataset && !old.childElementCount;
+}
+
 function put(page) {
   const fresh = page.getElementById("status");
   const said = [];
   for (const old of bill().querySelectorAll("[data-part]")) {
     const part = fresh.querySelector(`#${CSS.escape(old.id)}`);
-    if (!part || part.dataset.seen === old.dataset.seen) continue;
+    if (!part || part.dataset.seen === old.dataset.seen || comesLate(old)) continue;
     freshen(old, part);
     if (!part.matches("li")) continue;
     markLine(part);

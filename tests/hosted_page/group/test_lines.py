@@ -1,11 +1,17 @@
 """The lines of the bill: where each share is, and what the lead can do with it."""
 
 import pytest
+from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout, PaymentRequest
+from hosted_page.models import SmsMessage
+from hosted_page.sms import senders
+from hosted_page.sms.senders import NotTaken
 from tests import mates
-from tests.hosted_page.browsers import Mate, Payer, words
+from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.group.test_bill import sums, text
+from tests.hosted_page.sms.test_outbox import Network, send_all
 
 pytestmark = pytest.mark.django_db
 
@@ -13,6 +19,10 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def amy(order: Checkout) -> PaymentRequest:
     return order.payment_requests.get(position=3)
+
+
+def too_busy(*_args: str, **_more: str) -> None:
+    raise NotTaken("too_many_requests")
 
 
 class TestALine:
@@ -33,6 +43,22 @@ class TestALine:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(name="")
         page = words(lead.get())
         assert "Share 2" in page and "Mate 1" not in page
+
+    def test_says_of_a_text_what_is_so(
+        self, lead: Payer, amy: PaymentRequest, monkeypatch: pytest.MonkeyPatch, settings: Settings
+    ) -> None:
+        settings.SANDBOX = False
+        network = Network()
+        monkeypatch.setattr(senders, "current", lambda: network)
+        lead.post("/text-share", share=str(amy.pk), phone=FINN)
+        assert "On its way to •••• 0456 by text. You can remind them from" in text(words(lead.get()))
+        with monkeypatch.context() as busy:
+            busy.setattr(network, "send", too_busy)
+            send_all()
+        assert "On its way to •••• 0456 by text." in text(words(lead.get())), "the carrier is down"
+        SmsMessage.objects.filter(ended_at=None).update(due_at=timezone.now())
+        send_all()
+        assert "Texted to •••• 0456. You can remind them from" in text(words(lead.get()))
 
     def test_of_a_no_says_when_and_offers_two_ways(self, lead: Payer, finn: Mate) -> None:
         finn.post("/decline")

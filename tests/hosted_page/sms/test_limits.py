@@ -51,7 +51,7 @@ class TestLimits:
     def test_of_two_codes_at_once_whatever_the_first_was_for(self) -> None:
         self.count()
         SmsMessage.objects.update(kind=SmsMessage.Kind.RETURN)
-        with pytest.raises(limits.TooManySmsMessages, match="just sent a code"):
+        with pytest.raises(limits.TooManySmsMessages, match="asked for just now"):
             self.count()
         SmsMessage.objects.update(kind=SmsMessage.Kind.INVITATION)
         self.count()

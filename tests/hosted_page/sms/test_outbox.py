@@ -106,7 +106,7 @@ class TestAnInvitation:
         assert "Text it to a number" in words(lea.get())
         ask(lea, finns)
         page = words(lea.get())
-        assert "Texted to" in page and "•••• 0456" in page and "You can remind them from" in page
+        assert "no text is sent to" in page and "•••• 0456" in page and "You can remind them from" in page
 
     def test_needs_a_mobile_number(self, lea: Payer, finns: PaymentRequest) -> None:
         refused = ask(lea, finns, "020 7946 0000 x")
@@ -223,14 +223,14 @@ class TestAnInvitationThatFails:
         ask(lea, finns)
         network.is_down = True
         send_all()
-        assert "Texted to" not in words(lea.get()) and "Text it to a number" in words(lea.get())
+        assert "0456" not in words(lea.get()) and "Text it to a number" in words(lea.get())
         network.is_down = False
         send_all()
         assert FINN_SENT not in [phone for phone, _ in network.sent.values()]
         assert ask(lea, finns).status_code == 303
         send_all()
         assert [phone for phone, _ in network.sent.values()].count(FINN_SENT) == 1
-        assert "Texted to" in words(lea.get())
+        assert "no text is sent to" in words(lea.get())
 
     def test_as_a_reminder_leaves_what_was_sent_before(
         self, lea: Payer, finns: PaymentRequest, network: Network

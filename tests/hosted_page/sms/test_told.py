@@ -1,8 +1,11 @@
 """What leads are told by text, and when they are not."""
 
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
+from django.test import Client
 from django.utils import timezone
 
 from checkout import refunds, sharing
@@ -10,11 +13,11 @@ from checkout.models import Checkout, LeadTold, PaymentRequest
 from hosted_page import tasks
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import budgets, limits, senders, told
+from hosted_page.sms import budgets, limits, outbox, senders, stops, told
 from payments import switches
 from tests import mates
 from tests.factories import CAUSE
-from tests.hosted_page.browsers import Mate, Payer
+from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.sms.test_outbox import Network, put, send_all
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("lead.told")]
@@ -52,12 +55,36 @@ class TestANo:
         assert network.sent == {}, "no request sends"
         (text,) = texts(network)
         assert text.startswith(f"Finn said no to £20.00 at {order.merchant.name}.")
-        assert text.endswith(f"/pay?id={order.pk}")
+        assert text.endswith(f"/pay?id={order.pk}&sign_in=1"), "whoever is signed out is asked to sign in"
         finn.post("/decline")
         assert len(texts(network)) == 1
         assert list(budgets.unpaid(SmsMessage.objects.filter(kind="lead"))), (
             "it keeps its place in the budgets"
         )
+
+    def test_after_a_change_of_mind_is_told_again(self, finn: Mate, network: Network) -> None:
+        for count in (1, 2):
+            finn.post("/decline")
+            assert len(texts(network)) == count
+            finn.post("/reconsider")
+            assert len(texts(network)) == count
+
+    def test_that_waits_for_the_carrier_is_not_told_once_it_is_taken_back(
+        self, finn: Mate, network: Network
+    ) -> None:
+        finn.post("/decline")
+        tasks.tell_leads()
+        finn.post("/reconsider")
+        assert texts(network) == []
+        finn.post("/decline")
+        assert len(texts(network)) == 1, "one that was not sent is none of the four"
+
+    def test_that_waits_and_happens_again_is_told_once(self, finn: Mate, network: Network) -> None:
+        finn.post("/decline")
+        tasks.tell_leads()
+        finn.post("/reconsider")
+        finn.post("/decline")
+        assert len(texts(network)) == 1
 
     def test_that_was_taken_back_meanwhile_is_not(self, finn: Mate, network: Network) -> None:
         finn.post("/decline")
@@ -86,7 +113,16 @@ class TestAllHavePaid:
         finn.pay()
         mates.settled(finn.share)
         (text,) = texts(network)
-        assert "£20.00 in all" in text
+        assert text.startswith("Your mates have paid £20.00 at") and "nobody is asked for more" in text
+
+    def test_is_no_text_where_the_lead_keeps_the_last_share(
+        self, finn: Mate, lead: Payer, order: Checkout, network: Network
+    ) -> None:
+        """Nobody has paid just then, and who did it sees it on the page."""
+        finn.pay()
+        mates.settled(finn.share)
+        lead.post("/cancel-share", share=str(amys(order).pk))
+        assert texts(network) == [] and "Stays with you" in words(lead.get())
 
 
 class TestTheLinksEnd:
@@ -97,6 +133,7 @@ class TestTheLinksEnd:
         a_day_before_the_end()
         (text,) = texts(network)
         assert text.startswith(f"£50.00 at {order.merchant.name} is not paid yet")
+        assert text.endswith("&sign_in=1#last-day"), "to what offers to remind them"
         assert len(texts(network)) == 1
 
     def test_moves_on_with_links_that_were_paused(self, order: Checkout, network: Network) -> None:
@@ -143,6 +180,16 @@ class TestNothingIsTold:
             len(texts(network)) == 1 and not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
         )
 
+    @pytest.mark.rule("sms.stop")
+    @pytest.mark.parametrize("when", ["before", "meanwhile"])
+    def test_to_a_number_that_stopped(self, finn: Mate, network: Network, when: str) -> None:
+        if when == "before":
+            Client().post(urlsplit(stops.link(outbox.digest(LEAS))).path)
+        finn.post("/decline")
+        tasks.tell_leads()
+        Client().post(urlsplit(stops.link(outbox.digest(LEAS))).path)
+        assert texts(network) == []
+
     def test_to_a_number_that_had_its_texts(self, finn: Mate, lead: Payer, network: Network) -> None:
         for _ in range(limits.PER_NUMBER[0].maximum):
             put(LEAS, PaymentTarget(lead.checkout), kind=SmsMessage.Kind.RETURN)
@@ -150,6 +197,46 @@ class TestNothingIsTold:
         tasks.tell_leads()
         assert not SmsMessage.objects.filter(kind="lead").exists()
         assert not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
+
+
+@pytest.mark.rule("lead.language")
+class TestTheLanguage:
+    @pytest.fixture
+    def lead(self, unpaid: Checkout) -> Payer:
+        """She pays on the French page."""
+        payer = Payer(unpaid)
+        payer.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "fr"
+        payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")
+        return payer
+
+    def test_is_that_of_the_page_on_which_the_lead_paid(
+        self, finn: Mate, order: Checkout, network: Network
+    ) -> None:
+        order.refresh_from_db()
+        assert order.language == "fr"
+        finn.post("/decline")
+        (text,) = texts(network)
+        assert text.startswith("Finn refuse 20,00")
+
+    def test_of_an_invitation_is_the_leads(self, lead: Payer, finn: Mate, network: Network) -> None:
+        lead.post("/text-share", share=str(finn.share.pk), phone=FINN)
+        send_all()
+        (text,) = network.sent.values()
+        assert text[1].startswith("Lea vous demande 20,00")
+
+    def test_of_a_code_is_the_pages(self, finn: Mate, network: Network) -> None:
+        finn.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "fr"
+        finn.post("/phone", phone=FINN)
+        send_all()
+        (text,) = network.sent.values()
+        assert "est votre code" in text[1]
+
+    def test_is_not_kept_of_who_pays_it_all(self, unpaid: Checkout) -> None:
+        payer = Payer(unpaid)
+        payer.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "fr"
+        payer.pay()
+        unpaid.refresh_from_db()
+        assert unpaid.status == "authorized" and unpaid.language == ""
 
 
 def test_nothing_is_written_for_an_order_without_mates(lea: Payer) -> None:

@@ -6,13 +6,16 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from hosted_page.models import SignInCode, SmsMessage
-from hosted_page.sms import limits
+from hosted_page.sms import limits, senders
 from hosted_page.steps import codes
 from tests import factories
 from tests.hosted_page.browsers import FINN, PHONE, Mate, Payer, shown_code, words
+from tests.hosted_page.group.test_bill import text
+from tests.hosted_page.sms.test_outbox import Network, send_all
 from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
@@ -79,6 +82,20 @@ class TestCode:
         if lea.code() != right:
             assert "is not right" in words(lea.post("/code", code=right))
 
+    def test_says_of_its_text_what_is_so(
+        self, lea: Payer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settings.SANDBOX = False
+        network = Network()
+        monkeypatch.setattr(senders, "current", lambda: network)
+        lea.post("/phone", phone=PHONE)
+        assert "We text it to •••• 0123." in text(words(lea.get()))
+        network.is_down = True
+        send_all()
+        page = text(words(lea.get()))
+        assert "The text to •••• 0123 may not have gone out. Ask for a new code." in page
+        assert "We text it" not in page
+
     @pytest.mark.rule("sign_in.bound")
     def test_of_another_order_signs_nobody_in(self, lea: Payer, right: str) -> None:
         other = factories.checkout(lea.checkout.merchant)
@@ -102,7 +119,7 @@ class TestSigningIn:
             finn.post("/phone", phone=FINN)
             SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         refused = finn.post("/resend")
-        assert refused.status_code == 422 and "all the codes we can for today" in words(refused)
+        assert refused.status_code == 422 and "no more codes here for today" in words(refused)
         SignInCode.objects.update(created_at=timezone.now() - codes.CODES_WITHIN)
         SmsMessage.objects.update(created_at=timezone.now() - codes.CODES_WITHIN)
         assert finn.post("/phone", phone=FINN).status_code == 303

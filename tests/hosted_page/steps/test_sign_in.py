@@ -43,7 +43,7 @@ class TestSignIn:
         for number in range(6):
             lea.post("/phone", phone=f"07700 90012{number}")
         assert SignInCode.objects.count() == 5
-        assert "all the codes we can" in words(lea.post("/phone", phone="07700 900199"))
+        assert "no more codes for this link" in words(lea.post("/phone", phone="07700 900199"))
 
     @pytest.mark.rule("sign_in.limits")
     def test_a_number_gets_five_codes_an_hour(self, lea: Payer) -> None:

@@ -1,0 +1,59 @@
+"""The last day of an order's links: its lead is offered to remind by text who has not paid (rule share.last_day)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils.safestring import SafeString
+
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import ShareStatus
+from hosted_page import summary
+from hosted_page.group.lines import Line
+from payments import money
+
+ID = "last-day"  # on the page: a text leads there
+LASTS = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class LastDay:
+    """When the links end and what is not paid: who can be reminded by text now, who was today, whose number we lack."""
+
+    at: SafeString
+    amount: str
+    to_remind: list[Line]
+    reminded: list[Line]
+    others: list[Line]
+
+    @property
+    def seen(self) -> str:
+        """Changes with what is shown."""
+        of_each = (self.to_remind, self.reminded, self.others)
+        return " · ".join([self.amount, *(",".join(line.name for line in lines) for lines in of_each)])
+
+
+def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:
+    """Return when the last open link ends, None if none is open."""
+    ends = (share.expires_at for share in shares if share.status == ShareStatus.OPEN)
+    return max((end for end in ends if end is not None), default=None)
+
+
+def of(
+    checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line], now: datetime
+) -> LastDay | None:
+    """Return what is offered on the last day, None before it and where nobody is asked; `lines` are the bill's."""
+    end = ends_at(shares)
+    if end is None or end - now > LASTS:
+        return None
+    unpaid = [share for share in shares if share.status == ShareStatus.OPEN]
+    ids = {str(share.pk) for share in unpaid}
+    asked = [line for line in lines if line.id in ids]
+    texted = [line for line in asked if line.sent_to]
+    return LastDay(
+        at=summary.day(end, checkout),
+        amount=money.for_payer(sum(share.amount for share in unpaid), checkout.currency),
+        to_remind=[line for line in texted if not line.remind_from],
+        reminded=[line for line in texted if line.remind_from],
+        others=[line for line in asked if not line.sent_to],
+    )

@@ -1,0 +1,135 @@
+"""The last day of the links: what the bill offers to its lead, and whom one tap reminds."""
+
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from checkout.models import Checkout, PaymentRequest
+from hosted_page.models import SmsMessage
+from hosted_page.sms import outbox, senders, stops
+from tests import mates
+from tests.hosted_page.browsers import FINN, Mate, Payer, words
+from tests.hosted_page.group.test_bill import seen, text
+from tests.hosted_page.sms.test_outbox import Network, a_day_later, send_all
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("share.last_day")]
+FINNS, AMYS = "+447700900456", "+447700900457"
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch, order: Checkout) -> Network:
+    made = Network()
+    monkeypatch.setattr(senders, "current", lambda: made)
+    SmsMessage.objects.all().delete()
+    return made
+
+
+@pytest.fixture
+def asked(lead: Payer, order: Checkout, network: Network) -> Checkout:
+    """Finn and Amy were asked by text, more than a day ago."""
+    for position, phone in ((2, FINN), (3, "07700 900457")):
+        share = order.payment_requests.get(position=position)
+        lead.post("/text-share", share=str(share.pk), phone=phone)
+    send_all()
+    network.sent.clear()
+    a_day_later()
+    return order
+
+
+def ends_in(**left: int) -> None:
+    PaymentRequest.objects.update(expires_at=timezone.now() + timedelta(**left))
+
+
+def said(page: str) -> str:
+    """What the offer says, "" if it is not there."""
+    return text(page.partition('class="last-day"')[2].partition("</section>")[0])
+
+
+def reminded(lead: Payer, network: Network) -> set[str]:
+    answer = lead.post("/remind")
+    assert answer.status_code == 303 and answer["Location"].endswith("#last-day")
+    send_all()
+    return {phone for phone, _ in network.sent.values()}
+
+
+class TestTheOffer:
+    def test_stands_on_the_bill_on_the_last_day_alone(self, lead: Payer, asked: Checkout) -> None:
+        ends_in(days=1, minutes=1)
+        assert said(words(lead.get())) == ""
+        ends_in(hours=23, minutes=59)
+        assert "£50.00 is not paid yet. What nobody pays by then stays with you." in said(words(lead.get()))
+        assert "Remind 2 mates by text" in said(words(lead.get()))
+
+    def test_reminds_nobody_unasked(self, lead: Payer, asked: Checkout, network: Network) -> None:
+        ends_in(hours=2)
+        lead.get()
+        send_all()
+        assert network.sent == {}
+
+    def test_names_the_one_and_whom_we_cannot_text(self, lead: Payer, asked: Checkout) -> None:
+        asked.payment_requests.filter(position=3).update(phone="")
+        ends_in(hours=2)
+        offer = said(words(lead.get()))
+        assert "Remind Finn by text, •••• 0456" in offer and "We have no number of: Amy." in offer
+
+    def test_is_gone_once_all_is_paid_or_kept(self, lead: Payer, asked: Checkout) -> None:
+        for share in asked.payment_requests.all():
+            lead.post("/cancel-share", share=str(share.pk))
+        ends_in(hours=2)
+        assert said(words(lead.get())) == ""
+
+    def test_is_kept_true_on_an_open_page(self, lead: Payer, finn: Mate, asked: Checkout) -> None:
+        ends_in(hours=2)
+        before = seen(words(lead.get()))
+        finn.pay()
+        mates.settled(finn.share)
+        part = words(lead.get("/bill", seen=before))
+        assert "£30.00 is not paid yet." in said(part) and 'data-seen="£30.00 · Amy' in part
+
+
+class TestATap:
+    def test_reminds_all_who_have_not_paid_once_a_day(
+        self, lead: Payer, asked: Checkout, network: Network
+    ) -> None:
+        ends_in(hours=23)
+        assert reminded(lead, network) == {FINNS, AMYS}
+        network.sent.clear()
+        assert "One text a day. Asked for already: Finn, Amy." in said(words(lead.get()))
+        assert reminded(lead, network) == set()
+
+    def test_leaves_out_who_has_paid(
+        self, lead: Payer, finn: Mate, asked: Checkout, network: Network
+    ) -> None:
+        finn.pay()
+        mates.settled(finn.share)
+        send_all()
+        network.sent.clear()
+        ends_in(hours=23)
+        assert reminded(lead, network) == {AMYS}
+
+    def test_reminds_the_others_where_one_has_stopped(
+        self, lead: Payer, asked: Checkout, network: Network
+    ) -> None:
+        Client().post(urlsplit(stops.link(outbox.digest(FINNS))).path)
+        ends_in(hours=23)
+        answer = lead.post("/remind")
+        assert answer.status_code == 422
+        assert "Finn: This number wants no texts from us. Send the link yourself." in words(answer)
+        send_all()
+        assert {phone for phone, _ in network.sent.values()} == {AMYS}
+
+    def test_before_the_last_day_does_nothing(self, lead: Payer, asked: Checkout, network: Network) -> None:
+        assert reminded(lead, network) == set()
+
+    def test_is_the_leads_alone_and_sends_to_nobody_else(
+        self, lead: Payer, finn: Mate, asked: Checkout, network: Network
+    ) -> None:
+        ends_in(hours=23)
+        answer = finn.client.post(f"/pay/remind?id={asked.pk}")
+        assert answer.status_code == 403 and "Sign in again" in words(answer)
+        lead.post("/remind", phone="07700 900199", share="x")
+        send_all()
+        assert {phone for phone, _ in network.sent.values()} == {FINNS, AMYS}
