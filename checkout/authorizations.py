@@ -64,20 +64,24 @@ def authorize(
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
             checkout = Checkout.objects.locked(checkout_uuid)
-            now = checkout.locked_at
-            payable = _check_payable(checkout, card.token, lead, now)
+            payable = _check_payable(checkout, card.token, lead, checkout.locked_at)
             if payable:
                 slot.take()
                 admit()
                 payment = new_payment(checkout, card, Payment.Kind.ORDER, of=checkout)
-                operation = operations.begin(payment, Kind.AUTHORIZE, now=now, cause=cause)
-                spoken = {"language": language} if checkout.has_mates else {}
-                checkout.touch(lead=lead, **spoken)
+                operation = operations.begin(payment, Kind.AUTHORIZE, now=checkout.locked_at, cause=cause)
+                _note_payer(checkout, lead, language)
         if not payable:
             raise NotPayable(checkout.status)
         return operation
 
     return hold(begin)
+
+
+def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> None:
+    """Write who pays, and in which language if texts may go to them later."""
+    spoken = {"language": language} if checkout.has_mates else {}
+    checkout.touch(lead=lead, **spoken)
 
 
 def hold(begin: Callable[[Slot], Operation]) -> Paid:

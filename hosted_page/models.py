@@ -60,10 +60,11 @@ class SmsMessage(PreparedModel):
 
     class Kind(models.TextChoices):
         CODE = "code"
-        RETURN = "return", "return: a code for a lead who comes back"
+        RETURN = "return", "return: a code for somebody who has paid and comes back"
         INVITATION = "invitation"
         REMINDER = "reminder"
         LEAD = "lead", "lead: what mates did, to the lead"
+        RECEIPT = "receipt", "receipt: its link, to whoever has paid"
 
     class Receipt(models.TextChoices):
         DELIVERED = "delivered"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, wraps
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from checkout import reading
 from checkout.models import Checkout, Customer, PaymentRequest
-from checkout.states import PAID, ShareStatus, Status
+from checkout.states import PAID, SHARE_PAID, ShareStatus, Status
 from config.lib import crypto
 from config.lib.prepared import Prepared
 from hosted_page import payer
@@ -52,13 +53,29 @@ class PaymentTarget:
 
     @property
     def may_sign_in(self) -> bool:
-        """Whether codes are sent: to anybody who may pay, and to a lead who comes back to their mates' links."""
-        return self.is_payable or self.is_of_lead_alone
+        """Whether codes are sent: to anybody who may pay, and to whoever has paid and comes back."""
+        return self.is_payable or self.is_of_payer_alone
 
     @property
-    def is_of_lead_alone(self) -> bool:
-        """Whether the order is paid and split, so that nobody but its lead has anything to do here."""
-        return self.share is None and self.checkout.has_mates and self.checkout.status in PAID
+    def is_of_payer_alone(self) -> bool:
+        """Whether it is paid, so that nobody but who has paid it has anything to do here."""
+        return self.paid_by_uuid is not None
+
+    @property
+    def paid_by_uuid(self) -> UUID | None:
+        """The id of the person who has paid it, None of what is not paid."""
+        if self.share is None:
+            return self.checkout.lead_id if self.checkout.status in PAID else None
+        return self.share.mate_id if self.share.status in (*SHARE_PAID, ShareStatus.REFUNDED) else None
+
+    @property
+    def paid_at(self) -> datetime | None:
+        """When it was paid."""
+        return self.share.paid_at if self.share else self.checkout.captured_at
+
+    def is_paid_by(self, customer_uuid: UUID | None) -> bool:
+        """Whether this person has paid it."""
+        return customer_uuid is not None and customer_uuid == self.paid_by_uuid
 
     def payer_of(self, request: HttpRequest) -> UUID | None:
         """Return the id of the signed-in person if they may pay: the lead an order, anybody else a share; else None."""

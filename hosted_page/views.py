@@ -14,11 +14,12 @@ from django_htmx.http import HttpResponseClientRefresh
 from checkout import reading
 from checkout.models import Checkout
 from checkout.states import Status
+from config.lib.web import address
 from hosted_page import brand, payer, rendering
 from hosted_page.group import bill, lines, one_link
 from hosted_page.opt_in import box
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, for_page, for_target
-from hosted_page.status import of_order
+from hosted_page.status import of_order, receipt_sms
 from hosted_page.steps import sign_in
 from payments.models import Merchant
 
@@ -27,16 +28,24 @@ from payments.models import Merchant
 class Refused:
     """What was sent from the status page and refused: a tick of the opt-in box, a number for a share's link.
 
-    `act` says why something else was not done with a share.
+    `act` says why something else was not done with a share, `receipt` why its link was not texted.
     """
 
     tick: dict[str, str] = field(default_factory=dict)
     number: lines.Wrong | None = None
     act: str = ""
+    receipt: str = ""
 
 
 NOTHING = Refused()
-ACTS = ("bill", "cancel_share", "rename_share", "ask_again", "send_link", "remind")  # the addresses that the bill knows
+ACTS = (
+    "bill",
+    "cancel_share",
+    "rename_share",
+    "ask_again",
+    "send_link",
+    "remind",
+)  # the addresses that the bill knows
 
 
 @for_page
@@ -70,7 +79,7 @@ def _shown(
 
 
 def _to_others(request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus) -> HttpResponse:
-    own = _of_others(target) | _around(target, found)
+    own = sign_in.way_back(target) | _around(target, found)
     return rendering.show_status(request, target, found, own, is_refused=False)
 
 
@@ -89,12 +98,21 @@ def _bill(
     context = {
         **bill_context(target, shown),
         **_around(target, found),
-        "receipt": found.receipt,
+        **_of_receipt(request, target, found, refused),
         "refused": refused.act,
         "asks": request.GET.get("asks", "") if shown.said_no else "",
         "box": box.on(request, target, refused.tick),
     }
     return rendering.show(request, target, "bill", context, status=422 if refused != NOTHING else 200)
+
+
+def _of_receipt(
+    request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
+) -> dict[str, Any]:
+    """Return the receipt and its text; while the page looks each second, nothing is offered on it."""
+    is_offered = found.receipt is not None and not found.live
+    text = receipt_sms.on(request, target, refused.receipt) if is_offered else None
+    return {"receipt": found.receipt, "refund": found.refund, "receipt_sms": text}
 
 
 def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
@@ -120,13 +138,9 @@ def _of_lead(
     return {
         "bill": bill.of(target.checkout) if found.state == "held" else None,
         "bill_action": "",  # the whole page is live
+        **_of_receipt(request, target, found, refused),
         "box": box.on(request, target, refused.tick) if found.state == "confirmed" else None,
     }
-
-
-def _of_others(target: PaymentTarget) -> dict[str, Any]:
-    """Return what others are shown too: a way for the lead to sign in again."""
-    return {"sign_in_url": target.way_back() if target.is_of_lead_alone else ""}
 
 
 def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
@@ -156,7 +170,7 @@ def again(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that nothing was saved, because the lead is not signed in here, or no longer."""
     link = {"href": target.address(), "label": _("Go to your order")}
-    if target.is_of_lead_alone:
+    if target.is_of_payer_alone:
         link = {"href": target.way_back(), "label": _("Sign in again")}
     heading, words = _("You are signed out"), _("Nothing was saved. Your order is as it was.")
     return rendering.say(request, target, heading, words, link=link, status=403, cancel_url_path="")
@@ -171,6 +185,15 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return signed_out(request, target)
     wrong = box.take(request, target)
     return show_page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
+
+
+@for_form
+def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Text the receipt's link to the lead who asks for it."""
+    if not is_lead(request, target):
+        return signed_out(request, target)
+    refused = receipt_sms.ask(target, address.of(request))
+    return show_page(request, target, Refused(receipt=refused)) if refused else target.go_to("receipt")
 
 
 def is_lead(request: HttpRequest, target: PaymentTarget) -> bool:

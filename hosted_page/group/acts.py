@@ -1,4 +1,4 @@
-"""What the lead does on the bill: rename a share, ask again, keep it, text its link, remind; and the bill, kept true."""
+"""What the lead does on the bill: rename a share, ask again, keep it, text its link, remind; the bill, kept true."""
 
 from collections.abc import Callable
 from typing import Any

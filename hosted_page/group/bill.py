@@ -44,7 +44,6 @@ class Bill:
     note: str
     sentence: str
     parts: list[Part]
-    is_large: bool
     sums: list[dict[str, str]]
     lines: list[Line]
     total: str
@@ -55,6 +54,11 @@ class Bill:
     is_settled: bool
     said_no: Line | None
     last_day: LastDay | None
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the bar has too many parts for letters."""
+        return len(self.lines) >= MANY
 
 
 def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
@@ -76,7 +80,6 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         note=_note(checkout, noes, known_no),
         sentence="" if (noes and known_no is None) or known_no else _where_it_goes(checkout, shares, borne),
         parts=_parts(checkout, shares, all_lines),
-        is_large=len(all_lines) >= MANY,
         sums=_sums(borne, checkout.currency),
         lines=all_lines,
         total=money.for_payer(checkout.amount, checkout.currency),

@@ -49,11 +49,11 @@ def of(
     unpaid = [share for share in shares if share.status == ShareStatus.OPEN]
     ids = {str(share.pk) for share in unpaid}
     asked = [line for line in lines if line.id in ids]
-    texted = [line for line in asked if line.sent_to]
+    known = [line for line in asked if line.sent_to]
     return LastDay(
         at=summary.day(end, checkout),
         amount=money.for_payer(sum(share.amount for share in unpaid), checkout.currency),
-        to_remind=[line for line in texted if not line.remind_from],
-        reminded=[line for line in texted if line.remind_from],
+        to_remind=[line for line in known if not line.remind_from],
+        reminded=[line for line in known if line.remind_from],
         others=[line for line in asked if not line.sent_to],
     )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.utils.functional import Promise
@@ -167,7 +168,7 @@ def _line(
     )
 
 
-def _link(checkout: Checkout, share: PaymentRequest) -> dict[str, str]:
+def _link(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
     """Return what a line says of its open link."""
     target, again_at = PaymentTarget(checkout, share), share.next_reminder_at
     return {

@@ -14,14 +14,15 @@ from checkout.group import bending, claims
 from checkout.sharing import ShareNotOpen
 from checkout.states import ShareStatus, Status
 from config.lib import clock
-from config.lib.web import qr_codes
-from hosted_page import payer, rendering
+from config.lib.web import address, qr_codes
+from hosted_page import payer, rendering, views
 from hosted_page.group import table
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target, lead_name
-from hosted_page.status import of_share
+from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, for_page, for_target, lead_name
+from hosted_page.status import of_share, receipt_sms
 from hosted_page.status.of_order import PageStatus
 from hosted_page.steps import sign_in
+from hosted_page.views import NOTHING, Refused
 
 
 @for_page
@@ -30,17 +31,19 @@ def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return _page(request, target)
 
 
-def _page(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
+def _page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
     now = clock.now()
     target = _expired_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
     found = _of_another(request, target, now) or of_share.tell(target, customer_uuid, now)
     if found is not None:
-        return _status(request, target, found, wrong)
+        if SIGN_IN in request.GET and target.may_sign_in and not target.is_paid_by(customer_uuid):
+            return sign_in.show(request, target)
+        return _status(request, target, found, refused)
     if rendering.wants_part(request):
         return HttpResponseClientRefresh()
     if customer_uuid is None:
-        return sign_in.show(request, target, wrong)
+        return sign_in.show(request, target, refused.tick)
     return _own_link(request, target) if target.payer_of(request) is None else target.go("card")
 
 
@@ -65,17 +68,20 @@ def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> P
     return PageStatus("taken", _("This share is taken"), [words], live=True)
 
 
-def _status(
-    request: HttpRequest, target: PaymentTarget, found: PageStatus, wrong: dict[str, str] | None
-) -> HttpResponse:
+def _status(request: HttpRequest, target: PaymentTarget, found: PageStatus, refused: Refused) -> HttpResponse:
     may_reconsider = target.share is not None and bending.may_reconsider(target.share, clock.now())
     is_asked = may_reconsider and target.checkout.status == Status.CAPTURED
     own = {
         "place_to": lead_name(target.checkout),
         "reconsider_action": target.address("reconsider") if is_asked else "",
-        "box": box.on(request, target, wrong) if found.state == "share_paid" else None,
+        "receipt_sms": receipt_sms.on(request, target, refused.receipt)
+        if found.receipt and not found.live
+        else None,
+        "box": box.on(request, target, refused.tick) if found.state == "share_paid" else None,
     }
-    return rendering.show_status(request, target, found, own, is_refused=bool(wrong))
+    if not target.is_paid_by(payer.customer_of(request, target.subject)):
+        own |= sign_in.way_back(target)
+    return rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
 
 
 def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
@@ -96,7 +102,16 @@ def qr(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Take a mate's tick of the merchant's box, signed in or not."""
     wrong = box.take(request, target)
-    return _page(request, target, wrong) if wrong else target.go_with(box.SAVED)
+    return _page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
+
+
+@for_form
+def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Text the receipt's link to the mate who asks for it."""
+    if not target.is_paid_by(payer.customer_of(request, target.subject)):
+        return views.signed_out(request, target)
+    refused = receipt_sms.ask(target, address.of(request))
+    return _page(request, target, Refused(receipt=refused)) if refused else target.go_to("receipt")
 
 
 @for_form

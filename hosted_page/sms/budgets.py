@@ -73,7 +73,7 @@ def _was_paid() -> Q:
     orders = Checkout.objects.filter(pk=OuterRef("subject"), captured_at__isnull=False)
     shares = PaymentRequest.objects.filter(pk=OuterRef("subject"), paid_at__isnull=False)
     kinds = SmsMessage.Kind
-    return ~Q(kind__in=[kinds.RETURN, kinds.LEAD]) & (Q(Exists(orders)) | Q(Exists(shares)))
+    return ~Q(kind__in=[kinds.RETURN, kinds.LEAD, kinds.RECEIPT]) & (Q(Exists(orders)) | Q(Exists(shares)))
 
 
 def give_back() -> int:

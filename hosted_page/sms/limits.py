@@ -41,6 +41,8 @@ def check_country(phone: str) -> None:
 def check_stopped(row: SmsMessage) -> None:
     """Raise TooManySmsMessages for a number that wants no texts but codes (rule sms.stop)."""
     if row.kind not in CODES and stops.has_stopped(row.phone_digest):
+        if row.kind == Kind.RECEIPT:
+            raise TooManySmsMessages(_("This number wants no texts from us but codes. Print the receipt."))
         raise TooManySmsMessages(_("This number wants no texts from us. Send the link yourself."))
 
 
@@ -101,6 +103,8 @@ def check_number(row: SmsMessage, found: Found) -> None:
     free_at = number_free_at(found)
     if free_at is not None:
         words = _("This number gets no more texts for now. Try again {when}, or use another number.")
+        if row.kind == Kind.RECEIPT:  # it goes to the number that has paid, and to no other
+            words = _("This number gets no more texts for now. Try again {when}.")
         raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
 
 
@@ -129,6 +133,8 @@ def check_range(row: SmsMessage, found: Found) -> None:
     if free_at is not None:
         log.error("no more SMS messages to a range of numbers today", number_range=row.range_digest[:12])
         words = _("We cannot text this number now. Use another number, or try again {when}.")
+        if row.kind == Kind.RECEIPT:
+            words = _("We cannot text this number now. Try again {when}.")
         raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
 
 

@@ -49,8 +49,8 @@ def put(asked: Asked, *, key: UUID | None = None) -> None:
     wakeup.after_commit(SEND_SMS_MESSAGES)
 
 
-def put_for_lead(asked: Asked, *, key: UUID, is_lead: bool) -> None:
-    """Queue a code, as `put` does, for somebody who comes back to a paid order: only the lead's number gets it.
+def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
+    """Queue a code, as `put` does, for somebody who comes back to what is paid: only the number that paid gets it.
 
     Nobody learns which number that is: all callers get the same answer, also when the number's limit is reached,
     and asking for other people's numbers uses up nothing of theirs. Raises TooManySmsMessages.
@@ -62,7 +62,7 @@ def put_for_lead(asked: Asked, *, key: UUID, is_lead: bool) -> None:
     row.created_at = row.due_at = found.now
     is_full = limits.number_free_at(found) is not None
     limits.check_address(row, found)
-    if is_full or not is_lead:
+    if is_full or not is_payer:
         row.phone = row.body = row.due_at = None
         row.phone_digest, row.ended_at = "", found.now
     row.save(force_insert=True)
@@ -93,7 +93,7 @@ def digest(phone: str) -> str:
 
 def _lock(row: SmsMessage) -> None:
     parts = (row.phone_digest, row.range_digest, row.address_digest)
-    quota.lock(*(f"sms:{part}" for part in parts if part))  # a returning lead's message has no range
+    quota.lock(*(f"sms:{part}" for part in parts if part))  # a returning payer's message has no range
 
 
 def withdraw(keys: list[UUID], now: datetime) -> None:

@@ -144,7 +144,7 @@ def _is_wanted(message: SmsMessage) -> bool:
         return False
     if message.kind == SmsMessage.Kind.LEAD:
         return told.is_wanted(message)
-    return invitations.is_wanted(message)
+    return message.kind == SmsMessage.Kind.RECEIPT or invitations.is_wanted(message)
 
 
 _OPEN_CODE = Prepared(

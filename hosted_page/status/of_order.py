@@ -65,7 +65,10 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | No
         case Status.EXPIRED:
             return PageStatus("expired", _("This order has expired"), [_nothing_paid(checkout)], place="card")
         case _:
-            return _refund(checkout, is_lead)
+            shown = _refund(checkout, is_lead)
+            if is_lead and checkout.captured_at is not None:
+                shown.receipt = receipt.of_order(checkout, checkout.captured_at)
+            return shown
 
 
 def _with_the_bank(operation: Operation, now: datetime, is_lead: bool) -> PageStatus:

@@ -13,6 +13,7 @@ from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.status import receipt, refund
 from hosted_page.status.of_order import PageStatus, show_refund
+from hosted_page.status.receipt import Receipt
 from payments import disputes, money, open_operations
 from payments.models import Operation
 
@@ -109,6 +110,7 @@ def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], i
         return _taken(target, share, facts, is_mate)
     if is_mate:
         show_refund(shown, refund.of_mate(target.checkout, share))
+        shown.receipt = _receipt(target, share)
     return shown
 
 
@@ -116,8 +118,12 @@ def _taken(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], 
     words = _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card.")
     shown = PageStatus("share_paid", _("Your share is paid"), [format_html(words, **facts)], place="shop")
     if is_mate:
-        shown.receipt = receipt.of_share(target, share.paid_at or share.created_at, share.payment)
+        shown.receipt = _receipt(target, share)
     return shown
+
+
+def _receipt(target: PaymentTarget, share: PaymentRequest) -> Receipt:
+    return receipt.of_share(target, share.paid_at or share.created_at, share.payment)
 
 
 def _facts(target: PaymentTarget, share: PaymentRequest, is_mate: bool) -> dict[str, str]:

@@ -33,7 +33,7 @@ CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
 
 
 class NothingToSignInFor(Exception):
-    """Nobody can pay here any more, and no lead can come back to shares: no code is sent."""
+    """Nobody can pay here any more, and nobody has who could come back: no code is sent."""
 
 
 class CodeEnded(Exception):
@@ -58,9 +58,9 @@ class Sent(NamedTuple):
 def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> Sent:
     """Queue a new code to a phone, and end an older one of this browser. The request itself sends nothing.
 
-    If only the lead has anything to do here, other numbers get no SMS message, and nobody is told so. Raises
+    Of what is paid, no number but that of who has paid it gets an SMS message, and nobody is told so. Raises
     TooManySmsMessages, NothingToSignInFor, switches.MerchantSuspended, switches.AllStopped.
-    Rule sign_in.lead_returns.
+    Rule sign_in.payer_returns.
     """
     plain = f"{secrets.randbelow(10**6):06d}"
     with transaction.atomic():
@@ -113,30 +113,28 @@ def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> b
     words = _("{code} is your code for {shop}. Tell it to nobody.")
     told = words.format(code=plain, shop=naming.shop(target.checkout.merchant))
     body = f"{told}\n\n@{_HOST} #{plain}"
-    kind = SmsMessage.Kind.RETURN if target.is_of_lead_alone else SmsMessage.Kind.CODE
+    kind = SmsMessage.Kind.RETURN if target.is_of_payer_alone else SmsMessage.Kind.CODE
     asked = Asked(kind, code.phone, target, body, code.expires_at, address)
     if kind == SmsMessage.Kind.CODE:
         outbox.put(asked, key=code.pk)
         return True
-    lead = target.checkout.lead
-    is_lead = lead is not None and lead.phone == code.phone
-    outbox.put_for_lead(asked, key=code.pk, is_lead=is_lead)
-    return is_lead
+    paid_by = target.paid_by_uuid
+    is_payer = paid_by is not None and target.person(paid_by).phone == code.phone
+    outbox.put_for_payer(asked, key=code.pk, is_payer=is_payer)
+    return is_payer
 
 
 def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
-    """Raise TooManySmsMessages if enough codes were asked for; nobody can use up those of a returning lead.
+    """Raise TooManySmsMessages if enough codes were asked for; nobody can use up those of a returning payer.
 
-    Rules sign_in.limits, sign_in.lead_returns.
+    Rules sign_in.limits, sign_in.payer_returns.
     """
     since = now - CODES_WITHIN
-    if target.is_of_lead_alone:  # others use up nothing of the lead's
-        of_lead = _codes_since(target.subject, since).filter(
-            phone=phone, created_at__gt=target.checkout.captured_at
-        )
-        if of_lead.filter(created_at__gt=now - limits.GAP).exists():
+    if target.is_of_payer_alone:  # others use up nothing of theirs
+        of_number = _codes_since(target.subject, since).filter(phone=phone, created_at__gt=target.paid_at)
+        if of_number.filter(created_at__gt=now - limits.GAP).exists():
             raise TooManySmsMessages(limits.just_sent())
-        count = of_lead.count()
+        count = of_number.count()
     else:
         count = len(_RECENT.all(target.subject, since))
     if count < CODES_PER_SUBJECT:
@@ -167,7 +165,7 @@ def waiting(subject: UUID, browser: str) -> SignInCode | None:
 def _of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode]:
     rows = SignInCode.objects.filter(subject=subject, browser_digest=browser_digest, used_at=None)
     lost = SmsMessage.objects.filter(pk=OuterRef("pk"), kind=SmsMessage.Kind.CODE, sent_at=None)
-    rows = rows.annotate(is_lost=Exists(lost.exclude(ended_at=None)))
+    rows = rows.annotate(**{"is_lost": Exists(lost.exclude(ended_at=None))})
     return rows.filter(expires_at__gt=Now()).order_by("-created_at")[:1]
 
 

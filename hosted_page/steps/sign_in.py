@@ -14,7 +14,7 @@ from checkout.authorizations import NotPayable
 from checkout.group import claims
 from checkout.models import Customer, PaymentRequest
 from checkout.sharing import ShareNotOpen
-from checkout.states import OperationInProgress
+from checkout.states import OperationInProgress, Status
 from config.lib.web import address
 from hosted_page import known, payer, rendering, summary
 from hosted_page.group import people
@@ -65,13 +65,31 @@ def show_phone(
     wrong: dict[str, str] | None = None,
 ) -> HttpResponse:
     """Ask for a mobile number; at a pay link, beside the share that is asked for."""
-    own: dict[str, Any] = {"phone_hint": _phone_hint(target.checkout.merchant)}
-    if target.share is not None:
-        own = _of_share(request, target, target.share, wrong)
+    name, own = _phone_page(request, target, wrong)
     context = {"action": target.address("phone"), "value": value, "error": error}
     context |= own | _of_browser(request, target)
-    name = "group_share" if target.group else "share" if target.share else "phone"
     return rendering.show(request, target, name, context, status=422 if error or wrong else 200)
+
+
+def _phone_page(
+    request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None
+) -> tuple[str, dict[str, Any]]:
+    """Return the page that asks for a number, and what is its own: to come back, to pay a share, or the order."""
+    if target.is_of_payer_alone:
+        return "returning", {}
+    if target.share is not None:
+        return "share", _of_share(request, target, target.share, wrong)
+    return "phone", {"phone_hint": _phone_hint(target.checkout.merchant)}
+
+
+def way_back(target: PaymentTarget) -> dict[str, str]:
+    """Return the way to sign in, and what for, on a page of what is paid that anybody may be looking at."""
+    if not target.is_of_payer_alone:
+        return {"sign_in_url": "", "sign_in_words": ""}
+    words = _("Did you pay this? Sign in to see your receipt")
+    if target.share is None and target.checkout.has_mates and target.checkout.status == Status.CAPTURED:
+        words = _("Did you pay this? Sign in to see your mates’ links")
+    return {"sign_in_url": target.way_back(), "sign_in_words": words}
 
 
 def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
@@ -228,6 +246,8 @@ def enter(
         with contextlib.suppress(ShareNotOpen):  # then the page leads back to the group's
             claims.hold_longer(target.subject, claim=payer.claim_of(request))
     response = target.go(_step_after(request, target, customer))
+    if target.is_of_payer_alone and not target.is_paid_by(customer.pk):
+        return response
     with contextlib.suppress(NotPayable, OperationInProgress):  # the page tells what is true
         if target.share is None and customer.pk != target.checkout.lead_id:
             sharing.join(target.checkout.pk, customer)

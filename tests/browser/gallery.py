@@ -334,7 +334,7 @@ def _mate_paid(stage: Stage) -> Page:
 
 def _mate_said_no(stage: Stage) -> Page:
     page = stage.asked()
-    page.click(".ask-no button")
+    page.click(".leave button")
     return at(page, "declined")
 
 

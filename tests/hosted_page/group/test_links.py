@@ -26,7 +26,7 @@ class TestTheLead:
         later.post("/code", code=shown_code(code_page))
         assert words(later.get()).count("/pay/share/") > 1
 
-    @pytest.mark.rule("sign_in.lead_returns")
+    @pytest.mark.rule("sign_in.payer_returns")
     def test_is_the_only_one_who_gets_a_code_then(self, order: Checkout) -> None:
         stranger = Payer(order)
         code_page = stranger.client.get(stranger.post("/phone", phone=FINN)["Location"])

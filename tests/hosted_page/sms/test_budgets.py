@@ -124,7 +124,7 @@ def test_a_paid_share_gives_its_place_back_and_a_code_to_come_back_has_none(
             Asked(SmsMessage.Kind.CODE, phone, PaymentTarget(order, share), "words", ends_at, "192.0.2.1")
         )
     back = Asked(SmsMessage.Kind.RETURN, "+447700900123", PaymentTarget(order), "words", ends_at, "192.0.2.1")
-    outbox.put_for_lead(back, key=uuid4(), is_lead=True)
+    outbox.put_for_payer(back, key=uuid4(), is_payer=True)
     tasks.watch_sms_budgets()
     assert [text.is_counted for text in SmsMessage.objects.order_by("created_at")] == [False, True, True]
     assert {day.count for day in SmsDay.objects.all()} == {1}, "no code to come back was spent there"
@@ -224,7 +224,7 @@ def test_of_ten_at_once_no_more_than_a_limit_are_sent(
                 if kind == SmsMessage.Kind.CODE:
                     outbox.put(asked)
                 else:
-                    outbox.put_for_lead(asked, key=uuid4(), is_lead=True)
+                    outbox.put_for_payer(asked, key=uuid4(), is_payer=True)
         except TooManySmsMessages:
             return False
         finally:

@@ -179,7 +179,7 @@ class TestAnInvitation:
         for _ in range(limits.PER_NUMBER[0].maximum):
             put("+447700900456", PaymentTarget(lea.checkout, finns), kind=SmsMessage.Kind.REMINDER)
         refused = ask(lea, finns)
-        assert refused.status_code == 422 and "too many texts" in words(refused)
+        assert refused.status_code == 422 and "no more texts for now" in words(refused)
 
 
 @pytest.mark.rule("sms.invitation")

@@ -249,7 +249,7 @@ class TestAStrangersNumber:
         send_all()
         assert [phone for phone, _ in network.sent.values()] == ["+447700900456"]
 
-    @pytest.mark.rule("sign_in.lead_returns")
+    @pytest.mark.rule("sign_in.payer_returns")
     def test_is_answered_as_the_leads_is(self, order: Checkout, network: Network) -> None:
         def answers(phone: str) -> list[tuple[int, str]]:
             seen = []
@@ -268,7 +268,7 @@ class TestAStrangersNumber:
         send_all()
         assert {phone for phone, _ in network.sent.values()} == {LEA}
 
-    @pytest.mark.rule("sign_in.lead_returns")
+    @pytest.mark.rule("sign_in.payer_returns")
     def test_waits_for_no_other_number(self, order: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
         locked: list[str] = []
         monkeypatch.setattr(quota, "lock", lambda *keys: locked.extend(keys))

@@ -28,7 +28,10 @@ def test_of_an_order_names_shop_thing_time_card_and_sum(lea: Payer) -> None:
     assert said[:7] == ["Receipt", "Paid to", "Acme Tickets", "For", title, "Order A-20417", "Paid"]
     assert re.fullmatch(r"\d{1,2} \w+ 20\d\d, \d\d:\d\d:\d\d", said[7])
     assert said[8] == "London time (GMT)" or said[8] == "London time (BST)"
-    assert said[9:] == ["With", "Visa ending 4242", "Paid", "£90.00", "Print"]
+    assert said[9:] == [
+        *("With", "Visa ending 4242", "Paid", "£90.00", "Print"),
+        *("Text it to", "•••• 0123"),
+    ]
     assert page.index('id="return"') < page.index("receipt-title")
     assert receipt(words(Payer(lea.checkout).get())) == []
 
@@ -51,5 +54,8 @@ def test_of_a_share_is_the_mates_alone(finn: Mate, order: Checkout) -> None:
         *("Receipt", "Paid to", "Acme Tickets", "For"),
         *(f"Your share of {title}", "Lea’s order A-20417", "Paid"),
     ]
-    assert said[9:] == ["With", "Mastercard ending 4444", "Paid", "£20.00", "Print"]
+    assert said[9:] == [
+        *("With", "Mastercard ending 4444", "Paid", "£20.00", "Print"),
+        *("Text it to", "•••• 0456"),
+    ]
     assert receipt(words(Mate(finn.share).get())) == []

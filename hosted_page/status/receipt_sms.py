@@ -1,0 +1,104 @@
+"""A receipt's link by text: to the number that has paid, once, when its person asks for it (rule receipt.sms)."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, Q, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from checkout.models import Checkout, Customer, PaymentRequest
+from config.lib.prepared import Prepared
+from hosted_page import payer
+from hosted_page.models import SmsMessage
+from hosted_page.payment_target import PaymentTarget, absolute
+from hosted_page.sms import naming, outbox
+from hosted_page.sms.limits import TooManySmsMessages
+from hosted_page.sms.outbox import Asked
+from payments import money, switches
+
+LIFE = timedelta(hours=1)  # after which an unsent message is not sent any more
+NOT_ASKED, WAITING, SENT = "", "waiting", "sent"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a page says of it; `number` is masked, `link` the one in the text, `error` why it was refused just now."""
+
+    state: str
+    action: str
+    number: str
+    link: str
+    error: str
+
+
+def on(request: HttpRequest, target: PaymentTarget, error: str = "") -> Offer | None:
+    """Return what the page offers to whoever has paid and is signed in, None to anybody else."""
+    customer_uuid = payer.customer_of(request, target.subject)
+    if customer_uuid is None or not target.is_paid_by(customer_uuid):
+        return None
+    found: Any = _FOUND.first(customer_uuid, target.checkout.pk, target.subject)
+    if found is None or not found.phone:
+        return None
+    state = SENT if found.is_sent else WAITING if found.is_waiting else NOT_ASKED
+    return Offer(state, target.address("receipt"), f"•••• {found.phone[-4:]}", _link(target), error)
+
+
+def _texts(checkout_uuid: UUID, subject: UUID) -> QuerySet[SmsMessage]:
+    return SmsMessage.objects.filter(
+        checkout_uuid=checkout_uuid, subject=subject, kind=SmsMessage.Kind.RECEIPT
+    )
+
+
+def _found(person: UUID, checkout_uuid: UUID, subject: UUID) -> QuerySet[Customer]:
+    texts = _texts(checkout_uuid, subject)
+    return Customer.objects.filter(pk=person).annotate(
+        is_waiting=Exists(texts.filter(ended_at=None)), is_sent=Exists(texts.exclude(sent_at=None))
+    )
+
+
+_FOUND = Prepared(_found, UUID, UUID, UUID)
+
+
+def _link(target: PaymentTarget) -> str:
+    """Return where whoever has paid signs in and reads the receipt: of a share always at its own link."""
+    return absolute(PaymentTarget(target.checkout, target.share).way_back())
+
+
+def ask(target: PaymentTarget, address: str) -> str:
+    """Queue the text, unless that was done; return why it was refused, "" if it was not. `address` is the caller's."""
+    try:
+        with transaction.atomic(durable=True):
+            _put(target.checkout.pk, target.share.pk if target.share else None, address)
+    except TooManySmsMessages as refused:
+        return str(refused)
+    except (switches.MerchantSuspended, switches.AllStopped):
+        return _("No texts go out for this shop now. Print the receipt, or ask again later.")
+    return ""
+
+
+def _put(checkout_uuid: UUID, share_uuid: UUID | None, address: str) -> None:
+    checkout = Checkout.objects.locked(checkout_uuid)
+    share = PaymentRequest.objects.get(pk=share_uuid) if share_uuid else None
+    if share is not None:
+        share.checkout = checkout
+    target = PaymentTarget(checkout, share)
+    asked = _texts(checkout_uuid, target.subject).filter(Q(ended_at=None) | Q(sent_at__isnull=False))
+    if target.paid_by_uuid is None or asked.exists():
+        return
+    switches.check(checkout.merchant)
+    person = target.person(target.paid_by_uuid)
+    if person.phone:
+        ends_at = checkout.locked_at + LIFE
+        outbox.put(Asked(SmsMessage.Kind.RECEIPT, person.phone, target, _words(target), ends_at, address))
+
+
+def _words(target: PaymentTarget) -> str:
+    return _("Your receipt from {shop}, {amount}: {link}").format(
+        shop=naming.shop(target.checkout.merchant),
+        amount=money.for_payer(target.amount, target.checkout.currency),
+        link=_link(target),
+    )

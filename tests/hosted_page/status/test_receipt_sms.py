@@ -1,0 +1,210 @@
+"""The receipt by text: who may ask for it, how often it is sent, and where its link leads."""
+
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from checkout import captures
+from checkout.models import Checkout
+from hosted_page.models import SignInCode, SmsMessage
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.sms import budgets, limits, outbox, senders, stops
+from payments import switches
+from tests import mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import FINN, PHONE, Mate, Payer, shown_code, words
+from tests.hosted_page.group.test_bill import text
+from tests.hosted_page.sms.test_outbox import Network, put, send_all
+from tests.hosted_page.status.test_receipt import receipt
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("receipt.sms")]
+LEAS, FINNS = "+447700900123", "+447700900456"
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch) -> Network:
+    made = Network()
+    monkeypatch.setattr(senders, "current", lambda: made)
+    return made
+
+
+@pytest.fixture
+def paid(lea: Payer, network: Network) -> Payer:
+    """She has paid it all, and the shop has captured; her code is long ago."""
+    lea.pay()
+    captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+    drop_codes(network)
+    return lea
+
+
+def drop_codes(network: Network) -> None:
+    SmsMessage.objects.all().delete()
+    SignInCode.objects.update(created_at=timezone.now() - timedelta(hours=1))
+    network.sent.clear()
+
+
+def texts(network: Network, phone: str = LEAS) -> list[str]:
+    send_all()
+    return [said for number, said in network.sent.values() if number == phone]
+
+
+def link(network: Network, phone: str = LEAS) -> str:
+    (said,) = texts(network, phone)
+    parts = urlsplit(said.rpartition(": ")[2])
+    return f"{parts.path}?{parts.query}"
+
+
+def come_back(client: Client, address: str, phone: str) -> Any:
+    """Open the link, ask for a code, enter it if the page shows one; return the page at the end."""
+    path = urlsplit(address).path
+    query = f"?{urlsplit(address).query}" if "id=" in address else ""
+    assert "The one that paid this." in words(client.get(address))
+    code_page = client.get(client.post(f"{path}/phone{query}", {"phone": phone})["Location"])
+    client.post(f"{path}/code{query}", {"code": shown_code(code_page) or "000000"})
+    return client.get(address)
+
+
+class TestTheText:
+    def test_goes_to_the_number_that_paid_when_it_is_asked_for(self, paid: Payer, network: Network) -> None:
+        assert "Text it to •••• 0123" in text(words(paid.get()))
+        answer = paid.post("/receipt")
+        assert answer.status_code == 303 and answer["Location"] == f"/pay?id={paid.checkout.pk}#receipt"
+        assert network.sent == {}, "no request sends"
+        (said,) = texts(network)
+        assert said.startswith("Your receipt from Acme Tickets, £90.00: http")
+        assert said.endswith(f"/pay?id={paid.checkout.pk}&sign_in=1")
+        assert list(budgets.unpaid(SmsMessage.objects.filter(kind="receipt"))), "it keeps its place"
+
+    def test_goes_once_and_a_second_tap_reads_so(
+        self, paid: Payer, network: Network, settings: Settings
+    ) -> None:
+        settings.SANDBOX = False
+        for _ in range(2):
+            assert paid.post("/receipt").status_code == 303
+            assert "On its way to •••• 0123 by text. We text it once." in text(words(paid.get()))
+        assert len(texts(network)) == 1
+        paid.post("/receipt")
+        assert "Texted to •••• 0123. We text it once." in text(words(paid.get()))
+        assert len(texts(network)) == 1 and "Text it to" not in words(paid.get())
+
+    def test_that_nobody_sent_may_be_asked_for_again(self, paid: Payer, network: Network) -> None:
+        network.is_down = True
+        paid.post("/receipt")
+        send_all()
+        assert "Text it to •••• 0123" in text(words(paid.get()))
+        network.is_down = False
+        paid.post("/receipt")
+        assert len(texts(network)) == 1
+
+    def test_is_the_payers_alone(self, paid: Payer, network: Network) -> None:
+        stranger = Payer(paid.checkout)
+        assert "Text it to" not in words(stranger.get())
+        assert stranger.post("/receipt").status_code == 403
+        assert texts(network) == []
+
+    def test_is_none_of_what_is_not_paid(self, lea: Payer, network: Network) -> None:
+        lea.pay()
+        assert "Text it to" not in words(lea.get())
+        network.sent.clear()
+        assert lea.post("/receipt").status_code == 303
+        assert not SmsMessage.objects.filter(kind="receipt").exists()
+
+    def test_of_a_share_goes_to_its_mate_with_its_own_link(
+        self, finn: Mate, order: Checkout, network: Network
+    ) -> None:
+        finn.pay()
+        mates.settled(finn.share)
+        drop_codes(network)
+        assert "Text it to •••• 0456" in text(words(finn.get()))
+        assert finn.post("/receipt")["Location"] == f"{finn.path}#receipt"
+        assert link(network, FINNS) == f"{finn.path}?sign_in=1"
+        assert next(iter(network.sent.values()))[1].startswith("Your receipt from Acme Tickets, £20.00:")
+        assert Mate(finn.share).post("/receipt").status_code == 403
+
+    def test_of_a_split_order_is_offered_on_the_bill(self, lead: Payer, order: Checkout) -> None:
+        assert "Text it to •••• 0123" in text(words(lead.get()))
+
+
+class TestItIsRefused:
+    def asked(self, paid: Payer, network: Network) -> str:
+        answer = paid.post("/receipt")
+        assert answer.status_code == 422 and texts(network) == []
+        return text(words(answer))
+
+    @pytest.mark.rule("sms.stop")
+    def test_to_a_number_that_stopped(self, paid: Payer, network: Network) -> None:
+        Client().post(urlsplit(stops.link(outbox.digest(LEAS))).path)
+        said = self.asked(paid, network)
+        assert "This number wants no texts from us but codes. Print the receipt." in said
+
+    @pytest.mark.rule("sms.stop")
+    def test_to_a_number_that_stops_meanwhile(self, paid: Payer, network: Network) -> None:
+        paid.post("/receipt")
+        Client().post(urlsplit(stops.link(outbox.digest(LEAS))).path)
+        assert texts(network) == []
+
+    def test_to_a_number_that_had_its_texts(self, paid: Payer, network: Network) -> None:
+        for _ in range(limits.PER_NUMBER[0].maximum):
+            put(LEAS, PaymentTarget(paid.checkout), kind=SmsMessage.Kind.RETURN)
+            SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+        answer = paid.post("/receipt")
+        assert answer.status_code == 422
+        assert "This number gets no more texts for now. Try again in an hour." in text(words(answer))
+        assert not SmsMessage.objects.filter(kind="receipt").exists()
+
+    def test_for_a_stopped_shop(self, paid: Payer, network: Network) -> None:
+        switches.suspend(paid.checkout.merchant, reason="A question.")
+        assert "No texts go out for this shop now." in self.asked(paid, network)
+
+
+@pytest.mark.rule("sign_in.payer_returns", "page.receipt")
+class TestTheLink:
+    def test_leads_the_number_that_paid_to_the_receipt(self, paid: Payer, network: Network) -> None:
+        paid.post("/receipt")
+        address = link(network)
+        drop_codes(network)
+        page = words(come_back(Client(), address, PHONE))
+        assert receipt(page)[:3] == ["Receipt", "Paid to", "Acme Tickets"] and "Text it to" in text(page)
+
+    def test_leads_no_other_number_there(self, paid: Payer, network: Network) -> None:
+        address = f"/pay?id={paid.checkout.pk}&sign_in=1"
+        client = Client()
+        page = words(come_back(client, address, FINN))
+        assert receipt(page) == [] and texts(network, FINNS) == []
+        code_page = text(words(client.get(address)))
+        assert "if that number paid this and has not had too many texts" in code_page
+
+    def test_leads_to_the_receipt_of_what_is_refunded(self, paid: Payer, network: Network) -> None:
+        mates.give_back(paid.checkout)
+        mates.pump(paid.checkout.pk, rounds=3)
+        paid.checkout.refresh_from_db()
+        assert paid.checkout.status == "refunded"
+        drop_codes(network)
+        page = words(come_back(Client(), f"/pay?id={paid.checkout.pk}&sign_in=1", PHONE))
+        assert "£90.00 goes back to your card" in text(page)
+        assert receipt(page)[:3] == ["Receipt", "Paid to", "Acme Tickets"]
+        assert page.count('id="print"') == 1
+
+    @pytest.mark.parametrize("is_refunded", [False, True])
+    def test_of_a_share_leads_its_mate_there_and_nobody_else(
+        self, finn: Mate, order: Checkout, network: Network, is_refunded: bool
+    ) -> None:
+        finn.pay()
+        mates.settled(finn.share)
+        if is_refunded:
+            mates.give_back(order)
+            mates.pump(order.pk, rounds=5)
+            assert finn.status() == "refunded"
+        drop_codes(network)
+        address = f"{finn.path}?sign_in=1"
+        assert "Sign in to see your receipt" in words(Client().get(finn.path))
+        assert receipt(words(come_back(Client(), address, PHONE))) == []
+        assert receipt(words(come_back(Client(), address, FINN)))[0] == "Receipt"
+
+    def test_shows_whoever_is_signed_in_the_page_at_once(self, paid: Payer) -> None:
+        assert receipt(words(paid.get(sign_in="1")))[0] == "Receipt"
