@@ -3,12 +3,14 @@
 import html
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from checkout import captures, refunds
 from checkout.models import Checkout, GroupLink
@@ -179,6 +181,11 @@ def test_the_bill_and_its_mates(lea: Payer, language: str, pages: list[tuple[str
     finn.get()
     finn.pay()
     finn.get()
+    for payer in (lea, finn):
+        payer.post("/receipt")
+        payer.get()
+    lea.checkout.payment_requests.update(expires_at=timezone.now() + timedelta(hours=2))
+    lea.get()
     amy.post("/decline")
     amy.get()
     for ask in ("", "again", "keep"):

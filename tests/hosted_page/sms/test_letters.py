@@ -25,6 +25,8 @@ TEXTS = (
     "{name} said no to {amount} at {shop}. Ask again or keep it: {link}",
     "All your mates have paid their shares at {shop}, {amount} in all: {link}",
     "{amount} at {shop} is not paid yet, and the links to it end in a day. Remind your mates: {link}",
+    "Your mates have paid {amount} at {shop}, and nobody is asked for more: {link}",
+    "Your receipt from {shop}, {amount}: {link}",
     *("Your mate", "A mate", "the shop"),
 )
 in_each = pytest.mark.parametrize("language", ["en-gb", "de", "es", "fr", "it", "nl"])
