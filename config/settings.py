@@ -390,7 +390,7 @@ SCOPES = {
     "checkouts:read": "Read and list checkouts",
     "checkouts:write": "Create, capture and cancel checkouts",
     "refunds:write": "Refund captured checkouts",
-    "webhooks:read": "Read the webhook subscription and the delivery log",
+    "webhooks:read": "Read the webhook subscription, the events and the delivery log",
     "webhooks:write": "Change the webhook subscription and rotate its secret",
 }
 OAUTH2_PROVIDER = {

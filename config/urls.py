@@ -52,6 +52,7 @@ urlpatterns = [
     path("oauth/token", token_endpoint.token),
     path("api/schema", schema.api_schema, name="api_schema"),
     path("api/docs", page.page, name="api_docs"),
+    path("api/docs/listen.py", page.listener),
     path("api/merchant/v1/", include(merchant_api)),
     path("provider/notifications", notifications.take, name="provider_notifications"),
     path("", include("hosted_page.urls")),

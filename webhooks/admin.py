@@ -96,7 +96,7 @@ class EventAdmin(ReadOnlyAdmin):
     )
     list_filter = ("type",)
     search_fields = ("id", "checkout_uuid")
-    merchants_order = ("-created_at", "-pk")
+    merchants_order = ("-written_at", "-pk")
     references = {"checkout_uuid": "checkout.checkout"}
     panels = (("webhooks.delivery", "event"),)
     secret = ("body",)

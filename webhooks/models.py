@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import Func, Q
 from uuid_utils.compat import uuid7
 
 from config.lib import crypto
@@ -100,6 +100,11 @@ class Event(PreparedModel):
     checkout_uuid = models.UUIDField(null=True, blank=True)
     body = models.BinaryField()
     created_at = models.DateTimeField(help_text="When it happened.")
+    written_at = models.DateTimeField(
+        db_default=Func(function="clock_timestamp"),
+        editable=False,
+        help_text="When the row was written; if before there was this column, when it came.",
+    )
     valid_until = models.DateTimeField(null=True, blank=True, help_text="No attempt starts at or after this.")
     superseded_at = models.DateTimeField(null=True, blank=True)
     body_deleted_at = models.DateTimeField(
@@ -110,7 +115,12 @@ class Event(PreparedModel):
 
     class Meta:
         indexes: ClassVar = [
-            models.Index(fields=["merchant", "-created_at", "-id"], name="event_of_merchant"),
+            models.Index(fields=["merchant", "written_at", "id"], name="event_written"),
+            models.Index(
+                fields=["merchant", "type", "written_at", "id"],
+                name="event_written_seldom",
+                condition=~Q(type=EventType.AUTHORIZED),
+            ),
             models.Index(fields=["checkout_uuid"], name="event_of_checkout"),
             models.Index(
                 "created_at",

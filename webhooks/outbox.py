@@ -62,23 +62,30 @@ def emit_all(event_type: EventType, messages: Sequence[OutboxMessage]) -> Sequen
 
 def _event(event_type: EventType, message: OutboxMessage) -> Event:
     event_id = uuid7()
-    envelope = {
-        "id": str(event_id),
-        "type": event_type.value,
-        "api_version": API_VERSION,
-        "created_at": clock.iso(message.at),
-        "data": message.payload,
-    }
+    body = envelope(event_id, event_type, message.at, message.payload)
     return Event(
         id=event_id,
         merchant_id=message.merchant_uuid,
         type=event_type,
         checkout_uuid=message.checkout_uuid,
-        body=sealed(event_type, orjson.dumps(envelope)),
+        body=sealed(event_type, body),
         created_at=message.at,
         valid_until=message.valid_until,
         request_id=request_id.current(),
         traceparent=tracing.current(),
+    )
+
+
+def envelope(event_id: UUID, event_type: str, at: datetime, payload: dict[str, Any] | None) -> bytes:
+    """Return an event's bytes (rule event.envelope)."""
+    return orjson.dumps(
+        {
+            "id": str(event_id),
+            "type": str(event_type),
+            "api_version": API_VERSION,
+            "created_at": clock.iso(at),
+            "data": payload,
+        }
     )
 
 

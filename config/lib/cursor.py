@@ -1,6 +1,6 @@
 """Opaque cursors for keyset pages: newest first, or all changes in their order (rules list.pages, list.cursor)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -25,14 +25,14 @@ def page(
     `scope` names list and merchant: a cursor is signed for one of each. Raises InvalidCursor.
     """
     if cursor is not None:
-        at, last = _read(cursor, scope)
+        at, last = read(cursor, scope, *_PLACE)
         # `lte` excludes no further row, but only with it does the index begin where the page does.
         rows = rows.filter(Q(**{f"{key}__lt": at}) | Q(pk__lt=last), **{f"{key}__lte": at})
     found = list(rows.order_by(f"-{key}", "-pk")[: limit + 1])
     if len(found) <= limit:
         return found, None
     end: Any = found[limit - 1]
-    return found[:limit], _write(getattr(end, key), end.id, scope)
+    return found[:limit], written(scope, getattr(end, key), end.id)
 
 
 def changes(
@@ -43,22 +43,29 @@ def changes(
     Rows that a transaction may still write come later, whatever their key says: `feed.horizon`. Raises InvalidCursor.
     Rule list.changes.
     """
-    at, last = (datetime.min.replace(tzinfo=UTC), UUID(int=0)) if cursor is None else _read(cursor, scope)
+    start: list[Any] = [datetime.min.replace(tzinfo=UTC), UUID(int=0)]
+    at, last = start if cursor is None else read(cursor, scope, *_PLACE)
     rows = rows.filter(
         Q(**{f"{key}__gt": at}) | Q(pk__gt=last), **{f"{key}__gte": at, f"{key}__lt": feed.horizon()}
     )
     found = list(rows.order_by(key, "pk")[:limit])
     end: Any = found[-1] if found else None
-    return found, _write(getattr(end, key), end.id, scope) if end else cursor or _write(at, last, scope)
+    return found, written(scope, getattr(end, key), end.id) if end else cursor or written(scope, at, last)
 
 
-def _write(at: datetime, last: UUID, scope: str) -> str:
-    return signing.dumps([at.isoformat(), last.hex], salt=scope)
+def written(scope: str, *place: datetime | UUID) -> str:
+    """Return the cursor of a place in a list."""
+    fields = [part.isoformat() if isinstance(part, datetime) else part.hex for part in place]
+    return signing.dumps(fields, salt=scope)
 
 
-def _read(cursor: str, scope: str) -> tuple[datetime, UUID]:
+def read(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[Any]:
+    """Return the place that a cursor was written for, its parts read as these kinds. Raises InvalidCursor."""
     try:
         fields: Any = signing.loads(cursor, salt=scope)
-        return datetime.fromisoformat(fields[0]), UUID(fields[1])
-    except (signing.BadSignature, ValueError, TypeError, IndexError, UnicodeError):
+        return [kind(field) for kind, field in zip(kinds, fields, strict=True)]
+    except (signing.BadSignature, ValueError, TypeError, AttributeError, UnicodeError):
         raise InvalidCursor from None
+
+
+_PLACE = (datetime.fromisoformat, UUID)  # the kinds of a page's end

@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.signals import connection_created
 from django.db.models import Model, QuerySet
+from django.db.models.expressions import DatabaseDefault
 from django.db.models.functions import Now
 from django.db.models.query import RelatedPopulator, get_related_populators
 
@@ -154,8 +155,12 @@ class PreparedModel(Model):
 
     @classmethod
     def insert_all(cls, rows: Sequence[Self]) -> None:
-        """Insert new rows by one statement, as `bulk_create` does."""
-        fields = tuple(field for field in cls._meta.local_concrete_fields if not field.generated)
+        """Insert new rows by one statement, as `bulk_create` does; what no row has the database fills in."""
+        fields = tuple(
+            field
+            for field in cls._meta.local_concrete_fields
+            if not (field.generated or _is_left_to_the_database(field, rows))
+        )
         columns = [
             [_saved(field, field.pre_save(row, add=True), DEFAULT_DB_ALIAS) for row in rows]
             for field in fields
@@ -191,6 +196,12 @@ class PreparedModel(Model):
 
 def _saved(field: Any, value: Any, using: str) -> Any:
     return field.get_db_prep_save(value, connection=connections[using])
+
+
+def _is_left_to_the_database(field: Any, rows: Sequence[Model]) -> bool:
+    return field.has_db_default() and all(
+        isinstance(getattr(row, field.attname), DatabaseDefault) for row in rows
+    )
 
 
 def _is_expression(value: Any) -> bool:

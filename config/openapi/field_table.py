@@ -14,9 +14,17 @@ from config.openapi.fields import METADATA, currency, text, values, written_time
 from hosted_page.models import OptIn
 from hosted_page.opt_in import link
 from payments.models import Dispute, Operation
-from webhooks.models import EventType
+from webhooks.models import Delivery, EventType
 
 Schema = dict[str, Any]
+
+
+_LISTED = (
+    "CheckoutAuthorized",
+    "CheckoutVoided",
+    "MarketingOptedIn",
+    "Withheld",
+)  # what the feed of events has
 
 
 class Field(NamedTuple):
@@ -190,6 +198,16 @@ FIELDS = {
     "checkouts": Field("Newest first.", _list(refer("Checkout"), maxItems=200)),
     "deliveries": Field("Newest first.", _list(refer("DeliveryAttempt"), maxItems=200)),
     "next_cursor": Field("Give it as `cursor` for the next page; null on the last one.", text(1, 500)),
+    "events": Field("In the order in which they were written.", _list(refer("ListedEvent"), maxItems=200)),
+    "EventFeed.next_cursor": Field("Keep it: given as `cursor`, it leads to what comes after this page."),
+    "event": Field(
+        "The envelope, byte for byte as it is sent; without `data` where you may not see it, or it was deleted.",
+        {"type": "object", "anyOf": [refer(f"{name}Event") for name in _LISTED]},
+    ),
+    "delivery_status": Field(
+        "What became of its delivery; `none` if there is none, since no subscription wanted it.",
+        _one_of(*Delivery.Status, "none"),
+    ),
     # Webhooks
     "url": Field(
         "Your endpoint: https, reachable from the internet, a name and no address, port 443 or from 1024.",
@@ -296,6 +314,7 @@ FIELDS = {
     "query.limit": Field("How many a page."),
     "query.placement": Field("Where the link will stand."),
     "query.cursor": Field("`next_cursor` of the page before."),
+    "query.type": Field("Only events of this type."),
     "query.event_type": Field("Only events of this type."),
     "query.event_id": Field("Only attempts of this event."),
 }

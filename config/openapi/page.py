@@ -1,6 +1,7 @@
 """The documentation page: the API's document, made readable (GET /api/docs)."""
 
 import re
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from config.openapi.errors import ANY, ANYWHERE, WITH_BODY, by_code
 from config.openapi.page_fields import Row
 
 Schema = dict[str, Any]
+LISTENER = Path(__file__).with_name("listen.py").read_bytes()
 WIDE = (
     dict.fromkeys(ANY, "Any call with a token")
     | dict.fromkeys(WITH_BODY, "Any POST")
@@ -82,6 +84,13 @@ def page(request: HttpRequest) -> HttpResponse:
     response = render(request, "docs.html", _context())
     response["Cache-Control"] = "public, max-age=300"
     return response
+
+
+@require_safe
+def listener(request: HttpRequest) -> HttpResponse:
+    """GET /api/docs/listen.py (rule listen.file)."""
+    kind = "text/x-python; charset=utf-8"
+    return HttpResponse(LISTENER, content_type=kind, headers={"Cache-Control": "public, max-age=300"})
 
 
 @Once

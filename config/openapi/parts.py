@@ -152,7 +152,16 @@ def events() -> Schema:
         "oneOf": [refer(name) for name in names.values()],
         "discriminator": {"propertyName": "type", "mapping": mapping},
     }
-    return {event_name(kind): _envelope(kind) for kind in shapes.EVENT_DATA} | {"Event": any_of_them}
+    named = {event_name(kind): _envelope(kind) for kind in shapes.EVENT_DATA}
+    return named | {"WithheldEvent": _withheld(), "Event": any_of_them}
+
+
+def _withheld() -> Schema:
+    """Return the schema of what the feed has of an event whose personal data is withheld (rule events.personal)."""
+    envelope = _envelope(EventType.OPTED_IN)
+    why = "Null without the scope `customers:read`, and once it was deleted, a week after its delivery ended."
+    envelope["properties"]["data"] = {"type": "null", "description": why}
+    return envelope
 
 
 def _event(kind: EventType) -> Schema:

@@ -242,7 +242,11 @@ def _parameters(result: Schema) -> Iterator[Schema]:
 def document() -> Schema:
     """Return the document, made once: its generator can't make two at the same time."""
     made: Schema = SchemaGenerator().get_schema(request=None, public=True)
-    made["info"] |= {"description": guide.text(made), "contact": _contact()}
+    made["info"] |= {
+        "description": guide.text(made),
+        "contact": _contact(),
+        "x-environment": settings.ENVIRONMENT,  # what listen.py asks for before it sends a secret
+    }
     made["tags"] = [{"name": name, "description": guide.of_tag(name)} for name in _used_tags(made)]
     return made
 

@@ -15,9 +15,9 @@ from payments.cause import Cause
 from tests import plans
 from tests.conftest import Api
 from tests.factories import order
-from tests.webhooks.story import claim_one, emit, record, renamed, subscribe
+from tests.webhooks.story import claim_one, emit, happen, record, register, renamed, subscribe
 from webhooks import delivery, lookup, outbox, resending
-from webhooks.models import PARTITIONED, Delivery, EventType, Subscription
+from webhooks.models import PARTITIONED, Delivery, Event, EventType, Subscription
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.partitions")]
 
@@ -108,6 +108,40 @@ def test_of_what_is_sent_again_but_for_its_checks(shop: Subscription) -> None:
         resending._send_again(shop.merchant, [due.pk], {}, Cause("user:dora"), False)
     due.refresh_from_db()
     assert due.status == "pending"
+
+
+@pytest.mark.rule("events.feed")
+def test_of_a_page_of_the_feed(api: Api) -> None:
+    register(api.merchant)
+    happen(api.merchant)
+    Event.objects.update(written_at=clock.now() - timedelta(seconds=5))
+    now = clock.now()
+    with reading(now, now - timedelta(hours=25)):
+        found = api.get("events").json()["data"]
+    assert len(found["events"]) == 1
+    with reading(now):
+        api.get(f"events?cursor={found['next_cursor']}")
+
+
+@pytest.mark.rule("events.feed")
+@pytest.mark.parametrize("query", ["", "type=checkout.voided", "type=marketing.opted_in"])
+def test_of_a_page_of_the_feed_are_in_the_order_of_an_index(api: Api, query: str) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        api.get(f"events?{query}")
+    (listed,) = (row["sql"] for row in asked if "written_at" in row["sql"])
+    with connection.cursor() as database:
+        # What other tests have left in the statistics decides nothing: no scan but one that is in order.
+        for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
+            database.execute(f"SET LOCAL enable_{way} = off")
+        if query:  # of so few rows the other one may serve as well
+            database.execute("DROP INDEX event_written")
+        database.execute(f"EXPLAIN {listed}")
+        plan = [row[0].strip() for row in database.fetchall()]
+    conditions = [line for line in plan if line.startswith("Index Cond:")]
+    assert conditions and not any("Seq Scan" in line for line in plan)
+    for condition in conditions:
+        assert "merchant_id =" in condition and "written_at >=" in condition and "written_at <" in condition
+        assert ("type" in condition) == bool(query), "what there is little of has an index of its own"
 
 
 def test_of_a_call_and_its_key(api: Api) -> None:

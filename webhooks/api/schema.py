@@ -1,7 +1,7 @@
 """The webhook API's part of the API's document (rule api.document)."""
 
 from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse
-from webhooks.api import serializers, views
+from webhooks.api import events, serializers, views
 
 SHAPES = {
     "Subscription": "url event_types created_at updated_at",
@@ -10,6 +10,8 @@ SHAPES = {
     "DeliveryAttempt": "event_id event_type attempt_number http_status? error_message? duration_ms? attempted_at status"
     " next_attempt_at? checkout_uuid?",
     "DeliveryLog": "deliveries next_cursor?",
+    "EventFeed": "events next_cursor",
+    "ListedEvent": "event delivery_status",
 }
 
 ENDPOINTS: DescribedOperations = {
@@ -58,5 +60,15 @@ ENDPOINTS: DescribedOperations = {
         "One entry per attempt, newest first. An attempt that is under way is not in the list yet.",
         {200: DescribedResponse("One page of the delivery log.", "DeliveryLog")},
         query=serializers.DeliveriesQuery,
+    ),
+    (events.Events, "GET"): DescribedOperation(
+        "list_events",
+        "List events",
+        "What we have told you, or would have, without a subscription too, in the order in which it was written, "
+        "which is not always that of `created_at`. Begin with `created_after`, go on with `cursor`: keep "
+        "`next_cursor`, which is always there, and you miss nothing. Give the filters again with it. A page that is "
+        "not full is the last one for now. `webhook.test` is not in it.",
+        {200: DescribedResponse("One page of the feed.", "EventFeed")},
+        query=serializers.EventsQuery,
     ),
 }

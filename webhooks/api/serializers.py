@@ -8,6 +8,8 @@ from config.lib import fields
 from webhooks.models import EventType
 from webhooks.subscriptions import SUBSCRIBABLE
 
+TOLD = tuple(kind.value for kind in EventType if kind != EventType.TEST)  # what the feed of events has
+
 
 class SubscriptionIn(serializers.Serializer[Any]):
     """Where events go, and which ones (rules subscription.one, subscription.types)."""
@@ -36,3 +38,21 @@ class DeliveriesQuery(fields.Query):
     event_type = fields.OneOf(tuple(kind.value for kind in EventType), required=False)
     event_id = fields.Text(required=False, format="uuid")
     status = fields.OneOf(("delivered", "failed"), required=False)
+
+
+class EventsQuery(fields.Query):
+    """Where the feed of events begins or goes on, and which of them it has."""
+
+    type = fields.OneOf(TOLD, required=False)
+    checkout_uuid = fields.Text(required=False, format="uuid", help_text="Only events of this checkout.")
+    created_after = fields.Timestamp(
+        required=False,
+        help_text="Where to begin, by `created_at`: within the last 30 days. Without it, 24 hours ago. What is written "
+        "after the first call comes whatever its date.",
+    )
+    limit = fields.QueryInteger(minimum=1, maximum=200, default=50)
+    cursor = fields.Cursor(
+        required=False,
+        maximum=500,
+        help_text="`next_cursor` of the page before, however long ago, with the same filters.",
+    )

@@ -7,12 +7,19 @@ from payments.models import Merchant
 from webhooks import outbox
 from webhooks.models import Attempt, Delivery, EventType, Subscription
 
+PAYLOAD = {
+    "checkout_uuid": "0193c2a1-7e44-7b0c-9d1f-5a6e0c41b2d8",
+    "merchant_order_id": "A-20417",
+    "status": "voided",
+    "reason": "auth_expired",
+}
+
 
 def write(merchant: Merchant, *, events: int, now: datetime) -> None:
     """Subscribe the merchant to everything and log the deliveries."""
     Subscription.objects.create(merchant=merchant, url="https://shop.example/hook", event_types=["*"])
     for _ in range(events):
-        outbox.emit(merchant, EventType.TEST, {"message": "Hello"}, at=now)
+        outbox.emit(merchant, EventType.VOIDED, PAYLOAD, at=now)
     waiting = Delivery.objects.filter(merchant=merchant)
     Attempt.objects.bulk_create(
         Attempt(
@@ -20,7 +27,7 @@ def write(merchant: Merchant, *, events: int, now: datetime) -> None:
             merchant=merchant,
             delivery=delivery,
             number=1,
-            event_type=EventType.TEST,
+            event_type=EventType.VOIDED,
             is_delivered=True,
             started_at=now - timedelta(seconds=number),
             ended_at=now,

@@ -111,7 +111,7 @@ def _half_way(rows: QuerySet[Checkout]) -> Checkout:
 def _older(backend: Backend) -> str:
     """The cursor of a page in the middle, as a person has it who turns pages."""
     middle = _half_way(Checkout.objects.filter(merchant=backend.merchant))
-    return cursor._write(middle.created_at, middle.pk, f"portal-checkouts-created_at:{backend.merchant.pk}")
+    return cursor.written(f"portal-checkouts-created_at:{backend.merchant.pk}", middle.created_at, middle.pk)
 
 
 def _signed_in(backend: Backend) -> str:

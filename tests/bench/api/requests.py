@@ -51,6 +51,8 @@ class Merchant:
             Request("capture", 7.5, 16, self._capture),
             Request("refund", 5, None, self._refund),
             Request("deliveries, 50 rows", 8, None, lambda times: [self._deliveries()] * times),
+            Request("events, 50 rows", 6, 4, lambda times: [self._backend.get("events")] * times),
+            Request("changes, 50 rows", 12, 3, lambda times: [self._changes()] * times),
         )
 
     def _pay(self) -> str:
@@ -86,6 +88,9 @@ class Merchant:
             )
             for number, checkout_uuid in enumerate(self._held[:times])
         ]
+
+    def _changes(self) -> Call:
+        return self._backend.get("checkouts?sort=updated_at")
 
     def _deliveries(self) -> Call:
         return self._backend.get("webhooks/deliveries")

@@ -166,13 +166,13 @@ FROM orders, LATERAL (VALUES
 WHERE moment >= %(told_since)s
 """
 _EVENTS = """
-INSERT INTO webhooks_event (id, merchant_id, type, checkout_uuid, body, created_at, valid_until, superseded_at,
-    request_id)
+INSERT INTO webhooks_event (id, merchant_id, type, checkout_uuid, body, created_at, written_at, valid_until,
+    superseded_at, request_id)
 SELECT id, merchant_id, type, checkout_id, convert_to(jsonb_build_object(
         'id', id, 'type', type, 'api_version', %(api_version)s::text,
         'created_at', to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'data', jsonb_build_object('checkout_uuid', checkout_id, 'merchant_order_id', reference, 'status', status)
-    )::text, 'UTF8'), moment, valid_until, ended_at, ''
+    )::text, 'UTF8'), moment, moment, valid_until, ended_at, ''
 FROM told ORDER BY n, moment
 """
 _DELIVERIES = """

@@ -143,7 +143,7 @@ def _link(text: str) -> None:
 
 def _cursor(text: str) -> None:
     with contextlib.suppress(cursor.InvalidCursor):
-        cursor._read(text, "log")
+        cursor.read(text, "log", *cursor._PLACE)
 
 
 def _target(text: str) -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 def test_the_index_begins_where_the_page_does(acme: Merchant) -> None:
     rows = Attempt.objects.filter(merchant=acme)
-    later = cursor._write(clock.now(), acme.pk, "log")
+    later = cursor.written("log", clock.now(), acme.pk)
     with CaptureQueriesContext(connection) as asked:
         cursor.page(rows, scope="log", limit=5, cursor=later, key="started_at")
     with connection.cursor() as database:

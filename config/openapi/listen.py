@@ -1,0 +1,453 @@
+#!/usr/bin/env python3
+"""Brings webhook events to a server on your own machine while you build it. Python 3.9 or later, nothing to install.
+
+    python3 listen.py --base-url https://sandbox.example --forward http://localhost:3000/webhooks
+
+It asks for new events each second, signs them with a secret of its own, which it prints, and posts them as real
+deliveries are posted. Your endpoint on the internet goes on getting its own. Rules listen.*
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import calendar
+import contextlib
+import hmac
+import http.client
+import ipaddress
+import json
+import os
+import re
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
+
+SCOPE = "webhooks:read"
+TEST_ENVIRONMENTS = ("local", "sandbox")
+SECRET_PREFIX = "whsec_"
+POLL_SECONDS, LONGEST_PAUSE, PAGE = 1.0, 60.0, 200
+API_SECONDS, ATTEMPT_SECONDS = 10.0, 15.0
+SLOTS = 20  # how many attempts are under way at a time
+MAX_ANSWER, MAX_READ = 16 * 1024, 16 * 1024 * 1024  # bytes of your server's answer, and of the API's
+# As real deliveries, in small: when the attempts of a hold start, and the gaps between those of anything else.
+URGENT, HOLD_SECONDS, MIN_GAP = "checkout.authorized", 120.0, 3.0
+URGENT_STARTS, PATIENT_GAPS = (0.0, 5.0, 25.0, 75.0), (5.0, 30.0, 120.0, 600.0)
+ENVIRONMENT = {
+    "base-url": ("CHECKOUT_BASE_URL", "the service's address, as its docs say it"),
+    "client-id": ("CHECKOUT_CLIENT_ID", f"of a client that has {SCOPE} alone"),
+    "client-secret": ("CHECKOUT_CLIENT_SECRET", "better in the environment: others here can't read it there"),
+}
+HTTP_ERRORS = (OSError, http.client.HTTPException)
+
+
+class Stop(Exception):
+    """Nothing can go on; the message says what to do."""
+
+
+class NoAnswer(Exception):
+    """The API could not be asked just now; it wants to be left alone for `pause` seconds."""
+
+    def __init__(self, why: str, pause: float = 0.0) -> None:
+        super().__init__(why)
+        self.pause = pause
+
+
+# What a delivery is signed with
+
+
+def new_secret() -> str:
+    """Return a signing secret, as the service makes them."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def headers(secret: str, event: dict[str, Any], body: bytes, attempt: int, at: int) -> dict[str, str]:
+    """Return the headers of an attempt: ours, and those of the Standard Webhooks, by that standard's own rules."""
+    key, message = base64.b64decode(secret[len(SECRET_PREFIX) :]), f"{at}.".encode() + body
+    standard = hmac.new(key, f"{event['id']}.".encode() + message, "sha256").digest()
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": "MerchantCheckout-Webhooks/1",
+        "X-Service-Event-Id": event["id"],
+        "X-Service-Event-Type": event["type"],
+        "X-Service-Delivery-Attempt": str(attempt),
+        "X-Service-Timestamp": str(at),
+        "X-Service-Signature": f"t={at},v1={hmac.new(secret.encode(), message, 'sha256').hexdigest()}",
+        "webhook-id": event["id"],
+        "webhook-timestamp": str(at),
+        "webhook-signature": f"v1,{base64.b64encode(standard).decode()}",
+    }
+
+
+# Where it may go
+
+
+def split(name: str, url: str) -> urllib.parse.SplitResult:
+    """Return the parts of an address; raises Stop for one that parsers might read in different ways."""
+    with contextlib.suppress(ValueError):
+        parts = urllib.parse.urlsplit(url)
+        is_plain = re.fullmatch(r"[!-\[\]-~]+", url) and parts.scheme in ("http", "https") and parts.hostname
+        if is_plain and "@" not in parts.netloc and parts.port != 0 and not parts.fragment:
+            return parts
+    raise Stop(f"{name} must be a plain address, such as http://localhost:3000/webhooks.")
+
+
+def is_loopback(host: str | None) -> bool:
+    """Return whether a host is this machine, by its name or its address."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host or "").is_loopback
+    return host == "localhost"
+
+
+class Target:
+    """Your server, on this machine alone."""
+
+    def __init__(self, url: str) -> None:
+        """Raises Stop for any other machine."""
+        parts = split("--forward", url)
+        if parts.scheme != "http" or not is_loopback(parts.hostname):
+            raise Stop("--forward must be http on this machine: localhost, 127.0.0.1 or [::1], nowhere else.")
+        self.host, self.port = parts.hostname or "", parts.port or 80
+        self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+    def post(self, body: bytes, sent: dict[str, str]) -> int:
+        """Post once and return the status, a redirect's too; raises one of HTTP_ERRORS where none comes in time."""
+        connection = http.client.HTTPConnection(self.host, self.port)
+        connection.sock = self._connected()
+        # However slowly the answer comes: a timeout of the socket begins anew with each byte.
+        ending = threading.Timer(ATTEMPT_SECONDS, end, [connection.sock])
+        ending.daemon = True
+        ending.start()
+        try:
+            connection.request("POST", self.path, body, sent)
+            answer = connection.getresponse()
+            answer.read(MAX_ANSWER)
+            return answer.status
+        finally:
+            ending.cancel()
+            connection.close()
+
+    def _connected(self) -> socket.socket:
+        """Return a connection to an address that was checked, not to a name that may lead elsewhere by then."""
+        failed = OSError("no address")
+        for family, kind, _, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
+            if not is_loopback(str(address[0])):
+                raise OSError(f"{self.host} is not this machine")
+            one = socket.socket(family, kind)
+            one.settimeout(ATTEMPT_SECONDS)
+            try:
+                one.connect(address)
+                return one
+            except OSError as error:
+                one.close()
+                failed = error
+        raise failed
+
+
+def end(connection: socket.socket) -> None:
+    """End a connection at which somebody else waits."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+# The API
+
+
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows none: secrets and tokens go where they were meant to."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+class Api:
+    """The service's API, asked with a token that is renewed in time."""
+
+    def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
+        """Raises Stop for an address to which a secret would go in the clear."""
+        parts = split("--base-url", base_url)
+        is_here = is_loopback(parts.hostname)
+        if parts.scheme != "https" and not is_here:
+            raise Stop("--base-url must be https: the client's secret goes there.")
+        self.base_url = base_url.rstrip("/")
+        self._grant = {
+            "grant_type": "client_credentials",
+            "client_id": client_id,
+            "client_secret": client_secret,
+        }
+        self._token, self._renew_at = "", 0.0
+        self._ahead = 0.0  # how many seconds the service's clock is before this one
+        self._opener = urllib.request.build_opener(
+            NoRedirects(), *([urllib.request.ProxyHandler({})] if is_here else [])
+        )
+
+    def now(self) -> float:
+        """Return the service's unix time."""
+        return time.time() + self._ahead
+
+    def environment(self) -> str:
+        """Return what the service says it is. Raises Stop in production, before any secret has been sent there."""
+        try:
+            told = str(self._ask("/api/schema")["info"]["x-environment"])
+        except (urllib.error.HTTPError, KeyError, TypeError):
+            raise Stop(f"{self.base_url} is not the API of this service. Look at --base-url.") from None
+        if told not in TEST_ENVIRONMENTS:
+            raise Stop(f"{self.base_url} is {told}. Listening is for the sandbox, and for `make run`.")
+        return told
+
+    def events(self, **query: str) -> dict[str, Any]:
+        """Return a page of the feed. Raises Stop, NoAnswer."""
+        path = f"/api/merchant/v1/events?{urllib.parse.urlencode(query)}"
+        for tries_left in (1, 0):
+            try:
+                page: dict[str, Any] = self._ask(path, Authorization=f"Bearer {self._fresh_token()}")["data"]
+                return page
+            except urllib.error.HTTPError as refused:
+                self._token = ""
+                if refused.code != 401 or not tries_left:
+                    raise Stop(f"The API refuses to list events: {said_by(refused)}") from None
+        raise AssertionError("unreachable")
+
+    def _fresh_token(self) -> str:
+        if not self._token or time.monotonic() > self._renew_at:
+            try:
+                granted = self._ask("/oauth/token", self._grant)
+            except urllib.error.HTTPError as refused:
+                raise Stop(f"No token for this client: {said_by(refused)}") from None
+            check_scopes(granted["scope"])
+            self._token = granted["access_token"]
+            self._renew_at = time.monotonic() + granted["expires_in"] - 60
+        return self._token
+
+    def _ask(self, path: str, body: dict[str, str] | None = None, **more: str) -> Any:
+        """Return what is answered. Raises HTTPError if it is refused, NoAnswer where asking again may help."""
+        sent = None if body is None else json.dumps(body).encode()
+        given = {"Content-Type": "application/json", "User-Agent": "listen.py", **more}
+        asked = urllib.request.Request(self.base_url + path, sent, given)  # noqa: S310 - `split` lets http alone pass
+        try:
+            with self._opener.open(asked, timeout=API_SECONDS) as answer:
+                if answer.headers["Date"]:
+                    self._ahead = parsedate_to_datetime(answer.headers["Date"]).timestamp() - time.time()
+                return json.loads(answer.read(MAX_READ))
+        except urllib.error.HTTPError as refused:
+            if refused.code in (408, 429) or refused.code >= 500:
+                raise NoAnswer(f"HTTP {refused.code}", pause_of(refused)) from None
+            raise
+        except (*HTTP_ERRORS, ValueError) as error:
+            raise NoAnswer(in_words(error)) from None
+
+
+def check_scopes(given: str) -> None:
+    """Raise Stop for a client that may do more, since its secret lies on a laptop, or less."""
+    more = sorted({*given.split()} - {SCOPE})
+    remedy = f"Make one in the portal, under API keys, that has {SCOPE} alone."
+    if more:
+        raise Stop(f"This client may do more than listen: {', '.join(more)}. {remedy}")
+    if not given.split():
+        raise Stop(f"This client may do less than listen: it lacks {SCOPE}. {remedy}")
+
+
+def pause_of(refused: urllib.error.HTTPError) -> float:
+    """Return the seconds of Retry-After, a minute at most."""
+    asked = refused.headers.get("Retry-After", "0")
+    return min(float(asked), LONGEST_PAUSE) if asked.isdecimal() else 0.0
+
+
+def said_by(refused: urllib.error.HTTPError) -> str:
+    """Return what a refusal says, else its status."""
+    with contextlib.suppress(*HTTP_ERRORS, ValueError, KeyError, TypeError):
+        told = json.loads(refused.read(MAX_ANSWER))
+        error = told["error"]
+        return str(error["message"] if isinstance(error, dict) else told.get("error_description", error))
+    return f"HTTP {refused.code}"
+
+
+def in_words(error: BaseException) -> str:
+    """Return why there was no answer."""
+    why = getattr(error, "reason", error)
+    if isinstance(why, TimeoutError):
+        return "timed out"
+    return str(getattr(why, "strerror", None) or why or type(why).__name__).lower()
+
+
+# Deliveries
+
+
+class Delivery(NamedTuple):
+    """An event on its way to your server; all times are those of `time.monotonic`."""
+
+    event: dict[str, Any]
+    came_at: float
+    ends_at: float  # no attempt starts at or after it
+    due_at: float
+    attempt: int = 1
+
+
+def arrived(event: dict[str, Any], service_time: float) -> Delivery:
+    """Return the delivery of an event that has just been listed."""
+    now, ends_at = time.monotonic(), float("inf")
+    if event["type"] == URGENT:
+        happened = calendar.timegm(time.strptime(event["created_at"][:19], "%Y-%m-%dT%H:%M:%S"))
+        ends_at = now + HOLD_SECONDS - (service_time - happened)
+    return Delivery(event, now, ends_at, due_at=now)
+
+
+def after_failure(delivery: Delivery, status: int | None, now: float) -> Delivery | None:
+    """Return the delivery as it goes on after a failure, None if that was its end: the service's policy in small."""
+    if delivery.event["type"] == URGENT:
+        may_change = status is None or status in (408, 429) or status >= 500
+        if not may_change or delivery.attempt >= len(URGENT_STARTS):
+            return None
+        due_at = max(delivery.came_at + URGENT_STARTS[delivery.attempt], now + MIN_GAP)
+    elif delivery.attempt > len(PATIENT_GAPS):
+        return None
+    else:
+        due_at = now + PATIENT_GAPS[delivery.attempt - 1]
+    if due_at >= delivery.ends_at:
+        return None
+    return delivery._replace(due_at=due_at, attempt=delivery.attempt + 1)
+
+
+class Forwarding:
+    """Sends what is due, some of it at a time, and shows each answer."""
+
+    def __init__(self, target: Target, secret: str) -> None:
+        self._target, self._secret = target, secret
+        self._waiting: list[Delivery] = []
+        self._changed = threading.Condition()
+        for _ in range(SLOTS):
+            threading.Thread(target=self._run, daemon=True).start()
+
+    def add(self, delivery: Delivery) -> None:
+        with self._changed:
+            self._waiting.append(delivery)
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            self._send(self._next())
+
+    def _next(self) -> Delivery:
+        with self._changed:
+            while True:
+                first = min(self._waiting, key=lambda one: one.due_at, default=None)
+                pause = None if first is None else first.due_at - time.monotonic()
+                if first is not None and first.due_at <= time.monotonic():
+                    self._waiting.remove(first)
+                    return first
+                self._changed.wait(pause)
+
+    def _send(self, delivery: Delivery) -> None:
+        line = f"{delivery.event['type']}  {delivery.event['id']}  attempt {delivery.attempt}"
+        began = time.monotonic()
+        if began >= delivery.ends_at:
+            say(f"{line}  not sent: the hold is over")
+            return
+        status, answer = self._attempt(delivery)
+        now = time.monotonic()
+        line = f"{line}  {answer}  {1000 * (now - began):.0f} ms"
+        if status is not None and 200 <= status < 300:
+            say(line)
+        elif goes_on := after_failure(delivery, status, now):
+            say(f"{line}  again in {goes_on.due_at - now:.0f} s")
+            self.add(goes_on)
+        else:
+            say(f"{line}  given up")
+
+    def _attempt(self, delivery: Delivery) -> tuple[int | None, str]:
+        body = json.dumps(delivery.event, separators=(",", ":"), ensure_ascii=False).encode()
+        sent = headers(self._secret, delivery.event, body, delivery.attempt, int(time.time()))
+        try:
+            status = self._target.post(body, sent)
+        except HTTP_ERRORS as error:
+            return None, f"no answer: {in_words(error)}"
+        return status, str(status)
+
+
+_saying = threading.Lock()
+
+
+def say(words: str) -> None:
+    with _saying:
+        print(time.strftime("%H:%M:%S"), words, flush=True)
+
+
+# All together
+
+
+def listen(api: Api, forwarding: Forwarding, **query: str) -> None:
+    """Ask for events each second, for ever. Raises Stop."""
+    while True:
+        page = patiently(api.events, **query, limit=str(PAGE))
+        for listed in page["events"]:
+            forwarding.add(arrived(listed["event"], api.now()))
+        query = {"cursor": page["next_cursor"]}
+        if len(page["events"]) < PAGE:
+            time.sleep(POLL_SECONDS)
+
+
+def patiently(ask: Any, **query: str) -> Any:
+    """Return what is answered, however long that takes, and say once that it takes long."""
+    pause = 0.0
+    while True:
+        try:
+            answer = ask(**query)
+        except NoAnswer as error:
+            if not pause:
+                say(f"The API does not answer: {error}. Asking again.")
+            pause = max(error.pause, min(10.0, 2 * pause or 1.0))
+            time.sleep(pause)
+            continue
+        if pause:
+            say("The API answers again.")
+        return answer
+
+
+def arguments() -> argparse.Namespace:
+    """Return what is said on the command line, or in the environment."""
+    parser = argparse.ArgumentParser(description="Brings webhook events to a server on your own machine.")
+    for name, (variable, meaning) in ENVIRONMENT.items():
+        known = os.environ.get(variable)
+        parser.add_argument(f"--{name}", default=known, required=not known, help=f"{meaning}; or {variable}")
+    parser.add_argument(
+        "--forward", required=True, help="your server, such as http://localhost:3000/webhooks"
+    )
+    return parser.parse_args()
+
+
+def run(given: argparse.Namespace) -> None:
+    """Check everything, say where it goes and with which secret, and listen. Raises Stop."""
+    target, api = Target(given.forward), Api(given.base_url, given.client_id, given.client_secret)
+    environment = patiently(api.environment)
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(api.now()))
+    patiently(api.events, limit="1")  # a wrong client is told before anything is promised
+    secret = new_secret()
+    say(f"Listening to {api.base_url} ({environment}), forwarding to {given.forward}. Ctrl-C ends it.")
+    say(f"Signing secret: {secret}")
+    listen(api, Forwarding(target, secret), created_after=since)
+
+
+def main() -> int:
+    """Return the exit code: 0 after Ctrl-C, 2 where nothing can go on."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        run(arguments())
+    except Stop as stopped:
+        print(stopped, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        _saying.acquire(timeout=1)  # nothing is said after this
+        print("\nNo longer listening.", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""The feed of a merchant's events, in the order in which they were written: the way to catch up (rules events.*)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+from django.db.models import Q, QuerySet
+from rest_framework import serializers as drf
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from config.lib import clock, cursor
+from config.lib.database import feed
+from config.lib.database.partitions import CLOCKS_DIFFER
+from config.lib.view import ApiView
+from payments.cause import caller_of
+from payments.models import Merchant
+from webhooks import lookup, outbox
+from webhooks.api import serializers
+from webhooks.models import PERSONAL, Event, EventType, plain
+
+CUSTOMERS = "customers:read"  # the scope without which personal data is withheld
+USUAL, FURTHEST = timedelta(hours=24), timedelta(days=30)  # how far back a reader begins
+_COLUMNS = ("id", "type", "body", "body_deleted_at", "created_at", "written_at")
+
+
+class Place(NamedTuple):
+    """How far a reader has got: past the event `last`, among those written at `at`, the same moment or later.
+
+    They began with what happened at `since` or later; what is written from `began` on comes whatever its date.
+    """
+
+    at: datetime
+    last: UUID
+    since: datetime
+    began: datetime
+
+
+_KINDS = (datetime.fromisoformat, UUID, datetime.fromisoformat, datetime.fromisoformat)
+
+
+class Events(ApiView):
+    """Lists the merchant's events, oldest first, and always says where to go on."""
+
+    scopes = {"GET": "webhooks:read"}
+    queries = {"GET": serializers.EventsQuery}
+
+    def get(self, request: Request) -> Response:
+        caller, asked = caller_of(request), self.query
+        about = _checkout(asked.get("checkout_uuid"))
+        scope = f"events:{caller.merchant.pk}:{asked.get('type', '')}:{about or ''}"
+        until = feed.horizon()
+        place = _place(asked, scope, until)
+        rows = _rows(caller.merchant, place, until)
+        rows = rows.filter(checkout_uuid=about) if about else rows
+        rows = rows.filter(type=asked["type"]) if "type" in asked else rows.exclude(type=EventType.TEST)
+        found = list(rows.order_by("written_at", "pk")[: asked["limit"]])
+        shown = _shown(found, sees_customers=CUSTOMERS in caller.scopes)
+        next_cursor = cursor.written(scope, *_end(found, asked["limit"], place, until))
+        return Response({"data": {"events": shown, "next_cursor": next_cursor}})
+
+
+def _checkout(text: str | None) -> UUID | None:
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        raise drf.ValidationError({"checkout_uuid": ["Must be the uuid of a checkout."]}) from None
+
+
+def _place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
+    """Return where to go on or begin. Raises InvalidCursor, also for another `created_after`, and ValidationError."""
+    given: datetime | None = asked.get("created_after")
+    if "cursor" in asked:
+        place = Place(*cursor.read(asked["cursor"], scope, *_KINDS))
+        if given not in (None, place.since):
+            raise cursor.InvalidCursor
+        return place
+    if given and given < until - FURTHEST:
+        raise drf.ValidationError(
+            {"created_after": ["Must be within the last 30 days: the feed has no more."]}
+        )
+    since = given or until - USUAL
+    return Place(*_beginning(since - CLOCKS_DIFFER), since, began=max(since, until))
+
+
+def _beginning(at: datetime) -> tuple[datetime, UUID]:
+    """Return a place before all that was written at a moment or later."""
+    return at, clock.first_id(at - CLOCKS_DIFFER)
+
+
+def _rows(merchant: Merchant, place: Place, until: datetime) -> QuerySet[Event, Any]:
+    """Return what was written since a place, until a moment.
+
+    The range of ids is for PostgreSQL alone, which leaves out the partitions of other days. An id is made just before
+    its row is written; what was written before there was a time of it has one moment, and the order of its ids.
+    """
+    lowest = min(clock.made_at(place.last), place.at - CLOCKS_DIFFER)
+    ids = clock.first_id(lowest), clock.first_id(until + CLOCKS_DIFFER)
+    rows = Event.objects.filter(
+        Q(written_at__gt=place.at) | Q(pk__gt=place.last),
+        Q(created_at__gte=place.since) | Q(written_at__gte=place.began),
+        merchant=merchant,
+        written_at__gte=place.at,
+        written_at__lt=until,
+        pk__range=ids,
+    )
+    return rows.values_list(*_COLUMNS, named=True)
+
+
+def _end(found: Sequence[Any], limit: int, place: Place, until: datetime) -> Place:
+    """Return how far a page has got: to its last event, or, where there were no more, to all that can't change."""
+    if len(found) == limit:
+        return place._replace(at=found[-1].written_at, last=found[-1].id)
+    at, last = _beginning(until)
+    return place._replace(at=at, last=last) if at > place.at else place
+
+
+def _shown(found: Sequence[Any], *, sees_customers: bool) -> list[dict[str, Any]]:
+    sent = lookup.deliveries_of([event.id for event in found])
+    statuses = dict(sent.values_list("event", "status"))
+    return [
+        {
+            "event": orjson.Fragment(_body(event, sees_customers)),
+            "delivery_status": statuses.get(event.id, "none"),
+        }
+        for event in found
+    ]
+
+
+def _body(event: Any, sees_customers: bool) -> bytes:
+    """Return the bytes that are sent, without `data` where it is withheld or deleted."""
+    if event.type in PERSONAL and (event.body_deleted_at or not sees_customers):
+        return outbox.envelope(event.id, event.type, event.created_at, None)
+    return plain(event.type, bytes(event.body))
