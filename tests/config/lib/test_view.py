@@ -1,0 +1,56 @@
+"""A serializer reads one body after the other, and nothing of one shows in another."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from rest_framework.serializers import Serializer, ValidationError
+
+from config.lib import fields, view
+
+SECONDS = 10
+
+
+class Asked(Serializer[Any]):
+    """An amount up to the limit in its context, which waits for others if there are some."""
+
+    amount = fields.Integer(minimum=1, maximum=100)
+    reason = fields.Text(required=False)
+
+    def validate_amount(self, amount: int) -> int:
+        if others := self.context.get("others"):
+            others.wait(SECONDS)
+        if amount > self.context["limit"]:
+            raise ValidationError(f"Must be {self.context['limit']} or less.")
+        return amount
+
+
+def errors(sent: Any, **context: Any) -> Any:
+    with pytest.raises(ValidationError) as refused:
+        view.read(Asked, sent, context)
+    return refused.value.detail
+
+
+class TestBody:
+    def test_is_read_as_if_there_had_been_no_other(self) -> None:
+        for _ in range(3):
+            assert view.read(Asked, {"amount": 5, "reason": "x"}, {"limit": 5}) == {
+                "amount": 5,
+                "reason": "x",
+            }
+            assert view.read(Asked, {"amount": 4}, {"limit": 4}) == {"amount": 4}
+            assert errors({"amount": 5}, limit=3) == {"amount": ["Must be 3 or less."]}
+            assert errors({}, limit=3) == {"amount": ["This field is required."]}
+            assert set(errors([], limit=3)) == set(errors(None, limit=3)) == {""}
+
+    def test_is_not_mixed_with_one_that_is_read_beside_it(self) -> None:
+        others = Barrier(8)
+
+        def read(limit: int) -> dict[str, Any]:
+            return view.read(Asked, {"amount": limit}, {"limit": limit, "others": others})
+
+        with ThreadPoolExecutor(8) as threads:
+            for _ in range(5):
+                limits = range(1, 9)
+                assert [found["amount"] for found in threads.map(read, limits)] == list(limits)
