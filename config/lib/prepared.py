@@ -12,12 +12,14 @@ from functools import cache, cached_property
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 from uuid import UUID
 
+import orjson
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.signals import connection_created
 from django.db.models import Model, QuerySet
 from django.db.models.expressions import DatabaseDefault
 from django.db.models.functions import Now
 from django.db.models.query import RelatedPopulator, get_related_populators
+from psycopg import Binary
 
 M = TypeVar("M", bound=Model)
 Value = UUID | str | datetime
@@ -155,18 +157,21 @@ class PreparedModel(Model):
 
     @classmethod
     def insert_all(cls, rows: Sequence[Self]) -> None:
-        """Insert new rows by one statement, as `bulk_create` does; what no row has the database fills in."""
+        """Insert new rows by one statement, as `bulk_create` does; what no row has the database fills in.
+
+        They are sent as one JSON text: the driver makes arrays of Python's, one for each column, at ten times the cost.
+        """
         fields = tuple(
             field
             for field in cls._meta.local_concrete_fields
             if not (field.generated or _is_left_to_the_database(field, rows))
         )
-        columns = [
-            [_saved(field, field.pre_save(row, add=True), DEFAULT_DB_ALIAS) for row in rows]
-            for field in fields
+        sent = [
+            {field.column: _saved(field, field.pre_save(row, add=True), DEFAULT_DB_ALIAS) for field in fields}
+            for row in rows
         ]
         with connection.cursor() as cursor:
-            cursor.execute(_insert_all(cls, fields), columns)
+            cursor.execute(_insert_all(cls, fields), [orjson.dumps(sent, default=_unwrapped).decode()])
         for row in rows:
             row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
@@ -204,12 +209,19 @@ def _is_left_to_the_database(field: Any, rows: Sequence[Model]) -> bool:
     )
 
 
+def _unwrapped(value: Any) -> Any:
+    """Return as JSON what a field has wrapped for the driver: JSON itself, or bytes."""
+    return f"\\x{bytes(value.obj).hex()}" if isinstance(value, Binary) else value.obj
+
+
 def _is_expression(value: Any) -> bool:
     return hasattr(value, "as_sql")
 
 
 _INSERT = "INSERT INTO {table} ({columns}) VALUES ({marks}){returning}"
-_INSERT_ALL = "INSERT INTO {table} ({columns}) SELECT * FROM unnest({marks})"
+_INSERT_ALL = (
+    "INSERT INTO {table} ({columns}) SELECT {columns} FROM json_to_recordset(%s::json) AS sent ({kinds})"
+)
 _UPDATE = "UPDATE {table} SET {sets} WHERE {pk} = %s"
 
 
@@ -230,7 +242,7 @@ def _insert_all(model: type[Model], fields: tuple[Any, ...]) -> str:
     return _INSERT_ALL.format(
         table=_quoted(model._meta.db_table),
         columns=", ".join(map(_column, fields)),
-        marks=", ".join(f"%s::{field.db_type(connection)}[]" for field in fields),
+        kinds=", ".join(f"{_column(field)} {field.db_type(connection)}" for field in fields),
     )
 
 

@@ -14,7 +14,7 @@ from checkout.models import Change, Checkout, Customer, Item, MerchantCustomer
 from config.lib.prepared import Prepared
 from payments.models import Merchant, Operation, Payment
 from tests import factories
-from webhooks.models import SigningSecret, Subscription
+from webhooks.models import Event, SigningSecret, Subscription
 
 ORDER = Prepared(
     lambda pk, name: (
@@ -183,3 +183,17 @@ class TestModel:
         made[0].name = "Box"
         made[0].save()  # by an update: it knows that it is there
         assert Item.objects.get(pk=made[0].pk).name == "Box"
+
+    def test_keeps_bytes_and_times_as_they_are_among_others(self, acme: Merchant, unpaid: Checkout) -> None:
+        made = Event(
+            merchant=acme,
+            type="webhook.test",
+            body=b'\x00\xff\\"{}',
+            created_at=unpaid.created_at,
+            request_id='\\ " \u20ac \U0001f39f',
+        )
+        Event.insert_all([made])
+        found = Event.objects.get()
+        assert bytes(found.body) == made.body
+        for name in ("pk", "merchant_id", "type", "created_at", "valid_until", "request_id", "traceparent"):
+            assert getattr(found, name) == getattr(made, name)
