@@ -71,10 +71,16 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NO
 def _shown(
     request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
 ) -> HttpResponse:
-    """Show the lead what is true: the bill of a split order once it is paid, else the status page."""
+    """Show the lead what is true: the bill of a split order once it is paid, else the status page.
+
+    An order that was captured after it had been read as held, and before its shares were read, is looked at anew.
+    """
     if found.state == "confirmed" and target.checkout.has_mates:
         return _bill(request, target, found, refused)
-    own = _of_lead(request, target, found, refused) | _around(target, found)
+    held = bill.of(target.checkout) if found.state == "held" else None
+    if held is not None and held.has_begun:
+        return HttpResponseClientRefresh() if rendering.wants_part(request) else target.go()
+    own = _of_lead(request, target, found, refused) | {"bill": held, **_around(target, found)}
     return rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
 
 
@@ -134,9 +140,8 @@ def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _of_lead(
     request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
 ) -> dict[str, Any]:
-    """Return what the lead is shown too: the mates' shares while it is held, the opt-in box once it is paid."""
+    """Return what the lead is shown too: the opt-in box once it is paid."""
     return {
-        "bill": bill.of(target.checkout) if found.state == "held" else None,
         "bill_action": "",  # the whole page is live
         **_of_receipt(request, target, found, refused),
         "box": box.on(request, target, refused.tick) if found.state == "confirmed" else None,

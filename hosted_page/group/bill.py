@@ -56,6 +56,11 @@ class Bill:
     last_day: LastDay | None
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the shares are open or have been, which the capture of the order makes them."""
+        return any(line.status not in ("", ShareStatus.DRAFT) for line in self.lines)
+
+    @property
     def is_large(self) -> bool:
         """Whether the bar has too many parts for letters."""
         return len(self.lines) >= MANY

@@ -5,13 +5,14 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from checkout import authorizations, sharing
+from checkout import authorizations, captures, reading, sharing
 from checkout.models import Checkout
 from hosted_page import payer
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import limits
 from payments.models import Operation, Payment
 from payments.providers.sandbox.adapter import SandboxProvider
+from tests.factories import CAUSE
 from tests.hosted_page.browsers import PHONE, Payer, words
 
 pytestmark = pytest.mark.django_db
@@ -149,3 +150,30 @@ class TestThePagesGuards:
         with pytest.raises(authorizations.NotPayable):
             pay(unpaid)
         assert Payment.objects.count() == 1
+
+
+class TestCapturedWhileItIsRead:
+    """Another process captures between the reading of the order and that of its shares."""
+
+    @pytest.fixture
+    def split(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> Payer:
+        lea.pay(split="equal", people="3", your_name="Lea")
+        assert "Held, not taken yet" in words(lea.get())
+        checkout, read = Checkout.objects.get(pk=lea.checkout.pk), reading.shares
+
+        def captured_first(found: Checkout) -> Any:
+            captures.capture(checkout.merchant, checkout.pk, cause=CAUSE)
+            return read(found)
+
+        monkeypatch.setattr(reading, "shares", captured_first)
+        return lea
+
+    @pytest.mark.rule("pay.honest_page")
+    def test_is_looked_at_anew(self, split: Payer) -> None:
+        answer = split.get()
+        assert (answer.status_code, answer["Location"]) == (303, f"/pay?id={split.checkout.pk}")
+        assert "You bear £90.00 now" in words(split.get())
+
+    def test_loads_an_open_page_anew(self, split: Payer) -> None:
+        answer = split.client.get(f"/pay?id={split.checkout.pk}", headers={"HX-Request": "true"})
+        assert (answer.status_code, answer["HX-Refresh"]) == (200, "true")
