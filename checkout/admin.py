@@ -19,6 +19,7 @@ from checkout.models import (
     LeadTold,
     MerchantCustomer,
     PaymentRequest,
+    Prefill,
     ProofRun,
     Refund,
 )
@@ -225,6 +226,16 @@ class LeadToldAdmin(ReadOnlyAdmin):
     list_display = ("id", "checkout", "kind", "due_at", "ended_at")
     list_filter = ("kind",)
     search_fields = ("id", "checkout")
+
+
+@admin.register(Prefill)
+class PrefillAdmin(ReadOnlyAdmin):
+    """Shows only the last digits of a phone number."""
+
+    list_display = ("checkout", "__str__", "locale")
+    search_fields = ("checkout",)
+    secret = ("phone", "name")
+    also = ("__str__",)
 
 
 @admin.register(PaymentRequest)

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
+from checkout.customers import prefills
 from checkout.models import Checkout
 from payments import switches
 from payments.cause import Cause
@@ -37,6 +38,7 @@ class Order:
     items: list[dict[str, Any]]
     merchant_expires_at: datetime | None = None
     metadata: dict[str, str] | None = None
+    customer: dict[str, str] | None = None
 
 
 def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
@@ -52,7 +54,8 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
         with connection.cursor() as cursor:
             cursor.execute(_CREATE, _parameters(checkout, order, cause))
             checkout.created_at, checkout.payable_until = cursor.fetchone()
-    checkout.updated_at, checkout._state.adding = checkout.created_at, False
+        checkout.updated_at, checkout._state.adding = checkout.created_at, False
+        prefills.keep(checkout, order.customer or {})
     return checkout
 
 

@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 
 from checkout import doubt, expiry, share_outcomes, sharing, states
 from checkout.api.idempotency import KEPT
+from checkout.customers import prefills
 from checkout.models import CALLS, Checkout, IdempotencyKey, PaymentRequest
 from checkout.outside import disputing
 from checkout.proof import proving, running
@@ -125,6 +126,9 @@ def answer_inquiries() -> None:
 def delete_idempotency_keys() -> None:
     """Delete idempotency keys that are older than 24 hours, with the answers stored under them."""
     batches.delete(IdempotencyKey.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))
+
+
+delete_old_prefills = shared_task(prefills.delete_old, name="checkout.tasks.delete_old_prefills")
 
 
 @shared_task

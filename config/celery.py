@@ -62,6 +62,7 @@ HOURLY = {
     "webhooks.tasks.make_partitions": "Make partitions of events",
     "checkout.tasks.delete_idempotency_keys": "Delete idempotency keys",
     "checkout.tasks.delete_old_calls": "Delete old calls",
+    "checkout.tasks.delete_old_prefills": "Delete what prefilled ended orders",
     "hosted_page.tasks.delete_old_browsers": "Delete browsers known no longer",
     "hosted_page.tasks.delete_old_card_tries": "Delete old tries of cards",
     "hosted_page.tasks.delete_old_sms_messages": "Delete old SMS messages",

@@ -1,4 +1,7 @@
-"""The payer's language: the browser's, until they choose another at the foot of a page."""
+"""The payer's language: the one they choose at the foot of a page, else their merchant's wish, else the browser's.
+
+Rule prefill.language.
+"""
 
 from collections.abc import Callable
 
@@ -25,9 +28,24 @@ class LanguageMiddleware:
         language = translation.get_language_from_request(request)
         with translation.override(language):
             response = self._get_response(request)
-        response.headers.setdefault("Content-Language", language)
+            spoken = translation.get_language() or language  # the order's, if its merchant wishes for one
+        response.headers.setdefault("Content-Language", spoken)
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response
+
+
+def prefer(request: HttpRequest, locale: str) -> None:
+    """Answer this request in a locale's language, unless it is none of ours, or the payer has chosen one."""
+    if locale and not _known(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")):
+        translation.activate(_known(locale) or translation.get_language() or settings.LANGUAGE_CODE)
+
+
+def _known(locale: str) -> str:
+    """Return the language of ours that a locale such as `fr-CA` or `fr_CA` asks for, "" for none."""
+    try:
+        return translation.get_supported_language_variant(locale.replace("_", "-").lower())
+    except (LookupError, ValueError):
+        return ""
 
 
 def others() -> list[tuple[str, str]]:

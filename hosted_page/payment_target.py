@@ -16,11 +16,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from checkout import reading
+from checkout.customers import prefills
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import PAID, SHARE_PAID, ShareStatus, Status
 from config.lib import crypto
 from config.lib.prepared import Prepared
-from hosted_page import payer
+from hosted_page import language, payer
 
 SIGN_IN = "sign_in"  # in the query when somebody who has paid comes back
 
@@ -158,6 +159,7 @@ def for_target(view: TargetView) -> Callable[..., HttpResponse]:
     def found(request: HttpRequest, token: str = "", position: int = 0) -> HttpResponse:
         target = _at(request, token, position)
         bind(target.checkout)
+        language.prefer(request, prefills.locale(target.checkout) or "")
         if not target.is_of(request):
             return HttpResponseRedirect(f"{reverse('group', args=[token])}?taken={position}", status=303)
         return view(request, target)
@@ -205,7 +207,8 @@ _PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 
 def _shown(checkout_uuid: UUID) -> QuerySet[Checkout]:
     rows = Checkout.objects.filter(pk=checkout_uuid).select_related("merchant", "payment", "lead")
-    return reading.with_read_at(rows.defer("lead__phone"))  # no page shows it, and it would be decrypted
+    rows = rows.defer("lead__phone")  # no page shows it, and it would be decrypted
+    return reading.with_read_at(prefills.with_locale(rows))
 
 
 _SHOWN = Prepared(_shown, UUID)

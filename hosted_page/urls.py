@@ -4,11 +4,12 @@ from hosted_page import language, views
 from hosted_page.group import acts, mate, table
 from hosted_page.opt_in import link
 from hosted_page.sms import receipts, stops
-from hosted_page.steps import card, known_browser, sign_in, split, stay
+from hosted_page.steps import card, known_browser, prefilled, sign_in, split, stay
 
 urlpatterns = [
     path("pay", views.page, name="pay"),
     path("pay/phone", sign_in.phone, name="pay_phone"),
+    path("pay/prefilled", prefilled.text_code, name="pay_prefilled"),
     path("pay/code", sign_in.code, name="pay_code"),
     path("pay/resend", sign_in.resend, name="pay_resend"),
     path("pay/known", known_browser.go_on, name="pay_known"),

@@ -5,9 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
+from django.conf import settings
 from rest_framework import serializers
 
 from checkout import creation
+from checkout.customers import numbers
 from checkout.states import Status
 from config.lib import clock, fields
 from config.lib.web import origins
@@ -128,6 +130,29 @@ def _check_ticket(custom: dict[str, Any]) -> None:
         raise serializers.ValidationError(problems)
 
 
+class CustomerIn(serializers.Serializer[Any]):
+    """What the merchant knows of its customer, to prefill the page (rule create.customer)."""
+
+    phone = fields.Text(required=False, allow_null=True, maximum=numbers.MAX_LETTERS)
+    name = fields.Text(required=False, allow_null=True)
+    locale = fields.Text(required=False, allow_null=True, maximum=35)
+
+    def validate_phone(self, phone: str | None) -> str | None:
+        if phone is None:
+            return None
+        country = self.context["merchant"].country
+        try:
+            return numbers.read(phone, country, also_fictional=settings.SANDBOX)
+        except numbers.InvalidPhone:
+            raise serializers.ValidationError(
+                "Must be a mobile number, such as +447700900123. Leave it out if you have none."
+            ) from None
+
+    def validate(self, customer: dict[str, str | None]) -> dict[str, str]:
+        """Return what was sent and is not null."""
+        return {name: value for name, value in customer.items() if value is not None}
+
+
 class CheckoutIn(serializers.Serializer[Any]):
     """A checkout creation request (rules create.*). Its context holds the `merchant`."""
 
@@ -139,6 +164,7 @@ class CheckoutIn(serializers.Serializer[Any]):
     items = fields.List(child=ItemIn(), allow_empty=False, max_length=100)
     merchant_expires_at = fields.Timestamp(required=False, allow_null=True)
     metadata = Metadata(required=False, allow_null=True)
+    customer = CustomerIn(required=False, allow_null=True)
 
     def validate_currency(self, currency: str) -> str:
         if not _is_in_use(currency):

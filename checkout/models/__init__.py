@@ -3,6 +3,7 @@
 from checkout.models.calls import CALLS, ApiCall, IdempotencyKey
 from checkout.models.orders import Change, Checkout, CheckoutQuerySet, Item, Own
 from checkout.models.people import Customer, MerchantCustomer
+from checkout.models.prefills import Prefill
 from checkout.models.proofs import ProofRun
 from checkout.models.shares import NO_CLAIM, GroupLink, PaymentRequest, Refund
 from checkout.models.told import LeadTold
@@ -22,6 +23,7 @@ __all__ = [
     "MerchantCustomer",
     "Own",
     "PaymentRequest",
+    "Prefill",
     "ProofRun",
     "Refund",
 ]

@@ -107,6 +107,19 @@ FIELDS = {
         "Your own words to it: at most 50 keys of 1 to 40 characters, each with a string of at most 500, 8 KiB in "
         "all. Given back in every read, never shown to payers. Not for personal data."
     ),
+    "CheckoutRequest.customer": Field(
+        "What you know of the customer, to prefill the page: all of it optional. Never given back, and deleted a day "
+        "after the checkout's end."
+    ),
+    "CustomerRequest.phone": Field(
+        "Their mobile number; without `+` and a country's code it is one of your own country. The page shows its last "
+        "four digits and texts a code to it once they ask."
+    ),
+    "CustomerRequest.name": Field("Their name, filled in once they have entered the code."),
+    "locale": Field(
+        "The language of the page and of its texts, such as `fr` or `fr-CA`, unless the customer chooses another. One "
+        "that the page does not speak counts for nothing."
+    ),
     "items": Field("The lines of the order, in your order.", _list(refer("Item"), minItems=1, maxItems=100)),
     "available_actions": Field(
         "What you may do with it now.", _list(_one_of("capture", "cancel", "refund"), maxItems=2)
@@ -265,6 +278,9 @@ FIELDS = {
     # Sandbox
     "card": Field("A test card."),
     "PayRequest.phone": Field("The customer's mobile number."),
+    "PayRequest.name": Field(
+        "The customer's name, by which mates know them; with `shares` it is Lea if you send none."
+    ),
     "challenge": Field("How a 3-D Secure challenge ends."),
     "PayRequest.shares": Field("What mates are asked for; the lead bears what is left."),
     "ShareRequest.name": Field("As the lead would write it."),

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from checkout.models import Customer
-from hosted_page import payer
+from hosted_page import payer, prefill
 from hosted_page.models import OptIn
 from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
@@ -24,15 +24,17 @@ def on(
     if not merchant.opt_in_enabled:
         return None
     text = consent.wording(merchant)
+    asks_name = not (target.share is None and _person_is_named(request, target))
     return {
         "action": target.address("opt_in"),
         "words": text.text,
         "version": text.version,
         "is_saved": SAVED in request.GET,
-        "asks_name": not (target.share is None and _person_is_named(request, target)),
+        "asks_name": asks_name,
+        "name": clean_name(prefill.name(target)) if asks_name and _is_lead(request, target) else "",
         "is_alone": False,
         "is_ticked": bool(wrong) and "error_box" not in (wrong or {}),  # by whoever has just sent it
-        **dict.fromkeys(("email", "name", "error", "error_box"), ""),
+        **dict.fromkeys(("email", "error", "error_box"), ""),
         **(wrong or {}),
     }
 
@@ -69,7 +71,12 @@ def take(request: HttpRequest, target: PaymentTarget, placement: str = "") -> di
 
 def _person_is_named(request: HttpRequest, target: PaymentTarget) -> bool:
     lead = target.checkout.lead
-    return bool(lead and lead.name) and payer.customer_of(request, target.subject) == target.checkout.lead_id
+    return bool(lead and lead.name) and _is_lead(request, target)
+
+
+def _is_lead(request: HttpRequest, target: PaymentTarget) -> bool:
+    person = payer.customer_of(request, target.subject) if target.share is None else None
+    return person is not None and person == target.checkout.lead_id
 
 
 def _person(request: HttpRequest, target: PaymentTarget) -> Customer | None:

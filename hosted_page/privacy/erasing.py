@@ -11,7 +11,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection, transaction
 
-from checkout.models import Customer, MerchantCustomer, PaymentRequest
+from checkout.models import Customer, MerchantCustomer, PaymentRequest, Prefill
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, crypto
 from hosted_page.models import CardTry, KnownBrowser, OptIn, SignInCode, SmsMessage
@@ -105,6 +105,7 @@ def _since(person: Person, moment: datetime | None) -> Iterator[str]:
 def _empty(person: Person, now: datetime) -> None:
     phone = (person.customer.phone if person.customer else person.phone) or ""
     person.shares.update(name="", phone="", next_reminder_at=None, claim_name="")
+    Prefill.objects.filter(pk__in=list(person.prefills.values_list("pk", flat=True))).delete()
     if phone:
         SignInCode.objects.filter(phone=phone).delete()
         KnownBrowser.objects.filter(phone=phone).delete()

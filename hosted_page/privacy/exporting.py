@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from checkout.models import Checkout, Customer, PaymentRequest
+from checkout.models import Checkout, Customer, PaymentRequest, Prefill
 from config.lib import clock
 from hosted_page.models import KnownBrowser, OptIn
 from hosted_page.privacy.people import Person
@@ -15,12 +15,14 @@ def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
 
     That is their own orders, and name and number only of somebody who has opted in there.
     """
-    led, shares, opt_ins = person.led, person.shares, person.opt_ins
+    led, shares, opt_ins, prefills = person.led, person.shares, person.opt_ins, person.prefills
     if merchant is not None:
         led, shares = led.filter(merchant=merchant), shares.filter(checkout__merchant=merchant)
         opt_ins = opt_ins.filter(person__merchant=merchant)
+        prefills = prefills.filter(checkout__merchant=merchant)
     customer = person.customer
     is_whole = merchant is None or opt_ins.exists()  # who has opted in has given them their name and number
+    prefills = prefills if is_whole else prefills.none()
     return {
         "name": (customer.name or None) if customer and is_whole else None,
         "phone": (customer.phone if is_whole else str(customer)) if customer else None,
@@ -28,6 +30,7 @@ def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
         "known_since": clock.iso(customer.created_at) if customer else None,
         "orders": [_order(row) for row in led.select_related("merchant").order_by("created_at")],
         "shares": [_share(row) for row in shares.select_related("checkout__merchant").order_by("created_at")],
+        "said_by_merchants": [_said(row) for row in prefills.select_related("checkout__merchant")],
         "opt_ins": [_opt_in(row) for row in opt_ins.select_related("text__merchant").order_by("opted_in_at")],
     }
 
@@ -62,6 +65,16 @@ def _share(row: PaymentRequest) -> dict[str, Any]:
         "currency": row.checkout.currency,
         "created_at": clock.iso(row.created_at),
         "cards": _cards(row.pk),
+    }
+
+
+def _said(row: Prefill) -> dict[str, Any]:
+    return {
+        "merchant": row.checkout.merchant.name,
+        "checkout_uuid": str(row.checkout_id),
+        "phone": row.phone or None,
+        "name": row.name or None,
+        "locale": row.locale or None,
     }
 
 

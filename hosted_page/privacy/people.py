@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from checkout.models import Checkout, Customer, MerchantCustomer, PaymentRequest
+from checkout.models import Checkout, Customer, MerchantCustomer, PaymentRequest, Prefill
 from config.lib import crypto
 from hosted_page.models import OptIn
 
@@ -25,7 +25,9 @@ class Person:
 
     customer: Customer | None
     known_as: Sequence[MerchantCustomer]
-    phone: str = ""  # of a mate who was asked and never signed in
+    phone: str = (
+        ""  # of somebody who never signed in: a mate who was asked, a customer whom a merchant has named
+    )
 
     @property
     def led(self) -> QuerySet[Checkout]:
@@ -38,6 +40,14 @@ class Person:
         phone = (self.customer.phone if self.customer else self.phone) or ""
         asked = PaymentRequest.objects.filter(phone=phone) if phone else PaymentRequest.objects.none()
         return asked | PaymentRequest.objects.filter(mate=self.customer) if self.customer else asked
+
+    @property
+    def prefills(self) -> QuerySet[Prefill]:
+        """What merchants have said of their number, or without one of the customer of an order that they have led."""
+        phone = (self.customer.phone if self.customer else self.phone) or ""
+        said = Prefill.objects.filter(phone=phone) if phone else Prefill.objects.none()
+        of_led = Prefill.objects.filter(checkout__lead=self.customer, phone="")
+        return said | of_led if self.customer else said
 
     @property
     def opt_ins(self) -> QuerySet[OptIn]:
@@ -58,7 +68,7 @@ def find(*, phone: str = "", email: str = "") -> Person:
         customer = Customer.objects.filter(phone=phone).first()
         if customer is not None:
             return of_customer(customer.pk)
-        if PaymentRequest.objects.filter(phone=phone).exists():
+        if any(rows.filter(phone=phone).exists() for rows in (PaymentRequest.objects, Prefill.objects)):
             return Person(None, [], phone)
         raise Unknown
     digest = crypto.keyed_digest("e-mail", email.lower())

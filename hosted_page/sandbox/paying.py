@@ -13,12 +13,14 @@ from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
 from config.lib.deadline import Deadline
 from hosted_page.steps.phone import InvalidPhone, parse_phone
+from hosted_page.steps.split_form import clean_call
 from payments import open_operations
 from payments.cause import Cause
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
 from payments.providers.sandbox import bank, client
 
+LEA = "Lea"  # who shares has a name: the page asks for it
 MATES = ("+447700900456", "+447700900457")
 PATIENCE = 5.0  # seconds for the bank to say what came of a challenge
 
@@ -32,7 +34,10 @@ class CardDeclined(Exception):
 
 
 def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
-    """Pay an order as `wanted` says: `phone`, `card`, `shares` and `challenge`. Raises CardDeclined."""
+    """Pay an order as `wanted` says: `phone`, `card`, `name`, `shares` and `challenge`.
+
+    Raises CardDeclined.
+    """
     lead = _customer(wanted["phone"], checkout.merchant)
     token = _token(checkout.pk, wanted["card"])
     if checkout.lead_id is not None or "shares" in wanted:
@@ -40,6 +45,7 @@ def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
     if "shares" in wanted:
         _split(checkout, wanted["shares"])
     paid = authorizations.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause)
+    _call(lead, wanted.get("name") or (LEA if "shares" in wanted and not lead.name else ""))
     if paid.verdict == Verdict.NEEDS_ACTION:
         paid = _answer_challenge(checkout.pk, is_confirmed=wanted["challenge"] == "pass")
     if paid.verdict == Verdict.DECLINED:
@@ -82,6 +88,12 @@ def _sign_in(checkout: Checkout, lead: Customer) -> None:
     if checkout.lead_id != lead.pk:
         with suppress(NotPayable, OperationInProgress):
             sharing.join(checkout.pk, lead)
+
+
+def _call(lead: Customer, name: str) -> None:
+    """Write the lead's name, if one is given."""
+    if cleaned := clean_call(name):
+        Customer.objects.filter(pk=lead.pk).update(name=cleaned)
 
 
 def _split(checkout: Checkout, shares: list[dict[str, Any]]) -> None:

@@ -14,9 +14,9 @@ ENDPOINTS: DescribedOperations = {
     (views.Pay, "POST"): DescribedOperation(
         "sandbox_pay",
         "Pay as the customer",
-        "Does what the customer does on the page: signs in with `phone`, asks mates for `shares` if there are "
-        "any, and pays with `card`, a test card. The event `checkout.authorized` goes out as it does for a real "
-        "customer.",
+        "Does what the customer does on the page: signs in with `phone`, gives a `name`, asks mates for `shares` if "
+        "there are any, and pays with `card`, a test card. The event `checkout.authorized` goes out as it does for "
+        "a real customer.",
         {200: DescribedResponse("The card is held; `status` is `authorized`.", "SplitCheckout")},
         takes=views.PayIn,
         codes=("card_declined", "merchant_suspended", "not_payable", "operation_in_progress"),

@@ -16,6 +16,7 @@ from hosted_page.models import OptIn
 from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sandbox import advancing, paying
+from hosted_page.steps.split_form import MAX_CALLED
 from payments.cause import caller_of, cause_of
 from payments.models import Merchant
 
@@ -28,11 +29,12 @@ class ShareIn(drf.Serializer[Any]):
 
 
 class PayIn(drf.Serializer[Any]):
-    """The card and the phone of a customer."""
+    """The card, the phone and the name of a customer, and whom they ask to share."""
 
     card = fields.Text(default="4242424242424242", maximum=19)
     phone = fields.Text(default="+447700900123", maximum=40)
     challenge = drf.ChoiceField(["pass", "fail"], default="pass")
+    name = fields.Text(required=False, maximum=MAX_CALLED)
     shares = fields.List(child=ShareIn(), min_length=1, max_length=MAX_PEOPLE - 1, required=False)
 
 

@@ -5,8 +5,8 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from checkout.models import Checkout
 from config.lib.prepared import Prepared
@@ -43,6 +43,7 @@ def around(target: PaymentTarget) -> dict[str, Any]:
         "pay_label": _("Pay {amount}").format(amount=amount),
         "held_rows": held_rows,
         "held_note": _("If a mate never pays, their share stays with you.") if held_rows else "",
+        "language": get_language(),  # of these words, and of what the provider says around them
         "languages": language.others(),
         "here": target.address("card"),  # opened anew, so that all of it is in the other language
         "stay": stay.on(target),

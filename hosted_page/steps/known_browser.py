@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest, HttpResponse
 
-from hosted_page import known
+from hosted_page import known, prefill
 from hosted_page.payment_target import PaymentTarget, for_form
 from hosted_page.steps import codes, sign_in
 
@@ -11,7 +11,7 @@ from hosted_page.steps import codes, sign_in
 def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Sign in the person who is remembered here, to pay and for nothing else."""
     browser = known.of(request)
-    if browser is None or not target.is_payable:
+    if browser is None or not target.is_payable or not prefill.may_go_on(target, browser.phone):
         return target.go()  # the page tells what is true
     return sign_in.enter(request, target, codes.person_of(browser.phone), is_proven=False)
 

@@ -1,6 +1,8 @@
 """The sign-in step, the same for a lead and for a mate: a mobile number, then the code that was sent to it."""
 
 import contextlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from babel import Locale
@@ -16,7 +18,7 @@ from checkout.models import Customer, PaymentRequest
 from checkout.sharing import ShareNotOpen
 from checkout.states import OperationInProgress, Status
 from config.lib.web import address
-from hosted_page import known, payer, rendering, summary
+from hosted_page import known, payer, prefill, rendering, summary
 from hosted_page.group import people
 from hosted_page.models import KnownBrowser, SignInCode
 from hosted_page.opt_in import box
@@ -30,14 +32,44 @@ from payments.switches import AllStopped, MerchantSuspended
 
 
 def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
-    """Ask for the code that is on its way, else for a number; `wrong` is about the opt-in box beside it."""
+    """Ask for the code that is on its way, else for a number; `wrong` is about the opt-in box beside it.
+
+    Rules prefill.masked, known.prefilled.
+    """
     waiting = codes.waiting(target.subject, payer.browser_of(request))
     if "change" in request.GET or wrong:
         return show_phone(request, target, wrong=wrong)
     if waiting is not None:
         return _show_code(request, target, waiting)
-    browser = known.of(request) if target.is_payable else None
-    return _show_known(request, target, browser) if browser else show_phone(request, target)
+    browser, number = known.of(request) if target.is_payable else None, prefill.number(target)
+    if browser and number in ("", browser.phone):
+        return _show_known(request, target, browser)
+    return _ask(request, target, number)
+
+
+def _ask(request: HttpRequest, target: PaymentTarget, number: str, error: str = "") -> HttpResponse:
+    """Ask whether a code shall go to the number that the merchant has sent; if there is none, for a number."""
+    if number:
+        return show_prefilled(request, target, number, error=error)
+    return show_phone(request, target, error=error)
+
+
+def show_prefilled(
+    request: HttpRequest, target: PaymentTarget, number: str, *, error: str = ""
+) -> HttpResponse:
+    """Offer to text a code to a number of which the page shows the last digits alone."""
+    context = {
+        "action": target.address("prefilled"),
+        "change_url": _change_url(target),
+        "masked_phone": _masked(number),
+        "error": error,
+    }
+    context |= _of_browser(request, target)
+    return rendering.show(request, target, "prefilled", context, status=422 if error else 200)
+
+
+def _masked(phone: str) -> str:
+    return f"•••• {phone[-4:]}"
 
 
 def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrowser) -> HttpResponse:
@@ -48,7 +80,7 @@ def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrows
         "action": target.address("known"),
         "end_action": target.address("known_end"),
         "change_url": _change_url(target),
-        "masked_phone": f"•••• {browser.phone[-4:]}",
+        "masked_phone": _masked(browser.phone),
         "since": summary.date_of(browser.proven_at, target.checkout),
         "signed_out": _signed_out(request, target),
         "asked": words.format(name=lead_name(target.checkout), amount=amount) if target.share else "",
@@ -156,7 +188,7 @@ def _show_code(
     context = {
         "action": target.address("code"),
         "error": error,
-        "masked_phone": f"•••• {waiting.phone[-4:]}",
+        "masked_phone": _masked(waiting.phone),
         "way": "lost" if waiting.is_lost else "sent" if target.is_payable else "perhaps",
         "resend_action": target.address("resend"),
         "resend_in": max(0, round(limits.GAP.total_seconds() - since)),
@@ -181,7 +213,7 @@ def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     except InvalidPhone:
         words = wrong_number(target.checkout.merchant)
         return show_phone(request, target, value=typed[:40], error=words)
-    response = _send_code(request, target, number, typed)
+    response = send_code(request, target, number, partial(show_phone, request, target, value=typed[:40]))
     known.note_tick(request, response, target.subject)
     return response
 
@@ -192,34 +224,43 @@ def resend(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     waiting = codes.waiting(target.subject, payer.browser_of(request))
     if waiting is None:
         return target.go()
-    return _send_code(request, target, waiting.phone, waiting.phone)
+    # The number itself is never shown again: a page that nobody has signed in on tells nobody's.
+    return send_code(request, target, waiting.phone, partial(_ask, request, target, prefill.number(target)))
 
 
-def _send_code(request: HttpRequest, target: PaymentTarget, number: str, typed: str) -> HttpResponse:
-    browser = payer.browser_of(request)
+def send_code(
+    request: HttpRequest, target: PaymentTarget, number: str, ask: Callable[..., HttpResponse]
+) -> HttpResponse:
+    """Send a code and go on to its question. If none is sent, the error stands beside the question for the last one.
+
+    If there is none, or it went to another number, `ask` shows the `error` beside the question for a number.
+    """
     if not target.may_sign_in:
         return target.go()
     try:
-        sent = codes.send_code(target, number, browser, address.of(request))
+        return _sent(request, target, number)
     except codes.NothingToSignInFor:
         return target.go()  # the page tells what is true
     except (MerchantSuspended, AllStopped):
         return _stopped(request, target)
     except limits.TooManySmsMessages as refused:
-        return _not_sent(request, target, number, typed, str(refused))
+        return _last_code(request, target, number, str(refused)) or ask(error=str(refused))
+
+
+def _sent(request: HttpRequest, target: PaymentTarget, number: str) -> HttpResponse:
+    browser = payer.browser_of(request)
+    sent = codes.send_code(target, number, browser, address.of(request))
     response = target.go() if target.is_payable else target.go_with(SIGN_IN)
     payer.await_code(response, browser, sent.shown_code)
     return response
 
 
-def _not_sent(
-    request: HttpRequest, target: PaymentTarget, number: str, typed: str, error: str
-) -> HttpResponse:
-    """Say why no code was sent, beside the question for a code that is on its way to that number, else for a number."""
+def _last_code(request: HttpRequest, target: PaymentTarget, number: str, error: str) -> HttpResponse | None:
+    """Ask for the code that is on its way to this number, with an error beside it; None if there is none."""
     waiting = codes.waiting(target.subject, payer.browser_of(request))
-    if waiting is not None and waiting.phone == number:
-        return _show_code(request, target, waiting, error=error)
-    return show_phone(request, target, value=typed[:40], error=error)
+    if waiting is None or waiting.phone != number:
+        return None
+    return _show_code(request, target, waiting, error=error)
 
 
 def _stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
@@ -275,7 +316,8 @@ def _take_code(request: HttpRequest, target: PaymentTarget) -> Customer | HttpRe
     except codes.WrongCode as wrong:
         return _show_code(request, target, waiting, error=_tries_left(wrong.tries_left))
     except codes.CodeEnded:
-        return show_phone(request, target, error=_("That code no longer works. Ask for a new one."))
+        ended = _("That code no longer works. Ask for a new one.")
+        return _ask(request, target, prefill.number(target), ended)
 
 
 def _tries_left(count: int) -> str:

@@ -11,10 +11,10 @@ from checkout import sharing, split_amounts
 from checkout.authorizations import NotPayable
 from checkout.models import Checkout
 from checkout.states import OperationInProgress
-from hosted_page import payer, rendering
+from hosted_page import payer, prefill, rendering
 from hosted_page.payment_target import PaymentTarget, for_target
 from hosted_page.steps import share_bar, stay, typed_split
-from hosted_page.steps.split_form import REDRAWS, ROWS, Row, SplitForm
+from hosted_page.steps.split_form import REDRAWS, ROWS, Row, SplitForm, clean_call
 from payments import money
 
 
@@ -53,11 +53,18 @@ def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None = None) -> HttpResponse:
     if form is None:
         typed = typed_split.of(request, target.checkout)
-        form = SplitForm(typed, target.checkout) if typed else SplitForm.of(target.checkout)
+        form = SplitForm(typed, target.checkout) if typed else _unchanged(target)
     context, status = _context(target, form), 422 if form.errors else 200
     response = rendering.show(request, target, "split", context, status=status)
     payer.prolong(request, response, target.subject)
     return response
+
+
+def _unchanged(target: PaymentTarget) -> SplitForm:
+    """Return the form as the order stands, with the name that the merchant has sent if the lead has none yet."""
+    form = SplitForm.of(target.checkout)
+    form.your_name = form.your_name or clean_call(prefill.name(target))
+    return form
 
 
 def _context(target: PaymentTarget, form: SplitForm) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from tests import factories
+from tests.browser import way_in
 from tests.browser.order import Order
 from tests.journeys.merchant import Merchant
 from tests.journeys.service import Service
@@ -136,31 +137,6 @@ def at(page: Page, state: str) -> Page:
 def stay(page: Page) -> Page:
     if page.locator("#stay:visible").count():
         page.click("#stay")
-    return page
-
-
-def _phone(stage: Stage) -> Page:
-    return stage.come(stage.order())
-
-
-def _phone_error(stage: Stage) -> Page:
-    page = _phone(stage)
-    page.fill("#phone", "12")
-    page.click("button.button-main")
-    return page
-
-
-def _code(stage: Stage) -> Page:
-    page = _phone(stage)
-    stage.ask_for_code(page)
-    return page
-
-
-def _code_error(stage: Stage) -> Page:
-    page = _code(stage)
-    right = page.inner_text(".notice code")
-    page.fill("#code", "000000" if right != "000000" else "111111")
-    page.click("button.button-main")
     return page
 
 
@@ -360,10 +336,7 @@ def _offers(stage: Stage) -> Page:
 
 
 STATES: dict[str, Callable[[Stage], Page]] = {
-    "01 phone": _phone,
-    "02 phone, not a number": _phone_error,
-    "03 code": _code,
-    "04 code, wrong": _code_error,
+    **way_in.STATES,
     "05 split, all mine": Stage.at_the_split,
     "06 split, equally": _split_equal,
     "07 split, twenty people": _split_twenty,

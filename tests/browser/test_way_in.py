@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.order import Order
 from tests.browser.test_buying import GOOD, heading
-from tests.browser.test_coming_back import sign_in
+from tests.browser.test_coming_back import enter_code, sign_in
 
 pytestmark = pytest.mark.journey
 READS_TEXTS = """
@@ -109,6 +109,39 @@ def test_alone_and_returning_it_is_three_fields_and_three_taps(
     page.click("#pay")
     heading(page, "Held, not taken yet")
     assert (done.count("field"), done.count("tap")) == (3, 3)
+
+
+@pytest.mark.rule("prefill.code")
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+def test_a_number_that_the_shop_has_sent_is_one_field_less(
+    order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None], script: bool
+) -> None:
+    """Typed it is five fields and four taps: number, code and the card's three."""
+    number = "07700 900708" if script else "07700 900709"
+    customer = {"phone": number, "name": "Lea Fontaine", "locale": "en"}
+    page = open_page(java_script_enabled=script)
+    done: list[str] = []
+
+    def did(what: str) -> None:
+        done.append(what)
+
+    page.expose_function("did", did)
+    page.add_init_script(TELLS)
+    page.goto(Order(order.service, order.merchant, order.merchant.create(customer=customer)).url)
+    heading(page, "Is this your number?")
+    if script:
+        accessible(page)
+    expect(page.locator("main")).to_contain_text(f"•••• {number[-4:]}")
+    page.click("text=Text me a code")
+    enter_code(page)
+    heading(page, "Who’s in on this?")
+    expect(page.locator("#your-name")).to_have_value("Lea Fontaine")
+    page.click("text=All mine")
+    fill_in_card(page)
+    page.click("#pay")
+    heading(page, "Held, not taken yet")
+    if script:
+        assert (done.count("field"), done.count("tap")) == (4, 4)
 
 
 @pytest.mark.rule("sign_in.said")

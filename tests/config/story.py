@@ -52,6 +52,7 @@ ORDER = {
     "currency": "GBP",
     "return_url": "https://shop.example/thanks",
     "cancel_url": "https://shop.example/basket",
+    "customer": {"phone": "+447700900123", "name": "Lea Fontaine", "locale": "en-GB"},
     "items": [TICKETS, FEE, DISCOUNT],
 }
 # Loopback, since tests ask no DNS.

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
 from checkout import cancellations, captures, refunds, tasks
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, PaymentRequest, Prefill
 from checkout.proof import running
 from config.lib import clock
 from config.lib.admin import columns, lists
@@ -156,6 +156,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
         created_at=now,
     )
     ShareTake.objects.create(address_digest="unspoken", created_at=now)
+    Prefill.objects.create(checkout=shared, phone="+447700900123", name="unspoken")
     SmsDay.objects.create(day=now.date(), merchant=acme, count=1)
     Group.objects.create(name="Support")
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
@@ -32,6 +33,7 @@ def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
         raise Http404
     if request.method != "POST" and request.COOKIES.get(_cookie()) == str(session.pk):
         return HttpResponseRedirect(session.page.get("here", session.return_url))
+    _speak(session)
     form = CardForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         return _back(session, form.cleaned_data["number"])
@@ -42,6 +44,12 @@ def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
 
 
 _SESSION = Prepared(lambda pk: CardSession.objects.filter(pk=pk), UUID)
+
+
+def _speak(session: CardSession) -> None:
+    """Answer this request in the language of the page that led here, whatever the browser asks for."""
+    if language := session.page.get("language"):
+        translation.activate(language)
 
 
 def _back(session: CardSession, number: str) -> HttpResponse:
@@ -98,10 +106,12 @@ def _ask(request: HttpRequest, charge: Charge) -> HttpResponse:
 
 
 def _question(charge: Charge) -> dict[str, Any]:
-    """Return what the bank knows of the payment; the shop's name comes from the session of the card page."""
+    """Return what the bank knows of the payment; shop's name and language come from the session of the card page."""
     sessions = CardSession.objects.filter(subject=charge.token.subject)
     session = sessions.order_by("-created_at").first()
     order = session.page.get("order", {}) if session else {}
+    if session:
+        _speak(session)
     return {
         "is_answered": False,
         "shop": order.get("merchant_name", ""),

@@ -1,5 +1,6 @@
 """A person goes, and what money needs stays."""
 
+import json
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -9,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from pytest_django.fixtures import Settings
 
-from checkout.models import Checkout, Customer, MerchantCustomer, PaymentRequest
+from checkout.models import Checkout, Customer, MerchantCustomer, PaymentRequest, Prefill
 from checkout.proof import proving
 from config.lib import clock, crypto
 from hosted_page.models import CardTry, OptIn, SignInCode, SmsMessage
@@ -228,3 +229,33 @@ class TestAfterARestore:
         with pytest.raises(FileNotFoundError):
             run("erase_person", "--phone", PHONE)
         assert Customer.objects.filter(phone=PHONE).exists()
+
+
+class TestWhatMerchantsHaveSaid:
+    def said(self, acme: Merchant, **customer: str) -> Checkout:
+        return factories.checkout(acme, customer=customer)
+
+    @pytest.mark.rule("prefill.kept")
+    def test_goes_with_its_person_who_may_have_never_signed_in(self, acme: Merchant) -> None:
+        self.said(acme, phone=PHONE, name="Lea")
+        self.said(acme, phone="+447700900999", name="Mia")
+        assert "Erased." in run("erase_person", "--phone", PHONE)
+        assert [row.name for row in Prefill.objects.all()] == ["Mia"]
+
+    @pytest.mark.rule("privacy.export")
+    def test_is_told_to_its_person_alone(self, acme: Merchant, lea: Customer) -> None:
+        """Lea leads an order that names Mia, and one that names nobody by a number."""
+        mias, hers = self.said(acme, phone="+447700900999", name="Mia"), self.said(acme, name="Leo")
+        Checkout.objects.filter(pk__in=[mias.pk, hers.pk]).update(lead=lea)
+        self.said(acme, phone=PHONE, locale="fr")
+        told = json.loads(run("export_person", "--phone", PHONE))["said_by_merchants"]
+        assert {(row["phone"], row["name"], row["locale"]) for row in told} == {
+            (None, "Leo", None),
+            (PHONE, None, "fr"),
+        }
+        assert (
+            json.loads(run("export_person", "--phone", PHONE, "--merchant", str(acme.pk)))[
+                "said_by_merchants"
+            ]
+            == []
+        )

@@ -38,6 +38,28 @@ class TestPay:
         assert (answer.status_code, answer.json()["error"]["param"]) == (422, field)
         assert not Operation.objects.exists()
 
+    @pytest.mark.rule("sandbox.pay")
+    @pytest.mark.parametrize(
+        ("more", "name"),
+        [
+            ({}, ""),
+            ({"name": "Mia"}, "Mia"),
+            ({"shares": [{"amount": 10}]}, "Lea"),
+            ({"name": "Mia", "shares": [{"amount": 10}]}, "Mia"),
+        ],
+        ids=repr,
+    )
+    def test_gives_the_leads_name(self, api: Api, unpaid: Checkout, more: Any, name: str) -> None:
+        assert post(api, unpaid, "pay", more).status_code == 200
+        unpaid.refresh_from_db()
+        assert unpaid.lead is not None and unpaid.lead.name == name
+
+    @pytest.mark.parametrize("name", ["", " ", "x" * 31, "a\x00b", 5, [], None], ids=repr)
+    def test_takes_a_name_as_the_page_does(self, api: Api, unpaid: Checkout, name: Any) -> None:
+        answer = post(api, unpaid, "pay", {"name": name})
+        assert (answer.status_code, answer.json()["error"]["param"]) == (422, "name")
+        assert not Operation.objects.exists()
+
     def test_a_strangers_checkout_is_not_found(self, rival_api: Api, unpaid: Checkout) -> None:
         for verb, body in (("pay", {}), ("pay-share", {}), ("advance", {"seconds": 1})):
             answer = post(rival_api, unpaid, verb, body)

@@ -1,0 +1,38 @@
+"""Mobile numbers as people and merchants write them, read in any common form (rule sign_in.number)."""
+
+import phonenumbers
+
+MAX_LETTERS = 40
+
+
+class InvalidPhone(Exception):
+    """Not a number that can get an SMS message."""
+
+
+def read(text: str, country: str, *, also_fictional: bool) -> str:
+    """Return the E.164 form of a mobile number in any common way of writing. Raises InvalidPhone.
+
+    Without a leading + it is one of the `country`, by its two letters. Fictional numbers (+44 7700 900123) count where
+    they are `also_fictional`.
+    """
+    try:
+        number = phonenumbers.parse(text[:MAX_LETTERS], country)
+    except phonenumbers.NumberParseException:
+        raise InvalidPhone from None
+    if not _is_mobile(number) and not (also_fictional and _is_fictional(number)):
+        raise InvalidPhone
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def _is_mobile(number: phonenumbers.PhoneNumber) -> bool:
+    kinds = phonenumbers.PhoneNumberType
+    return phonenumbers.number_type(number) in (kinds.MOBILE, kinds.FIXED_LINE_OR_MOBILE)
+
+
+def _is_fictional(number: phonenumbers.PhoneNumber) -> bool:
+    """Return whether nobody has it, and it is as long as a mobile number of its country."""
+    if phonenumbers.number_type(number) != phonenumbers.PhoneNumberType.UNKNOWN:
+        return False
+    region = phonenumbers.region_code_for_country_code(number.country_code or 0)
+    example = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
+    return example is not None and len(str(number.national_number)) == len(str(example.national_number))

@@ -1,0 +1,31 @@
+"""What a merchant has said of the customer of an order."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models.functions import Left
+
+from checkout.models.orders import Checkout
+from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextField
+from config.lib.prepared import PreparedModel
+
+
+class Prefill(PreparedModel):
+    """What prefills the page of an order, as its merchant sent it; it goes a day after the order's end.
+
+    A table of its own: an order without it costs nothing more, no read loads it, and no update of an order carries it
+    along. Rule prefill.kept.
+    """
+
+    checkout = models.OneToOneField(
+        Checkout, on_delete=models.PROTECT, primary_key=True, related_name="prefill"
+    )
+    phone = FindableTextField(blank=True, help_text="E.164; empty if none was sent.")
+    name = EncryptedTextField(blank=True)
+    locale = models.CharField(max_length=35, blank=True, help_text="In the merchant's words.")
+
+    class Meta:
+        indexes: ClassVar = [models.Index(Left("phone", DIGEST_LETTERS), name="prefill_number")]
+
+    def __str__(self) -> str:
+        return f"•••• {self.phone[-4:]}" if self.phone else "no number"

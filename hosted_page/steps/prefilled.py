@@ -1,0 +1,22 @@
+"""The number that a merchant has sent: a code goes to it once its person asks (rule prefill.code)."""
+
+from functools import partial
+
+from django.http import HttpRequest, HttpResponse
+
+from hosted_page import known, prefill
+from hosted_page.payment_target import PaymentTarget, for_form
+from hosted_page.steps import sign_in
+
+
+@for_form
+def text_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Send a code to the number that the merchant has sent, within the limits of one that is typed."""
+    number = prefill.number(target)
+    if not number:
+        return target.go()  # the page tells what is true
+    response = sign_in.send_code(
+        request, target, number, partial(sign_in.show_prefilled, request, target, number)
+    )
+    known.note_tick(request, response, target.subject)
+    return response

@@ -1,0 +1,1 @@
+"""What is known of customers before any code."""

@@ -1,0 +1,60 @@
+"""What was sent with an order stands encrypted, and goes a day after the order's end."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models import F
+
+from checkout import tasks
+from checkout.customers import prefills
+from checkout.models import Checkout, Prefill
+from config.lib import clock
+from payments.models import Merchant
+from tests import factories
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("prefill.kept")]
+LEA = {"phone": "+447700900123", "name": "Lea Fontaine", "locale": "fr"}
+
+
+@pytest.fixture
+def order(acme: Merchant) -> Checkout:
+    return factories.checkout(acme, customer=LEA)
+
+
+def test_number_and_name_are_encrypted(order: Checkout) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT t::text FROM checkout_prefill t")
+        (row,) = cursor.fetchone()
+    assert "7700900123" not in row and "Lea" not in row and "Fontaine" not in row
+
+
+@pytest.mark.parametrize("end", ["captured", "lapsed", "voided", "expired", "refunded"])
+def test_goes_a_day_after_the_end(
+    end: str, at: Callable[[str], Checkout], monkeypatch: pytest.MonkeyPatch, unpaid: Checkout
+) -> None:
+    prefills.keep(unpaid, LEA)
+    at(end)
+    real = clock.now
+    for passed, is_there in ((timedelta(hours=23, minutes=59), True), (timedelta(days=1, minutes=1), False)):
+        monkeypatch.setattr(clock, "now", lambda passed=passed: real() + passed)
+        tasks.delete_old_prefills()
+        assert Prefill.objects.exists() is is_there
+    assert Checkout.objects.filter(pk=unpaid.pk).exists()
+
+
+def test_stays_while_an_order_waits(order: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    Checkout.objects.update(payable_until=F("payable_until") + timedelta(days=2))
+    real = clock.now
+    monkeypatch.setattr(clock, "now", lambda: real() + timedelta(days=40))
+    tasks.delete_old_prefills()
+    assert Prefill.objects.count() == 1
+
+
+def test_is_read_by_who_shows_the_page_alone(order: Checkout) -> None:
+    (shown,) = prefills.with_locale(Checkout.objects.all())
+    assert prefills.locale(shown) == "fr"
+    found = prefills.of(shown)
+    assert found is not None and found.phone == LEA["phone"]
+    assert prefills.of(order) is None

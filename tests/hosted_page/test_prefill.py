@@ -1,0 +1,288 @@
+"""The page of an order whose merchant has sent a number, a name or a locale."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.utils import timezone
+
+from checkout import captures
+from checkout.models import Checkout, Customer, Prefill
+from hosted_page.models import SignInCode, SmsMessage
+from hosted_page.sms import limits
+from hosted_page.steps import codes
+from payments.models import Merchant
+from tests import factories
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import Mate, Payer, shown_code, words
+
+pytestmark = pytest.mark.django_db
+LEA = {"phone": "+447700900123", "name": "Lea Fontaine"}
+WHOLE = ("7700900123", "7700 900123", "Fontaine")
+IS_IT, OTHER, FRENCH_CODE = "Is this your number?", "07700 900999", "est votre code pour"
+CARD = {"number": "4242424242424242", "expiry": "08/49", "code": "123"}
+
+
+@pytest.fixture
+def lea(acme: Merchant) -> Payer:
+    return at_order(acme, LEA)
+
+
+def at_order(acme: Merchant, customer: dict[str, str]) -> Payer:
+    return Payer(factories.checkout(acme, customer=customer))
+
+
+def tells_nothing(*answers: Any) -> None:
+    for answer in answers:
+        told = words(answer) + str(answer.headers) + str(answer.cookies)
+        assert not [word for word in WHOLE if word in told]
+
+
+def prove(payer: Payer) -> None:
+    payer.post("/prefilled")
+    payer.post("/code", code=payer.code())
+
+
+def wait() -> None:
+    """Let half a minute pass for texts."""
+    SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+
+
+class TestBeforeTheCode:
+    @pytest.mark.rule("prefill.masked")
+    def test_only_four_digits_are_shown(self, lea: Payer) -> None:
+        page = lea.get()
+        assert IS_IT in words(page) and "•••• 0123" in words(page) and "Text me a code" in words(page)
+        assert f'href="/pay?id={lea.checkout.pk}&amp;change=1"' in words(page)
+        tells_nothing(page, lea.get("/split"), lea.get("/card"), lea.post("/prefilled"), lea.get())
+        assert "•••• 0123" in words(lea.get()) and "6-digit" in words(lea.get())
+        tells_nothing(
+            lea.post("/resend"), lea.post("/code", code="1"), lea.post("/split"), lea.get(change="1")
+        )
+
+    @pytest.mark.rule("prefill.masked")
+    def test_nothing_is_sent_before_the_button(self, lea: Payer) -> None:
+        lea.get()
+        assert lea.get("/prefilled").status_code == 405
+        assert not SmsMessage.objects.exists() and not SignInCode.objects.exists()
+
+    @pytest.mark.rule("prefill.masked")
+    def test_another_number_may_be_typed(self, lea: Payer) -> None:
+        page = lea.get(change="1")
+        assert "Your mobile number" in words(page) and 'value=""' in words(page)
+        lea.sign_in(OTHER)
+        lea.checkout.refresh_from_db()
+        assert lea.checkout.lead and lea.checkout.lead.phone == "+447700900999"
+
+    @pytest.mark.rule("prefill.masked", "prefill.code")
+    def test_no_refusal_tells_the_number(self, lea: Payer) -> None:
+        lea.post("/prefilled")
+        again = lea.post("/prefilled")
+        assert again.status_code == 422 and "Wait half a minute" in words(again)
+        stranger = Payer(lea.checkout)
+        refused = stranger.post("/prefilled")
+        assert refused.status_code == 422 and IS_IT in words(refused) and "Wait half" in words(refused)
+        tells_nothing(again, refused, stranger.get(), stranger.post("/resend"))
+
+    @pytest.mark.rule("prefill.masked")
+    def test_a_code_that_ends_while_another_is_asked_for_tells_it_neither(
+        self, lea: Payer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lea.post("/prefilled")
+        found = iter([codes.waiting(lea.checkout.pk, lea.client.cookies["payer_browser"].value), None])
+        monkeypatch.setattr(codes, "waiting", lambda *_: next(found))
+        refused = lea.post("/resend")
+        assert refused.status_code == 422 and IS_IT in words(refused)
+        tells_nothing(refused)
+
+    @pytest.mark.rule("prefill.masked")
+    def test_a_code_tried_too_often_leads_back_to_the_digits(self, lea: Payer) -> None:
+        lea.post("/prefilled")
+        wrong = f"{(int(lea.code()) + 1) % 10**6:06d}"
+        answers = [lea.post("/code", code=wrong) for _ in range(5)]
+        assert IS_IT in words(answers[-1]) and "no longer works" in words(answers[-1])
+        tells_nothing(*answers)
+
+    @pytest.mark.rule("prefill.masked")
+    def test_an_order_without_a_number_asks_for_one(self, acme: Merchant) -> None:
+        for customer in ({"name": "Lea Fontaine"}, {"locale": "en"}, {}):
+            page = at_order(acme, customer).get()
+            assert "Your mobile number" in words(page)
+            tells_nothing(page)
+
+
+@pytest.mark.rule("prefill.code")
+class TestTheCode:
+    def test_goes_to_the_number_and_signs_in(self, lea: Payer) -> None:
+        assert lea.post("/prefilled")["Location"] == f"/pay?id={lea.checkout.pk}"
+        assert SmsMessage.objects.get().phone == LEA["phone"]
+        lea.post("/code", code=lea.code())
+        lea.checkout.refresh_from_db()
+        assert lea.checkout.lead and lea.checkout.lead.phone == LEA["phone"]
+
+    def test_counts_as_one_that_was_typed(self, lea: Payer) -> None:
+        for _ in range(7):
+            Payer(lea.checkout).post("/prefilled")
+            wait()
+        assert SignInCode.objects.count() == 5
+        assert "no more codes for this link" in words(Payer(lea.checkout).post("/phone", phone=OTHER))
+
+    def test_goes_five_times_an_hour_to_a_number_whatever_orders_name_it(self, acme: Merchant) -> None:
+        for _ in range(7):
+            refused = at_order(acme, LEA).post("/prefilled")
+            wait()
+        assert SmsMessage.objects.count() == 5
+        assert "gets no more texts for now" in words(refused)
+        tells_nothing(refused)
+
+    def test_is_not_sent_while_the_merchant_is_stopped(self, acme: Merchant, lea: Payer) -> None:
+        factories.stop(acme)
+        assert "takes no payments now" in words(lea.post("/prefilled"))
+        assert not SmsMessage.objects.exists()
+
+    @pytest.mark.parametrize("status", ["authorized", "captured", "voided", "expired"])
+    def test_is_not_sent_once_nobody_may_pay(self, status: str, at: Any, unpaid: Checkout) -> None:
+        Prefill.objects.create(checkout=unpaid, **LEA)
+        at(status)
+        late = Payer(unpaid)
+        assert late.post("/prefilled").status_code == 303
+        assert not SmsMessage.objects.exists()
+        tells_nothing(late.get())
+
+    def test_is_not_for_mates(self, lea: Payer) -> None:
+        lea.pay(split="own", name=["Finn"], amount=["20"], your_name="Lea")
+        captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        finn = Mate(lea.checkout.payment_requests.get())
+        assert IS_IT not in words(finn.get()) and finn.post("/prefilled").status_code == 404
+
+    def test_is_of_its_own_order(self, acme: Merchant, lea: Payer, unpaid: Checkout) -> None:
+        """Without a number there is nothing to text, whatever another order has."""
+        assert Payer(unpaid).post("/prefilled")["Location"] == f"/pay?id={unpaid.pk}"
+        assert not SmsMessage.objects.exists()
+
+    def test_comes_from_no_other_site(self, lea: Payer) -> None:
+        strict = Client(enforce_csrf_checks=True)
+        assert strict.post(f"/pay/prefilled?id={lea.checkout.pk}").status_code == 403
+
+
+@pytest.mark.rule("prefill.name")
+class TestTheName:
+    def test_is_there_after_the_code(self, lea: Payer) -> None:
+        prove(lea)
+        assert 'name="your_name"' in words(lea.get("/split"))
+        assert 'value="Lea Fontaine"' in words(lea.get("/split"))
+        assert not Customer.objects.get().name, "it is theirs once they have sent it"
+
+    def test_is_not_there_for_who_signs_in_by_another_number(self, lea: Payer) -> None:
+        lea.sign_in(OTHER)
+        tells_nothing(lea.get("/split"))
+
+    def test_is_there_for_any_number_if_it_came_with_none(self, acme: Merchant) -> None:
+        payer = at_order(acme, {"name": "Lea Fontaine"})
+        tells_nothing(payer.get())
+        payer.sign_in(OTHER)
+        assert 'value="Lea Fontaine"' in words(payer.get("/split"))
+
+    def test_is_cut_to_what_the_page_takes(self, acme: Merchant) -> None:
+        payer = at_order(acme, {"name": "L" * 255})
+        payer.sign_in()
+        assert f'value="{"L" * 30}"' in words(payer.get("/split"))
+
+    def test_gives_way_to_what_they_call_themselves(self, lea: Payer) -> None:
+        Customer.objects.create(phone=LEA["phone"], name="Lulu")
+        prove(lea)
+        assert 'value="Lulu"' in words(lea.get("/split")) and "Fontaine" not in words(lea.get("/split"))
+
+    def test_and_to_what_they_have_typed(self, lea: Payer) -> None:
+        prove(lea)
+        page = lea.post("/split", split="equal", people="3", your_name="", show="1")
+        assert "Fontaine" not in words(page)
+
+    def test_is_in_the_box_of_the_one_who_paid(self, acme: Merchant, lea: Payer) -> None:
+        Merchant.objects.update(opt_in_enabled=True)
+        prove(lea)
+        lea.post("/split", split="all")
+        lea.client.get(lea.client.post(lea.get("/card")["Location"], CARD)["Location"])
+        captures.capture(acme, lea.checkout.pk, cause=CAUSE)
+        assert 'value="Lea Fontaine"' in words(lea.get())
+        tells_nothing(Payer(lea.checkout).get())
+
+
+@pytest.mark.rule("prefill.language")
+class TestTheLanguage:
+    def at_order(self, acme: Merchant, locale: str, **headers: str) -> Payer:
+        payer = at_order(acme, LEA | {"locale": locale})
+        payer.client = Client(headers=headers)
+        return payer
+
+    @pytest.mark.parametrize("locale", ["fr", "fr-CA", "fr_FR", "FR", "fr_FR.UTF-8"])
+    def test_is_the_merchants_wish_before_the_browsers(self, acme: Merchant, locale: str) -> None:
+        page = self.at_order(acme, locale, accept_language="en-GB,en;q=0.9").get()
+        assert page["Content-Language"] == "fr" and 'lang="fr"' in words(page)
+        assert IS_IT not in words(page)
+
+    @pytest.mark.parametrize("locale", ["tlh", "x", "../fr", "%s", "xx-" + "y" * 30])
+    def test_that_nobody_speaks_counts_for_nothing(self, acme: Merchant, locale: str) -> None:
+        page = self.at_order(acme, locale, accept_language="fr").get()
+        assert page["Content-Language"] == "fr"
+        assert self.at_order(acme, locale).get()["Content-Language"] == "en-gb"
+
+    def test_that_the_payer_chooses_goes_before_both(self, acme: Merchant) -> None:
+        payer = self.at_order(acme, "fr", accept_language="fr")
+        here = f"/pay?id={payer.checkout.pk}"
+        payer.client.post("/pay/language", {"language": "en-gb", "next": here})
+        assert IS_IT in words(payer.get()) and payer.get()["Content-Language"] == "en-gb"
+        payer.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "tlh"
+        assert payer.get()["Content-Language"] == "fr"
+
+    def test_is_the_texts_too_and_the_banks(self, acme: Merchant) -> None:
+        payer = self.at_order(acme, "fr", accept_language="en")
+        prove(payer)
+        assert FRENCH_CODE in str(SmsMessage.objects.get().body)
+        payer.post("/split", split="all")
+        bank = payer.get("/card")["Location"]
+        card, refused = payer.client.get(bank), payer.client.post(bank, {"number": "1"})
+        assert "Payer par carte" in words(card) and card["Content-Language"] == "fr"
+        assert "Ce n’est pas une carte de test." in words(refused)
+
+    def test_ends_with_the_order(self, acme: Merchant, unpaid: Checkout) -> None:
+        payer = self.at_order(acme, "fr")
+        assert payer.get()["Content-Language"] == "fr"
+        other = Payer(unpaid)
+        other.client = payer.client
+        assert other.get()["Content-Language"] == "en-gb"
+
+
+@pytest.mark.rule("known.prefilled")
+class TestWhoIsRemembered:
+    @pytest.fixture
+    def known(self, unpaid: Checkout) -> Payer:
+        """A browser that is remembered by 07700 900123."""
+        payer = Payer(unpaid)
+        payer.post("/phone", phone="07700 900123", remember="yes")
+        payer.post("/code", code=payer.code())
+        wait()
+        return payer
+
+    def test_goes_on_without_a_code_by_the_same_number(self, acme: Merchant, known: Payer) -> None:
+        there = at_order(acme, LEA)
+        there.client = known.client
+        assert "Continue as •••• 0123" in words(there.get())
+        assert there.post("/known")["Location"] == f"/pay/split?id={there.checkout.pk}"
+        assert 'value="Lea Fontaine"' in words(there.get("/split"))
+
+    def test_is_asked_for_a_code_by_another_number(self, acme: Merchant, known: Payer) -> None:
+        there = at_order(acme, LEA | {"phone": "+447700900555"})
+        there.client = known.client
+        assert IS_IT in words(there.get()) and "•••• 0555" in words(there.get())
+        assert there.post("/known")["Location"] == f"/pay?id={there.checkout.pk}"
+        there.checkout.refresh_from_db()
+        assert there.checkout.lead is None and there.get("/split").status_code == 303
+
+    def test_may_be_remembered_by_the_number_that_was_sent(self, acme: Merchant, lea: Payer) -> None:
+        lea.post("/prefilled", remember="yes")
+        lea.post("/code", code=shown_code(lea.get()))
+        there = at_order(acme, LEA)
+        there.client = lea.client
+        assert "Continue as •••• 0123" in words(there.get())
