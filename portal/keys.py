@@ -59,6 +59,14 @@ def create_client(merchant: Merchant, name: str, scopes: Collection[str] = ()) -
     return NewClient(client, secret)
 
 
+def newest(merchant: Merchant) -> ApiClient | None:
+    """Return the merchant's newest live key, None if there is none."""
+    found: ApiClient | None = (
+        ApiClient.objects.filter(merchant=merchant, revoked_at=None).order_by("created").last()
+    )
+    return found
+
+
 def rotate(merchant: Merchant, client_uuid: UUID) -> NewClient:
     """Give a key a new secret; the old one stays valid until it is stopped. Raises DoesNotExist, StillRotating."""
     with transaction.atomic():

@@ -53,7 +53,6 @@ portal = [
     path("/webhooks/rotate", webhooks.rotate, name="portal_rotate"),
     path("/webhooks/revoke", webhooks.revoke, name="portal_revoke"),
     path("/webhooks/test", webhooks.send_test, name="portal_test_event"),
-    path("/webhooks/signing.py", webhooks.signing_code, name="portal_signing"),
     path("/deliveries", deliveries.listed, name="portal_deliveries"),
     path("/deliveries/close", deliveries.close, name="portal_deliveries_close"),
     path("/deliveries/resend", deliveries.resend, name="portal_resend"),

@@ -1,6 +1,6 @@
 """The document's prose: guide.md with its tables filled in from the code."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ def text(document: dict[str, Any]) -> str:
     filled = {
         "{base_url}": settings.BASE_URL,
         "{scopes}": _scopes(),
-        "{moves}": _moves(),
+        "{moves}": _moves(states.ALLOWED),
+        "{share_moves}": _moves(states.SHARE_ALLOWED),
         "{always}": ", ".join(f"`{name}`" for name, field in properties.items() if "x-states" not in field),
         "{states}": _states(properties),
         "{authorized}": f"{', '.join(starts[:-1])} and {starts[-1]}",
@@ -53,8 +54,8 @@ def _scopes() -> str:
     )
 
 
-def _moves() -> str:
-    rows = ((f"`{origin}`", f"`{to}`", cause) for (origin, to), cause in states.ALLOWED.items())
+def _moves(allowed: Mapping[tuple[Any, Any], str]) -> str:
+    rows = ((f"`{origin}`", f"`{to}`", cause) for (origin, to), cause in allowed.items())
     return _table(("From", "To", "When"), rows)
 
 

@@ -1,36 +1,27 @@
 """The documentation page: the API's document, made readable (GET /api/docs)."""
 
-import re
-from pathlib import Path
+import functools
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.cache import patch_vary_headers
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from config import errors
 from config.lib.once import Once
-from config.openapi import page_fields, page_text, schema
+from config.openapi import chapters, downloads, page_fields, page_text, reader, schema
 from config.openapi.errors import ANY, ANYWHERE, WITH_BODY, by_code
 from config.openapi.page_fields import Row
 
 Schema = dict[str, Any]
-LISTENER = Path(__file__).with_name("listen.py").read_bytes()
 WIDE = (
     dict.fromkeys(ANY, "Any call with a token")
     | dict.fromkeys(WITH_BODY, "Any POST")
     | dict.fromkeys(ANYWHERE, "Any address")
 )
-
-
-class Section(NamedTuple):
-    """A part of the guide."""
-
-    anchor: str
-    title: str
-    html: SafeString
 
 
 class Shown(NamedTuple):
@@ -80,17 +71,18 @@ class Refusal(NamedTuple):
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """GET /api/docs."""
-    response = render(request, "docs.html", _context())
-    response["Cache-Control"] = "public, max-age=300"
+    """GET /api/docs, with the client id of whoever is signed in to the portal (rule docs.own_key)."""
+    who = reader.of(request)
+    response = HttpResponse(reader.filled_in(_html(who is not None), who))
+    response["Cache-Control"] = "private, no-store" if who else "public, max-age=300"
+    patch_vary_headers(response, ["Cookie"])
     return response
 
 
-@require_safe
-def listener(request: HttpRequest) -> HttpResponse:
-    """GET /api/docs/listen.py (rule listen.file)."""
-    kind = "text/x-python; charset=utf-8"
-    return HttpResponse(LISTENER, content_type=kind, headers={"Cache-Control": "public, max-age=300"})
+@functools.cache
+def _html(is_known: bool) -> str:
+    """Return the page, as a stranger reads it or as it is for somebody whose names are still to be filled in."""
+    return render_to_string("docs.html", _context() | {"is_known": is_known})
 
 
 @Once
@@ -103,16 +95,16 @@ def _context() -> dict[str, Any]:
         "version": document["info"]["version"],
         "base_url": settings.BASE_URL,
         "test_mode": settings.SANDBOX,
-        "sections": _sections(document["info"]["description"]),
+        "other_portal": "" if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
+        "who": reader.PLACEHOLDER,
+        "parts": chapters.parts(document["info"]["description"]),
+        "quick_starts": downloads.quick_starts(),
+        "receivers": downloads.receiving(),
+        "vectors": downloads.vectors(),
         "groups": groups,
         "things": page_fields.things(document),
         "refusals": [_refusal(code, shown, calls) for code, shown in by_code().items()],
     }
-
-
-def _sections(guide: str) -> list[Section]:
-    parts = (part.split("\n", 1) for part in re.split(r"^## ", guide, flags=re.M)[1:])
-    return [Section(page_text.slug(title), title, page_text.block(body, title)) for title, body in parts]
 
 
 def _group(document: Schema, tag: Schema) -> Group:
@@ -140,7 +132,7 @@ def _call(document: Schema, place: str, method: str, operation: Schema) -> Call:
         scope=next((scope for need in operation["security"] for scope in need["oauth2"]), ""),
         parameters=page_fields.parameters(document, operation),
         fields=page_fields.rows(document, media.get("schema", {})),
-        request=_example(media),
+        request=reader.without_names(_example(media)),
         answers=[] if is_event else _answers(operation),
         codes=_codes(operation),
     )

@@ -9,6 +9,9 @@ from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
 
 # Raw HTML in a text stays text.
+LANGUAGES = {"sh": "Shell", "http": "HTTP", "json": "JSON"}
+_CODE = re.compile(r'<pre><code(?: class="language-(\w+)")?>(.*?)</code></pre>', re.DOTALL)
+_HEADING = re.compile(r"<h3>(.*?)</h3>")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
@@ -24,11 +27,23 @@ def inline(text: str) -> SafeString:
 
 def block(text: str, title: str) -> SafeString:
     """Return paragraphs, lists and tables as HTML; what is too wide scrolls by itself, also by keyboard."""
-    html = _MARKDOWN.render(text).replace("<pre>", '<pre tabindex="0">').replace("</table>", "</table></div>")
+    html = _CODE.sub(_code, _MARKDOWN.render(text)).replace("</table>", "</table></div>")
+    html = _HEADING.sub(lambda found: f'<h3 id="{slug(found[1])}">{found[1]}</h3>', html)
     opening = format_html('<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>', title)
     return SafeString(html.replace("<table>", opening))
+
+
+def _code(found: re.Match[str]) -> str:
+    """Return a block of code under a line that says what it is, where there is room for a button."""
+    title = LANGUAGES.get(found[1] or "", "")
+    return f'<div class="code"><p class="code-bar">{title}</p><pre tabindex="0"><code>{found[2]}</code></pre></div>'
 
 
 def json(value: Any) -> str:
     """Return a value as it is written in an example."""
     return codec.dumps(value, indent=2, ensure_ascii=False)
+
+
+def line(value: Any) -> str:
+    """Return a value as it is written within a line."""
+    return codec.dumps(value, ensure_ascii=False)

@@ -10,6 +10,7 @@ from django.conf import settings
 from checkout.models import Checkout
 from checkout.states import PAID, Status
 from payments.models import Merchant
+from portal import keys
 from portal.dashboard import checklist
 from portal.dashboard.checklist import Step
 from portal.models import ApiClient
@@ -51,7 +52,7 @@ def is_over(merchant: Merchant) -> bool:
 def of(merchant: Merchant) -> FirstDay:
     """Return what the merchant's home shows until the first capture."""
     steps = checklist.of(merchant)
-    key = ApiClient.objects.filter(merchant=merchant, revoked_at=None).order_by("created").last()
+    key = keys.newest(merchant)
     upcoming = next((step for step in steps if not step.is_done), None)
     return FirstDay(
         steps=steps,

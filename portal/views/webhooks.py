@@ -1,5 +1,6 @@
 """The page of webhooks: the endpoint, the secrets that sign, and a test event with its answer."""
 
+import functools
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -9,7 +10,6 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.loader import render_to_string
 from django.urls import reverse
 
 from config.lib.bulkhead import Busy
@@ -21,7 +21,7 @@ from portal.deliveries import log
 from portal.models import Membership
 from portal.orders import search
 from portal.pages import Question
-from webhooks import checks, health, lookup, signing, subscriptions, testing
+from webhooks import checks, health, lookup, receivers, subscriptions, testing
 from webhooks.checks import CheckedUrl, TooManyChecks
 from webhooks.models import Delivery, EventType, Subscription
 from webhooks.targets import TargetRefused
@@ -44,7 +44,12 @@ ENDING = Question(
     "A new endpoint gets a new secret.",
     "Remove it now",
 )
-RECEIVERS = (("python", "Python"), ("node", "Node"), ("php", "PHP"))
+RECEIVERS = {  # a language as it stands in the address, its file, its name
+    "python": ("receiver.py", "Python"),
+    "node": ("receiver.mjs", "Node"),
+    "typescript": ("receiver.ts", "TypeScript"),
+    "php": ("receiver.php", "PHP"),
+}
 
 
 class Unfit(Exception):
@@ -106,11 +111,17 @@ def _ticked(chosen: Collection[str]) -> list[dict[str, Any]]:
 
 
 def _receiver(request: HttpRequest) -> dict[str, Any]:
-    """Code that checks a signature, in the language that the address names."""
+    """A receiver, in the language that the address names."""
     asked = request.GET.get("code", "")
-    receiver = asked if asked in dict(RECEIVERS) else "python"
-    code = render_to_string(f"portal/receivers/{receiver}.txt")
-    return {"receivers": RECEIVERS, "receiver": receiver, "code": code}
+    receiver = asked if asked in RECEIVERS else "python"
+    name, _ = RECEIVERS[receiver]
+    languages = [(language, words) for language, (_, words) in RECEIVERS.items()]
+    return {"receivers": languages, "receiver": receiver, "receiver_file": name, "code": _code(name)}
+
+
+@functools.cache
+def _code(name: str) -> str:
+    return (Path(receivers.__file__).parent / name).read_text()
 
 
 def _subscription(membership: Membership) -> Subscription | None:
@@ -129,14 +140,6 @@ def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
         return {"test": None, "is_waiting": False}
     shown = log.shown(membership.merchant, delivery)
     return {"test": shown, "is_waiting": delivery.status == Delivery.Status.PENDING, "tested": named}
-
-
-@requires("view")
-def signing_code(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Return webhooks/signing.py, which signs and verifies, for the merchant's own server."""
-    response = HttpResponse(Path(signing.__file__).read_text(), content_type="text/x-python; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="signing.py"'
-    return response
 
 
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")

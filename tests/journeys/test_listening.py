@@ -1,8 +1,7 @@
-"""listen.py against the service itself, with receivers in Python, Node and PHP."""
+"""listen.py against the service itself, with the receivers that merchants download."""
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +19,8 @@ from tests.journeys import receiver as receivers
 from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
-from tests.webhooks.foreign.test_receivers import BLOCKS, COMMANDS, SUFFIXES, held_port
+from tests.webhooks.foreign import programs
+from tests.webhooks.foreign.test_receivers import RECEIVERS
 
 pytestmark = [pytest.mark.journey, pytest.mark.rule("listen.file")]
 MAKE = """
@@ -123,32 +123,18 @@ def test_a_client_that_may_do_more_is_refused(service: Service, merchant: Mercha
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("language", COMMANDS)
-def test_the_readmes_receivers_take_what_it_posts(
-    service: Service, merchant: Merchant, laptop: list[str], tmp_path: Path, language: str
+@pytest.mark.parametrize("receiver", RECEIVERS, ids=lambda path: path.suffix[1:])
+def test_the_receivers_to_download_take_what_it_posts(
+    service: Service, merchant: Merchant, laptop: list[str], tmp_path: Path, receiver: Path
 ) -> None:
+    known = merchant.credentials
     with ExitStack() as stack:
-        port = held_port(stack)
+        port = programs.held_port(stack)
         running = stack.enter_context(
             listening(service, tmp_path, laptop, f"http://127.0.0.1:{port}/webhooks")
         )
-        source = tmp_path / f"receiver.{SUFFIXES.get(language, language)}"
-        source.write_text(BLOCKS[language])
-        shutil.copy("webhooks/signing.py", tmp_path)
-        output = stack.enter_context((tmp_path / "output").open("w"))
-        process = subprocess.Popen(
-            children.tied([word.format(port=port) for word in COMMANDS[language]], by=signal.SIGTERM),
-            cwd=tmp_path,
-            env={"PORT": port, "SIGNING_SECRETS": running.secret(), "PATH": os.environ["PATH"]},
-            stdout=output,
-            stderr=output,
-        )
-        stack.callback(process.wait)
-        stack.callback(process.kill)
-        checkout_uuid = merchant.held()
-        merchant.cancel(checkout_uuid)
-        polling.until(
-            lambda: (tmp_path / "output").read_text().count("act on ") == 2, within=30, what="both acts"
-        )
-        polling.until(lambda: running.said.count("  200  ") == 2, within=5, what="both answers")
+        given = programs.variables(service.base_url, known.client_id, known.client_secret)
+        programs.start(receiver, tmp_path, given | {"SIGNING_SECRETS": running.secret()}, stack, port=port)
+        merchant.awaited(merchant.held(), "captured", within=30)
+        polling.until(lambda: running.said.count("  200  ") == 1, within=5, what="the answer")
         running.end()

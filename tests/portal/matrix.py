@@ -51,7 +51,6 @@ ROWS: dict[str, Row] = {
     "portal_rotate": Row("POST", BUILDERS, is_sensitive=True),
     "portal_revoke": Row("POST", BUILDERS, is_sensitive=True),
     "portal_test_event": Row("POST", BUILDERS),
-    "portal_signing": Row("GET", ALL),
     "portal_deliveries": Row("GET", ALL),
     "portal_deliveries_close": Row("POST", NO_VIEWER),
     "portal_resend": Row("POST", NO_VIEWER, form={"which": "one", "delivery": "{delivery_uuid}"}),

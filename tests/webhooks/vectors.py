@@ -1,4 +1,4 @@
-"""The public vectors of vectors.json, for the tests of whatever signs or verifies."""
+"""The public vectors of webhooks/receivers/vectors.json, for the tests of whatever signs or verifies."""
 
 import base64
 import json
@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-FILE = json.loads(Path(__file__).with_name("vectors.json").read_text())
+from webhooks import receivers
+
+FILE = json.loads((Path(receivers.__file__).parent / "vectors.json").read_text())
 
 
 class Vector(NamedTuple):

@@ -1,0 +1,44 @@
+"""The documentation's chapters: parts and sections of its texts, and what stands in some of them beside the text."""
+
+import re
+from typing import NamedTuple
+
+from django.utils.safestring import SafeString
+
+from config.openapi import page_text
+
+# What follows the text of a section, by its anchor: a template.
+BESIDE = {
+    "quick-start": "docs/_quick_start.html",
+    "receivers": "docs/_receivers.html",
+}
+
+
+class Section(NamedTuple):
+    """A section of a text, and the template of what follows it, "" if nothing does."""
+
+    anchor: str
+    title: str
+    html: SafeString
+    beside: str
+
+
+class Part(NamedTuple):
+    """Sections under one name in the contents."""
+
+    title: str
+    sections: list[Section]
+
+
+def parts(text: str) -> list[Part]:
+    """Return the parts of a text: a line with one # begins a part, one with two a section."""
+    return [
+        Part(title, [_section(section) for section in re.split(r"^## ", body, flags=re.M)[1:]])
+        for title, body in (part.split("\n", 1) for part in re.split(r"^# ", text, flags=re.M)[1:])
+    ]
+
+
+def _section(text: str) -> Section:
+    title, body = text.split("\n", 1)
+    anchor = page_text.slug(title)
+    return Section(anchor, title, page_text.block(body, title), BESIDE.get(anchor, ""))

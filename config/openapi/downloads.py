@@ -1,0 +1,84 @@
+"""What the documentation offers to download: quick starts, receivers, vectors, the listener; each a file of ours."""
+
+import functools
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from config.openapi import quickstart
+from webhooks import receivers
+
+QUICK_STARTS, RECEIVERS = Path(quickstart.__file__).parent, Path(receivers.__file__).parent
+LANGUAGES = {".sh": "curl", ".py": "Python", ".mjs": "Node", ".ts": "TypeScript", ".php": "PHP"}
+KINDS = {".json": "application/json", ".py": "text/x-python; charset=utf-8"}
+RUN_BY = {".sh": "bash", ".py": "python3", ".mjs": "node", ".ts": "node", ".php": "php"}
+SERVED_BY = RUN_BY | {".php": "php -S 127.0.0.1:3000"}
+FILES = {
+    path.name: path
+    for path in (
+        *(QUICK_STARTS / f"quickstart{suffix}" for suffix in LANGUAGES),
+        *(RECEIVERS / f"receiver{suffix}" for suffix in LANGUAGES if suffix != ".sh"),
+        RECEIVERS / "vectors.json",
+        Path(__file__).with_name("listen.py"),
+    )
+}
+
+
+class Program(NamedTuple):
+    """A program in a language: its file's name, what is typed to get and run it, and its text."""
+
+    language: str
+    name: str
+    typed: str
+    code: str
+
+
+def quick_starts() -> list[Program]:
+    """Return the quick starts in the languages' order."""
+    return _programs("quickstart", RUN_BY)
+
+
+def receiving() -> list[Program]:
+    """Return the receivers in the languages' order."""
+    return _programs("receiver", SERVED_BY)
+
+
+def _programs(stem: str, run_by: dict[str, str]) -> list[Program]:
+    return [
+        Program(LANGUAGES[path.suffix], name, _typed(name, run_by[path.suffix]), path.read_text())
+        for name, path in FILES.items()
+        if path.stem == stem
+    ]
+
+
+def _typed(name: str, run_by: str) -> str:
+    return f"curl -O {settings.BASE_URL}{reverse('api_docs_file', args=[name])}\n{run_by} {name}"
+
+
+def vectors() -> int:
+    """Return how many signed requests the vectors hold."""
+    told = orjson.loads(FILES["vectors.json"].read_bytes())
+    return len(told["x_service_signature"]) + len(told["standard_webhooks"])
+
+
+@functools.cache
+def _content(name: str) -> bytes:
+    return FILES[name].read_bytes()
+
+
+@require_safe
+def download(request: HttpRequest, name: str) -> HttpResponse:
+    """GET /api/docs/<name>: a file as it is (rules docs.downloads, listen.file)."""
+    if name not in FILES:
+        raise Http404
+    kind = KINDS.get(FILES[name].suffix, "text/plain; charset=utf-8")
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Cache-Control": "public, max-age=300",
+    }
+    return HttpResponse(_content(name), content_type=kind, headers=headers)

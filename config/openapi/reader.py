@@ -1,0 +1,51 @@
+"""Who reads the documentation: somebody of a merchant, signed in to the portal, or a stranger."""
+
+import re
+from typing import NamedTuple
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import escape, format_html
+
+from portal import access, keys
+
+CLIENT_ID, CLIENT_SECRET = "<CLIENT_ID>", "<CLIENT_SECRET>"
+_CLIENT = re.compile(r'(?<="client_id": ")[^"]+')
+_SECRET = re.compile(r'(?<="client_secret": ")[^"]+')
+
+
+class Reader(NamedTuple):
+    """A merchant's name, and the client id and the name of its newest key."""
+
+    merchant: str
+    client_id: str
+    key: str
+
+
+PLACEHOLDER = Reader("<MERCHANT>", CLIENT_ID, "<KEY>")
+
+
+def of(request: HttpRequest) -> Reader | None:
+    """Return who is signed in to the portal; None for a stranger, or without a key."""
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
+        return None
+    membership = access.current(request)
+    if membership is None or access.wants_second_factor(membership):
+        return None
+    key = keys.newest(membership.merchant)
+    return Reader(membership.merchant.name, key.client_id, key.name) if key else None
+
+
+def without_names(example: str) -> str:
+    """Return an example with placeholders for client id and secret."""
+    return _SECRET.sub(CLIENT_SECRET, _CLIENT.sub(CLIENT_ID, example))
+
+
+def filled_in(page: str, who: Reader | None) -> str:
+    """Return the page with the reader's names for its placeholders; the secret leads to the keys."""
+    link = format_html('<a href="{}">{}</a>', reverse("portal_keys"), CLIENT_SECRET)
+    page = page.replace(escape(CLIENT_SECRET), link)
+    for placeholder, value in zip(PLACEHOLDER, who or PLACEHOLDER, strict=True):
+        page = page.replace(escape(placeholder), escape(value))
+    return page

@@ -1,0 +1,35 @@
+"""What the documentation offers to download is what stands in the repository."""
+
+import pytest
+from django.test import Client
+
+from config.openapi import downloads
+
+
+@pytest.mark.rule("docs.downloads")
+@pytest.mark.parametrize("name", downloads.FILES)
+def test_is_the_file_as_it_is(name: str) -> None:
+    answer = Client().get(f"/api/docs/{name}")
+    assert answer.status_code == 200
+    assert answer.content == downloads.FILES[name].read_bytes()
+    assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
+
+
+def test_there_are_five_quick_starts_and_four_receivers() -> None:
+    assert [program.language for program in downloads.quick_starts()] == list(downloads.LANGUAGES.values())
+    assert [program.language for program in downloads.receiving()] == ["Python", "Node", "TypeScript", "PHP"]
+
+
+@pytest.mark.parametrize(
+    "name", ["nothing.py", "..%2Fpage.py", "page.py", "__init__.py", "%00", "receiver.py%00"]
+)
+def test_there_is_nothing_else(name: str) -> None:
+    assert Client().get(f"/api/docs/{name}").status_code == 404
+
+
+def test_takes_no_post() -> None:
+    assert Client().post("/api/docs/receiver.py").status_code == 405
+
+
+def test_a_quick_start_is_short() -> None:
+    assert [len(program.code.splitlines()) <= 60 for program in downloads.quick_starts()] == [True] * 5

@@ -1,0 +1,67 @@
+"""Who is signed in reads their own client id in the examples, and nobody else does."""
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from payments.models import Merchant
+from portal import keys
+from portal.models import Role, User
+from tests.portal import stage
+
+
+def page(client: Client) -> str:
+    return client.get("/api/docs").content.decode()
+
+
+def signed_in(merchant: Merchant, role: Role = Role.OWNER) -> Client:
+    return stage.browser(stage.person(merchant, role))
+
+
+@pytest.mark.django_db
+class TestReader:
+    @pytest.mark.rule("docs.own_key")
+    def test_reads_the_newest_live_key_of_the_own_merchant(self, acme: Merchant, rival: Merchant) -> None:
+        first, newest = (keys.create_client(acme, name).client for name in ("Old", "Till <1>"))
+        others = keys.create_client(rival, "Other").client
+        client = signed_in(acme)
+        shown = page(client)
+        assert shown.count(newest.client_id) >= 3 and "Till &lt;1&gt;" in shown and "Acme Tickets" in shown
+        assert (
+            first.client_id not in shown
+            and others.client_id not in shown
+            and "&lt;CLIENT_ID&gt;" not in shown
+        )
+        keys.revoke(acme, newest.pk)
+        assert first.client_id in page(client)
+
+    @pytest.mark.rule("docs.own_key")
+    def test_reads_no_secret_and_a_link_to_the_keys_in_its_place(self, acme: Merchant) -> None:
+        made = keys.create_client(acme, "Till")
+        shown = page(signed_in(acme, Role.VIEWER))
+        assert made.client_secret not in shown
+        assert '<a href="/portal/keys">&lt;CLIENT_SECRET&gt;</a>' in shown
+
+    @pytest.mark.rule("docs.own_key")
+    def test_has_a_page_that_no_cache_keeps(self, acme: Merchant) -> None:
+        client = signed_in(acme)
+        assert client.get("/api/docs")["Cache-Control"] == "public, max-age=300"  # there is no key yet
+        keys.create_client(acme, "Till")
+        own = client.get("/api/docs")
+        assert own["Cache-Control"] == "private, no-store" and "Cookie" in own["Vary"]
+
+    def test_is_a_stranger_without_a_login_or_a_merchant(self, acme: Merchant) -> None:
+        known = keys.create_client(acme, "Till").client
+        outsider = Client()
+        outsider.force_login(
+            User.objects.create_user("nobody@example.com"), backend=settings.AUTHENTICATION_BACKENDS[0]
+        )
+        forged = Client()
+        forged.cookies["sessionid"] = "x" * 32
+        for client in (Client(), outsider, forged):
+            answer = client.get("/api/docs")
+            assert (
+                known.client_id not in answer.content.decode()
+                and "&lt;CLIENT_ID&gt;" in answer.content.decode()
+            )
+            assert answer["Cache-Control"] == "public, max-age=300" and "Cookie" in answer["Vary"]

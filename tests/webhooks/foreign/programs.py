@@ -1,0 +1,171 @@
+"""The programs that merchants download, run as they are, a process each; TypeScript is checked and compiled first."""
+
+import functools
+import http.client
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from config.local import children
+
+ROOT = Path(__file__).resolve().parents[3]
+TYPESCRIPT = Path(__file__).with_name("node_modules")
+STRICT = (
+    *("--strict", "--erasableSyntaxOnly", "--noUncheckedIndexedAccess", "--skipLibCheck", "--types", "node"),
+    *("--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler"),
+)
+COMMANDS = {  # -n: PHP's own settings, as with no php.ini
+    ".py": ["python3", "{file}"],
+    ".mjs": ["node", "{file}"],
+    ".ts": ["node", "{file}"],
+    ".php": ["php", "-n", "{file}"],
+    ".sh": ["bash", "{file}"],
+}
+SERVERS = COMMANDS | {".php": ["php", "-n", "-S", "127.0.0.1:{port}", "{file}"]}
+
+
+class Answer(NamedTuple):
+    """What a receiver answered; status 0 if it hung up without an answer."""
+
+    status: int
+    words: str
+
+
+class Running(NamedTuple):
+    """A receiver, in a folder of its own."""
+
+    folder: Path
+    port: str
+
+    def post(self, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """Deliver, and return the answer, which must come within a webhook's fifteen seconds."""
+        connection = http.client.HTTPConnection("127.0.0.1", int(self.port), timeout=15)
+        try:
+            connection.request(
+                "POST", "/webhooks", body, {name: text.encode() for name, text in headers.items()}
+            )
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.read().decode())
+        except ConnectionError:
+            return Answer(0, "")
+        finally:
+            connection.close()
+
+    def paid(self) -> list[str]:
+        """Return the checkouts that it would fulfil."""
+        return sorted(path.name for path in (self.folder / "paid").iterdir())
+
+    def output(self) -> str:
+        return (self.folder / "output").read_text()
+
+    def listens(self) -> bool:
+        try:
+            http.client.HTTPConnection("127.0.0.1", int(self.port), timeout=1).connect()
+        except OSError:
+            return False
+        return True
+
+
+def variables(base_url: str, client_id: str, client_secret: str) -> dict[str, str]:
+    """Return what the page says to set."""
+    return {
+        "CHECKOUT_BASE_URL": base_url,
+        "CHECKOUT_CLIENT_ID": client_id,
+        "CHECKOUT_CLIENT_SECRET": client_secret,
+    }
+
+
+def run(program: Path, folder: Path, given: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Run a program to its end in a folder, with these variables."""
+    command = [word.format(file=_placed(program, folder)) for word in COMMANDS[program.suffix]]
+    return subprocess.run(
+        command, cwd=folder, env={**_bare(), **given}, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def start(
+    receiver: Path, folder: Path, given: Mapping[str, str], stack: ExitStack, *, port: str = ""
+) -> Running:
+    """Start a receiver in a folder, with these variables, until the stack ends; at a free port unless one is given."""
+    started = Running(folder, port or held_port(stack))
+    named = {"file": _placed(receiver, folder), "port": started.port}
+    output = stack.enter_context((folder / "output").open("w"))
+    process = subprocess.Popen(
+        children.tied([word.format(**named) for word in SERVERS[receiver.suffix]], by=signal.SIGTERM),
+        cwd=folder,
+        env={**_bare(), **given, "PORT": started.port},
+        stdout=output,
+        stderr=output,
+    )
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+    wait_until(started.listens)
+    return started
+
+
+def _bare() -> dict[str, str]:
+    return {"PATH": os.environ["PATH"]}
+
+
+def _placed(program: Path, folder: Path) -> str:
+    if program.suffix != ".ts":
+        shutil.copy(program, folder)
+        return program.name
+    (folder / f"{program.stem}.mjs").write_text(_compiled(program))
+    return f"{program.stem}.mjs"
+
+
+@functools.cache
+def _compiled(program: Path) -> str:
+    """Return a TypeScript program as JavaScript; fails with what its compiler finds wrong in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        compiler = str(TYPESCRIPT / "typescript" / "bin" / "tsc")
+        where = ("--typeRoots", str(TYPESCRIPT / "@types"), "--outDir", folder)
+        done = subprocess.run(
+            ["node", compiler, *STRICT, *where, str(program.resolve())],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return (Path(folder) / f"{program.stem}.js").read_text()
+
+
+def held_port(stack: ExitStack) -> str:
+    """Return a port that nobody else is given until the end: who listens there shares it, as servers do by default."""
+    holder = stack.enter_context(socket.socket())
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return str(holder.getsockname()[1])
+
+
+def stopped_clock(now: int | None) -> dict[str, str]:
+    """Variables under which a process reads the clock as `now`, for ever; none if that is None.
+
+    The library is Debian's package faketime; its command would be a parent that leaves orphans behind.
+    """
+    if now is None:
+        return {}
+    return {
+        "LD_PRELOAD": "/usr/$LIB/faketime/libfaketime.so.1",
+        "FAKETIME": f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S}",
+        "TZ": "UTC",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # waiting goes on as ever
+        "FAKETIME_FORCE_MONOTONIC_FIX": "0",
+    }
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 15
+    while not holds():
+        assert time.monotonic() < deadline, "too late"
+        time.sleep(0.01)
