@@ -10,9 +10,13 @@ from config.lib.web.page_middleware import CALLS
 from portal import token_endpoint
 
 TOO_LARGE = "This is more than we take here. Go back and send less."
+TOO_LARGE_LOGO = "This file is too large. Go back and use a PNG or JPEG of at most 256 KB."
 NO_FILES = "We take no files here. Go back and send the form alone."
 LARGEST_FORM = 32 * 1024  # bytes; reading a form costs far more than reading JSON, and none of ours is longer
 MAX_PARTS = 100
+# A logo's form, which its view has taken apart only for who is signed in; more than a logo may weigh, so that one that
+# is somewhat too large is refused in words on its page.
+UPLOADS = {settings.LOGO_PATH: settings.LARGEST_UPLOAD}
 WITH_LARGE_BODIES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications")
 
 
@@ -34,7 +38,8 @@ class BodyMiddleware(MiddlewareMixin):
 
 def _is_upload(request: HttpRequest) -> bool:
     """Return whether a form has files, or more parts than any of ours has fields; seen before it is parsed."""
-    if request.content_type != "multipart/form-data" or request.path_info.startswith(CALLS):
+    is_taken = request.path_info.startswith(CALLS) or request.path_info in UPLOADS
+    if request.content_type != "multipart/form-data" or is_taken:
         return False
     return b"filename" in request.body or request.body.count(b"--") > 2 * MAX_PARTS
 
@@ -46,8 +51,9 @@ def _no_files(path: str) -> HttpResponse:
 
 
 def _largest(path: str) -> int:
-    is_large = path.startswith(WITH_LARGE_BODIES)
-    return settings.DATA_UPLOAD_MAX_MEMORY_SIZE if is_large else LARGEST_FORM
+    if path.startswith(WITH_LARGE_BODIES):
+        return settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    return UPLOADS.get(path, LARGEST_FORM)
 
 
 def _refusal(path: str) -> HttpResponse:
@@ -55,4 +61,5 @@ def _refusal(path: str) -> HttpResponse:
         return token_endpoint.too_large()
     if errors.is_api(path):
         return errors.json_answer("payload_too_large")
-    return HttpResponse(TOO_LARGE, status=413, content_type="text/plain; charset=utf-8")
+    words = TOO_LARGE_LOGO if path in UPLOADS else TOO_LARGE
+    return HttpResponse(words, status=413, content_type="text/plain; charset=utf-8")

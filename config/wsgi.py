@@ -11,7 +11,11 @@ from config.lib.web.bodies import CountedBodies
 from hosted_page.sms import senders
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-application = CountedBodies(get_wsgi_application(), largest=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+application = CountedBodies(
+    get_wsgi_application(),
+    largest=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+    larger={settings.LOGO_PATH: settings.LARGEST_UPLOAD},
+)
 version.announce("web")
 fitness.require()
 senders.require()

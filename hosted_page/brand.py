@@ -3,6 +3,7 @@
 They are what tokens.css calculates, as hex, for browsers that cannot calculate with colours.
 """
 
+import re
 from collections.abc import Iterable
 from hashlib import sha256
 
@@ -10,7 +11,10 @@ from django.conf import settings
 
 # The hosted page's tokens come with the merchant's colour in one sheet: each sheet that a page needs before it can be
 # painted costs a payer with bad reception a request.
-TOKENS = (settings.BASE_DIR / "static" / "css" / "tokens.css").read_text()
+# Of that it carries no comment and no indent: no proxy need compress what comes from here.
+_WRITTEN = (settings.BASE_DIR / "static" / "css" / "tokens.css").read_text()
+TOKENS = re.sub(r"\n\s*", "\n", re.sub(r"\s*/\*.*?\*/", "", _WRITTEN, flags=re.DOTALL))
+PAPER = "#F3F5F0"
 TOKENS_VERSION = sha256(TOKENS.encode()).hexdigest()[:12]
 
 Triple = tuple[float, float, float]
@@ -60,6 +64,17 @@ def properties(brand: str) -> dict[str, str]:
         "--on-band-dark": _ink_on(night),
         "--brand-line-dark": _hex(_lifted(raised, 0.66)),
     }
+
+
+def is_darkened(brand: str) -> bool:
+    """Whether neither white nor black words can be read on the colour as it is."""
+    rgb = _parse(brand)
+    return _readable(rgb) != rgb
+
+
+def is_faint(brand: str) -> bool:
+    """Whether the colour is hard to tell from the page of the day: less than 1.3 to 1."""
+    return (_luminance(_parse(PAPER)) + 0.05) / (_luminance(_parse(brand)) + 0.05) < 1.3
 
 
 def _readable(rgb: Triple) -> Triple:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from checkout.models import Checkout, Item
 from config.lib import clock
 from hosted_page import brand
+from hosted_page.logo import keeping
 from hosted_page.payment_target import PaymentTarget, lead_name
 from payments import money
 from payments.models import Payment
@@ -42,6 +43,7 @@ class Summary:
     merchant_name: str
     merchant_initial: str
     brand_css: str
+    logo: keeping.Shown | None
     order_id: str
     order_label: str
     due: str
@@ -53,6 +55,7 @@ class Summary:
     support_url: str
     terms_url: str
     privacy_url: str
+    shop_url: str
 
 
 def of(target: PaymentTarget) -> Summary:
@@ -64,6 +67,7 @@ def of(target: PaymentTarget) -> Summary:
         merchant_name=merchant.name,
         merchant_initial=merchant.name[:1].upper(),
         brand_css=_sheet(merchant.pk, merchant.brand_version),
+        logo=keeping.shown(merchant),
         order_id=checkout.merchant_order_id,
         order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
         due=money.for_payer(target.amount, checkout.currency),
@@ -75,6 +79,7 @@ def of(target: PaymentTarget) -> Summary:
         support_url=merchant.support_url,
         terms_url=merchant.terms_url,
         privacy_url=merchant.privacy_url,
+        shop_url=merchant.shop_url,
     )
 
 

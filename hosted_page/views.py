@@ -216,8 +216,17 @@ def cancel(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @require_safe
 def brand_css(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
     """Return the tokens in a merchant's colour as a style sheet; a new colour or new tokens get a new address."""
-    merchant = get_object_or_404(Merchant, pk=merchant_uuid)
-    response = HttpResponse(brand.sheet(merchant.brand_colour), content_type="text/css; charset=utf-8")
+    return _sheet(request, get_object_or_404(Merchant, pk=merchant_uuid).brand_colour)
+
+
+@require_safe
+def colour_css(request: HttpRequest, colour: str) -> HttpResponse:
+    """Return the tokens in a colour that nobody has saved yet, such as "A61C59"."""
+    return _sheet(request, f"#{colour}")
+
+
+def _sheet(request: HttpRequest, colour: str) -> HttpResponse:
+    response = HttpResponse(brand.sheet(colour), content_type="text/css; charset=utf-8")
     if request.META["QUERY_STRING"] == brand.TOKENS_VERSION:  # a page of another release may ask for its own
         patch_cache_control(response, public=True, max_age=31_536_000, immutable=True)
     return response

@@ -23,6 +23,7 @@ from payments.models import (
     Inquiry,
     LedgerClosing,
     LedgerSum,
+    Logo,
     Merchant,
     Operation,
     Payment,
@@ -92,7 +93,7 @@ class MerchantAdmin(OperatorAdmin):
         return not merchant.is_suspended
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        own = {"id", "brand_version"}
+        own = {"id", "brand_version", "logo_version", "logo_width"}
         return ["id", *(field.name for field in self.opts.fields if field.name not in own)]
 
     def offers(self, action: str, row: Any) -> bool:
@@ -266,6 +267,19 @@ class DatabaseMarkAdmin(ReadOnlyAdmin):
     """On which server the database was opened last."""
 
     list_display = ("server", "word", "opened_at")
+
+
+@admin.register(Logo)
+class LogoAdmin(ReadOnlyAdmin):
+    """Merchants' logos, which they change in the portal."""
+
+    is_small = True
+    list_display = ("merchant", "version", "changed_at")
+    exclude = ("mark", "card")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request).defer(*self.exclude)
+        return rows
 
 
 @admin.register(LedgerSum)

@@ -28,6 +28,8 @@ SENSITIVE = {
     "invitation_accepted": "Joined the team",
     "role_changed": "Changed somebody's role",
     "person_removed": "Removed somebody from the team",
+    "logo_changed": "Changed the logo that customers see",
+    "logo_removed": "Removed the logo that customers see",
 }
 # Each action, and how it reads.
 ACTIONS: dict[str, str] = {

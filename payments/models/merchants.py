@@ -1,4 +1,4 @@
-"""Whose money it is, an operator's stop, and the mark of the server that the database was opened on."""
+"""Whose money it is and their logo, an operator's stop, and the mark of the server that the database was opened on."""
 
 from typing import ClassVar
 
@@ -15,10 +15,27 @@ class Merchant(models.Model):
     name = models.CharField(max_length=120)
     country = models.CharField(max_length=2, default="GB", help_text="Of phone numbers without a prefix.")
     brand_colour = models.CharField(max_length=7, default="#1F4596", help_text="#RRGGBB")
-    brand_version = models.PositiveIntegerField(default=1, help_text="Raise it when the colour changes.")
+    brand_version = models.PositiveIntegerField(
+        default=1, help_text="Raise it when the colour or the logo changes."
+    )
+    logo_version = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="The brand's version that brought the logo. Empty: none.",
+    )
+    logo_width = models.PositiveSmallIntegerField(
+        null=True, blank=True, editable=False, help_text="CSS pixels, where it is 36 high."
+    )
     support_url = models.URLField(blank=True)
     terms_url = models.URLField(blank=True)
     privacy_url = models.URLField(blank=True)
+    shop_url = models.URLField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Where payers go whose order has no way back for them. Empty: nowhere.",
+    )
     opt_in_enabled = models.BooleanField(default=False)
     time_zone = models.CharField(
         max_length=64, default="Europe/London", help_text="Of the times in the portal. An IANA name."
@@ -51,6 +68,19 @@ class Merchant(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Logo(models.Model):
+    """A merchant's logo as it is served, apart from the merchant, whom every request reads."""
+
+    merchant = models.OneToOneField(Merchant, on_delete=models.CASCADE, primary_key=True)
+    version = models.PositiveIntegerField(help_text="The brand's, when it came: a part of its address.")
+    mark = models.BinaryField(help_text="PNG, small: beside the name.")
+    card = models.BinaryField(help_text="PNG, large: what a chat shows with a group's link.")
+    changed_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.merchant}: {self.version}"
 
 
 class Switch(models.Model):

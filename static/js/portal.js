@@ -170,3 +170,12 @@ function reveal() {
 document.addEventListener("htmx:afterSettle", reveal);
 setInterval(countDown, 1000);
 reveal();
+
+// A file that is too large is refused before it is sent: an answer to what is still being sent may never be seen.
+document.addEventListener("change", (event) => {
+  const field = event.target.closest("[data-max-bytes]");
+  if (!field) return;
+  const isTooLarge = [...field.files].some((file) => file.size > Number(field.dataset.maxBytes));
+  field.setCustomValidity(isTooLarge ? field.dataset.tooLarge : "");
+  field.reportValidity();
+});

@@ -1,5 +1,6 @@
 """What a page costs somebody with bad reception, and whether it stands still."""
 
+import gzip
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ MAX_BYTES = 60 * 1024
 MAX_BEFORE_PAINT = 4
 MAX_SHIFT = 0.02
 BLOCKING = ("Document", "Stylesheet")  # scripts are deferred, pictures are not waited for
+TEXTS = ("Stylesheet", "Script")
 SHIFTS = """() => new Promise(done => {
   let sum = 0;
   new PerformanceObserver(list => { for (const it of list.getEntries()) sum += it.value; })
@@ -28,7 +30,7 @@ class Wire:
     def __init__(self, page: Page) -> None:
         self.kinds: dict[str, str] = {}
         self.sizes: dict[str, int] = {}
-        session = page.context.new_cdp_session(page)
+        session = self._session = page.context.new_cdp_session(page)
         session.send("Network.enable")
         session.send("Network.setCacheDisabled", {"cacheDisabled": True})
         session.on("Network.responseReceived", self._receive)
@@ -39,6 +41,15 @@ class Wire:
 
     def _finish(self, event: dict[str, Any]) -> None:
         self.sizes[event["requestId"]] = event["encodedDataLength"]
+
+    def compressed(self) -> int:
+        """Return what goes over it where static files stand compressed, as outside `local`."""
+        sent = self.sizes.values()
+        return sum(sent) - sum(self._saved(request) for request in self.sizes if self.kinds[request] in TEXTS)
+
+    def _saved(self, request: str) -> int:
+        text = self._session.send("Network.getResponseBody", {"requestId": request})["body"].encode()
+        return len(text) - len(gzip.compress(text))
 
 
 def test_the_first_view_is_light(order: Order, open_page: Callable[..., Page]) -> None:

@@ -81,6 +81,10 @@ ROWS: dict[str, Row] = {
     "portal_opt_in": Row(
         "POST", MANAGERS, form={"text": "Acme may write to me. I can stop.", "language": "en-gb"}
     ),
+    "portal_preview": Row("GET", ALL),
+    "portal_preview_page": Row("GET", ALL),
+    "portal_logo": Row("POST", MANAGERS),
+    "portal_logo_remove": Row("POST", MANAGERS),
     "portal_audit": Row("GET", MANAGERS),
     "portal_security": Row("GET", ALL),
 }

@@ -31,6 +31,7 @@ FORM = {
     "support_url": "",
     "terms_url": "",
     "privacy_url": "",
+    "shop_url": "",
     "return_hosts": "",
     "unpaid_minutes": "",
 }

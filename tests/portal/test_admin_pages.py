@@ -23,7 +23,7 @@ from config.lib import clock
 from config.lib.admin import columns, lists
 from hosted_page.models import CardTry, KnownBrowser, ShareTake, SignInCode, SmsDay, SmsMessage, SmsStop
 from payments import discrepancies
-from payments.models import LedgerSum, Merchant, Operation, Payment
+from payments.models import LedgerSum, Logo, Merchant, Operation, Payment
 from payments.outside import bookings, inquiries
 from payments.providers.sandbox import client as bank_client
 from payments.providers.sandbox import fault_injection
@@ -98,6 +98,7 @@ def world(
     assert answer.status_code == 200
     assert api.post("checkouts", factories.order(), Idempotency_Key="k-1").status_code == 201
     running.begin()
+    Logo.objects.create(merchant=acme, version=2, mark=b"png", card=b"png")
     LastWrite.objects.create(whose=acme.pk, position=1)
     today = clock.now().date()
     LedgerSum.objects.create(

@@ -9,7 +9,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 Environ = dict[str, Any]
@@ -24,13 +25,15 @@ TOO_SLOW = b"The body did not come in time, or not whole. Send it again.\n"
 class CountedBodies:
     """A WSGI application that hands on whole bodies of at most `largest` bytes, chunked or not.
 
-    A longer body is not read, or only the beginning of a chunked one: its CONTENT_LENGTH tells the application.
-    A response with `Connection: close` closes the connection.
+    `larger` names the paths that take more, and how much. A longer body is not read, or only the beginning of a
+    chunked one: its CONTENT_LENGTH tells the application. A response with `Connection: close` closes the connection.
     """
 
-    def __init__(self, application: Application, *, largest: int) -> None:
+    def __init__(
+        self, application: Application, *, largest: int, larger: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
         self._application = application
-        self._largest = largest
+        self._largest, self._larger = largest, larger
         self._watch = Watch()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -44,10 +47,11 @@ class CountedBodies:
     def _is_whole(self, environ: Environ) -> bool:
         """Read the body; return whether all of it came. One that is longer than allowed counts as whole."""
         expected = length(environ)
+        largest = self._larger.get(environ.get("PATH_INFO", ""), self._largest)
         is_chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()
-        if not is_chunked and not 0 < expected <= self._largest:
+        if not is_chunked and not 0 < expected <= largest:
             return True
-        body = self._read(environ, self._largest + 1 if is_chunked else expected)
+        body = self._read(environ, largest + 1 if is_chunked else expected)
         environ["wsgi.input"] = io.BytesIO(body or b"")
         environ["CONTENT_LENGTH"] = str(len(body or b""))
         return body is not None and (is_chunked or len(body) == expected)

@@ -17,3 +17,9 @@ def allow(response: HttpResponse, origins_of: Mapping[str, Sequence[str]]) -> No
     """Allow these origins, by directive, on this page."""
     update = getattr(response, "_csp_update", {})  # django-csp's hook
     response._csp_update = {**update, **origins_of}  # type: ignore[attr-defined]
+
+
+def allow_framing(response: HttpResponse) -> None:
+    """Allow our own pages, which are under the same policy, to show this one in a frame."""
+    response._csp_replace = {"frame-ancestors": ["'self'"]}  # type: ignore[attr-defined]
+    response["X-Frame-Options"] = "SAMEORIGIN"

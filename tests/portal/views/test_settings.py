@@ -64,6 +64,12 @@ class TestSettings:
             {"support_url": "http://acme.example"},
             {"terms_url": "javascript:alert(1)"},
             {"privacy_url": "nonsense"},
+            {"shop_url": "http://acme.example"},
+            {"shop_url": "https://lea@acme.example"},
+            {"shop_url": "https://10.0.0.1/"},
+            {"shop_url": "javascript:alert(1)"},
+            {"shop_url": "https://acme.example/\x00"},
+            {"shop_url": f"https://acme.example/{'x' * 200}"},
             {"return_hosts": "https://shop.example/"},
             {"return_hosts": "shop.example\nbad host!"},
             {"return_hosts": " ".join(f"h{number}.example" for number in range(21))},
@@ -79,6 +85,18 @@ class TestSettings:
         page = save(client, **changes)
         assert page.status_code == 422 and "field-error" in page.content.decode()
         assert Merchant.objects.filter(pk=acme.pk).values().get() == before
+
+
+class TestWhoMayNotChangeThem:
+    @pytest.mark.parametrize("role", [Role.DEVELOPER, Role.SUPPORT, Role.VIEWER])
+    def test_reads_them_as_words(self, acme: Merchant, role: Role) -> None:
+        Merchant.objects.filter(pk=acme.pk).update(shop_url="https://acme.example/", brand_colour="#A61C59")
+        page = stage.browser(stage.person(acme, role)).get("/portal/settings").content.decode()
+        main = page.partition('<main class="main"')[2].partition("</main>")[0]
+        for field in ("<form", "<input", "<textarea", "<select", "<button"):
+            assert field not in main
+        for value in ("Acme Tickets", "#A61C59", "https://acme.example/", "Europe/London", "What payers see"):
+            assert value in main
 
 
 @pytest.mark.rule("create.return_hosts")

@@ -1,0 +1,129 @@
+"""Draws a logo for the two places where it is seen: small beside a merchant's name, and large on a chat's card.
+
+Both stand on a ground of their own, so that a white logo can be seen on a white page and a black one at night.
+Rule brand.logo_seen.
+"""
+
+import io
+from dataclasses import dataclass
+
+from PIL import Image, ImageDraw, ImageFont
+
+Colour = tuple[int, int, int]
+Size = tuple[int, int]
+
+WHITE, INK, PAPER, YELLOW = (
+    (255, 255, 255),
+    (20, 27, 23),
+    (243, 245, 240),
+    (255, 210, 31),
+)  # as tokens.css has them
+BRIGHT, DARK = (
+    211,
+    56,
+)  # greys from which on nothing is seen on white, and down to which nothing is seen on ink
+SOLID = 64  # alpha from which on a pixel counts as seen
+MARK_HEIGHT = 36  # CSS pixels, in which pages measure it
+MARK_SCALES = (4, 3, 2)  # pixels each, the sharpest first
+MARK_BYTES = 16 * 1024  # a payer with bad reception waits for it
+PADDING = 1 / 9  # of a mark's height, around what has no ground of its own
+CARD: Size = (1200, 630)  # what chats show whole
+CARD_LOGO: Size = (540, 330)  # seen whole also where a chat cuts a square out of the middle
+STRIPE, FRAME = 36, 60
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A logo as it is served: PNG files, and how many CSS pixels the mark is wide."""
+
+    mark: bytes
+    card: bytes
+    width: int
+
+
+def draw(picture: Image.Image, *, is_test: bool) -> Drawn:
+    """Draw a logo, as RGBA; the card says so if no real money moves."""
+    cut = _cut(picture)
+    ground = _ground(cut)
+    mark = _mark(cut, ground)
+    return Drawn(mark, _card(cut, ground, is_test), _width(cut, ground))
+
+
+def _cut(picture: Image.Image) -> Image.Image:
+    """Cut off the edges on which nothing is seen."""
+    return picture.crop(picture.getchannel("A").getbbox())
+
+
+def _ground(picture: Image.Image) -> Colour | None:
+    """Return the colour to stand on: the one on which less of it is lost. None: it has a ground of its own."""
+    alpha = picture.getchannel("A")
+    if alpha.getextrema()[0] == 255:
+        return None
+    greys = picture.convert("RGB").convert("L").histogram(alpha.point(lambda value: 255 * (value >= SOLID)))
+    return INK if sum(greys[BRIGHT:]) > sum(greys[: DARK + 1]) else WHITE
+
+
+def _width(picture: Image.Image, ground: Colour | None) -> int:
+    """Return how many CSS pixels a mark is wide: as its picture, but no less than high and no more than twice that."""
+    padding = 0 if ground is None else 2 * round(MARK_HEIGHT * PADDING)
+    wide = (MARK_HEIGHT - padding) * picture.width / picture.height + padding
+    return round(min(max(wide, MARK_HEIGHT), 2 * MARK_HEIGHT))
+
+
+def _mark(picture: Image.Image, ground: Colour | None) -> bytes:
+    """Return the mark as sharp as its bytes allow."""
+    for scale in MARK_SCALES:
+        size = (_width(picture, ground) * scale, MARK_HEIGHT * scale)
+        padding = 0 if ground is None else round(MARK_HEIGHT * PADDING) * scale
+        drawn = Image.new("RGB", size, ground or _corner(picture))
+        _place(drawn, picture, (size[0] - 2 * padding, size[1] - 2 * padding))
+        few = drawn.quantize(256)
+        for colours in (few,) if drawn.getcolors(256) else (drawn, few):
+            written = _png(colours)
+            if len(written) <= MARK_BYTES:
+                return written
+    return written
+
+
+def _card(picture: Image.Image, ground: Colour | None, is_test: bool) -> bytes:
+    """Return the picture that a chat shows with a link: the logo alone, in test mode framed by stripes, with TEST."""
+    card = Image.new("RGB", CARD, ground or PAPER)
+    if is_test:
+        _stripe(card, ground or PAPER)
+    _place(card, picture, CARD_LOGO)
+    return _png(card.quantize(256))
+
+
+def _stripe(card: Image.Image, ground: Colour) -> None:
+    wide, high = CARD
+    pen = ImageDraw.Draw(card)
+    pen.rectangle((0, 0, wide, high), fill=INK)
+    for left in range(-high, wide, 2 * STRIPE):
+        pen.polygon(
+            [(left, high), (left + STRIPE, high), (left + STRIPE + high, 0), (left + high, 0)], fill=YELLOW
+        )
+    pen.rectangle((FRAME, FRAME, wide - FRAME - 1, high - FRAME - 1), fill=ground)
+    pen.rectangle((FRAME, high - FRAME - 96, FRAME + 248, high - FRAME - 1), fill=INK)
+    font = ImageFont.load_default(56)
+    for place, letter in enumerate("TEST"):
+        at = (FRAME + 55 + place * 46, high - FRAME - 48)
+        pen.text(at, letter, fill=YELLOW, font=font, anchor="mm", stroke_width=1)
+
+
+def _place(drawn: Image.Image, picture: Image.Image, room: Size) -> None:
+    """Put a picture in the middle, as large as the room allows."""
+    scale = min(room[0] / picture.width, room[1] / picture.height)
+    size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
+    fitting = picture.resize(size, Image.Resampling.LANCZOS)
+    drawn.paste(fitting, ((drawn.width - size[0]) // 2, (drawn.height - size[1]) // 2), fitting)
+
+
+def _corner(picture: Image.Image) -> Colour:
+    red, green, blue = picture.convert("RGB").resize((1, 1), box=(0, 0, 1, 1)).tobytes()
+    return (red, green, blue)
+
+
+def _png(picture: Image.Image) -> bytes:
+    file = io.BytesIO()
+    picture.save(file, format="PNG", optimize=True)
+    return file.getvalue()

@@ -1,0 +1,67 @@
+"""Keeps a merchant's logo, takes it away, and says where it is served. Rules brand.logo, brand.logo_address."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+
+from hosted_page.logo import decoding, drawing
+from hosted_page.logo.drawing import Drawn
+from hosted_page.payment_target import absolute
+from payments.models import Logo, Merchant
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A logo on a page: the mark's address and width in CSS pixels, and the URL of the card."""
+
+    mark: str
+    width: int
+    card: str
+
+
+def read(content: bytes) -> Drawn:
+    """Return an uploaded file as it will be served. Raises decoding.Unusable."""
+    return drawing.draw(decoding.decode(content), is_test=settings.SANDBOX)
+
+
+def keep(merchant_uuid: UUID, drawn: Drawn) -> None:
+    """Keep a logo as the merchant's, in the place of the one before."""
+    with transaction.atomic():
+        version = _anew(merchant_uuid, drawn.width)
+        files = {"version": version, "mark": drawn.mark, "card": drawn.card}
+        Logo.objects.update_or_create(merchant_id=merchant_uuid, defaults=files)
+
+
+def remove(merchant_uuid: UUID) -> bool:
+    """Delete the merchant's logo; return whether there was one."""
+    with transaction.atomic():
+        _anew(merchant_uuid, None)
+        deleted, _ = Logo.objects.filter(merchant=merchant_uuid).delete()
+    return deleted > 0
+
+
+def _anew(merchant_uuid: UUID, width: int | None) -> int:
+    """Lock the merchant and write that the brand has changed; return its version, which no logo has had."""
+    merchant = Merchant.objects.select_for_update(no_key=True).get(pk=merchant_uuid)
+    merchant.brand_version += 1
+    merchant.logo_version = merchant.brand_version if width else None
+    merchant.logo_width = width
+    merchant.save(update_fields=["brand_version", "logo_version", "logo_width"])
+    return merchant.brand_version
+
+
+def shown(merchant: Merchant) -> Shown | None:
+    """Return a merchant's logo as pages show it, None without one."""
+    if merchant.logo_version is None or merchant.logo_width is None:
+        return None
+    return _shown(merchant.pk, merchant.logo_version, merchant.logo_width)
+
+
+@lru_cache(1024)
+def _shown(merchant_uuid: UUID, version: int, width: int) -> Shown:
+    mark, card = (reverse(name, args=[merchant_uuid, version]) for name in ("brand_logo", "brand_card"))
+    return Shown(mark, width, absolute(card))

@@ -1,0 +1,31 @@
+"""Serves a merchant's logo, as small as pages show it and as large as chats do. Rule brand.logo_address."""
+
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.cache import patch_cache_control
+from django.views.decorators.http import require_safe
+
+from payments.models import Logo
+
+
+@require_safe
+def mark(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
+    """Return the logo that stands beside the merchant's name."""
+    return _file("mark", merchant_uuid, version)
+
+
+@require_safe
+def card(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
+    """Return the picture that a chat shows with a group's link."""
+    return _file("card", merchant_uuid, version)
+
+
+def _file(name: str, merchant_uuid: UUID, version: int) -> HttpResponse:
+    """Return a PNG that never changes at its address; 404 for a version that is not the merchant's any more."""
+    found = Logo.objects.filter(merchant=merchant_uuid, version=version).values_list(name, flat=True).first()
+    if found is None:
+        raise Http404
+    response = HttpResponse(bytes(found), content_type="image/png")
+    patch_cache_control(response, public=True, max_age=31_536_000, immutable=True)
+    return response

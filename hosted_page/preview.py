@@ -1,0 +1,63 @@
+"""A payer's first page as it would look with another name or colour, for a merchant's people. Rule brand.preview."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import translation
+
+from config.lib.web import csp
+from hosted_page import brand
+from hosted_page.logo import keeping
+from hosted_page.steps.phone import example_phone
+from hosted_page.summary import Line, Summary
+from payments import money
+from payments.models import Merchant
+
+CURRENCY = "GBP"
+LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # of an order that nobody has made
+NOBODY: dict[str, Any] = {  # what the first step reads, with nobody in it
+    **dict.fromkeys(("cancel_url_path", "here", "action", "value", "error"), ""),
+    "languages": [],
+    "signed_out": None,
+    "may_remember": False,
+}
+
+
+def page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) -> HttpResponse:
+    """Return the page, to be framed by our own, for a colour such as "#A61C59"; nothing is saved."""
+    context = NOBODY | {"order": _order(merchant, name, colour), "phone_hint": example_phone(merchant)}
+    with translation.override(settings.LANGUAGE_CODE):
+        response = render(request, "hosted_page/preview.html", context)
+    response["Cache-Control"] = "no-store"
+    csp.allow_framing(response)
+    return response
+
+
+def _order(merchant: Merchant, name: str, colour: str) -> Summary:
+    total = money.for_payer(sum(count * price for _, count, price in LINES), CURRENCY)
+    links = {
+        link: getattr(merchant, link) for link in ("support_url", "terms_url", "privacy_url", "shop_url")
+    }
+    return Summary(
+        merchant_name=name,
+        merchant_initial=name[:1].upper(),
+        brand_css=f"{reverse('colour_css', args=[colour.removeprefix('#')])}?{brand.TOKENS_VERSION}",
+        logo=keeping.shown(merchant),
+        order_id="A-20417",
+        order_label="Order",
+        due=total,
+        title=LINES[0][0],
+        subtitle="",
+        lines=[_line(*line) for line in LINES],
+        total_label="Total",
+        total=total,
+        **links,
+    )
+
+
+def _line(name: str, count: int, price: int) -> Line:
+    each = f"{count} × {money.for_payer(price, CURRENCY)}" if count > 1 else ""
+    return Line(name, each, money.for_payer(count * price, CURRENCY))

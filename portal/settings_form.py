@@ -1,0 +1,100 @@
+"""What a merchant's settings may be, each as a person writes it."""
+
+import re
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import phonenumbers
+from django import forms
+from django.core.validators import MaxLengthValidator
+from rest_framework.serializers import ValidationError
+
+from config.lib import clock
+from config.lib.fields import ReturnUrl
+
+_HOST = re.compile(
+    r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?"
+)
+MAX_HOSTS, MAX_OF_ADDRESS = 20, 200
+FEWEST_MINUTES, MAX_MINUTES = 15, 1440
+
+
+class AddressField(forms.URLField):
+    """An https address; one that is too long is refused before it is parsed."""
+
+    def clean(self, value: Any) -> str:
+        MaxLengthValidator(MAX_OF_ADDRESS)(value or "")
+        url = str(super().clean(value))
+        if url and not url.startswith("https://"):
+            raise forms.ValidationError("Write an address that starts with https://.")
+        return url
+
+
+class ShopField(forms.CharField):
+    """An address to send payers to, as strict as an order's own (rule create.return_urls)."""
+
+    def clean(self, value: Any) -> str:
+        url = str(super().clean(value))
+        try:
+            return ReturnUrl().run_validation(url) if url else ""
+        except ValidationError:
+            raise forms.ValidationError(
+                "Write an address that customers can reach, such as https://shop.example."
+            ) from None
+
+
+class LookForm(forms.Form):
+    """The settings that the preview follows."""
+
+    name = forms.CharField(max_length=120, error_messages={"required": "Write the name that customers know."})
+    brand_colour = forms.RegexField(
+        r"^#[0-9A-Fa-f]{6}$",
+        error_messages={"invalid": "Write a colour as # and six digits, such as #A61C59."},
+    )
+
+
+class SettingsForm(LookForm):
+    """All settings that are written together."""
+
+    country = forms.CharField(max_length=2)
+    time_zone = forms.CharField(max_length=64)
+    support_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
+    terms_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
+    privacy_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
+    shop_url = ShopField(required=False, max_length=MAX_OF_ADDRESS)
+    return_hosts = forms.CharField(required=False, max_length=6000)
+    unpaid_minutes = forms.IntegerField(
+        required=False,
+        min_value=FEWEST_MINUTES,
+        max_value=MAX_MINUTES,
+        error_messages={
+            "min_value": "Between 15 minutes and a day (1440).",
+            "max_value": "Between 15 minutes and a day (1440).",
+            "invalid": "Write whole minutes, such as 60.",
+        },
+    )
+    opt_in_enabled = forms.BooleanField(required=False)
+
+    def clean_country(self) -> str:
+        country = str(self.cleaned_data["country"]).upper()
+        if country not in phonenumbers.SUPPORTED_REGIONS:
+            raise forms.ValidationError("Write a country’s two letters, such as GB.")
+        return country
+
+    def clean_time_zone(self) -> str:
+        zone = str(self.cleaned_data["time_zone"])
+        if zone not in clock.zones():
+            raise forms.ValidationError("Choose a time zone from the list, such as Europe/London.")
+        ZoneInfo(zone)
+        return zone
+
+    def clean_return_hosts(self) -> list[str]:
+        hosts = [host.lower() for host in self.cleaned_data["return_hosts"].replace(",", " ").split()]
+        wrong = [host for host in hosts if not _HOST.fullmatch(host)]
+        if wrong:
+            raise forms.ValidationError(
+                f"“{wrong[0][:60]}” is no host. Write names such as shop.example, one a line."
+            )
+        if len(hosts) > MAX_HOSTS:
+            raise forms.ValidationError("Write at most 20 hosts.")
+        return list(dict.fromkeys(hosts))

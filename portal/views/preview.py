@@ -1,0 +1,55 @@
+"""The settings page's preview: what payers will see while somebody types, and whether the colour can be read."""
+
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+
+from hosted_page import brand, preview
+from payments.models import Merchant
+from portal import pages
+from portal.access import requires
+from portal.models import Membership
+from portal.settings_form import LookForm
+
+DARKENED = "White words would be hard to read on this colour, and so would black ones. Payers see it a little darker."
+FAINT = "This colour is nearly as light as the page. A darker one shows where the band and the button end."
+
+
+class Preview(NamedTuple):
+    """The address of the page to frame, and what is to be said of the colour."""
+
+    address: str
+    warning: str
+
+
+def of(merchant: Merchant, typed: QueryDict | dict[str, str]) -> Preview:
+    """Return the preview of what was typed; of a name or colour that can't be saved, as it is saved."""
+    form = LookForm(typed)
+    form.is_valid()
+    saved = {"name": merchant.name, "brand_colour": merchant.brand_colour}
+    look = saved | {name: value for name, value in form.cleaned_data.items() if name not in form.errors}
+    return Preview(f"{reverse('portal_preview_page')}?{urlencode(look)}", _warning(look["brand_colour"]))
+
+
+def _warning(colour: str) -> str:
+    if brand.is_faint(colour):
+        return FAINT
+    return DARKENED if brand.is_darkened(colour) else ""
+
+
+@requires("view")
+def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Show the part of the settings page that follows what is typed."""
+    context = {"preview": of(membership.merchant, request.GET)}
+    return pages.show(request, membership, "portal/_preview.html", context)
+
+
+@requires("view")
+def page(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Show the page in the frame."""
+    form = LookForm(request.GET)
+    saved = membership.merchant
+    look = form.cleaned_data if form.is_valid() else {"name": saved.name, "brand_colour": saved.brand_colour}
+    return preview.page(request, saved, name=look["name"], colour=look["brand_colour"])

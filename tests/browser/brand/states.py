@@ -1,0 +1,51 @@
+"""Payers' pages of merchants who have a logo and an address to go back to: states of the gallery."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page
+
+from tests.browser.gallery import Stage, at
+
+BRAND = """
+from hosted_page.logo import keeping
+from payments.models import Merchant
+from portal.models import ApiClient
+from tests.hosted_page.logo import files
+merchant = ApiClient.objects.get(client_id="{client_id}").merchant_id
+keeping.keep(merchant, keeping.read(files.word("{words}", "{colour}")))
+Merchant.objects.filter(pk=merchant).update(shop_url="https://acme.example/", brand_colour="{brand}")
+"""
+
+
+def brand(stage: Stage, words: str, colour: str, brand: str = "#A61C59") -> Stage:
+    """Let the stage's merchant have a logo of such words, a colour, and an address to go back to."""
+    facts = {"words": words, "colour": colour, "brand": brand}
+    client_id = stage.merchant.credentials.client_id
+    stage.service.command("shell", "-c", BRAND.format(client_id=client_id, **facts))
+    return stage
+
+
+def _white(stage: Stage) -> Page:
+    return brand(stage, "ACME", "white").come(stage.order())
+
+
+def _black(stage: Stage) -> Page:
+    return brand(stage, "A", "black", "#1F4596").confirmed()
+
+
+def _bill(stage: Stage) -> Page:
+    return brand(stage, "NIGHT FERRIES", "#A61C59").confirmed(mates=2)
+
+
+def _said_no(stage: Stage) -> Page:
+    page = brand(stage, "A", "white", "#F5D90A").asked()
+    page.click(".ask-no button")
+    return at(page, "declined")
+
+
+STATES: dict[str, Callable[[Stage], Page]] = {
+    "36 phone, a white logo": _white,
+    "36 confirmed, a black logo": _black,
+    "36 the bill, a wide logo": _bill,
+    "36 mate said no, a way to the shop": _said_no,
+}

@@ -1,0 +1,82 @@
+"""Files that somebody may upload for a logo."""
+
+import io
+import os
+import struct
+import zlib
+from typing import Any
+
+from PIL import Image, ImageDraw, ImageFont
+
+Size = tuple[int, int]
+CLEAR = (0, 0, 0, 0)
+
+
+def written(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
+    file = io.BytesIO()
+    picture.save(file, kind, **options)
+    return file.getvalue()
+
+
+def disc(colour: str, size: Size = (200, 200)) -> Image.Image:
+    """A disc of a colour on nothing."""
+    picture = Image.new("RGBA", size, CLEAR)
+    ImageDraw.Draw(picture).ellipse((0, 0, size[0] - 1, size[1] - 1), fill=colour)
+    return picture
+
+
+def logo(colour: str = "#A61C59", size: Size = (200, 200)) -> bytes:
+    return written(disc(colour, size))
+
+
+def word(words: str, colour: str) -> bytes:
+    """Words of a colour on nothing."""
+    picture = Image.new("RGBA", (1024, 200), CLEAR)
+    pen = ImageDraw.Draw(picture)
+    pen.text((20, 100), words, fill=colour, font=ImageFont.load_default(90), anchor="lm", stroke_width=3)
+    return written(picture)
+
+
+def noise(size: Size) -> Image.Image:
+    """What packs worst."""
+    return Image.frombytes("RGB", size, os.urandom(size[0] * size[1] * 3))
+
+
+def moving() -> bytes:
+    frames = [Image.new("RGB", (64, 64), colour) for colour in ("red", "green")]
+    return written(frames[0], save_all=True, append_images=frames[1:])
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def claiming(wide: int, high: int) -> bytes:
+    """A PNG of a few bytes that says how large it is."""
+    header = struct.pack(">IIBBBBB", wide, high, 8, 6, 0, 0, 0)
+    rows = zlib.compress(b"\0" * (4 * 64 + 1) * 64)
+    parts = (chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def with_text(unpacked: int, pieces: int = 1) -> bytes:
+    """A PNG with packed words beside its picture."""
+    words = chunk(b"zTXt", b"Comment\0\0" + zlib.compress(b"a" * unpacked))
+    whole = logo()
+    at = whole.index(b"IDAT") - 4
+    return whole[:at] + words * pieces + whole[at:]
+
+
+def grey(shade: int) -> bytes:
+    """A grey of 16 bits."""
+    return written(Image.new("I;16", (64, 64), shade))
+
+
+def pixel(png: bytes, at: tuple[int, int]) -> tuple[int, int, int]:
+    found = Image.open(io.BytesIO(png)).convert("RGB").getpixel(at)
+    assert isinstance(found, tuple)
+    return (found[0], found[1], found[2])
+
+
+def size(png: bytes) -> Size:
+    return Image.open(io.BytesIO(png)).size

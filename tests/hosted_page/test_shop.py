@@ -1,0 +1,41 @@
+"""The way to the merchant's shop, for payers whose order has no way back for them."""
+
+import pytest
+
+from checkout.models import Checkout
+from payments.models import Merchant
+from tests import mates
+from tests.hosted_page.browsers import Mate, Payer, words
+from tests.hosted_page.group.test_table import Guest
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.rule("page.shop")
+class TestTheWayToTheShop:
+    URL = "https://acme.example/"
+
+    def test_is_shown_to_who_has_nothing_to_do_any_more(self, finn: Mate, order: Checkout) -> None:
+        assert 'id="shop"' not in words(finn.get()), "there is something to pay"
+        finn.post("/decline")
+        assert 'id="shop"' not in words(finn.get()), "the merchant has set none"
+        Merchant.objects.update(shop_url=self.URL)
+        assert f'id="shop" href="{self.URL}"' in words(finn.get())
+        assert "Go back to <bdi>Acme Tickets</bdi>" in words(finn.get())
+
+    def test_is_shown_to_who_has_paid_a_share(self, finn: Mate) -> None:
+        Merchant.objects.update(shop_url=self.URL)
+        finn.pay()
+        assert mates.settled(finn.share) in ("paid", "reimbursed")
+        assert f'id="shop" href="{self.URL}"' in words(finn.get())
+
+    def test_is_shown_where_a_group_s_link_has_ended(self, order: Checkout) -> None:
+        Merchant.objects.update(shop_url=self.URL)
+        assert 'id="shop"' not in words(Guest(order).get())
+        order.payment_requests.update(status="cancelled")
+        assert f'id="shop" href="{self.URL}"' in words(Guest(order).get())
+
+    def test_is_not_in_the_place_of_an_order_s_own(self, lead: Payer, order: Checkout) -> None:
+        Merchant.objects.update(shop_url=self.URL)
+        page = words(lead.get())
+        assert self.URL not in page and order.return_url in page

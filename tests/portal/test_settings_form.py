@@ -1,0 +1,55 @@
+"""What a merchant may write in the settings."""
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from portal.settings_form import SettingsForm
+from tests.portal import stage
+
+
+def wrong(**changes: str) -> set[str]:
+    return set(SettingsForm(stage.FORM | changes).errors)
+
+
+class TestShop:
+    @pytest.mark.rule("page.shop")
+    @pytest.mark.parametrize(
+        ("url", "is_taken"),
+        [
+            ("", True),
+            ("https://shop.example", True),
+            ("https://shop.example:8443/a?b=c#d", True),
+            ("https://münchen.example/", True),
+            ("http://shop.example", False),
+            ("//shop.example", False),
+            ("shop.example", False),
+            ("https://lea@shop.example", False),
+            ("https://shop.example\\@evil.example", False),
+            ("https://10.0.0.1", False),
+            ("https://localhost.", False),
+            ("javascript:alert(1)", False),
+            ("https://", False),
+        ],
+    )
+    def test_is_held_to_what_a_return_url_is(self, url: str, is_taken: bool, settings: Settings) -> None:
+        settings.LOCAL = False
+        assert wrong(shop_url=url) == (set() if is_taken else {"shop_url"})
+
+    def test_may_be_this_machine_where_return_urls_may(self, settings: Settings) -> None:
+        settings.LOCAL = True
+        assert wrong(shop_url="http://127.0.0.1:8001/") == set()
+        settings.LOCAL = False
+        assert wrong(shop_url="http://127.0.0.1:8001/") == {"shop_url"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("", []),
+        ("Shop.example", ["shop.example"]),
+        ("a.example, b.example\nA.example", ["a.example", "b.example"]),
+    ],
+)
+def test_hosts_are_kept_once_in_small_letters(typed: str, kept: list[str]) -> None:
+    form = SettingsForm(stage.FORM | {"return_hosts": typed})
+    assert form.is_valid() and form.cleaned_data["return_hosts"] == kept

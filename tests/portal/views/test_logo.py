@@ -1,0 +1,141 @@
+"""Who may upload a logo, and what becomes of what they send."""
+
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http.multipartparser import MultiPartParser
+from django.test import Client
+
+from hosted_page.logo import decoding, keeping
+from payments.models import Logo, Merchant
+from portal.mail import outbox
+from portal.models import AuditEntry, Role
+from tests.hosted_page.logo import files
+from tests.portal import stage
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("brand.logo_upload")]
+PATH = "/portal/settings/logo"
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.ADMIN, "amy@acme.example"))
+
+
+def upload(client: Client, content: bytes, name: str = "logo.png", kind: str = "image/png") -> Any:
+    return client.post(PATH, {"logo": SimpleUploadedFile(name, content, kind)})
+
+
+class TestUpload:
+    def test_is_shown_audited_and_mailed_to_the_owners(self, client: Client, acme: Merchant) -> None:
+        stage.person(acme, Role.OWNER, "lea@acme.example")
+        assert upload(client, files.logo())["Location"] == "/portal/settings"
+        acme.refresh_from_db()
+        shown = keeping.shown(acme)
+        page = client.get("/portal/settings").content.decode()
+        assert shown is not None and shown.mark in page and "Your logo is shown from now on." in page
+        assert AuditEntry.objects.get().action == "logo_changed"
+        outbox.send_due()
+        (told,) = mail.outbox
+        assert told.to == ["lea@acme.example"] and "logo" in told.subject
+
+    def test_is_drawn_anew_whatever_it_is_called(self, client: Client) -> None:
+        sent = files.logo() + b"<script>alert(1)</script>"
+        upload(client, sent, "../../x.svg", "image/svg+xml")
+        kept = Logo.objects.get()
+        assert b"script" not in bytes(kept.mark) + bytes(kept.card)
+
+    def test_takes_the_place_of_the_one_before(self, client: Client) -> None:
+        upload(client, files.logo("red"))
+        before = Logo.objects.get()
+        upload(client, files.logo("black"))
+        after = Logo.objects.get()
+        assert after.version > before.version and bytes(after.mark) != bytes(before.mark)
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"<svg/>", "Use a PNG or JPEG of at most 256 KB."),
+            (files.logo() + b"\0" * decoding.MAX_BYTES, "Use a PNG or JPEG of at most 256 KB."),
+            (files.logo()[:300], "This picture is damaged. Save it anew as a PNG or JPEG."),
+            (files.claiming(50_000, 50_000), "Use a picture of 32 to 1,024 pixels a side."),
+        ],
+        ids=["svg", "large", "damaged", "bomb"],
+    )
+    def test_that_is_no_logo_is_refused_on_the_page(self, client: Client, content: bytes, said: str) -> None:
+        refused = upload(client, content)
+        assert refused.status_code == 422 and said in refused.content.decode()
+        assert not Logo.objects.exists() and not AuditEntry.objects.exists()
+
+    def test_that_is_none_is_told(self, client: Client) -> None:
+        for answer in (client.post(PATH, {"logo": ""}, follow=True), upload(client, b"")):
+            assert answer.status_code in (200, 302, 422) and not Logo.objects.exists()
+        assert "Choose a file first" in client.post(PATH, follow=True).content.decode()
+
+    def test_that_is_far_too_large_is_refused_unread(self, client: Client) -> None:
+        refused = upload(client, b"\0" * 600_000)
+        assert (refused.status_code, refused["Connection"]) == (413, "close")
+        assert "PNG or JPEG of at most 256 KB" in refused.content.decode()
+
+    @pytest.mark.parametrize("body", [b"", b"--x", b"--x\r\n\r\n", b"\0" * 1000, b"--x\r\n" * 400])
+    def test_that_is_no_form_is_refused(self, client: Client, body: bytes) -> None:
+        answer = client.post(PATH, body, content_type="multipart/form-data; boundary=x")
+        assert answer.status_code in (302, 400, 422) and not Logo.objects.exists()
+
+
+class TestRemoval:
+    def test_is_audited_once(self, client: Client) -> None:
+        upload(client, files.logo())
+        for _ in range(2):
+            assert client.post(f"{PATH}/remove")["Location"] == "/portal/settings"
+        actions = AuditEntry.objects.order_by("created_at").values_list("action", flat=True)
+        assert list(actions) == ["logo_changed", "logo_removed"] and not Logo.objects.exists()
+
+
+class TestWhoMay:
+    @pytest.mark.parametrize("role", [Role.DEVELOPER, Role.SUPPORT, Role.VIEWER])
+    def test_nobody_else(self, acme: Merchant, role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
+        other = stage.browser(stage.person(acme, role))
+        nobody_parses(monkeypatch)
+        assert upload(other, files.logo()).status_code == 403
+        assert other.post(f"{PATH}/remove").status_code == 403
+
+    def test_a_stranger_is_sent_to_the_login_and_the_file_is_never_taken_apart(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        nobody_parses(monkeypatch)
+        stranger = Client(enforce_csrf_checks=True)
+        assert "/accounts/login/" in upload(stranger, files.logo())["Location"]
+
+    def test_no_other_site_s_form(self, acme: Merchant) -> None:
+        strict = Client(enforce_csrf_checks=True)
+        strict.cookies = stage.browser(stage.person(acme, Role.OWNER)).cookies
+        for path in (PATH, f"{PATH}/remove"):
+            assert strict.post(path, {"logo": SimpleUploadedFile("a.png", files.logo())}).status_code in (
+                403,
+                415,
+            )
+        assert not Logo.objects.exists()
+        page = strict.get("/portal/settings").content.decode()
+        token = page.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
+        form = {"logo": SimpleUploadedFile("a.png", files.logo()), "csrfmiddlewaretoken": token}
+        assert strict.post(PATH, form).status_code == 302 and Logo.objects.exists()
+
+    def test_keeps_to_their_own_merchant(self, client: Client, rival: Merchant) -> None:
+        upload(client, files.logo())
+        rival.refresh_from_db()
+        assert keeping.shown(rival) is None
+
+    def test_no_file_goes_to_another_address(self, client: Client) -> None:
+        form = {"logo": SimpleUploadedFile("a.png", files.logo())}
+        for path in ("/portal/settings/save", "/portal/settings/logo/remove", "/portal/settings/logo/"):
+            assert client.post(path, form).status_code == 415, path
+
+
+def nobody_parses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def taken_apart(*_: Any) -> None:
+        raise AssertionError("Somebody takes it apart.")
+
+    monkeypatch.setattr(MultiPartParser, "parse", taken_apart)
