@@ -39,7 +39,7 @@ def _bill(stage: Stage) -> Page:
 
 def _said_no(stage: Stage) -> Page:
     page = brand(stage, "A", "white", "#F5D90A").asked()
-    page.click(".ask-no button")
+    page.click("text=I’m not paying this")
     return at(page, "declined")
 
 
