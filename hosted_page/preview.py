@@ -23,6 +23,7 @@ NOBODY: dict[str, Any] = {  # what the first step reads, with nobody in it
     "languages": [],
     "signed_out": None,
     "may_remember": False,
+    "is_share": False,
 }
 
 
