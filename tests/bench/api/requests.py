@@ -52,7 +52,7 @@ class Merchant:
             Request("refund", 5, None, self._refund),
             Request("deliveries, 50 rows", 8, None, lambda times: [self._deliveries()] * times),
             Request("events, 50 rows", 6, 4, lambda times: [self._backend.get("events")] * times),
-            Request("changes, 50 rows", 12, 3, lambda times: [self._changes()] * times),
+            Request("changes, 50 rows", 12, 4, lambda times: [self._changes()] * times),
         )
 
     def _pay(self) -> str:

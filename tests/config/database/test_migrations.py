@@ -97,3 +97,38 @@ def test_forward_back_and_forward_again_is_the_same(database_url: str) -> None:
 
     run(database_url, FORWARD)
     assert schema(database_url) == first
+
+
+OLD = """
+INSERT INTO webhooks_event (id, merchant_id, type, body, created_at, request_id)
+SELECT gen_random_uuid(), gen_random_uuid(), 'checkout.voided', '', now(), '' FROM generate_series(1, 3)
+"""
+DATED = """
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+MigrationExecutor(connection).migrate([("webhooks", "0002_closed_deliveries")])
+"""
+INDEXED = """
+SELECT relname, indisvalid, (SELECT count(*) FROM pg_inherits WHERE inhparent = indexrelid)
+FROM pg_index JOIN pg_class ON oid = indexrelid WHERE indrelid = 'webhooks_event'::regclass
+"""
+
+
+@pytest.mark.rule("events.order")
+def test_events_of_before_lie_at_one_moment_and_what_comes_then_at_its_own(database_url: str) -> None:
+    run(database_url, FORWARD)
+    run(database_url, DATED)
+    with psycopg.connect(database_url, autocommit=True) as database:
+        database.execute(OLD)
+        run(database_url, FORWARD)
+        database.execute(OLD)
+        database.execute(OLD)
+        moments = "SELECT count(*) FROM webhooks_event GROUP BY written_at ORDER BY written_at"
+        assert [count for (count,) in database.execute(moments)] == [3, *[1] * 6]
+        partitions = database.execute(
+            "SELECT count(*) FROM pg_inherits WHERE inhparent = 'webhooks_event'::regclass"
+        )
+        (count,) = partitions.fetchone() or (0,)
+        found = {name: state for name, *state in database.execute(INDEXED)}
+        assert found["event_written"] == found["event_written_seldom"] == [True, count]
+        assert "event_of_merchant" not in found and count > 5
