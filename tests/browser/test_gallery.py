@@ -8,17 +8,18 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from tests.browser import gallery
 from tests.browser import office as offices
 from tests.browser.brand import states as branded
 from tests.browser.desk import NEEDS_SCRIPT, PAGES, Desk
-from tests.browser.gallery import STATES as PLAIN
 from tests.browser.gallery import Stage
 from tests.browser.office import Office
+from tests.browser.together import texts
 from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 
-STATES = PLAIN | branded.STATES
+STATES = gallery.STATES | branded.STATES | texts.STATES
 FOLDER = Path(".local") / "screenshots"
 SHOTS = ((320, "light"), (375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"), (1920, "light"))
 LOOKED_AT = ((375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"))

@@ -5,9 +5,11 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests import factories
 from tests.browser.order import Order
 from tests.browser.test_buying import GOOD, heading
 from tests.browser.test_coming_back import enter_code, sign_in
+from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 READS_TEXTS = """
@@ -225,3 +227,36 @@ def test_letters_twice_as_large_fit_a_phone_at_every_step(
     page.goto(Order(order.service, order.merchant, order.merchant.create()).url)
     heading(page, "Is this still you?")
     fits()
+
+
+ORDER_ID = "10674455-2026-11-25-120417"
+# How many digits of the beginning are read beside the sign that it is cut, and whether the end is whole.
+READ = """() => {
+  const [head, tail] = [...document.querySelectorAll(".band-number")].find(it => it.checkVisibility()).children;
+  const band = document.querySelector(".band-merchant small").getBoundingClientRect();
+  const digit = tail.getBoundingClientRect().width / tail.textContent.length;
+  return {
+    digits: Math.floor(head.getBoundingClientRect().width / digit) - 1,
+    isEndWhole: tail.getBoundingClientRect().right <= band.right + 1,
+    lines: document.querySelector(".band-merchant small").clientHeight / tail.clientHeight,
+  };
+}"""
+
+
+@pytest.mark.parametrize(
+    ("width", "scale", "digits"), [(320, 100, 4), (375, 100, 4), (375, 200, 3), (320, 200, 2)]
+)
+def test_a_long_order_number_keeps_its_beginning_and_its_end(
+    service: Service, open_page: Callable[..., Page], width: int, scale: int, digits: int
+) -> None:
+    merchant = service.new_merchant("Acme Tickets")
+    asked = merchant.post("checkouts", factories.order(merchant_order_id=ORDER_ID)).json()["data"][
+        "checkout_uuid"
+    ]
+    order = Order(service, merchant, asked)
+    page = open_page()
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(order.url)
+    page.evaluate(f"document.documentElement.style.fontSize = '{scale}%'")
+    read = page.evaluate(READ)
+    assert read["digits"] >= digits and read["isEndWhole"] and read["lines"] < 1.6, read
