@@ -16,6 +16,8 @@ FOREIGN := tests/webhooks/foreign
 FOREIGN_INSTALLED := $(FOREIGN)/node_modules/.installed
 LINTERS := tests/config/openapi/linters
 LINTERS_INSTALLED := $(LINTERS)/node_modules/.installed
+GENERATED := tests/journeys/generated
+GENERATED_INSTALLED := $(GENERATED)/node_modules/.installed
 LIGHTHOUSE := tests/browser/lighthouse
 LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
@@ -36,7 +38,7 @@ test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 
 test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus systemd-analyze:systemd envsubst:gettext-base
-test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) ## Run the long tests too
+test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run the long tests too
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long or journey" -n 3 $(POOLED)
 
@@ -121,7 +123,7 @@ packages:
 	  $(SUDO) apt-get update -qq && \
 	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; }
 
-$(FOREIGN_INSTALLED) $(LIGHTHOUSE_INSTALLED) $(LINTERS_INSTALLED): %/node_modules/.installed: %/package-lock.json | packages
+$(FOREIGN_INSTALLED) $(GENERATED_INSTALLED) $(LIGHTHOUSE_INSTALLED) $(LINTERS_INSTALLED): %/node_modules/.installed: %/package-lock.json | packages
 	@cd $* && npm ci --loglevel=error
 	@touch $@
 

@@ -39,18 +39,20 @@ ERRORS: dict[str, Error] = {
         400, "The body is not valid JSON. Send one UTF-8 JSON object without duplicate keys."
     ),
     "invalid_cursor": Error(400, "This cursor is not from this list. Start again without one."),
-    "invalid_header": Error(
-        400, "Host must be the service's own, Idempotency-Key 1 to 255 printable ASCII characters."
-    ),
+    "invalid_header": Error(400, "A header cannot be used. See details."),
     "missing_token": Error(401, "Send the header Authorization: Bearer <ACCESS_TOKEN>."),
     "invalid_token": Error(401, "The access token is unknown, expired or revoked. Get a new one."),
     "card_declined": Error(402, "The card was declined. Try another test card."),
-    "insufficient_scope": Error(403, "The access token lacks the scope for this call."),
-    "merchant_suspended": Error(403, "This merchant is suspended: nothing can be created, paid or captured."),
+    "insufficient_scope": Error(403, "The access token lacks the scope for this call. Get one that has it."),
+    "merchant_suspended": Error(
+        403, "This merchant is suspended: nothing can be created, paid or captured. Write to support."
+    ),
     "checkout_not_found": Error(404, "There is no such checkout. Check the checkout_uuid."),
     "subscription_not_found": Error(404, "There is no webhook subscription yet. Register one first."),
     "not_found": Error(404, "There is no such address. Check the path."),
-    "method_not_allowed": Error(405, "This address does not take this method."),
+    "method_not_allowed": Error(
+        405, "This address does not take this method. The header Allow names those it takes."
+    ),
     "not_capturable": Error(409, "Only a held checkout can be captured, until capture_before."),
     "not_cancellable": Error(409, "Only an unpaid or held checkout can be cancelled. Refund a captured one."),
     "not_refundable": Error(
@@ -73,7 +75,9 @@ ERRORS: dict[str, Error] = {
     "idempotency_key_reused": Error(422, "This Idempotency-Key has served another request. Use a new one."),
     "rate_limited": Error(429, "Too many calls. Slow down and try again.", 1),
     "internal_error": Error(500, "Something broke on our side. Tell support the request_id."),
-    "provider_error": Error(502, "The card provider refused. Nothing has changed."),
+    "provider_error": Error(
+        502, "The card provider refused. Nothing has changed. Read the checkout, and see details."
+    ),
     "service_unavailable": Error(503, "We cannot answer just now. Try again.", 1),
     "outcome_unknown": Error(504, "The card provider gave no answer in time. Ask again: it is safe.", 2),
 }
@@ -170,7 +174,9 @@ def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
             return f"The body is not valid JSON: {exc}. Send one UTF-8 JSON object."
         case merchant_api.ClientSecretSent():
             return "This is a client secret. Get an access token with it at POST /oauth/token, and send that."
-        case drf.ValidationError():
+        case merchant_api.InsufficientScope():
+            return f"The access token lacks the scope {exc.scope}. Get one that has it; keys are made in the portal."
+        case drf.ValidationError() | idempotency.InvalidIdempotencyKey():
             first, *more = details
             named = f"{first['param']}: " if first["param"] else ""
             return f"{named}{first['message']}" + (f" {len(more)} more in details." if more else "")
@@ -195,6 +201,8 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
             return [{"previous_secret_expires_at": clock.iso(at)} for at in exc.until]
         case CardDeclined() | captures.ProviderRefused() if exc.reason:
             return [{"reason": exc.reason}]
+        case idempotency.InvalidIdempotencyKey():
+            return [{"param": "Idempotency-Key", "message": str(exc)}]
         case drf.ValidationError():
             return flatten(exc.detail)
     return []
@@ -237,7 +245,7 @@ class ApiErrorMiddleware(MiddlewareMixin):
         if not (html and response.status_code >= 400 and is_api(request.path_info)):
             return response
         code = self.CODES.get(response.status_code, "internal_error")
-        return json_answer(code if _is_for_us(request) else "invalid_header")
+        return json_answer(code) if _is_for_us(request) else _other_host()
 
 
 def _is_for_us(request: HttpRequest) -> bool:
@@ -249,15 +257,24 @@ def _is_for_us(request: HttpRequest) -> bool:
     return True
 
 
+def _other_host() -> HttpResponse:
+    named = {"param": "Host", "message": f"Must be the service's own: send calls to {settings.BASE_URL}."}
+    return json_answer("invalid_header", named)
+
+
 def is_api(path: str) -> bool:
     """Return whether this address answers machines."""
     return path.startswith(("/api/", "/oauth/")) and not path.startswith("/api/docs")
 
 
-def json_answer(code: str) -> HttpResponse:
-    """Return the error response to a code, outside of DRF."""
+def json_answer(code: str, wrong: dict[str, str] | None = None) -> HttpResponse:
+    """Return the error response to a code, outside of DRF; `wrong` is what is wrong, and with which `param`."""
+    body = envelope(code)
+    if wrong is not None:
+        message = f"{wrong['param']}: {wrong['message']}"
+        body = envelope(code, message=message, details=[wrong], param=wrong["param"])
     return HttpResponse(
-        orjson.dumps(envelope(code)),
+        orjson.dumps(body),
         status=ERRORS[code].status,
         content_type="application/json",
         headers=headers(code),

@@ -1,11 +1,14 @@
 """The gunicorn worker class of the web processes: a slow peer holds up nobody but itself."""
 
+import contextlib
 from concurrent.futures import Future
 from typing import Any
 
+from gunicorn.http import errors
+from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import ThreadWorker
 
-from config.lib.web import bodies
+from config.lib.web import bodies, malformed, request_id
 
 
 class Worker(ThreadWorker):
@@ -20,9 +23,28 @@ class Worker(ThreadWorker):
         with self._watch.over(conn.sock):
             return super().handle(conn)
 
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
+        """Answer what is no HTTP in our words: gunicorn repeats what was sent, a secret too, and logs it."""
+        if not isinstance(exc, errors.ParseException) or isinstance(exc, errors.ConfigurationProblem):
+            super().handle_error(req, client, addr, exc)
+            return
+        number = request_id.new()
+        self.log.warning("no_http kind=%s request_id=%s", type(exc).__name__, number)
+        with contextlib.suppress(OSError):
+            write_nonblock(client, malformed.answer(_words_on(exc), number))
+
     def finish_request(self, conn: Any, fs: "Future[Any]") -> None:
         """End a request without gunicorn's wait for the peer to hang up, in the thread that accepts all others."""
         is_kept = not fs.cancelled() and fs.exception() is None and fs.result()
         if not is_kept:
             bodies.end_reading(conn.sock)
         super().finish_request(conn, fs)
+
+
+def _words_on(exc: errors.ParseException) -> str:
+    match exc:
+        case errors.LimitRequestLine():
+            return malformed.LINE
+        case errors.LimitRequestHeaders():
+            return malformed.HEADERS
+    return malformed.OTHER

@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from config.lib import crypto, limits, strict_json
+from config.lib.web import methods
 from payments.cause import Caller, caller_of
 from payments.models import Merchant
 from portal import keys
@@ -38,6 +39,10 @@ class ClientSecretSent(InvalidToken):
 
 class InsufficientScope(Exception):
     """The token lacks the scope for this call."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(scope)
+        self.scope = scope
 
 
 class BearerAuthentication(BaseAuthentication):
@@ -105,9 +110,9 @@ class HasScope(BasePermission):
     """Requires the scope that the view names for the method (rule token.scope_needed)."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        scope = getattr(view, "scopes", {}).get(request.method)
+        scope = getattr(view, "scopes", {}).get(methods.asked(request))
         if scope is not None and scope not in caller_of(request).scopes:
-            raise InsufficientScope
+            raise InsufficientScope(scope)
         return True
 
 
@@ -118,7 +123,7 @@ class ClientLimits(BaseThrottle):
     """
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        bucket = "reads" if request.method == "GET" else getattr(view, "limit", "creates")
+        bucket = "reads" if methods.asked(request) == "GET" else getattr(view, "limit", "creates")
         if limits.spend(bucket, str(caller_of(request).client_uuid)):
             return True
         is_urgent = getattr(view, "is_urgent", None)

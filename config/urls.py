@@ -12,7 +12,7 @@ from django.views.generic import RedirectView
 
 from checkout.outside import notifications
 from config import errors
-from config.openapi import downloads, page, schema
+from config.openapi import downloads, page, postman, schema
 from config.operators import acts
 from config.operators import views as operators
 from payments import provider
@@ -52,6 +52,7 @@ urlpatterns = [
     path("oauth/token", token_endpoint.token),
     path("api/schema", schema.api_schema, name="api_schema"),
     path("api/docs", page.page, name="api_docs"),
+    path("api/docs/postman.json", postman.collection, name="api_postman"),
     path("api/docs/<str:name>", downloads.download, name="api_docs_file"),
     path("api/merchant/v1/", include(merchant_api)),
     path("provider/notifications", notifications.take, name="provider_notifications"),

@@ -24,7 +24,7 @@ _NOTE = f"""
 INSERT INTO portal_lastwrite (whose, position) VALUES (%s, {_HERE})
 ON CONFLICT (whose) DO UPDATE SET position = {_HERE}
 """  # noqa: S608 - of our own constants alone
-_READ = f"SELECT position FROM portal_lastwrite WHERE whose = %s AND position <= {_HERE}"  # noqa: S608
+_READ = f"SELECT position FROM portal_lastwrite WHERE whose = %s AND position <= {_HERE}"  # noqa: S608 - ours
 
 
 def note(whose: UUID) -> None:

@@ -35,6 +35,9 @@ class KeyRefused(Exception):
 class InvalidIdempotencyKey(KeyRefused):
     """The header is not 1 to 255 printable ASCII characters (rule idempotency.key)."""
 
+    def __init__(self) -> None:
+        super().__init__("Must be 1 to 255 printable ASCII characters, without a space at either end.")
+
 
 class IdempotencyKeyReused(KeyRefused):
     """The key has served another request (rule idempotency.other)."""
@@ -244,4 +247,7 @@ WITH called AS ({_CALL})
 UPDATE checkout_idempotencykey SET status = %(status)s, checkout_uuid = %(checkout_uuid)s, body = %(body)s
 WHERE id = %(key)s
 """  # noqa: S608 - of our own constants alone
-_CALL_AND_FREE = f"WITH called AS ({_CALL}) DELETE FROM checkout_idempotencykey WHERE id = %(key)s"  # noqa: S608
+_CALL_AND_FREE = f"""
+WITH called AS ({_CALL})
+DELETE FROM checkout_idempotencykey WHERE id = %(key)s
+"""  # noqa: S608 - of our own constants alone

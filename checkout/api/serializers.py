@@ -33,6 +33,8 @@ class Category(fields.Text):
 class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
     """Any JSON object of at most 8 KiB, 4 levels and 50 keys (rule create.custom_data)."""
 
+    default_error_messages = fields.SAID
+
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
             raise serializers.ValidationError("Must be an object.")
@@ -60,6 +62,8 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
 class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
     """An object of at most 50 keys with strings, 8 KiB in all (rule create.metadata)."""
 
+    default_error_messages = fields.SAID
+
     def to_internal_value(self, data: Any) -> dict[str, str]:
         if not isinstance(data, dict):
             raise serializers.ValidationError("Must be an object.")
@@ -82,7 +86,7 @@ class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
             raise serializers.ValidationError("Must not contain NUL characters.")
 
 
-class ItemIn(serializers.Serializer[Any]):
+class ItemIn(fields.Body):
     """A line of the order (rules create.limits, create.signs, create.category)."""
 
     item_ref = fields.Text()
@@ -130,7 +134,7 @@ def _check_ticket(custom: dict[str, Any]) -> None:
         raise serializers.ValidationError(problems)
 
 
-class CustomerIn(serializers.Serializer[Any]):
+class CustomerIn(fields.Body):
     """What the merchant knows of its customer, to prefill the page (rule create.customer)."""
 
     phone = fields.Text(required=False, allow_null=True, maximum=numbers.MAX_LETTERS)
@@ -153,7 +157,7 @@ class CustomerIn(serializers.Serializer[Any]):
         return {name: value for name, value in customer.items() if value is not None}
 
 
-class CheckoutIn(serializers.Serializer[Any]):
+class CheckoutIn(fields.Body):
     """A checkout creation request (rules create.*). Its context holds the `merchant`."""
 
     merchant_order_id = fields.Text()
@@ -204,19 +208,19 @@ def _is_in_use(currency: Any) -> bool:
     return isinstance(currency, str) and currency in money.currencies()
 
 
-class CaptureIn(serializers.Serializer[Any]):
+class CaptureIn(fields.Body):
     """`{}` captures the full amount."""
 
     amount = fields.Integer(required=False, minimum=1, maximum=MAXIMUM)
 
 
-class CancelIn(serializers.Serializer[Any]):
+class CancelIn(fields.Body):
     """An optional note, which only the portal shows."""
 
     reason = fields.Text(required=False, allow_null=True, minimum=0)
 
 
-class RefundIn(serializers.Serializer[Any]):
+class RefundIn(fields.Body):
     """A refund request (rules refund.ref, refund.full)."""
 
     merchant_refund_ref = fields.Text()

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from rest_framework.serializers import Field, ListField, Serializer, ValidationError
@@ -11,11 +12,21 @@ from config.lib.web import hosts, origins
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
+_PLUS_READ_AS_SPACE = re.compile(r"[^ ]+T[0-9:.,]+ [0-9]{2}:?[0-9]{2}")
+_UUID = re.compile(r"(?i:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _MISREAD = re.compile(r"[\s\\]")  # what only some parsers take for the end of an address
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
+# What is said of any field, instead of the library's own words.
+SAID: Any = {"required": "Must be sent.", "null": "Must not be null."}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+class Body(Serializer[Any]):
+    """The base of what a request, or an object in it, holds."""
+
+    default_error_messages = {**SAID, "invalid": "Must be an object."}
 
 
 class Text(Field[str, Any, str, Any]):
@@ -23,6 +34,8 @@ class Text(Field[str, Any, str, Any]):
 
     `format` is what the API's document says of it; whether it is one is checked by the serializer.
     """
+
+    default_error_messages = SAID
 
     def __init__(self, *, maximum: int = 255, minimum: int = 1, format: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -46,6 +59,8 @@ class Text(Field[str, Any, str, Any]):
 class Integer(Field[int, Any, int, Any]):
     """A JSON integer from `minimum` to `maximum`: `10.0`, `"10"` and `true` are refused (rule api.integers)."""
 
+    default_error_messages = SAID
+
     def __init__(self, *, minimum: int, maximum: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.minimum, self.maximum = minimum, maximum
@@ -68,17 +83,46 @@ class Currency(Text):
 class Boolean(Field[bool, Any, bool, Any]):
     """JSON's true or false, nothing else."""
 
+    default_error_messages = SAID
+
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
             raise ValidationError("Must be true or false.")
         return data
 
 
+class QueryBoolean(Boolean):
+    """The same, written in a query string."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        return super().to_internal_value({"true": True, "false": False}.get(data))
+
+
+class Uuid(Field[UUID, Any, str, Any]):
+    """A UUID, in a text."""
+
+    default_error_messages = SAID
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str) or not _UUID.fullmatch(data):
+            raise ValidationError("Must be a UUID, such as 01a20f82-b933-7189-b86c-bb88d2ca0697.")
+        return UUID(data)
+
+    def to_representation(self, value: Any) -> str:
+        return str(value)
+
+
 class Timestamp(Field[datetime, Any, str, Any]):
     """An ISO 8601 timestamp with an offset; becomes an aware datetime in UTC (rule api.timestamps)."""
 
+    default_error_messages = SAID
+
     def to_internal_value(self, data: Any) -> datetime:
         example = "Must be a timestamp with an offset, such as 2026-06-01T18:30:00.000Z."
+        if isinstance(self.root, Query) and _PLUS_READ_AS_SPACE.fullmatch(data):
+            raise ValidationError(
+                "A + in an address is read as a space. Write it as %2B, or send UTC with Z."
+            )
         if not isinstance(data, str) or not _MOMENT.match(data):
             raise ValidationError(example)
         try:
@@ -92,6 +136,14 @@ class Timestamp(Field[datetime, Any, str, Any]):
 
 class List(ListField):
     """A list whose length is checked before any of its members."""
+
+    default_error_messages = {
+        **SAID,
+        "not_a_list": "Must be a list.",
+        "empty": "Must not be empty.",
+        "min_length": "Must have at least {min_length} members.",
+        "max_length": "Must have at most {max_length} members.",
+    }
 
     def to_internal_value(self, data: Any) -> list[Any]:
         if isinstance(data, list):
@@ -135,7 +187,7 @@ def _is_public(host: str) -> bool:
     )
 
 
-class Query(Serializer[Any]):
+class Query(Body):
     """The base of query serializers, by itself one without parameters: refuses unknown and repeated ones.
 
     A misspelt filter would filter nothing, and of two values nobody knows which one counts. Rule api.query.

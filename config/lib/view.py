@@ -9,6 +9,7 @@ from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from config.lib.fields import Query
+from config.lib.web import methods
 
 
 class ApiView(APIView):
@@ -23,7 +24,7 @@ class ApiView(APIView):
 
     def take_query(self, request: Request) -> None:
         """Read the query string; raises ValidationError."""
-        kind = self.queries.get(str(request.method), Query)
+        kind = self.queries.get(methods.asked(request), Query)
         if kind is Query and not request.query_params:
             self.query = {}
             return

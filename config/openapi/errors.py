@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from config import errors
-from config.openapi import examples, fields
+from config.openapi import examples
 
 Schema = dict[str, Any]
 ALL = ("missing_token", "invalid_token", "insufficient_scope", "rate_limited", "internal_error")
@@ -19,30 +19,6 @@ WITH_FIELDS = ("validation_failed",)
 WITH_CURSOR = ("invalid_cursor",)
 WITH_CHECKOUT = ("checkout_not_found",)
 WITH_KEY = ("invalid_header", "idempotency_key_reused", "idempotency_in_progress")
-
-
-def component() -> Schema:
-    """Return the envelope's schema, whose `code` is one of the whole table."""
-    inner = {
-        "code": {
-            "type": "string",
-            **fields.values(*errors.ERRORS),
-            "description": "What went wrong. Branch on it; treat one that you do not know by its status.",
-        },
-        "message": {"type": "string", "description": "A sentence for a developer: what to do."},
-        "param": {
-            "type": ["string", "null"],
-            "description": "The field at fault, such as `items[2].currency`.",
-        },
-        "details": {
-            "type": "array",
-            "items": {"type": "object"},
-            "description": "All field errors at once; expected and actual amount; state and allowed actions.",
-        },
-        "request_id": {"type": "string", "description": "As in `X-Request-Id`. Tell it to support."},
-        "doc_url": {"type": "string", "format": "uri", "description": "This code in the documentation."},
-    }
-    return _object({"error": _object(inner) | {"description": "What went wrong."}})
 
 
 def by_code() -> Schema:
@@ -74,7 +50,3 @@ def _response(codes: list[str]) -> Schema:
 def _headers(codes: Iterable[str]) -> list[str]:
     sent = {name for code in codes for name in errors.headers(code)}
     return ["X-Request-Id", *(name for name in ("Retry-After", "WWW-Authenticate") if name in sent)]
-
-
-def _object(properties: Schema) -> Schema:
-    return {"type": "object", "required": list(properties), "properties": properties}

@@ -10,11 +10,13 @@ from checkout.api.serializers import MAXIMUM
 from checkout.models import Refund
 from checkout.split_amounts import MAX_PEOPLE
 from checkout.states import ShareStatus, Status, VoidReason
-from config.openapi.fields import METADATA, currency, text, values, written_time
+from config import errors
+from config.openapi.fields import currency, refer, text, values, written_time
 from hosted_page.models import OptIn
 from hosted_page.opt_in import link
 from payments.models import Dispute, Operation
 from webhooks.models import Delivery, EventType
+from webhooks.subscriptions import SUBSCRIBABLE
 
 Schema = dict[str, Any]
 
@@ -24,6 +26,7 @@ _LISTED = (
     "CheckoutVoided",
     "MarketingOptedIn",
     "Withheld",
+    "Other",
 )  # what the feed of events has
 
 
@@ -67,22 +70,19 @@ def _always(value: str) -> Schema:
     return {"type": "string", "enum": [str(value)]}
 
 
-def refer(thing: str) -> Schema:
-    """Return a reference to an object of the document."""
-    return {"$ref": f"#/components/schemas/{thing}"}
-
-
 def _list(item: Schema, **limits: int) -> Schema:
     return {"type": "array", "items": item, **limits}
 
 
 _TIME, _UUID = written_time(), {"type": "string", "format": "uuid"}
 _STRING, _URL = {"type": "string"}, {"type": "string", "format": "uri"}
-_TICKED = {"type": "boolean"}
+_WANTED_SCOPE = Field("Scopes separated by spaces; without it, all that the key has.")
+_TICKED, _SUM = {"type": "boolean"}, {"type": "integer", "format": "int64"}
 _FEE = Field("Reserved. Always 0 today.", _whole(0))
 _VOID_REASON = Field(
     "`merchant_cancel`: you did. `auth_expired`: nobody captured in time.", _one_of(*VoidReason)
 )
+_WANTED = Field("Which events you get; `*` is all of them.", _list(_one_of(*SUBSCRIBABLE)))
 _SHARE_STATUS = Field("How far the mate is with this share.", _one_of(*ShareStatus))
 
 FIELDS = {
@@ -101,7 +101,7 @@ FIELDS = {
     "metadata": Field(
         "Your own words to it, given back in every read; `{}` if you sent none. Never shown to payers; not for "
         "personal data.",
-        METADATA,
+        refer("Metadata"),
     ),
     "CheckoutRequest.metadata": Field(
         "Your own words to it: at most 50 keys of 1 to 40 characters, each with a string of at most 500, 8 KiB in "
@@ -229,6 +229,8 @@ FIELDS = {
     "event_types": Field(
         "Which events you want; `*` is all of them, future ones too.", sent_in="SubscriptionRequest"
     ),
+    "Subscription.event_types": _WANTED,
+    "NewSubscription.event_types": _WANTED,
     "updated_at": Field("When it last changed.", _TIME),
     "signing_secret": Field(
         "What deliveries are signed with: `whsec_` and base64 of 32 bytes. Shown this once; keep "
@@ -298,7 +300,8 @@ FIELDS = {
     "client_secret": Field(
         "Shown once when the key is made. Beside `client_id`.", _STRING | {"maxLength": 2048}
     ),
-    "TokenRequest.scope": Field("Scopes separated by spaces; without it, all that the key has."),
+    "TokenRequest.scope": _WANTED_SCOPE,
+    "TokenForm.scope": _WANTED_SCOPE,
     "access_token": Field("Send it as `Authorization: Bearer <ACCESS_TOKEN>`.", _STRING),
     "token_type": Field("Always this.", _always("Bearer")),
     "expires_in": Field("Seconds. Keep the token that long.", _whole(1)),
@@ -316,6 +319,25 @@ FIELDS = {
         ),
     ),
     "error_description": Field("What to change, where that helps.", _STRING),
+    # Errors
+    "error": Field("What went wrong.", refer("ApiErrorBody")),
+    "code": Field(
+        "What went wrong. Branch on it; treat one that you do not know by its status.",
+        _one_of(*errors.ERRORS),
+    ),
+    "message": Field("A sentence for a developer: what to do.", _STRING),
+    "param": Field("The field at fault, such as `items[2].currency`.", _STRING),
+    "details": Field(
+        "All field errors at once; expected and actual amount; state and allowed actions.",
+        _list(refer("ApiErrorDetail")),
+    ),
+    "request_id": Field("As in `X-Request-Id`. Tell it to support.", _STRING),
+    "doc_url": Field("This code in the documentation.", _URL),
+    "expected": Field("The amount that would be right.", _SUM),
+    "actual": Field("The amount that was sent.", _SUM),
+    "difference": Field("How much more was sent than is right.", _SUM),
+    "dispute": Field("The dispute that stands in the way.", refer("Dispute")),
+    "ApiErrorDetail.reason": Field("The provider's word for why, such as `insufficient_funds`.", text(1, 40)),
     # Queries
     "query.checkout_uuid": Field("The checkout."),
     "query.status": Field("Only these."),

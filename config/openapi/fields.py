@@ -12,11 +12,33 @@ from config.lib import fields
 PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
 WRITTEN_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
 Schema = dict[str, Any]
-METADATA: Schema = {
-    "type": "object",
-    "additionalProperties": {"type": "string", "maxLength": 500},
-    "maxProperties": 50,
+WRAPPED = "Response"  # ends the name of the object around what an answer holds
+# The objects whose fields are not known here, the merchant's own among them, by their names in the document: without
+# one, generators would number the classes that they make of them.
+FREE: Schema = {
+    "Metadata": {
+        "type": "object",
+        "additionalProperties": {"type": "string", "maxLength": 500},
+        "maxProperties": 50,
+        "description": "Your own words to a checkout.",
+    },
+    "CustomData": {
+        "type": "object",
+        "additionalProperties": True,
+        "maxProperties": 50,
+        "description": "Your own words to an item.",
+    },
+    "OtherData": {
+        "type": "object",
+        "additionalProperties": True,
+        "description": "What an event is about whose type was added later.",
+    },
 }
+
+
+def refer(thing: str) -> Schema:
+    """Return a reference to an object of the document."""
+    return {"$ref": f"#/components/schemas/{thing}"}
 
 
 def kind_of(field: Any) -> Schema | None:
@@ -24,10 +46,8 @@ def kind_of(field: Any) -> Schema | None:
     match field:
         case Category():
             return {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,63}$"}
-        case CustomData():
-            return {"type": "object", "additionalProperties": True, "maxProperties": 50}
-        case Metadata():
-            return dict(METADATA)
+        case CustomData() | Metadata():
+            return refer(type(field).__name__)
         case fields.OneOf():
             return {"type": "string", "enum": list(field.choices)}
         case fields.ReturnUrl():
@@ -42,6 +62,8 @@ def kind_of(field: Any) -> Schema | None:
             return {"type": "integer", "minimum": field.minimum, "maximum": field.maximum}
         case fields.Boolean():
             return {"type": "boolean"}
+        case fields.Uuid():
+            return {"type": "string", "format": "uuid"}
         case fields.Timestamp():  # as we read it, with any offset; `written_time` is what we write
             return {"type": "string", "format": "date-time"}
     return None

@@ -1,4 +1,4 @@
-"""The document's prose: guide.md with its tables filled in from the code."""
+"""The document's prose: guide.md and generators.md with their tables filled in from the code."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ TAGS = {
     "take no `Idempotency-Key`. Any other card number is refused; any expiry in the future and any code will do.",
     "Events": "What we send to your endpoint, always in the same envelope.",
 }
-GUIDE = Path(__file__).with_name("guide.md").read_text()
+GUIDE = "\n".join(Path(__file__).with_name(name).read_text() for name in ("guide.md", "generators.md"))
 
 
 def text(document: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from config import errors
 from config.lib.once import Once
 from config.openapi import chapters, downloads, page_fields, page_text, reader, schema
+from config.openapi.causes import CAUSES
 from config.openapi.errors import ANY, ANYWHERE, WITH_BODY, by_code
 from config.openapi.page_fields import Row
 
@@ -59,11 +60,13 @@ class Group(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A row of the error table, and the calls that can answer it: `calls`, or those that `wide` describes."""
+    """A row of the error table, why, what to do, and the calls that can answer it: `calls`, or what `wide` says."""
 
     code: str
     status: int
     text: str
+    cause: SafeString
+    remedy: SafeString
     wide: str
     calls: list[Call]
     example: str
@@ -164,5 +167,13 @@ def _codes(operation: Schema) -> dict[str, list[str]]:
 
 def _refusal(code: str, example: Schema, calls: list[Call]) -> Refusal:
     found = [call for call in calls if any(code in codes for codes in call.codes.values())]
-    body = page_text.json(example["value"])
-    return Refusal(code, errors.ERRORS[code].status, example["summary"], WIDE.get(code, ""), found, body)
+    return Refusal(
+        code,
+        errors.ERRORS[code].status,
+        example["summary"],
+        page_text.inline(CAUSES[code].words),
+        page_text.inline(CAUSES[code].remedy),
+        WIDE.get(code, ""),
+        found,
+        page_text.json(example["value"]),
+    )

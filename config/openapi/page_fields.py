@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from django.utils.safestring import SafeString
 
 from config.openapi import page_text
+from config.openapi.fields import FREE, WRAPPED
 
 Schema = dict[str, Any]
 KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mail address"}
@@ -67,8 +68,7 @@ def things(document: Schema) -> list[Thing]:
 
 def thing_of(media: Schema) -> str:
     """Return the name of the object under `data`, or at the top where there is no `data`."""
-    schema = media.get("schema", {})
-    return _name(schema.get("properties", {}).get("data", schema))
+    return _name(media.get("schema", {}))
 
 
 def _rows_of(schema: Schema) -> list[Row]:
@@ -78,7 +78,7 @@ def _rows_of(schema: Schema) -> list[Row]:
 
 def _collect(document: Schema, schema: Schema, names: list[str]) -> None:
     name = _name(schema)
-    if name in names:
+    if name in names or name in FREE:
         return
     if name:
         names.append(name)
@@ -91,6 +91,7 @@ def _collect(document: Schema, schema: Schema, names: list[str]) -> None:
 
 def _row(name: str, field: Schema, is_required: bool) -> Row:
     thing = _name(field) or _name(field.get("items", {}))
+    thing = "" if thing in FREE else thing
     text = page_text.inline(field.get("description", ""))
     return Row(name, _kind(field), thing, is_required, "x-states" in field, text)
 
@@ -98,7 +99,7 @@ def _row(name: str, field: Schema, is_required: bool) -> Row:
 def _kind(field: Schema) -> str:
     """Return a field's type with its limits, in words."""
     if _name(field):
-        return "object"
+        return "object or null" if "oneOf" in field else "object"
     types = [field["type"]] if isinstance(field.get("type"), str) else field.get("type", ["value"])
     first = types[0]
     if first == "array":
@@ -143,7 +144,9 @@ def _span(low: int | None, high: int) -> str:
 
 
 def _name(schema: Schema) -> str:
-    return str(schema.get("$ref", "")).rpartition("/")[2]
+    """Return the name of the object that a field holds, also within its wrapper; "" if there is none."""
+    held = schema["oneOf"][0] if "oneOf" in schema else schema  # the other one is null
+    return str(held.get("$ref", "")).rpartition("/")[2].removesuffix(WRAPPED)
 
 
 def _resolved(document: Schema, schema: Schema) -> Schema:

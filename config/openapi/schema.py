@@ -25,6 +25,7 @@ from checkout.api.schema.shapes import ALWAYS, SOMETIMES
 from config.lib.described import DescribedOperation, DescribedResponse
 from config.lib.once import Once
 from config.openapi import errors, examples, field_table, fields, guide, parts
+from config.openapi.fields import WRAPPED
 
 Schema = dict[str, Any]
 TABLES = {
@@ -115,8 +116,7 @@ class EndpointSchema(AutoSchema):
         described: Schema = {"description": answer.sentence, "headers": headers}
         if answer.shape is None:
             return described
-        inner = {"data": field_table.refer(answer.shape)}
-        media: Schema = {"schema": {"type": "object", "required": ["data"], "properties": inner}}
+        media: Schema = {"schema": fields.refer(answer.shape + WRAPPED)}
         example = examples.answer(self._endpoint.name, status)
         if example is not None:
             media["example"] = example
@@ -153,7 +153,7 @@ def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
     result["webhooks"] = parts.webhooks()
     components = generator.registry.build({})
     requests = _without_defaults(components["schemas"])
-    own = parts.events() | {"ApiError": errors.component()}
+    own = parts.events() | fields.FREE | _wrappers(result["paths"])
     shown = _shown({"paths": result["paths"], "own": own}, requests.keys() | own.keys(), requests)
     components["schemas"] = dict(sorted((requests | shown).items())) | own
     components |= {"headers": parts.HEADERS, "parameters": parts.PARAMETERS}
@@ -162,6 +162,17 @@ def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
     _add_words(result)
     cleaned: Schema = _without_marks(result)
     return cleaned
+
+
+def _wrappers(paths: Schema) -> Schema:
+    """Return the named objects around what answers hold: without a name generators would number it."""
+    names = sorted(name for name in _named(paths) if name.endswith(WRAPPED))
+    return {name: _wrapper(name.removesuffix(WRAPPED)) for name in names}
+
+
+def _wrapper(thing: str) -> Schema:
+    content = fields.refer(thing) | {"description": "What you asked for."}
+    return {"type": "object", "required": ["data"], "properties": {"data": content}}
 
 
 def _without_defaults(requests: Schema) -> Schema:
@@ -199,8 +210,10 @@ def _shape(name: str, requests: Schema) -> Schema:
 
 
 def _or_null(kind: Schema) -> Schema:
-    if "null" in kind["type"]:  # so it came in, too
+    if "oneOf" in kind or "null" in kind.get("type", ()):  # so it came in, too
         return kind
+    if "$ref" in kind:
+        return {"oneOf": [kind, {"type": "null"}]}
     values = {"enum": [*kind["enum"], None]} if "enum" in kind else {}
     return kind | values | {"type": [kind["type"], "null"]}
 

@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,8 +17,8 @@ from payments.cause import caller_of
 class OptInLinkQuery(fields.Query):
     """Where the link will stand."""
 
-    placement = serializers.ChoiceField(
-        [(placement.value, placement.value) for placement in link.PLACEMENTS],
+    placement = fields.OneOf(
+        tuple(placement.value for placement in link.PLACEMENTS),
         default=OptIn.Placement.EMAIL_LINK.value,
     )
 

@@ -21,37 +21,37 @@ from payments.cause import caller_of, cause_of
 from payments.models import Merchant
 
 
-class ShareIn(drf.Serializer[Any]):
+class ShareIn(fields.Body):
     """What a mate is asked for."""
 
     name = fields.Text(default="", maximum=60)
     amount = fields.Integer(minimum=1, maximum=99_999_999)
 
 
-class PayIn(drf.Serializer[Any]):
+class PayIn(fields.Body):
     """The card, the phone and the name of a customer, and whom they ask to share."""
 
     card = fields.Text(default="4242424242424242", maximum=19)
     phone = fields.Text(default="+447700900123", maximum=40)
-    challenge = drf.ChoiceField(["pass", "fail"], default="pass")
+    challenge = fields.OneOf(("pass", "fail"), default="pass")
     name = fields.Text(required=False, maximum=MAX_CALLED)
     shares = fields.List(child=ShareIn(), min_length=1, max_length=MAX_PEOPLE - 1, required=False)
 
 
-class PayShareIn(drf.Serializer[Any]):
+class PayShareIn(fields.Body):
     """Which share a mate pays, and with which card."""
 
-    payment_request_uuid = drf.UUIDField(required=False)
+    payment_request_uuid = fields.Uuid(required=False)
     card = fields.Text(default="5555555555554444", maximum=19)
 
 
-class OptInIn(drf.Serializer[Any]):
+class OptInIn(fields.Body):
     """A tick of the opt-in box."""
 
     email = fields.Text(maximum=consent.MAX_EMAIL, format="email")
-    placement = drf.ChoiceField(OptIn.Placement.choices, required=False)
-    subject = drf.ChoiceField(["lead", "friend"], required=False)
-    payment_request_uuid = drf.UUIDField(required=False)
+    placement = fields.OneOf(tuple(OptIn.Placement.values), required=False)
+    subject = fields.OneOf(("lead", "friend"), required=False)
+    payment_request_uuid = fields.Uuid(required=False)
 
     def validate_email(self, email: str) -> str:
         try:
@@ -60,7 +60,7 @@ class OptInIn(drf.Serializer[Any]):
             raise drf.ValidationError("Must be an e-mail address, such as lea@example.com.") from None
 
 
-class AdvanceIn(drf.Serializer[Any]):
+class AdvanceIn(fields.Body):
     """By how much the deadlines come nearer."""
 
     seconds = fields.Integer(minimum=1, maximum=864_000)

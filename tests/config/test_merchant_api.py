@@ -268,6 +268,15 @@ class TestBearer:
                 "insufficient_scope",
             )
 
+    @pytest.mark.rule("token.scope_needed", "api.head")
+    @pytest.mark.parametrize("path", [path for method, path, _ in ENDPOINTS if method == "GET"])
+    def test_needs_the_scope_for_a_head_too(self, api: Api, path: str) -> None:
+        """A HEAD tells how long the answer is, and is counted as the read that it is."""
+        whole, head = api.get(path), api.client.head(f"{BASE}{path}", headers=api.headers({}))
+        assert (head.status_code, head.content) == (whole.status_code, b"")
+        headers = {"authorization": f"Bearer {api.get_token(scope='refunds:write')}"}
+        assert api.client.head(f"{BASE}{path}", headers=headers).status_code == 403
+
     @pytest.mark.parametrize(
         ("header", "code"),
         [

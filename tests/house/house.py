@@ -57,7 +57,6 @@ WEIGHT = 100  # lines from which on a module has its own test file, tests/<folde
 PLAIN = {"models", "urls"}  # files or folders; what they hold is shown by whatever uses it
 # Tables, texts, pages' facts and the parts of one machine, whose rules are another's: where those are shown.
 SHOWN_BY = {
-    "config/errors.py": "config/test_merchant_api.py",
     "config/lib/admin/lists.py": "portal/test_admin_pages.py",
     "config/lib/fields.py": "checkout/api/test_serializers.py",
     "config/lib/web/bodies.py": "journeys/test_bodies.py",
@@ -65,6 +64,8 @@ SHOWN_BY = {
     "config/local/servers.py": "config/local/test_run.py",
     "config/local/shop_site.py": "config/local/test_shop.py",
     "config/monitoring/dashboard.py": "config/monitoring/test_alerts.py",
+    "config/openapi/causes.py": "config/openapi/test_page.py",
+    "config/openapi/fields.py": "config/openapi/test_schema.py",
     "config/openapi/page_fields.py": "config/openapi/test_page.py",
     "config/openapi/parts.py": "config/openapi/test_schema.py",
     "config/openapi/field_table.py": "config/openapi/test_schema.py",

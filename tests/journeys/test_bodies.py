@@ -177,3 +177,30 @@ class TestAPeerThatDawdles:
                 connection = held.enter_context(connected(service))
                 connection.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
             assert requests.get(f"{service.base_url}/livez", timeout=10).status_code == 200
+
+
+class TestNoHttp:
+    @pytest.mark.rule("api.malformed", "api.own_words")
+    @pytest.mark.parametrize(
+        ("sent", "words"),
+        [
+            (b"GET /api/docs HTTP/1.1\r\nAuthorization Bearer sk_secret\r\n\r\n", "no valid HTTP request"),
+            (b"GET /api/docs HTTP/1.1\r\nA b: sk_secret\r\n\r\n", "no valid HTTP request"),
+            (b"GET /api/docs HTTP/1.1\r\nA: sk_secret\x00\r\n\r\n", "no valid HTTP request"),
+            (b"sk_secret\r\n\r\n", "no valid HTTP request"),
+            (b"GET /" + b"sk_secret" * 2000 + b" HTTP/1.1\r\n\r\n", "address is too long"),
+            (b"GET / HTTP/1.1\r\nA: " + b"sk_secret" * 2000 + b"\r\n\r\n", "too many or too long"),
+            (b"GET / HTTP/1.1\r\n" + b"A: sk_secret\r\n" * 200 + b"\r\n", "too many or too long"),
+            (b"POST / HTTP/1.1\r\nContent-Length: sk_secret\r\n\r\n", "no valid HTTP request"),
+        ],
+        ids=lambda part: repr(part[:40]),
+    )
+    def test_is_told_so_and_not_repeated(self, service: Service, sent: bytes, words: str) -> None:
+        with connected(service) as connection:
+            connection.sendall(sent)
+            answer = answer_of(connection)
+        refused(answer, 400)
+        error = json.loads(answer.partition("\r\n\r\n")[2])["error"]
+        assert error["code"] == "invalid_header" and words in error["message"]
+        assert error["doc_url"] == f"{service.base_url}/api/docs#error-invalid_header"
+        assert "secret" not in answer

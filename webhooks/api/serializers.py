@@ -1,9 +1,5 @@
 """The requests of the webhook API."""
 
-from typing import Any
-
-from rest_framework import serializers
-
 from config.lib import fields
 from webhooks.models import EventType
 from webhooks.subscriptions import SUBSCRIBABLE
@@ -11,14 +7,14 @@ from webhooks.subscriptions import SUBSCRIBABLE
 TOLD = tuple(kind.value for kind in EventType if kind != EventType.TEST)  # what the feed of events has
 
 
-class SubscriptionIn(serializers.Serializer[Any]):
+class SubscriptionIn(fields.Body):
     """Where events go, and which ones (rules subscription.one, subscription.types)."""
 
     url = fields.Text(maximum=2048, format="uri")
     event_types = fields.List(child=fields.OneOf(SUBSCRIBABLE), allow_empty=False, max_length=100)
 
 
-class RotateIn(serializers.Serializer[Any]):
+class RotateIn(fields.Body):
     """`true` revokes the old secret at once."""
 
     revoke_previous = fields.Boolean(required=False)
@@ -27,7 +23,7 @@ class RotateIn(serializers.Serializer[Any]):
 class RotateQuery(fields.Query):
     """The same flag in the address."""
 
-    revoke_previous = fields.OneOf(("true", "false"), required=False)
+    revoke_previous = fields.QueryBoolean(required=False)
 
 
 class DeliveriesQuery(fields.Query):

@@ -106,7 +106,7 @@ def _revoke_previous(request: Request, query: Mapping[str, Any]) -> bool:
     body = serializers.RotateIn(data=request.data)
     body.is_valid(raise_exception=True)
     given = set(body.validated_data.values())
-    given |= {value == "true" for value in query.values()}
+    given |= set(query.values())
     if len(given) > 1:
         raise drf.ValidationError({"revoke_previous": ["Body and query say different things."]})
     return given == {True}

@@ -27,6 +27,11 @@ SECONDS = Histogram(
 )
 
 
+def new() -> str:
+    """Return an id for a request that has brought none."""
+    return f"req_{uuid7().hex}"
+
+
 def current() -> str:
     """Return the id of the request being answered, "" outside of one."""
     return _current.get()
@@ -43,7 +48,7 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-Id", "")
-        request_id = given if _ACCEPTABLE.fullmatch(given) else f"req_{uuid7().hex}"
+        request_id = given if _ACCEPTABLE.fullmatch(given) else new()
         token = _current.set(request_id)
         structlog.contextvars.bind_contextvars(request_id=request_id)
         try:

@@ -1,5 +1,6 @@
 """The documentation page: every anchor that is promised, nothing from outside."""
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -7,6 +8,7 @@ from django.conf import settings
 from django.test import Client
 
 from config import errors
+from config.openapi import causes, page_text
 from tests.config import described
 from tests.conftest import Api
 
@@ -40,6 +42,15 @@ class TestPage:
     @pytest.mark.rule("api.document")
     def test_has_an_anchor_for_each_error_code(self, page: Page) -> None:
         assert {f"error-{code}" for code in errors.ERRORS} <= set(page.anchors)
+
+    @pytest.mark.rule("api.error_pages")
+    def test_says_of_each_error_why_and_what_to_do(self) -> None:
+        assert list(causes.CAUSES) == list(errors.ERRORS)
+        html = Client().get("/api/docs").content.decode()
+        for code, cause in causes.CAUSES.items():
+            (told,) = re.findall(rf'<li class="refusal" id="error-{code}">.*?</li>', html, re.S)
+            assert page_text.inline(cause.words) in told and page_text.inline(cause.remedy) in told
+            assert f"&quot;code&quot;: &quot;{code}&quot;" in told
 
     @pytest.mark.rule("api.document", "api.error")
     def test_is_where_error_bodies_point_to(self, page: Page, api: Api) -> None:

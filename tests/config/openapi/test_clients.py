@@ -1,0 +1,17 @@
+"""What a generator makes of the API's document: every class has a name of its own, and the whole is no heap."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.config import described
+from tests.journeys.generated import making
+
+MAX_LINES = 14_000
+
+
+@pytest.mark.rule("api.clients")
+def test_have_no_numbered_names_and_few_lines(tmp_path: Path) -> None:
+    package = making.of_document(described.document(), tmp_path)
+    assert making.numbered(package) == []
+    assert making.lines(package) <= MAX_LINES

@@ -1,0 +1,239 @@
+"""The error table: every code with its status, and no sentence of a framework's in any refusal."""
+
+import functools
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.utils.functional import Promise
+from rest_framework.exceptions import Throttled
+from rest_framework.serializers import Serializer
+
+from checkout import authorizations, captures, reading, states
+from checkout.api import idempotency
+from checkout.models import Checkout
+from config import errors
+from config.lib.bulkhead import Busy
+from config.openapi import schema
+from payments import switches
+from payments.provider import ProviderUnreachable
+from tests.config import described, story
+from tests.conftest import Api
+from tests.refusals import nothing_moves, refused
+from webhooks.checks import TooManyChecks
+
+JSON = "application/json"
+# What is refused in each row without a merchant's doing it; the rest of the table is told by the story of the examples.
+RAISED: dict[str, list[Exception]] = {
+    "operation_in_progress": [states.OperationInProgress()],
+    "idempotency_in_progress": [idempotency.IdempotencyInProgress()],
+    "rate_limited": [Throttled(), TooManyChecks(3)],
+    "provider_error": [captures.ProviderRefused("expired_authorization")],
+    "service_unavailable": [Busy(), ProviderUnreachable(), OperationalError("gone"), switches.AllStopped()],
+    "outcome_unknown": [captures.OutcomeUnknown()],
+    "not_payable": [authorizations.NotTheLead()],
+}
+WRONG: list[Any] = [None, True, 1, -1.5, "", "x", "x" * 3000, "\x00", [], [None], [{}], {}, {"x": {}}]
+# What frameworks and their libraries say.
+FOREIGN = (
+    *("This field", "Ensure", "valid choice", "valid boolean", "Invalid data", "Expected a", "No data provided"),
+    *("Not found.", "Method \"", "Unsupported media", "Malformed", "parse error", "Authentication credentials"),
+    *("not have permission", "Request was throttled", "server error", "CSRF", "<h1", "Traceback", "None", "django"),
+    *("Missing", "Invalid client", "Mismatching", "not supported by", "Bad Request", "Invalid HTTP_HOST"),
+)  # fmt: skip
+
+
+class TestTable:
+    @pytest.mark.rule("api.error_codes")
+    def test_every_code_is_answered_with_its_row(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        told = set(story.Story(api).tell()["errors"])
+        for code, raised in RAISED.items():
+            for error in raised:
+                monkeypatch.setattr(reading, "fresh", functools.partial(_fail, error))
+                row, answer = errors.ERRORS[code], api.get("checkouts")
+                refused(answer, row.status, code)
+                assert ("Retry-After" in answer) == (row.retry_after is not None)
+        assert told | set(RAISED) | {"internal_error"} == set(errors.ERRORS)
+
+    @pytest.mark.rule("api.error_codes")
+    def test_what_nobody_foresaw_is_answered_too(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(reading, "fresh", functools.partial(_fail, RuntimeError("secret words")))
+        api.client.raise_request_exception = False
+        error = refused(api.get("checkouts"), 500, "internal_error")
+        assert "secret" not in str(error)
+
+    def test_every_exception_leads_to_a_row(self) -> None:
+        assert set(errors.CODES) <= set(errors.ERRORS)
+
+    def test_every_message_says_what_to_do_in_a_sentence(self) -> None:
+        for code, row in errors.ERRORS.items():
+            assert row.message.endswith(".") and row.message[0].isupper(), code
+            assert _foreign(row.message) == [], code
+
+
+def _fail(error: Exception, *_: Any) -> Any:
+    raise error
+
+
+class TestHeader:
+    @pytest.mark.rule("api.invalid_header")
+    @pytest.mark.parametrize("key", ["", " ", "x" * 256, "schlüssel", "a\tb", "\x00"])
+    def test_that_is_malformed_is_named(self, api: Api, held: Checkout, key: str) -> None:
+        with nothing_moves():
+            for path in ("checkouts", f"checkouts/{held.pk}/capture"):
+                answer = api.post(path, {}, Idempotency_Key=key)
+                error = refused(answer, 400, "invalid_header", "Idempotency-Key")
+                assert error["message"].startswith("Idempotency-Key: Must be 1 to 255 printable ASCII")
+
+    @pytest.mark.rule("api.invalid_header")
+    def test_that_names_another_host_is_named(self, api: Api) -> None:
+        error = refused(api.get("checkouts", host="evil.example"), 400, "invalid_header", "Host")
+        assert error["message"].startswith("Host: Must be the service's own")
+
+
+class TestScope:
+    @pytest.mark.rule("token.scope_needed")
+    def test_that_lacks_is_named(self, api: Api, held: Checkout) -> None:
+        api.token = api.get_token(scope="checkouts:read")
+        error = refused(api.post(f"checkouts/{held.pk}/refund", {}), 403, "insufficient_scope")
+        assert "lacks the scope refunds:write." in error["message"]
+
+
+class TestPlus:
+    @pytest.mark.rule("api.plus")
+    @pytest.mark.parametrize("name", ["created_after", "created_before", "updated_after"])
+    @pytest.mark.parametrize("offset", ["+02:00", "+0200"])
+    def test_in_an_address_is_told_how_to_be_written(self, api: Api, name: str, offset: str) -> None:
+        at = f"2026-06-01T18:30:00.000{offset}"
+        error = refused(api.get(f"checkouts?{name}={at}"), 422, "validation_failed", name)
+        assert "Write it as %2B" in error["message"]
+        assert api.get(f"checkouts?{name}={at.replace('+', '%2B')}").status_code == 200
+
+    def test_elsewhere_is_not_what_is_told(self, api: Api) -> None:
+        for at in ("soon", "2026-06-01 18:30", "2026-06-01T18:30:00", "2026-06-01T18:30:00 UTC"):
+            answer = api.client.get(
+                "/api/merchant/v1/checkouts", {"created_after": at}, headers=api.headers({})
+            )
+            error = refused(answer, 422, "validation_failed", "created_after")
+            assert "%2B" not in error["message"] and "with an offset" in error["message"]
+
+
+class TestWords:
+    @pytest.mark.rule("api.own_words")
+    def test_of_every_field_are_ours(self) -> None:
+        for serializer in _serializers():
+            for field in _fields(serializer()):
+                theirs = {
+                    kind: words for kind, words in field.error_messages.items() if isinstance(words, Promise)
+                }
+                assert theirs == {}, f"{serializer.__name__}.{field.field_name}"
+
+    @pytest.mark.rule("api.own_words")
+    def test_of_every_refusal_are_ours(self, api: Api, held: Checkout) -> None:
+        """Each call of the document, asked wrongly in every way: method, type, body, query, headers."""
+        seen: set[str] = set()
+        for answer in _attacks(api, held):
+            assert answer.status_code != 500, answer.request
+            if answer.status_code >= 400:
+                seen |= set(_said(answer))
+        assert len(seen) > 40
+        assert {words: found for words in seen if (found := _foreign(words))} == {}
+        assert [words for words in seen if not words.endswith(".")] == []
+
+
+def _serializers() -> Iterator[type[Serializer[Any]]]:
+    for endpoint in schema.ENDPOINTS.values():
+        yield from (kind for kind in (endpoint.takes, endpoint.query) if kind is not None)
+
+
+def _fields(field: Any) -> Iterator[Any]:
+    yield field
+    if isinstance(field, Serializer):
+        for inner in field.fields.values():
+            yield from _fields(inner)
+    elif child := getattr(field, "child", None):
+        yield from _fields(child)
+
+
+def _foreign(words: str) -> list[str]:
+    return [phrase for phrase in FOREIGN if phrase in words]
+
+
+def _said(answer: Any) -> Iterator[str]:
+    """Every sentence of a refusal."""
+    assert answer["Content-Type"] == JSON, answer.content[:300]
+    body = answer.json()
+    if isinstance(body["error"], str):
+        yield body["error_description"]
+        return
+    yield body["error"]["message"]
+    yield from (row["message"] for row in body["error"]["details"] if "message" in row)
+
+
+def _attacks(api: Api, held: Checkout) -> Iterator[Any]:
+    document = described.document()
+    for path, method, operation in described.operations(document):
+        ask = functools.partial(_ask, api, path.replace("{checkout_uuid}", str(held.pk)))
+        yield from _wrong_methods(ask)
+        if method == "post":
+            yield from _wrong_bodies(ask, document, operation)
+        for name in [
+            *(found["name"] for found in operation["parameters"] if found.get("in") == "query"),
+            "x",
+        ]:
+            for value in ("", "x", "-1", "1.5", "%00", "x" * 3000, "2026-06-01T18:30:00+02:00"):
+                yield ask(method.upper(), query=f"?{name}={value}")
+        for name, value in (
+            ("Authorization", ""),
+            ("Authorization", "Bearer x"),
+            ("Idempotency-Key", "\x00"),
+        ):
+            yield ask(method.upper(), headers={name: value})
+
+
+def _ask(api: Api, path: str, method: str, body: bytes = b"", query: str = "", **more: Any) -> Any:
+    """Ask with a body and a query string; `more` may have a `kind` of content, and `headers`."""
+    sent, kind = api.headers(more.get("headers", {})), more.get("kind", JSON)
+    return api.client.generic(method, path + query, body, kind, headers=sent)
+
+
+def _wrong_methods(ask: Callable[..., Any]) -> Iterator[Any]:
+    for method in ("GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "BREW"):
+        answer = ask(method)
+        if method != "HEAD" and answer.status_code == 405:
+            yield answer
+
+
+def _wrong_bodies(
+    ask: Callable[..., Any], document: dict[str, Any], operation: dict[str, Any]
+) -> Iterator[Any]:
+    for kind in ("", "text/plain", "multipart/form-data; boundary=x", "application/xml", "a/b/c"):
+        yield ask("POST", b"x", kind=kind)
+    for raw in (b"{", b"[]", b'"x"', b"\xff", b'{"a":1,"a":2}', b" " * (256 * 1024 + 1)):
+        yield ask("POST", raw)
+    sample = operation.get("requestBody", {}).get("content", {}).get(JSON, {})
+    for body in _wrongly_filled(document, sample.get("schema", {}), sample.get("example", {})):
+        yield ask("POST", json.dumps(body).encode())
+
+
+def _wrongly_filled(document: dict[str, Any], part: dict[str, Any], example: Any) -> Iterator[dict[str, Any]]:
+    """The example with each of its fields left out, or filled wrongly; those of items and the like too."""
+    name = part.get("$ref", "").rpartition("/")[2]
+    known = document["components"]["schemas"].get(name, part).get("properties", {})
+    for field, kind in known.items():
+        yield {other: value for other, value in example.items() if other != field}
+        yield from (example | {field: value} for value in WRONG)
+        if "items" in kind and "$ref" in kind["items"]:
+            first = example.get(field, [{}])[0]
+            for inner in _wrongly_filled(document, kind["items"], first):
+                yield example | {field: [inner]}
+
+
+def test_a_refusal_of_nested_fields_is_flat() -> None:
+    detail = {"items": {2: {"currency": ["Must be GBP."]}}, "": ["Must be an object."]}
+    assert errors.flatten(detail) == [
+        {"param": "items[2].currency", "message": "Must be GBP."},
+        {"param": None, "message": "Must be an object."},
+    ]

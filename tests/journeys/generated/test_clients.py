@@ -1,0 +1,83 @@
+"""Clients that generators make of the API's document buy, refund and hear; what is added later breaks none of them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.generated import making, tomorrow
+from tests.journeys.merchant import Merchant
+from tests.journeys.receiver import Receiver
+from tests.journeys.service import Service
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+SHOPS = {"Python": making.python_shop, "TypeScript": making.typescript_shop}
+
+
+@pytest.fixture(scope="module", params=SHOPS)
+def shop(
+    request: pytest.FixtureRequest, service: Service, tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    """The command that runs a shop, made by the guide's command and judged by a strict compiler."""
+    make: Callable[[str, Path], list[str]] = SHOPS[request.param]
+    return make(service.base_url, tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture
+def envelope(subscribed: Merchant, receiver: Receiver) -> dict[str, Any]:
+    """A delivered `checkout.authorized`, as its receiver got it."""
+    (arrival,) = receiver.awaited("checkout.authorized", subscribed.held())
+    found: dict[str, Any] = json.loads(arrival.body)
+    return found
+
+
+def told_by(shop: list[str], base_url: str, merchant: Merchant, envelope: dict[str, Any]) -> dict[str, Any]:
+    """What the shop has seen, after it has sold, given back and heard the event."""
+    keys = merchant.credentials
+    said = making.run(
+        *shop,
+        base_url,
+        keys.client_id,
+        keys.client_secret,
+        json.dumps(envelope),
+        within=Path(shop[-1]).parent,
+    )
+    found: dict[str, Any] = json.loads(said)
+    return found
+
+
+@pytest.mark.rule("api.clients")
+def test_sell_refund_and_hear(shop: list[str], subscribed: Merchant, envelope: dict[str, Any]) -> None:
+    told = told_by(shop, subscribed.base_url, subscribed, envelope)
+    assert told["seen"][-1] == "refunded" and set(told["seen"]) <= {"refunding", "refunded"}
+    assert (told["refused"], told["wanted"]) == ("checkout_not_found", ["*"])
+    assert set(told["told"]) == {"checkout.authorized"}
+    assert envelope["data"]["checkout_uuid"] in told["listed"]
+    assert told["heard"] == f"{envelope['data']['checkout_uuid']} 9000"
+
+
+@pytest.mark.rule("api.added_later")
+def test_know_what_was_added_after_them(
+    shop: list[str], subscribed: Merchant, envelope: dict[str, Any]
+) -> None:
+    with tomorrow.running(subscribed.base_url) as base_url:
+        told = told_by(shop, base_url, subscribed, tomorrow.changed(envelope))
+    assert set(told.pop("listed")) == {"checkout.promised"}
+    assert told == {
+        "seen": ["sending_back", "refunded"],
+        "refused": "checkout_archived",
+        "wanted": ["*", "checkout.promised"],
+        "told": ["checkout.promised"] * 2,
+        "heard": "ignored",
+    }
+
+
+@pytest.mark.rule("api.added_later")
+def test_hear_an_event_with_fields_that_were_added(
+    shop: list[str], subscribed: Merchant, envelope: dict[str, Any]
+) -> None:
+    kept = tomorrow.changed(envelope) | {"type": envelope["type"]}
+    told = told_by(shop, subscribed.base_url, subscribed, kept)
+    assert told["heard"] == f"{envelope['data']['checkout_uuid']} 9000"
