@@ -103,6 +103,14 @@ class TestOwnAmounts:
         assert "If a mate never pays, their share stays with you." in page
         assert "Your 2 mates’ shares" in page and "£32.00" in page and "£58.00" in page
 
+    @pytest.mark.rule("page.dates")
+    @pytest.mark.parametrize("language", ["en-gb", "de", "es", "fr", "it", "nl"])
+    @pytest.mark.parametrize("typed", ["10,50", "10.50", "10,5 €"])
+    def test_are_typed_with_a_comma_or_a_point(self, lea: Payer, language: str, typed: str) -> None:
+        lea.client.post("/pay/language", {"language": language, "next": "/pay"})
+        assert own(lea, name=["Finn"], amount=[typed]).status_code == 303
+        assert shares(lea.checkout) == [("Finn", 1050)]
+
     def test_may_be_all_of_it(self, lea: Payer) -> None:
         own(lea, name=[""], amount=["90"])
         assert shares(lea.checkout) == [("", 9000)]
