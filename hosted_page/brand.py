@@ -41,6 +41,11 @@ _FROM_LMS = (
 )
 
 
+def is_colour(words: str) -> bool:
+    """Whether it is a colour as merchants write it, such as "#A61C59"."""
+    return re.fullmatch(r"#[0-9A-Fa-f]{6}", words) is not None
+
+
 def sheet(brand: str) -> str:
     """Return the style sheet of the tokens with a merchant's colour, such as "#A61C59", in them."""
     values = {"--brand": brand, **properties(brand)}

@@ -1,7 +1,5 @@
 """A payer's first page as it would look with another name or colour, for a merchant's people. Rule brand.preview."""
 
-from typing import Any
-
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,25 +9,18 @@ from django.utils import translation
 from config.lib.web import csp
 from hosted_page import brand
 from hosted_page.logo import keeping
-from hosted_page.steps.phone import example_phone
 from hosted_page.summary import Line, Summary
 from payments import money
 from payments.models import Merchant
 
 CURRENCY = "GBP"
 LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # of an order that nobody has made
-NOBODY: dict[str, Any] = {  # what the first step reads, with nobody in it
-    **dict.fromkeys(("cancel_url_path", "here", "action", "value", "error"), ""),
-    "languages": [],
-    "signed_out": None,
-    "may_remember": False,
-    "is_share": False,
-}
 
 
 def page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) -> HttpResponse:
     """Return the page, to be framed by our own, for a colour such as "#A61C59"; nothing is saved."""
-    context = NOBODY | {"order": _order(merchant, name, colour), "phone_hint": example_phone(merchant)}
+    order = _order(merchant, name, colour)
+    context = {"order": order, "is_share": False, "cancel_url_path": "", "languages": [], "here": ""}
     with translation.override(settings.LANGUAGE_CODE):
         response = render(request, "hosted_page/preview.html", context)
     response["Cache-Control"] = "no-store"

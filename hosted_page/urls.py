@@ -1,4 +1,4 @@
-from django.urls import path, re_path
+from django.urls import path
 
 from hosted_page import language, views
 from hosted_page.group import acts, mate, table
@@ -72,7 +72,7 @@ urlpatterns = [
     path("pay/g/<str:token>/<int:position>/release", mate.release, name="group_share_release"),
     path("sms/twilio/<uuid:message_uuid>", receipts.take_from_twilio, name="twilio_receipt"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
-    re_path(r"^brand/(?P<colour>[0-9A-Fa-f]{6})\.css$", views.colour_css, name="colour_css"),
+    path("brand/<slug:colour>.css", views.colour_css, name="colour_css"),
     path("brand/<uuid:merchant_uuid>-<int:version>.png", logo.mark, name="brand_logo"),
     path("brand/<uuid:merchant_uuid>-<int:version>-card.png", logo.card, name="brand_card"),
 ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
@@ -222,6 +222,8 @@ def brand_css(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpRe
 @require_safe
 def colour_css(request: HttpRequest, colour: str) -> HttpResponse:
     """Return the tokens in a colour that nobody has saved yet, such as "A61C59"."""
+    if not brand.is_colour(f"#{colour}"):
+        raise Http404
     return _sheet(request, f"#{colour}")
 
 

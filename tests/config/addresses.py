@@ -51,7 +51,11 @@ def path(route: str, known: Mapping[str, str] = MappingProxyType({})) -> str:
 def _application() -> CountedBodies:
     handler: Any = ClientHandler(enforce_csrf_checks=True)
     handler.load_middleware()
-    return CountedBodies(lambda environ, _: handler(environ), largest=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    return CountedBodies(
+        lambda environ, _: handler(environ),
+        largest=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+        larger={settings.LOGO_PATH: settings.LARGEST_UPLOAD},
+    )
 
 
 def asking(method: str, path: str, body: str = "", **headers: str) -> Callable[[], Any]:

@@ -16,7 +16,7 @@ from tests.journeys.merchant import Merchant
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
-RIGHT = "document.querySelector('.band-amount').getBoundingClientRect().toJSON()"
+PLACE = "(({x, width}) => [x, width])(document.querySelector('.band-amount').getBoundingClientRect())"
 SETTINGS = "/portal/settings"
 
 
@@ -56,7 +56,7 @@ class TestOnPayersPages:
             assert page.locator(".band-logo").count() == is_branded
             assert wire.compressed() <= MAX_BYTES
             assert page.evaluate(SHIFTS) == 0
-            places.append(page.evaluate(RIGHT))
+            places.append(page.evaluate(PLACE))
             assert page.evaluate("document.documentElement.scrollWidth") <= 320
         assert places[0] == places[1]
 

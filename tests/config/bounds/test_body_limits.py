@@ -97,3 +97,32 @@ def test_is_read_as_utf_8_whatever_it_calls_itself() -> None:
     for kind, status in kinds.items():
         ask = addresses.asking("POST", "/pay/language?a=b", f"{form}--x--\r\n", **{"Content-Type": kind})
         assert ask().status_code == status, kind
+
+
+@pytest.mark.django_db
+@pytest.mark.rule("brand.logo_upload", "api.body_size")
+@pytest.mark.parametrize(
+    ("path", "size", "status"),
+    [
+        ("/portal/settings/logo", 300_000, 302),
+        ("/portal/settings/logo", settings.LARGEST_UPLOAD + 1, 413),
+        ("/portal/settings/logo/", 300_000, 413),
+        ("/portal/settings/logo/remove", 300_000, 413),
+        ("/portal/settings/save", 300_000, 413),
+        ("/api/merchant/v1/checkouts", 300_000, 413),
+        ("/pay/phone", 300_000, 413),
+    ],
+)
+def test_of_a_logo_alone_may_be_longer_and_a_strangers_is_not_taken_apart(
+    path: str, size: int, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken_apart(*_: Any) -> None:
+        raise AssertionError("Somebody takes it apart.")
+
+    monkeypatch.setattr(MultiPartParser, "parse", taken_apart)
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    begin = '--x\r\nContent-Disposition: form-data; name="logo"; filename="a"\r\n\r\n'
+    answer = addresses.asking("POST", path, begin + "a" * (size - len(begin)), **headers)()
+    assert answer.status_code == status
+    if status == 302:
+        assert answer["Location"].startswith("/accounts/login/")

@@ -13,17 +13,19 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout
 from config import body_limits
 from config.lib import clock, crypto
+from hosted_page.logo import keeping
 from hosted_page.opt_in import link
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import outbox, stops
 from hosted_page.steps import card_page
-from payments.models import Merchant, Operation
+from payments.models import Logo, Merchant, Operation
 from payments.providers.sandbox import bank
 from portal.models import Invitation, Role
 from tests import factories
 from tests.config import addresses
 from tests.config.bounds import found, price, shapes
 from tests.config.bounds.readers import ADDRESS, HEADER, LINE, PARSED, READERS, WRITTEN_BY_US, Reader
+from tests.hosted_page.logo import files
 from tests.portal import people
 
 MAXIMUM = 50  # times the CPU of a plain refusal
@@ -98,6 +100,8 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
         invited_by=people.join(acme),
         expires_at=clock.now() + timedelta(days=1),
     )
+    keeping.keep(acme.pk, keeping.read(files.logo()))
+    drawn = f"brand/{acme.pk}-{Logo.objects.get().version}"
     around = card_page.around(PaymentTarget(asked))
     session = bank.open_session(subject=asked.pk, return_url="/pay", page=around)
     return {
@@ -107,6 +111,9 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
         "pay/offers/<str:token>": urlsplit(link.url(shared, "email_link")).path[1:],
         "pay/stop/<str:token>": urlsplit(stops.link(outbox.digest("+447700900456"))).path[1:],
         "join/<str:token>": "join/invited",
+        "brand/<slug:colour>": "brand/A61C59",
+        "brand/<uuid:merchant_uuid>-<int:version>.png": f"{drawn}.png",
+        "brand/<uuid:merchant_uuid>-<int:version>-card.png": f"{drawn}-card.png",
         "brand/<uuid:merchant_uuid>": f"brand/{acme.pk}",
         "bank/card/<uuid:session_uuid>": f"bank/card/{session}",
         "bank/challenge/<uuid:key>": f"bank/challenge/{Operation.objects.get(state='needs_action').pk}",
