@@ -20,6 +20,7 @@ from payments.cause import Cause
 from payments.models import Merchant, Operation, Posting, Switch
 from payments.provider import Outcome
 from webhooks import checks, subscriptions
+from webhooks.models import Event
 from webhooks.subscriptions import Registered
 
 CAUSE = Cause("client:test", "req_test")
@@ -88,6 +89,7 @@ def make_late(checkout: Checkout) -> None:
     rows = Checkout.objects.filter(pk=checkout.pk)
     if checkout.status == "authorized":
         rows.update(capture_before=ago, authorized_at=ago - settings.HOLD)
+        Event.objects.filter(checkout_uuid=checkout.pk).update(created_at=ago - settings.HOLD)
     else:
         rows.update(payable_until=ago)
 

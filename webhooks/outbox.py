@@ -1,14 +1,14 @@
 """The outbox: events and their deliveries are written in the transaction of the change that they tell."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, Max, QuerySet
 from uuid_utils.compat import uuid7
 
 from config.lib import clock, failpoint, wakeup
@@ -17,7 +17,7 @@ from config.lib.process import tracing
 from config.lib.web import request_id
 from payments.models import Merchant
 from webhooks import statements, subscriptions
-from webhooks.models import URGENT, Delivery, Event, EventType, Subscription, sealed
+from webhooks.models import URGENT, Attempt, Delivery, Event, EventType, Subscription, sealed
 
 API_VERSION = "2026-06"
 DELIVER_DUE = "webhooks.tasks.deliver_due"
@@ -139,11 +139,22 @@ def supersede_all(ended: Mapping[UUID, datetime]) -> None:
         cursor.execute(statements.SUPERSEDE, parameters)
 
 
-def advance(checkout_uuid: UUID, moved_by: Any) -> None:
-    """Bring the due times of a checkout's deliveries, and the end of their window, nearer (for the helper API)."""
+def last_told(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:
+    """Return when the last event of each of these checkouts is said to have happened, if there is one."""
+    events = Event.objects.filter(checkout_uuid__in=checkouts, pk__range=partitions.told_of(*checkouts))
+    return dict(events.values_list("checkout_uuid").annotate(Max("created_at")).order_by())
+
+
+def advance(checkout_uuid: UUID, by: timedelta) -> None:
+    """Let the times of a checkout's deliveries and attempts lie earlier; events stay as they were told (helper API)."""
     events = Event.objects.filter(checkout_uuid=checkout_uuid, pk__range=partitions.told_of(checkout_uuid))
-    events.filter(valid_until__isnull=False).update(valid_until=F("valid_until") - moved_by)
-    pending = Delivery.objects.filter(event__in=list(events), status=Delivery.Status.PENDING)
-    pending.update(valid_until=F("valid_until") - moved_by)
-    pending.filter(lease_token=None).update(next_attempt_at=F("next_attempt_at") - moved_by)
+    _move(events, ("valid_until", "superseded_at"), by)
+    deliveries = Delivery.objects.filter(event__in=list(events))
+    _move(Attempt.objects.filter(delivery__in=list(deliveries)), ("started_at", "ended_at"), by)
+    _move(deliveries, ("returns_at", "valid_until", "superseded_at", "ended_at", "closed_at"), by)
+    _move(deliveries.filter(lease_token=None), ("next_attempt_at",), by)
     wakeup.after_commit(DELIVER_DUE)
+
+
+def _move(rows: QuerySet[Any], names: Sequence[str], by: timedelta) -> None:
+    rows.update(**{name: F(name) - by for name in names})

@@ -291,7 +291,7 @@ FIELDS = {
     "payment_requests": Field("The mates' shares.", _list(refer("PaymentRequest"), maxItems=MAX_PEOPLE - 1)),
     "PaymentRequest.status": _SHARE_STATUS,
     "Share.status": _SHARE_STATUS,
-    "seconds": Field("How much nearer."),
+    "seconds": Field("How much time passes."),
     # The token
     "grant_type": Field("Always this.", _always("client_credentials")),
     "client_id": Field(

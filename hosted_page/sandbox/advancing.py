@@ -1,54 +1,100 @@
-"""Advances time for a checkout: what is still due of it comes nearer, and its pumps run."""
+"""Lets time pass for one checkout: all of its times lie earlier, and its pumps do what is due by then.
 
+Rule sandbox.advance.
+"""
+
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
+from django.db.models import F, Model, QuerySet
 
 from checkout import doubt, expiry, sharing
-from checkout.models import Checkout, LeadTold, PaymentRequest
-from checkout.states import OperationInProgress, ShareStatus, Status
-from payments import open_operations
-from payments.models import Merchant, Operation, Payment
+from checkout.models import ApiCall, Checkout, GroupLink, LeadTold, PaymentRequest, Refund
+from checkout.states import OperationInProgress, ShareStatus
+from hosted_page.models import CardTry, SignInCode, SmsMessage
+from payments import due, open_operations
+from payments.models import Dispute, Merchant, Operation, Payment
 from payments.providers.sandbox import client
 from webhooks import outbox
+
+# The times of a checkout, and of all that tells or awaits something of it; `updated_at` becomes now.
+OWN = (
+    *("created_at", "expires_at", "payable_until", "authorized_at", "capture_before", "captured_at"),
+    *("voided_at", "expired_at", "last_refund_at"),
+)
+MOVED: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
+    (
+        PaymentRequest,
+        "checkout",
+        ("created_at", "expires_at", "paid_at", "ended_at", "next_reminder_at", "claimed_until"),
+    ),
+    (GroupLink, "checkout", ("created_at",)),
+    (Refund, "checkout", ("created_at", "settled_at")),
+    (LeadTold, "checkout", ("due_at", "ended_at")),
+    (ApiCall, "checkout_uuid", ("created_at",)),
+    (Payment, "checkout_uuid", ("created_at", "abandoned_at")),
+    (Dispute, "checkout_uuid", ("opened_at", "respond_by", "created_at", "closed_at")),
+    (
+        SmsMessage,
+        "checkout_uuid",
+        ("created_at", "due_at", "ends_at", "claimed_at", "sent_at", "ended_at"),
+    ),
+    (SignInCode, "subject__in", ("created_at", "expires_at", "used_at")),
+    (CardTry, "subject__in", ("created_at",)),
+)
 
 
 def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Let `seconds` pass for a checkout. Raises Checkout.DoesNotExist, OperationInProgress."""
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
     doubt.finish_all_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
-    _bring_nearer(merchant, checkout_uuid, seconds)
+    _let_pass(merchant, checkout_uuid, seconds)
     expiry.expire_one_if_due(checkout_uuid)
     for share in PaymentRequest.objects.filter(checkout=checkout_uuid, status=ShareStatus.OPEN):
         sharing.expire(share.pk)
     doubt.finish_all_of(checkout_uuid)
 
 
-def _bring_nearer(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
-    """Bring nearer what is still due; what has happened never moves. Raises OperationInProgress."""
-    sooner = timedelta(seconds=seconds)
+def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
+    """Let all times of a checkout lie earlier. Raises OperationInProgress."""
+    by = timedelta(seconds=seconds)
     with transaction.atomic():
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
-        if open_operations.open_operation(checkout.pk) is not None:
-            raise OperationInProgress
-        if checkout.status == Status.CREATED:
-            checkout.payable_until -= sooner
-            if checkout.expires_at is not None:
-                checkout.expires_at -= sooner
-        elif checkout.status == Status.AUTHORIZED and checkout.capture_before is not None:
-            checkout.capture_before -= sooner
-        checkout.touch(
-            payable_until=checkout.payable_until,
-            expires_at=checkout.expires_at,
-            capture_before=checkout.capture_before,
-        )
-        links = checkout.payment_requests.filter(status__in=[ShareStatus.OPEN, ShareStatus.PAYING])
-        links.update(expires_at=F("expires_at") - sooner, next_reminder_at=F("next_reminder_at") - sooner)
+        _check_open(checkout)
+        _move(Checkout.objects.filter(pk=checkout.pk), OWN, by)
+        checkout.touch()
+        _move_history(checkout, seconds)
+        subjects = [checkout.pk, *checkout.payment_requests.values_list("pk", flat=True)]
+        found: dict[str, Any] = {"checkout": checkout, "checkout_uuid": checkout.pk, "subject__in": subjects}
+        for model, of, names in MOVED:
+            _move(model._default_manager.filter(**{of: found[of]}), names, by)
         payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
-        due = Operation.objects.filter(payment__in=payments, ended_at=None, lease_token=None)
-        due.update(next_attempt_at=F("next_attempt_at") - sooner)
-        LeadTold.objects.filter(checkout=checkout, ended_at=None).update(due_at=F("due_at") - sooner)
-        outbox.advance(checkout.pk, sooner)
+        operations = Operation.objects.filter(payment__in=payments)
+        _move(operations, ("created_at", "ended_at"), by)
+        _move(operations.filter(ended_at=None, lease_token=None), ("next_attempt_at",), by)
+        outbox.advance(checkout.pk, by)
     client.ask("advance", payments=payments, seconds=seconds)
+
+
+def _check_open(checkout: Checkout) -> None:
+    """Raise OperationInProgress while a card operation is open, but for a capture that the bank has not answered."""
+    found = open_operations.open_operation(checkout.pk)
+    if found is None:
+        return
+    is_in_doubt = found.kind == Operation.Kind.CAPTURE and found.state == Operation.State.UNKNOWN
+    if not is_in_doubt or due.is_leased(found, checkout.locked_at):
+        raise OperationInProgress
+
+
+def _move(rows: QuerySet[Any], names: Sequence[str], by: timedelta) -> None:
+    """Let these times of the rows lie earlier; a time that is null stays so."""
+    rows.update(**{name: F(name) - by for name in names})
+
+
+def _move_history(checkout: Checkout, seconds: int) -> None:
+    """Let the lines of history lie earlier, by the function that may: history is only appended to."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT advance_history(%s, %s)", [checkout.pk, seconds])

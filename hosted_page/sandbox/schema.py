@@ -41,8 +41,9 @@ ENDPOINTS: DescribedOperations = {
     (views.Advance, "POST"): DescribedOperation(
         "sandbox_advance",
         "Let time pass",
-        "Brings whatever is still due of this checkout nearer by `seconds`: `capture_before`, the unpaid "
-        "deadline, pay links, pending refunds, retries of its deliveries. What has happened never moves.",
+        "Lets `seconds` pass for this checkout: all its times, past and due, lie so much earlier, its history, "
+        "deliveries, pay links and pending refunds too, and whatever is due by then happens. What events have told "
+        "stays, and `updated_at` is now. A delivery is tried once more at most in each call.",
         {200: DescribedResponse("The checkout as it is then.", "Checkout")},
         takes=views.AdvanceIn,
         codes=("operation_in_progress",),

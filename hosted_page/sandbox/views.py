@@ -61,7 +61,7 @@ class OptInIn(fields.Body):
 
 
 class AdvanceIn(fields.Body):
-    """By how much the deadlines come nearer."""
+    """How much time passes."""
 
     seconds = fields.Integer(minimum=1, maximum=864_000)
 
@@ -140,7 +140,7 @@ def _friends_share(checkout: Checkout, wanted: dict[str, Any]) -> PaymentRequest
 
 
 class Advance(ApiView):
-    """Brings everything that is still due of a checkout nearer, and runs its pumps."""
+    """Lets time pass for a checkout, and runs its pumps."""
 
     scopes = {"POST": "checkouts:write"}
 

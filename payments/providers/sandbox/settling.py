@@ -67,8 +67,10 @@ def settle(lines: Iterable[Call]) -> None:
 
 
 def advance(*, payments: Sequence[UUID], seconds: int) -> None:
-    """Bring everything that is still to happen to these payments `seconds` nearer."""
+    """Bring everything that is still to happen to these payments `seconds` nearer, the end of a silence too."""
     sooner = timedelta(seconds=seconds)
+    charges = Charge.objects.filter(payment__in=payments, silent_until__isnull=False)
+    charges.update(silent_until=F("silent_until") - sooner)
     waiting = Call.objects.filter(charge__payment__in=payments)
     waiting.filter(verdict=Verdict.PENDING).update(settles_at=F("settles_at") - sooner)
     waiting.filter(returns_at__isnull=False).update(returns_at=F("returns_at") - sooner)

@@ -1,15 +1,42 @@
 """Time passes for one checkout, on request."""
 
+import json
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
 
-from checkout.models import Checkout
+from checkout.models import ApiCall, Checkout, IdempotencyKey
+from checkout.proof import proving
+from config.lib import clock
+from payments.models import Operation, Posting
+from tests import factories
 from tests.conftest import Api
 from tests.hosted_page.sandbox.calls import post
 from webhooks.models import Delivery, Event, Subscription
 
 pytestmark = pytest.mark.django_db
+SPLIT = {"shares": [{"name": "Finn", "amount": 2000}]}
+
+
+def refund(api: Api, checkout: Checkout) -> None:
+    assert api.post(f"checkouts/{checkout.pk}/refund", {"merchant_refund_ref": "r"}).status_code == 204
+
+
+def earlier(before: str, after: str) -> float:
+    return (datetime.fromisoformat(before) - datetime.fromisoformat(after)).total_seconds()
+
+
+def story(checkout: Checkout) -> list[tuple[datetime, str]]:
+    """All that has a time in the order's story, in its order."""
+    told = [(row.created_at, f"{row.origin} to {row.to}") for row in checkout.changes.all()]
+    told += [(row.created_at, f"{row.method} {row.path}") for row in ApiCall.objects.all()]
+    told += [(row.created_at, row.kind) for row in Operation.objects.all()]
+    told += [(row.ended_at, f"{row.kind} ended") for row in Operation.objects.all() if row.ended_at]
+    told += [(row.created_at, f"share {row.position}") for row in checkout.payment_requests.all()]
+    return sorted(told)
 
 
 class TestAdvance:
@@ -31,11 +58,103 @@ class TestAdvance:
         assert post(api, captured, "advance", {"seconds": 10}).json()["data"]["status"] == "refunded"
 
     @pytest.mark.rule("sandbox.advance")
-    def test_moves_nothing_that_has_happened(self, api: Api, captured: Checkout) -> None:
+    def test_lets_what_has_happened_lie_earlier(self, api: Api, captured: Checkout) -> None:
+        refund(api, captured)
         before = api.get(f"checkouts/{captured.pk}").json()["data"]
         after = post(api, captured, "advance", {"seconds": 864_000}).json()["data"]
-        assert after.pop("updated_at") > before.pop("updated_at")
-        assert after == before
+        assert after["status"] == "refunded", "it is due by then"
+        assert after["updated_at"] > before["updated_at"]
+        times = ("created_at", "authorized_at", "capture_before", "captured_at")
+        for name in times:
+            assert earlier(before[name], after[name]) == 864_000, name
+        assert earlier(before["refunds"][0]["created_at"], after["refunds"][0]["created_at"]) == 864_000
+        stays = before.keys() - {
+            *times,
+            "updated_at",
+            "status",
+            "refunds",
+            "refunded_amount",
+            "last_refund_at",
+        }
+        stays -= {"available_actions", "pending_operation"}
+        assert {name: after[name] for name in stays} == {name: before[name] for name in stays}
+
+    @pytest.mark.rule("sandbox.advance")
+    def test_keeps_the_story_in_order(self, api: Api, unpaid: Checkout) -> None:
+        Subscription.objects.create(merchant=api.merchant, url="http://127.0.0.1:9/", event_types=["*"])
+        post(api, unpaid, "pay", SPLIT)
+        api.post(f"checkouts/{unpaid.pk}/capture")
+        before, ends = story(unpaid), unpaid.payment_requests.get().expires_at
+        assert ends is not None
+        post(api, unpaid, "advance", {"seconds": 1000})
+        api.post(f"checkouts/{unpaid.pk}/refund", {"merchant_refund_ref": "r"})
+        after = story(unpaid)
+        assert [row[1] for row in after][: len(before)] == [row[1] for row in before]
+        moved = [then - now for (then, _), (now, _) in zip(before, after, strict=False)]
+        assert set(moved) == {timedelta(seconds=1000)}
+        assert unpaid.payment_requests.get().expires_at == ends - timedelta(seconds=1000)
+
+    @pytest.mark.rule("sandbox.advance")
+    def test_leaves_what_was_told_and_the_books(self, api: Api, captured: Checkout) -> None:
+        api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r"}, idempotency_key="k")
+        told = list(Event.objects.order_by("pk").values_list("pk", "body", "created_at"))
+        keys = list(IdempotencyKey.objects.values())
+        books = list(Posting.objects.order_by("pk").values())
+        post(api, captured, "advance", {"seconds": 1})
+        assert list(Event.objects.order_by("pk").values_list("pk", "body", "created_at")) == told
+        assert list(IdempotencyKey.objects.values()) == keys
+        assert list(Posting.objects.order_by("pk").values())[: len(books)] == books
+        assert proving.breaches() == []
+
+    @pytest.mark.rule("sandbox.advance")
+    def test_dates_no_event_before_the_one_before_it(self, api: Api, unpaid: Checkout) -> None:
+        post(api, unpaid, "pay", {})
+        shown = post(api, unpaid, "advance", {"seconds": 600}).json()["data"]
+        authorized, voided = Event.objects.order_by("pk")
+        assert (authorized.type, voided.type) == ("checkout.authorized", "checkout.voided")
+        assert voided.created_at >= authorized.created_at
+        assert shown["voided_at"] == shown["capture_before"] < shown["updated_at"]
+        assert json.loads(voided.plain_body)["created_at"] == clock.iso(voided.created_at)
+
+    @pytest.mark.rule("sandbox.advance")
+    def test_is_refused_while_a_card_operation_is_open(self, api: Api, unpaid: Checkout) -> None:
+        post(api, unpaid, "pay", {})
+        Operation.objects.update(state="needs_action", ended_at=None)
+        before = list(Checkout.objects.values())
+        answer = post(api, unpaid, "advance", {"seconds": 1})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "operation_in_progress")
+        assert list(Checkout.objects.values()) == before
+
+    @pytest.mark.rule("sandbox.advance")
+    @pytest.mark.parametrize(
+        ("card", "status"), [("4000000000006983", "voided"), ("4000000000006975", "captured")]
+    )
+    def test_brings_the_deadline_of_a_capture_in_doubt_near(
+        self, api: Api, unpaid: Checkout, card: str, status: str
+    ) -> None:
+        assert post(api, unpaid, "pay", {"card": card}).status_code == 200
+        api.post(f"checkouts/{unpaid.pk}/capture")
+        for _ in range(3):
+            answer = post(api, unpaid, "advance", {"seconds": 121})
+            assert answer.status_code == 200, answer.json()
+            if answer.json()["data"]["status"] == status:
+                break
+        assert answer.json()["data"]["status"] == status
+        assert [event.created_at for event in Event.objects.order_by("pk")] == sorted(
+            Event.objects.values_list("created_at", flat=True)
+        )
+
+    def test_moves_nothing_of_another_order(self, api: Api, unpaid: Checkout) -> None:
+        other = factories.checkout(api.merchant)
+        before = list(Checkout.objects.filter(pk=other.pk).values()), list(other.changes.values())
+        post(api, unpaid, "advance", {"seconds": 60})
+        assert before == (list(Checkout.objects.filter(pk=other.pk).values()), list(other.changes.values()))
+
+    def test_is_all_that_moves_a_line_of_history(self, unpaid: Checkout) -> None:
+        with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+            unpaid.changes.update(created_at=F("created_at") - timedelta(days=1))
+        with connection.cursor() as cursor, pytest.raises(IntegrityError), transaction.atomic():
+            cursor.execute("SELECT advance_history(%s, %s)", [unpaid.pk, 864_001])
 
     def test_brings_the_next_attempt_of_its_deliveries_nearer(self, api: Api, unpaid: Checkout) -> None:
         Subscription.objects.create(merchant=api.merchant, url="http://127.0.0.1:9/", event_types=["*"])
