@@ -51,6 +51,20 @@ def test_what_a_mate_does_is_seen_within_two_seconds(stage: Stage, accessible: V
     assert lea.evaluate("document.activeElement.textContent") == "Not now"
 
 
+@pytest.mark.rule("share.last_day")
+def test_the_last_day_is_offered_at_the_next_load(stage: Stage, accessible: Visit) -> None:
+    order = stage.order()
+    lea = stage.confirmed(order, mates=2)
+    before = lea.inner_text("#group-until")
+    for seconds in (10 * 86_400, 3 * 86_400 + 60):
+        stage.merchant.advance(order.checkout_uuid, seconds)
+    expect(lea.locator("#group-until")).not_to_have_text(before)
+    assert lea.locator(".last-day").count() == 0, "nothing moves while she looks"
+    lea.reload()
+    expect(lea.locator(".last-day")).to_contain_text("£8.00 is not paid yet.")
+    accessible(lea)
+
+
 @pytest.mark.long
 def test_nothing_changes_under_her_finger(stage: Stage, accessible: Visit) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
