@@ -26,6 +26,7 @@ from portal.models import ApiClient
 LONGEST = 2048  # characters of a parameter
 LONGEST_BASIC = 8192  # characters of id and secret, encoded
 KNOWN = {"grant_type", "client_id", "client_secret", "scope"}
+_BASIC = "Send Basic and the base64 of client_id:client_secret."
 _DUMMY = ClientSecretHasher().encode("nobody")
 _CLIENT = Prepared(lambda client_id: ApiClient.objects.filter(client_id=client_id), str)
 
@@ -157,7 +158,9 @@ def _parameters(request: HttpRequest) -> dict[str, str]:
     found = _body(request)
     for name, value in _basic(request).items():
         if found.setdefault(name, value) != value:
-            raise InvalidRequest("Body and Authorization header name different clients.")
+            raise InvalidRequest(
+                "Body and Authorization header name different clients. Send the client in one of them."
+            )
     return found
 
 
@@ -170,24 +173,27 @@ def _body(request: HttpRequest) -> dict[str, str]:
         if not request.body:
             return {}
     except (RequestDataTooBig, TooManyFieldsSent):
-        raise InvalidRequest("The body is too large.") from None
+        raise InvalidRequest("The body is too large. Send grant_type, client_id and client_secret.") from None
     except strict_json.InvalidJson as invalid:
-        raise InvalidRequest(f"The body is not valid JSON: {invalid}.") from None
-    raise InvalidRequest("Send a JSON or form body.")
+        raise InvalidRequest(f"The body is not valid JSON: {invalid}. Send one JSON object.") from None
+    raise InvalidRequest("Send the body as application/json or application/x-www-form-urlencoded.")
 
 
 def _single(request: HttpRequest) -> dict[str, str]:
     if any(len(values) > 1 for _, values in request.POST.lists()):
-        raise InvalidRequest("A parameter is repeated.")
+        raise InvalidRequest("A parameter is repeated. Send each of them once.")
     return {name: str(value) for name, value in request.POST.items() if name in KNOWN}
 
 
 def _strings(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise InvalidRequest("The body is not a JSON object.")
+        raise InvalidRequest(
+            "The body is no JSON object. Send one with grant_type, client_id and client_secret."
+        )
     known = {name: part for name, part in value.items() if name in KNOWN}
-    if not all(isinstance(part, str) for part in known.values()):
-        raise InvalidRequest("Parameters are strings.")
+    for name, part in known.items():
+        if not isinstance(part, str):
+            raise InvalidRequest(f"{name} is no string. Send it in quotes.")
     return known
 
 
@@ -196,17 +202,20 @@ def _basic(request: HttpRequest) -> dict[str, str]:
     if scheme.lower() != "basic":
         return {}
     if len(encoded) > LONGEST_BASIC:
-        raise InvalidRequest("The Basic Authorization header is too long.")
+        raise InvalidRequest(f"The Basic Authorization header is too long. {_BASIC}")
     try:
         client_id, _, secret = base64.b64decode(encoded, validate=True).decode().partition(":")
     except ValueError:
-        raise InvalidRequest("The Basic Authorization header is malformed.") from None
+        raise InvalidRequest(f"The Basic Authorization header is malformed. {_BASIC}") from None
     return {"client_id": unquote_plus(client_id), "client_secret": unquote_plus(secret)}
 
 
 def _check(parameters: dict[str, str]) -> None:
-    if any(len(value) > LONGEST or "\x00" in value for value in parameters.values()):
-        raise InvalidRequest("A parameter is too long or holds a NUL character.")
+    for name, value in parameters.items():
+        if len(value) > LONGEST or "\x00" in value:
+            raise InvalidRequest(
+                f"{name} is too long or holds a NUL character. Send it as it was given to you."
+            )
     if "grant_type" not in parameters:
         raise InvalidRequest("grant_type is missing. Send client_credentials.")
     if parameters["grant_type"] != "client_credentials":

@@ -226,7 +226,7 @@ class OneOf(Text):
         self.choices = choices
 
     def to_internal_value(self, data: Any) -> str:
-        word = super().to_internal_value(data)
-        if word not in self.choices:
-            raise ValidationError(f"Must be one of {', '.join(self.choices)}.")
-        return word
+        if not isinstance(data, str) or data not in self.choices:
+            several = "one of " if len(self.choices) > 1 else ""
+            raise ValidationError(f"Must be {several}{', '.join(self.choices)}.")
+        return data

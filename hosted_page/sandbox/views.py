@@ -35,7 +35,7 @@ class PayIn(fields.Body):
     phone = fields.Text(default="+447700900123", maximum=40)
     challenge = fields.OneOf(("pass", "fail"), default="pass")
     name = fields.Text(required=False, maximum=MAX_CALLED)
-    shares = fields.List(child=ShareIn(), min_length=1, max_length=MAX_PEOPLE - 1, required=False)
+    shares = fields.List(child=ShareIn(), allow_empty=False, max_length=MAX_PEOPLE - 1, required=False)
 
 
 class PayShareIn(fields.Body):

@@ -102,7 +102,11 @@ class TestTokenEndpoint:
             ({"scope": "everything"}, ", ".join(settings.SCOPES)),
             ({"grant_type": "password"}, "Send grant_type client_credentials"),
             ({"grant_type": MISSING}, "Send client_credentials"),
-            ({"client_secret": ["x"]}, "Parameters are strings"),
+            (
+                {"client_secret": "x" * 5_000},
+                "client_secret is too long or holds a NUL character. Send it as",
+            ),
+            ({"client_secret": ["x"]}, "client_secret is no string. Send it in quotes."),
         ],
     )
     def test_says_what_to_do(self, caller: TokenCaller, changes: dict[str, Any], words: str) -> None:

@@ -121,6 +121,14 @@ class TestPlus:
 
 
 class TestWords:
+    @pytest.mark.parametrize("value", ["x", "", "x" * 300, "%00", "Created"])
+    def test_of_a_choice_are_always_its_words(self, api: Api, value: str) -> None:
+        error = refused(api.get(f"checkouts?status={value}"), 422, "validation_failed", "status")
+        assert error["message"].startswith("status: Must be one of created, authorized, ")
+        assert refused(api.get(f"checkouts?sort={value}"), 422, "validation_failed")["message"] == (
+            "sort: Must be updated_at."
+        )
+
     @pytest.mark.rule("api.own_words")
     def test_of_every_field_are_ours(self) -> None:
         for serializer in _serializers():
