@@ -123,6 +123,7 @@ class Target:
         connection = http.client.HTTPConnection(self.host, self.port)
         connection.sock = self._connected()
         # However slowly the answer comes: a timeout of the socket begins anew with each byte.
+        ends_at = time.monotonic() + ATTEMPT_SECONDS
         ending = threading.Timer(ATTEMPT_SECONDS, end, [connection.sock])
         ending.daemon = True
         ending.start()
@@ -130,10 +131,15 @@ class Target:
             connection.request("POST", self.path, body, sent)
             answer = connection.getresponse()
             answer.read(MAX_ANSWER)
-            return answer.status
+            if time.monotonic() < ends_at:
+                return answer.status
+        except HTTP_ERRORS:
+            if time.monotonic() < ends_at:
+                raise
         finally:
             ending.cancel()
             connection.close()
+        raise TimeoutError
 
     def _connected(self) -> socket.socket:
         """Return a connection to an address that was checked, not to a name that may lead elsewhere by then."""
@@ -248,7 +254,7 @@ class Api:
 def check_scopes(given: str) -> None:
     """Raise Stop for a client that may do more, since its secret lies on a laptop, or less."""
     more = sorted({*given.split()} - {SCOPE})
-    remedy = f"Make one in the portal, under API keys, that has {SCOPE} alone."
+    remedy = f"Make one in the portal, under Keys, that has {SCOPE} alone."
     if more:
         raise Stop(f"This client may do more than listen: {', '.join(more)}. {remedy}")
     if not given.split():
@@ -377,7 +383,7 @@ _saying = threading.Lock()
 
 def say(words: str) -> None:
     with _saying:
-        print(time.strftime("%H:%M:%S"), words, flush=True)
+        print(time.strftime("%H:%M:%S"), words.encode("ascii", "replace").decode(), flush=True)
 
 
 # All together

@@ -50,7 +50,7 @@ def parameters(document: Schema, operation: Schema) -> list[Row]:
             parameter.get("required", False),
         )
         for parameter in found
-        if parameter["name"] not in {"X-Request-Id", "checkout_uuid"}
+        if (parameter["in"], parameter["name"]) not in {("header", "X-Request-Id"), ("path", "checkout_uuid")}
     ]
 
 

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
 
 # Raw HTML in a text stays text.
-LANGUAGES = {"sh": "Shell", "http": "HTTP", "json": "JSON"}
+LANGUAGES = {"sh": "Shell", "python": "Python", "http": "HTTP", "json": "JSON"}
 _CODE = re.compile(r'<pre><code(?: class="language-(\w+)")?>(.*?)</code></pre>', re.DOTALL)
 _HEADING = re.compile(r"<h3>(.*?)</h3>")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
