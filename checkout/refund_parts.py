@@ -30,9 +30,10 @@ def begin(checkout: Checkout, refund: Refund, *, now: datetime, cause: Cause) ->
     """Plan the parts that can go back now; end the refund if nothing is left to give back."""
     if checkout.has_mates:
         _plan(checkout, refund.pk, now, cause)
+        is_begun = bool(_ANY_PART.first(refund.pk))
     else:
-        _plan_leads(checkout, refund.pk, checkout.amount, now, cause)
-    if not _ANY_PART.first(refund.pk):
+        is_begun = _plan_leads(checkout, refund.pk, checkout.amount, now, cause)
+    if not is_begun:
         go_on(checkout, now)
 
 
@@ -84,14 +85,18 @@ def _plan(checkout: Checkout, refund_uuid: UUID, now: datetime, cause: Cause) ->
     return is_complete
 
 
-def _plan_leads(checkout: Checkout, refund_uuid: UUID, borne: int, now: datetime, cause: Cause) -> None:
-    """Plan the part of the lead's card: what it has borne, less what was given back in the provider's own dashboard."""
+def _plan_leads(checkout: Checkout, refund_uuid: UUID, borne: int, now: datetime, cause: Cause) -> bool:
+    """Plan the part of the lead's card: what it has borne, less what was given back in the provider's own dashboard.
+
+    Return whether anything is left to give back.
+    """
     if checkout.payment_id is None:
-        return
+        return False
     left = borne - bookings.given_back_outside(checkout.payment_id)
     if left > 0:
         details = Details(amount=left, refund_uuid=refund_uuid)
         planning.plan([checkout.payment_id], Kind.REFUND, now=now, cause=cause, details=details)
+    return left > 0
 
 
 def _parts(refund_uuid: UUID) -> QuerySet[Operation]:

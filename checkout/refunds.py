@@ -9,7 +9,7 @@ from checkout import refund_parts
 from checkout.models import Checkout, Refund
 from checkout.share_outcomes import FINISH_OPERATIONS
 from checkout.states import OperationInProgress, StateConflict, Status
-from config.lib import clock, wakeup
+from config.lib import wakeup
 from config.lib.prepared import Prepared
 from payments import disputes, open_operations
 from payments.cause import PUMP, Cause
@@ -114,7 +114,7 @@ def _adopted(checkout: Checkout, ref: str) -> Refund | None:
 
 
 def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Refund:
-    now = clock.now()
+    now = checkout.locked_at
     refund = Refund(
         merchant_id=checkout.merchant_id,
         checkout=checkout,
