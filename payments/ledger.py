@@ -4,10 +4,9 @@ The database checks that, and that no line is changed: triggers in migrations/00
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from django.db import connection
 from uuid_utils.compat import uuid7
 
 from payments.models import Operation, Payment, Posting
@@ -15,14 +14,27 @@ from payments.models import Operation, Payment, Posting
 Account: TypeAlias = Posting.Account
 
 
-def post_capture(operation: Operation) -> None:
-    """Post that a card was debited in favour of the operation's account."""
-    _post(operation, operation.amount)
+def lines(operation: Operation, state: str) -> dict[str, Any]:
+    """Return the parameters of LINES for an operation that has come to `state`.
+
+    A card that was debited favours the operation's account, one that was credited is at its expense; a constraint
+    refuses it a second time. Whatever else an operation comes to posts nothing.
+    """
+    sign = SIGNS.get(operation.kind, 0) if state == Operation.State.SUCCEEDED else 0
+    return {"provider_line": uuid7(), "account_line": uuid7(), "incoming": sign * operation.amount}
 
 
-def post_refund(operation: Operation) -> None:
-    """Post that a card was credited at the expense of the operation's account."""
-    _post(operation, -operation.amount)
+SIGNS = {Operation.Kind.CAPTURE.value: 1, Operation.Kind.REFUND.value: -1}
+# Posts for the operation in `recorded`, a WITH before it, that the provider owes us `incoming` more and we the account.
+LINES = """
+INSERT INTO payments_posting (id, transaction, checkout_uuid, merchant_id, account, amount, currency, created_at)
+SELECT line.id, recorded.id, p.checkout_uuid, p.merchant_id, line.account, line.amount, p.currency, clock_timestamp()
+FROM recorded JOIN payments_payment p ON p.id = recorded.payment_id, LATERAL (
+    VALUES (%(provider_line)s::uuid, 'provider', %(incoming)s::bigint),
+        (%(account_line)s::uuid, recorded.account, -%(incoming)s::bigint)
+) AS line (id, account, amount)
+WHERE %(incoming)s::bigint <> 0
+"""
 
 
 def post(transaction: UUID, payment: Payment, amounts: Mapping[Account, int]) -> None:
@@ -42,26 +54,3 @@ def post(transaction: UUID, payment: Payment, amounts: Mapping[Account, int]) ->
         for account, amount in amounts.items()
         if amount
     )
-
-
-def _post(operation: Operation, incoming: int) -> None:
-    """Post that the provider owes us `incoming` more, and we the account; a constraint refuses it a second time."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _POST,
-            {
-                "transaction": operation.pk,
-                "ids": [uuid7(), uuid7()],
-                "accounts": [Account.PROVIDER.value, operation.account],
-                "amounts": [incoming, -incoming],
-            },
-        )
-
-
-_POST = """
-INSERT INTO payments_posting (id, transaction, checkout_uuid, merchant_id, account, amount, currency, created_at)
-SELECT line.id, o.id, p.checkout_uuid, p.merchant_id, line.account, line.amount, p.currency, clock_timestamp()
-FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id,
-    unnest(%(ids)s::uuid[], %(accounts)s::text[], %(amounts)s::bigint[]) AS line (id, account, amount)
-WHERE o.id = %(transaction)s
-"""

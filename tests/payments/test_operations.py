@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from checkout.models import Checkout
-from payments import operations
-from payments.models import Discrepancy, Operation, Payment
-from payments.provider import Outcome
+from config.lib import clock
+from payments import ledger, operations
+from payments.models import Discrepancy, Operation, Payment, Posting
+from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import bank, fault_injection
 from payments.providers.sandbox.models import Charge, Fault
 from tests.outages import DONE, KINDS, UNDONE, InDoubt, break_down, pass_time, pump
@@ -53,12 +55,28 @@ class TestRecording:
     def test_finds_its_operation_by_the_id(self, captured: Checkout) -> None:
         """Not among all that have not ended: of those there are few while statistics are made, and many in a sale."""
         facts = ("state", "reference", "reason", "action_url", "lease_token", "ended_at", "next_attempt_at")
-        parameters = dict.fromkeys((*facts, "held_lease")) | {"id": Operation.objects.all()[0].pk}
+        operation = Operation.objects.all()[0]
+        parameters = dict.fromkeys((*facts, *operations._OF_PAYMENT, "held_lease"))
+        parameters |= {"id": operation.pk, "status": "captured"}
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
-            cursor.execute(f"EXPLAIN {operations._RECORD}", parameters)
+            cursor.execute(f"EXPLAIN {operations._RECORD}", parameters | ledger.lines(operation, "succeeded"))
             plan = " ".join(line for (line,) in cursor.fetchall())
-        assert "payments_operation_pkey" in plan
+        assert "payments_operation_pkey" in plan and "payments_payment_pkey" in plan
+
+    def test_moves_the_payment_and_posts_in_one_statement(self, in_doubt: InDoubt) -> None:
+        capture, now = operations.current(in_doubt("capture").pk), clock.now()
+        with transaction.atomic():
+            with CaptureQueriesContext(connection) as sent:
+                assert operations.record(capture, Outcome(Verdict.SUCCEEDED), now=now, lease=None)
+                assert not operations.record(capture, Outcome(Verdict.FAILED), now=now, lease=None)
+            found = operations.current(capture.pk)
+            lines = set(Posting.objects.filter(transaction=capture.pk).values_list("account", "amount"))
+            transaction.set_rollback(True)  # the order has not followed
+        assert len(sent) == 1
+        assert lines == {("provider", capture.amount), ("merchant", -capture.amount)}
+        for seen in (found, capture):
+            assert (seen.state, seen.ended_at, seen.payment.status) == ("succeeded", now, "captured")
 
 
 class TestAnotherAmount:
