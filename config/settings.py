@@ -291,8 +291,7 @@ _PREPARING = (
 DATABASES = {
     "default": {
         **_DATABASE,
-        "ENGINE": "django.db.backends.postgresql",
-        "CONN_HEALTH_CHECKS": True,  # a connection that died in the pool fails no request
+        "ENGINE": "config.lib.database.pooled",  # a connection that died in the pool fails no request
         "DISABLE_SERVER_SIDE_CURSORS": True,  # PgBouncer gives each statement another server
         "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL, **_PREPARING},
     }

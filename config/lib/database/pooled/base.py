@@ -1,0 +1,50 @@
+"""The engine that settings.DATABASES names."""
+
+import select
+import time
+from typing import Any
+
+import psycopg
+from django.db.backends.postgresql import base
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+SURE_SECONDS = 1.0  # for which a connection that was good counts as good, unless its socket says otherwise
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Takes a living connection from the pool, without a question to PostgreSQL for each.
+
+    A server that ends a connection hangs up or says so, and that stands on the socket at once. One that is gone without
+    a word is found out by the question, which is asked after a second without use.
+    """
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        if not self.pool:
+            return super().get_new_connection(conn_params)
+        until = time.monotonic() + self.pool.timeout
+        while time.monotonic() < until:
+            connection = super().get_new_connection(conn_params)
+            if _is_alive(connection):
+                return connection
+            connection.close()
+            self.pool.putconn(connection)
+        raise PoolTimeout("No connection that was taken from the pool has lived.")
+
+
+def _is_alive(connection: Any) -> bool:
+    now = time.monotonic()
+    is_sure = now < getattr(connection, "sure_until", 0.0) and not _has_word(connection)
+    if not is_sure:
+        try:
+            ConnectionPool.check_connection(connection)
+        except psycopg.Error:
+            return False
+    connection.sure_until = now + SURE_SECONDS
+    return True
+
+
+def _has_word(connection: Any) -> bool:
+    """Return whether there is anything to read from a server that was asked nothing: its end, mostly."""
+    watch = select.poll()
+    watch.register(connection.fileno(), select.POLLIN)
+    return bool(watch.poll(0))
