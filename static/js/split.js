@@ -52,6 +52,7 @@ function addRow() {
     label.htmlFor = field.id;
     label.textContent = label.textContent.replace(/\d+/, position);
   }
+  say(row.querySelector(".monogram"), String(position));
   last.after(row);
   return row;
 }

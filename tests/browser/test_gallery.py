@@ -28,7 +28,7 @@ ELSEWHERE = ((320, "light"), (375, "light"), (1280, "light"))  # in other langua
 TWICE = 188
 MIN_TARGET = 24  # pixels each way (WCAG 2.2, 2.5.8)
 TOO_SMALL = """least => [...document.querySelectorAll("a, button, summary, input:not([type=hidden]):not([type=radio])")]
-  .filter(it => it.checkVisibility() && !it.closest("p, .hint"))
+  .filter(it => it.checkVisibility() && !it.closest("p, .hint, .spoken"))
   .map(it => [it.getBoundingClientRect(), it.outerHTML.slice(0, 120)])
   .filter(([box]) => box.width && (box.width < least || box.height < least)).map(([box, is]) => is)"""
 # Words that run out of their box, and boxes that run out of the page; but for the admin's tables, which scroll, and

@@ -70,6 +70,8 @@ def test_amounts_of_the_split_are_the_servers_and_are_typed_with_a_comma(
     page.check("#split-equal")
     shown = AMOUNT.findall(html.unescape(page.content()))
     assert sent == shown and len(sent) > 3, "by script and without"
+    page.fill("#people", "4")
+    assert page.locator(".mate .monogram").all_inner_texts() == ["2", "3", "4"], "each has its own"
     page.check("#split-own")
     page.fill("#your-name", "Lea")
     page.fill("#name-2", "Finn")
