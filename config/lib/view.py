@@ -15,6 +15,7 @@ from config.lib.web import methods
 class ApiView(APIView):
     """Reads the query parameters that `queries` names for the method into `query`, and refuses any other."""
 
+    http_method_names = ["get", "head", "post", "delete"]  # all that `Allow` may name
     queries: ClassVar[Mapping[str, type[Query]]] = {}
     query: Mapping[str, Any]
 

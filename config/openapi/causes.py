@@ -140,7 +140,7 @@ CAUSES = {
         "Use a new key for each new request; repeat a request with the very bytes of the first.",
     ),
     "rate_limited": Cause(
-        "Your key calls more often than its limits allow; see Limits and versions.",
+        "Your key calls more often than its limits allow; see Limits.",
         "Wait for `Retry-After` seconds. Read a checkout when an event tells of it instead of asking all the time.",
     ),
     "internal_error": Cause(

@@ -189,7 +189,7 @@ class TestAddress:
                 method, BASE + path.format(uuid=held.pk), b"{}", JSON, headers=api.headers({})
             )
             refused(answer, 405, "method_not_allowed")
-        assert answer["Allow"]
+        assert answer["Allow"] and method not in answer["Allow"].split(", ")
 
     @pytest.mark.parametrize("path", ["checkouts/{uuid}", "webhooks/deliveries"])
     def test_refuses_a_post_where_nothing_is_posted(self, api: Api, held: Checkout, path: str) -> None:

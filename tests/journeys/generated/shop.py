@@ -83,10 +83,12 @@ def bought(client: AuthenticatedClient) -> UUID:
 
 
 def refunded(client: AuthenticatedClient, checkout_uuid: UUID) -> list[str]:
-    """Give everything back and return the states that were seen until then."""
+    """Give everything back and return the states that were seen before and until then."""
+    before = read_checkout.sync(checkout_uuid, client=client)
+    assert isinstance(before, CheckoutResponse)
+    seen: list[str] = [before.data.status]
     asked = RefundRequest(merchant_refund_ref=f"R-{uuid4().hex[:8]}", reason="Show moved")
     assert refund_checkout.sync_detailed(checkout_uuid, client=client, body=asked).status_code == 204
-    seen: list[str] = []
     for _ in range(100):
         read = read_checkout.sync(checkout_uuid, client=client)
         assert isinstance(read, CheckoutResponse)

@@ -57,10 +57,11 @@ async function bought(api: Api): Promise<string> {
 
 async function refunded(api: Api, checkoutUuid: string): Promise<string[]> {
   const params = { path: { checkout_uuid: checkoutUuid } }
+  const before = held(await api.GET('/api/merchant/v1/checkouts/{checkout_uuid}', { params }))
+  const seen: string[] = [before.status]
   const body = { merchant_refund_ref: `R-${unique()}`, reason: 'Show moved' }
   const { response } = await api.POST('/api/merchant/v1/checkouts/{checkout_uuid}/refund', { params, body })
   if (response.status !== 204) throw new Error(`refund: ${response.status}`)
-  const seen: string[] = []
   for (let asked = 0; !seen.includes('refunded'); asked += 1) {
     const read = held(await api.GET('/api/merchant/v1/checkouts/{checkout_uuid}', { params }))
     if (asked === 100) throw new Error(`still ${read.status}`)

@@ -12,6 +12,7 @@ import requests
 ADDED = {"added_later": {"deep": [1, None]}}
 # By the name of a field, what a word of today is tomorrow.
 WORDS = {
+    ("status", "captured"): "taken",
     ("status", "refunding"): "sending_back",
     ("code", "checkout_not_found"): "checkout_archived",
     ("type", "checkout.authorized"): "checkout.promised",
