@@ -26,6 +26,7 @@ FILE = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n'
 OPEN = [
     *("/pay", "/pay/phone", "/pay/language", "/pay/share/x/phone", "/pay/g/x/take", "/pay/offers/x", "/bank/card/x"),
     *("/accounts/login/", "/accounts/password/reset/", "/join/x", "/portal", "/admin/login/", "/mail"),
+    "/portal/settings/logo",
     *("/oauth/token", "/api/merchant/v1/checkouts", "/api/sandbox/v1/checkouts/x/pay", "/api/docs", "/api/schema"),
     *("/provider/notifications", "/livez", "/readyz", "/static/css/tokens.css", "/nothing"),
 ]  # fmt: skip
@@ -91,13 +92,16 @@ class TestTooLarge:
             assert send(connection, pieces) < MANY / 4  # what the two kernels hold
             assert kept() == before
 
-    @pytest.mark.parametrize("path", ["/pay/phone", "/oauth/token", "/api/merchant/v1/checkouts", "/nothing"])
+    @pytest.mark.parametrize(
+        "path",
+        ["/pay/phone", "/oauth/token", "/api/merchant/v1/checkouts", "/nothing", "/portal/settings/logo"],
+    )
     def test_is_refused_when_it_comes_in_chunks(self, service: Service, path: str) -> None:
         before = kept()
         chunk = b"%x\r\n%s\r\n" % (16_384, b"x" * 16_384)
         with connected(service) as connection:
             connection.sendall(head(service, path, Content_Type=MULTIPART, Transfer_Encoding="chunked"))
-            connection.sendall(chunk * 17)
+            connection.sendall(chunk * 33)
             refused(answer_of(connection), 413)
         with connected(service) as connection:
             connection.sendall(head(service, path, Content_Type=MULTIPART, Transfer_Encoding="chunked"))

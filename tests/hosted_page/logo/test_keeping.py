@@ -9,13 +9,17 @@ from pytest_django.fixtures import Settings
 from checkout import captures
 from checkout.models import Checkout
 from hosted_page.logo import keeping
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.steps import card_page
 from payments.models import Logo, Merchant
+from payments.providers.sandbox import bank
 from tests import factories
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Payer
 from tests.hosted_page.group.test_table import Guest
 from tests.hosted_page.logo import files
 
+NEW = ("logo", "shop_url")  # of what a page knows of an order
 pytestmark = pytest.mark.django_db
 
 
@@ -56,6 +60,17 @@ class TestPages:
         shown = show_logo(acme)
         page = payer.get().content.decode()
         assert f'class="receipt-logo" src="{shown.mark}" width="36" height="36"' in page
+
+    def test_of_a_card_that_were_opened_before_an_upgrade_have_the_initial(self, acme: Merchant) -> None:
+        checkout = factories.checkout(acme)
+        show_logo(acme)
+        around = card_page.around(PaymentTarget(checkout))
+        for is_old in (False, True):
+            if is_old:
+                around["order"] = {name: fact for name, fact in around["order"].items() if name not in NEW}
+            session = bank.open_session(subject=checkout.pk, return_url="/pay", page=around)
+            page = Client().get(f"/bank/card/{session}").content.decode()
+            assert ("band-initial" in page, "band-logo" in page) == (is_old, not is_old)
 
     def test_of_a_group_show_it_in_chats_with_its_size_and_name(
         self, acme: Merchant, order: Checkout, settings: Settings
