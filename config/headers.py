@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
 from config.lib import redaction
+from config.lib.web import deprecated
 from payments import provider
 
 NOBODY = (
@@ -31,11 +32,14 @@ PAYERS = "/pay"
 class HeadersMiddleware(MiddlewareMixin):
     """Allows pages no device, and payments only to us and to the origins that ask for cards on payers' pages.
 
-    A page whose address is a secret sends no referrer, not even to our own pages.
+    A page whose address is a secret sends no referrer, not even to our own pages. An answer to what is deprecated says
+    so (rule docs.deprecation).
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response["Permissions-Policy"] = _policy(request.path)
+        for name, value in deprecated.headers(request.method or "", request.path).items():
+            response[name] = value
         if redaction.is_secret(request.path):
             response["Referrer-Policy"] = "no-referrer"
         return response

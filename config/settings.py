@@ -79,6 +79,7 @@ if not LOCAL and not re.fullmatch(r"https://[^/?#]+/pay", CHECKOUT_PAGE_URL):
     _refuse("CHECKOUT_PAGE_URL must be an https address whose path is /pay.")
 ALLOWED_HOSTS = [str(urlsplit(url).hostname) for url in (BASE_URL, CHECKOUT_PAGE_URL)]
 ALLOWED_HOSTS += env.words("ALLOWED_HOSTS")
+SHOP_PORT = env.integer("SHOP_PORT", 0) if LOCAL else 0  # where `make run` has its demo shop
 if LOCAL:
     ALLOWED_HOSTS += ["127.0.0.1", "localhost"]
 

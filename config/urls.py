@@ -12,7 +12,7 @@ from django.views.generic import RedirectView
 
 from checkout.outside import notifications
 from config import errors
-from config.openapi import downloads, page, postman, schema
+from config.openapi import downloads, front, page, postman, schema
 from config.operators import acts
 from config.operators import views as operators
 from payments import provider
@@ -48,6 +48,7 @@ merchant_api = [
 ]
 
 urlpatterns = [
+    path("", front.front, name="front"),
     path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),  # beside JSON
     path("oauth/token", token_endpoint.token),
     path("api/schema", schema.api_schema, name="api_schema"),

@@ -1,17 +1,23 @@
 """The documentation's chapters: parts and sections of its texts, and what stands in some of them beside the text."""
 
 import re
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.utils.safestring import SafeString
 
-from config.openapi import page_text
+from config.openapi import guide, page_text
 
 # What follows the text of a section, by its anchor: a template.
 BESIDE = {
     "quick-start": "docs/_quick_start.html",
     "receivers": "docs/_receivers.html",
+    "recipes": "docs/_recipes.html",
 }
+
+
+_RECIPE = re.compile(r" \(\[recipe\]\(#recipe-[\w-]+\)\)")
 
 
 class Section(NamedTuple):
@@ -28,6 +34,13 @@ class Part(NamedTuple):
 
     title: str
     sections: list[Section]
+
+
+def text(document: dict[str, Any]) -> str:
+    """Return the document's own text, how to test where there is a sandbox, and how to go live."""
+    testing, live = (Path(__file__).with_name(name).read_text() for name in ("testing.md", "live.md"))
+    beyond = f"{testing}\n{live}" if settings.SANDBOX else _RECIPE.sub("", live)
+    return f"{document['info']['description']}\n{guide.filled_in(beyond, document)}"
 
 
 def parts(text: str) -> list[Part]:

@@ -8,8 +8,10 @@ from django.conf import settings
 
 from checkout import states
 from checkout.states import Status
+from config.lib.web import deprecated
+from config.openapi import recipes
 from payments.providers.sandbox.cards import CARDS
-from webhooks import retries
+from webhooks import outbox, retries
 from webhooks.models import EventType
 
 TAGS = {
@@ -26,6 +28,11 @@ GUIDE = "\n".join(Path(__file__).with_name(name).read_text() for name in ("guide
 
 def text(document: dict[str, Any]) -> str:
     """Return the guide as CommonMark with tables; `document` holds the schemas."""
+    return filled_in(GUIDE, document)
+
+
+def filled_in(text: str, document: dict[str, Any]) -> str:
+    """Return a text of the documentation with what the code says in the place of its placeholders."""
     properties = document["components"]["schemas"]["Checkout"]["properties"]
     urgent, patient = retries.POLICY[EventType.AUTHORIZED], retries.POLICY[EventType.VOIDED]
     starts = [str(start) for start in getattr(urgent, "starts", ())[1:]]
@@ -40,12 +47,15 @@ def text(document: dict[str, Any]) -> str:
         "{attempts}": str(patient.attempts),
         "{unpaid}": str(round(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() / 60)),
         "{kept}": str(settings.WEBHOOK_RETENTION.days),
+        "{cards}": _cards(),
+        "{api_version}": outbox.API_VERSION,
+        "{months}": str(deprecated.MONTHS),
+        "{deprecated}": deprecated.told(),
     }
     limits = {f"{{{name}}}": rate.replace("/", " a ") for name, rate in settings.LIMITS.items()}
-    guide = GUIDE
     for placeholder, value in (filled | limits).items():
-        guide = guide.replace(placeholder, value)
-    return guide
+        text = text.replace(placeholder, value)
+    return text
 
 
 def _scopes() -> str:
@@ -68,6 +78,16 @@ def _states(properties: dict[str, Any]) -> str:
         if "x-states" in field
     )
     return _table(header, rows)
+
+
+def _cards() -> str:
+    """Return the test cards, each with the recipe that uses it."""
+    rows = (
+        (f"`{card.number}`", card.effect.capitalize(), f"[{recipe.title}](#{recipe.anchor})")
+        for card in CARDS.values()
+        for recipe in [recipes.OF_CARD.get(card.number, recipes.RECIPES[0])]
+    )
+    return _table(("Test card", "What it does", "Recipe"), rows)
 
 
 def _presence(carried: dict[str, list[str]], status: Status) -> str:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from config import errors
 from config.lib.once import Once
-from config.openapi import chapters, downloads, page_fields, page_text, reader, schema
+from config.openapi import chapters, downloads, guide, page_fields, page_text, reader, recipes, schema
 from config.openapi.causes import CAUSES
 from config.openapi.errors import ANY, ANYWHERE, WITH_BODY, by_code
 from config.openapi.page_fields import Row
@@ -100,10 +100,11 @@ def _context() -> dict[str, Any]:
         "test_mode": settings.SANDBOX,
         "other_portal": "" if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
         "who": reader.PLACEHOLDER,
-        "parts": chapters.parts(document["info"]["description"]),
+        "parts": chapters.parts(chapters.text(document)),
         "quick_starts": downloads.quick_starts(),
         "receivers": downloads.receiving(),
         "vectors": downloads.vectors(),
+        "recipes": recipes.RECIPES,
         "groups": groups,
         "things": page_fields.things(document),
         "refusals": [_refusal(code, shown, calls) for code, shown in by_code().items()],
@@ -120,7 +121,7 @@ def _group(document: Schema, tag: Schema) -> Group:
     ]
     calls.sort(key=lambda call: schema.NAMES.index(call.anchor) if call.anchor in schema.NAMES else -1)
     name = tag["name"]
-    return Group(page_text.slug(name), name, page_text.block(tag["description"], name), calls)
+    return Group(page_text.slug(name), name, page_text.block(guide.TAGS[name], name), calls)
 
 
 def _call(document: Schema, place: str, method: str, operation: Schema) -> Call:

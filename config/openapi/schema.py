@@ -24,6 +24,7 @@ from checkout.api.schema import shapes
 from checkout.api.schema.shapes import ALWAYS, SOMETIMES
 from config.lib.described import DescribedOperation, DescribedResponse
 from config.lib.once import Once
+from config.lib.web import deprecated
 from config.openapi import errors, examples, field_table, fields, guide, parts
 from config.openapi.fields import WRAPPED
 
@@ -160,6 +161,7 @@ def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
     result["components"] = components | {"examples": _examples()}
     _add_states(components["schemas"]["Checkout"]["properties"])
     _add_words(result)
+    _mark_deprecated(result["paths"])
     cleaned: Schema = _without_marks(result)
     return cleaned
 
@@ -249,6 +251,13 @@ def _parameters(result: Schema) -> Iterator[Schema]:
     for methods in result["paths"].values():
         for operation in methods.values():
             yield from (found for found in operation["parameters"] if "name" in found)
+
+
+def _mark_deprecated(paths: Schema) -> None:
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            if deprecated.headers(method.upper(), path):
+                operation["deprecated"] = True
 
 
 @Once

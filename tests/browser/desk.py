@@ -260,6 +260,7 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "62 audit log": _path("/portal/audit"),
     "63 menu": _path("/portal/menu"),
     "63 menu, open on a phone": _menu_open,
+    "00 front page": _path("/"),
     "64 nothing there": _path("/portal/checkouts/01a1ff87-30a0-763f-ad37-2dcca246cbf9"),
 }
 NEEDS_SCRIPT = {"63 menu, open on a phone"}  # without it the menu is a page

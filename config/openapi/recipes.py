@@ -1,0 +1,283 @@
+"""Recipes: how to bring about, in the sandbox, what a finished integration must survive. Tests follow each of them.
+
+Each begins with a new checkout. A step's facts are what its answer says, by their paths.
+"""
+
+from typing import Any, NamedTuple
+
+from config.openapi import page_text
+
+_ORDER = "/api/merchant/v1/checkouts/{checkout_uuid}"
+_HELPER = "/api/sandbox/v1/checkouts/{checkout_uuid}"
+_WEBHOOKS = "/api/merchant/v1/webhooks"
+
+
+class Call(NamedTuple):
+    """A call of the API that recipes name by a word; `anchor` is its place on the page."""
+
+    method: str
+    path: str
+    anchor: str
+
+
+CALLS = {
+    "read": Call("GET", _ORDER, "read_checkout"),
+    "capture": Call("POST", f"{_ORDER}/capture", "capture_checkout"),
+    "cancel": Call("POST", f"{_ORDER}/cancel", "cancel_checkout"),
+    "refund": Call("POST", f"{_ORDER}/refund", "refund_checkout"),
+    "pay": Call("POST", f"{_HELPER}/pay", "sandbox_pay"),
+    "pay-share": Call("POST", f"{_HELPER}/pay-share", "sandbox_pay_share"),
+    "advance": Call("POST", f"{_HELPER}/advance", "sandbox_advance"),
+    "opt-in": Call("POST", f"{_HELPER}/opt-in", "sandbox_opt_in"),
+    "deliveries": Call("GET", f"{_WEBHOOKS}/deliveries", "list_delivery_attempts"),
+    "rotate": Call("POST", f"{_WEBHOOKS}/secret/rotate", "rotate_signing_secret"),
+}
+
+
+class Step(NamedTuple):
+    """A call and what it answers; one that `waits` is repeated until it does."""
+
+    call: str
+    status: int
+    facts: dict[str, Any]
+    body: dict[str, Any] | None = None
+    waits: bool = False
+
+    @property
+    def anchor(self) -> str:
+        """Return the call's place on the page."""
+        return CALLS[self.call].anchor
+
+    @property
+    def sent(self) -> str:
+        """Return the body as it is sent, "" if there is none."""
+        return page_text.line(self.body) if self.body else ""
+
+    @property
+    def told(self) -> str:
+        """Return the facts in words."""
+        return ", ".join(f"{name} {page_text.line(value)}" for name, value in self.facts.items())
+
+
+class Recipe(NamedTuple):
+    """What is tested, why it matters, and the steps; `card` is the test card that does it, "" if any will."""
+
+    anchor: str
+    title: str
+    text: str
+    steps: tuple[Step, ...]
+    card: str = ""
+
+
+def _pay(card: str = "", **more: Any) -> Step:
+    return Step("pay", 200, {"status": "authorized"}, ({"card": card} if card else {}) | more)
+
+
+_CAPTURE = Step("capture", 200, {"status": "captured"})
+_REFUND = Step("refund", 204, {}, {"merchant_refund_ref": "R-1"})
+
+RECIPES = (
+    Recipe(
+        "recipe-paid",
+        "A payment",
+        "The way that most orders go. Two other approved cards are 5555555555554444 and 378282246310005.",
+        (_pay("4242424242424242"), _CAPTURE, _CAPTURE),
+        "4242424242424242",
+    ),
+    Recipe(
+        "recipe-declined",
+        "A declined card, then another one",
+        "Nothing has moved, no event is sent, and the customer may try another card.",
+        (
+            Step(
+                "pay",
+                402,
+                {"code": "card_declined", "details[0].reason": "declined"},
+                {"card": "4000000000000002"},
+            ),
+            _pay(),
+        ),
+        "4000000000000002",
+    ),
+    Recipe(
+        "recipe-insufficient-funds",
+        "Too little money",
+        "The customer reads the reason on our page; your server hears of nothing.",
+        (Step("pay", 402, {"details[0].reason": "insufficient_funds"}, {"card": "4000000000009995"}),),
+        "4000000000009995",
+    ),
+    Recipe(
+        "recipe-expired-card",
+        "An expired card",
+        "Declined as the two before it.",
+        (Step("pay", 402, {"details[0].reason": "expired_card"}, {"card": "4000000000000069"}),),
+        "4000000000000069",
+    ),
+    Recipe(
+        "recipe-3-d-secure",
+        "3-D Secure, failed and passed",
+        "The bank asks the customer first. A challenge passes unless it is told to fail.",
+        (
+            Step("pay", 402, {"code": "card_declined"}, {"card": "4000002500003155", "challenge": "fail"}),
+            _pay("4000002500003155"),
+        ),
+        "4000002500003155",
+    ),
+    Recipe(
+        "recipe-lapse",
+        "A lapse: nobody captures in two minutes",
+        "checkout.voided comes with the reason auth_expired, dated at the deadline. Don't fulfil.",
+        (
+            _pay(),
+            Step("advance", 200, {"status": "voided", "void_reason": "auth_expired"}, {"seconds": 121}),
+            Step("capture", 409, {"code": "not_capturable"}),
+        ),
+    ),
+    Recipe(
+        "recipe-cancel",
+        "Cancelling what is held",
+        "Sold out meanwhile? checkout.voided comes with the reason merchant_cancel.",
+        (_pay(), Step("cancel", 200, {"status": "voided", "void_reason": "merchant_cancel"})),
+    ),
+    Recipe(
+        "recipe-expiry",
+        "Nobody pays",
+        "An hour passes and the order can be paid no more. No event tells of it: nothing was held.",
+        (
+            Step("advance", 200, {"status": "expired"}, {"seconds": 3601}),
+            Step("pay", 409, {"code": "not_payable"}),
+        ),
+    ),
+    Recipe(
+        "recipe-refund",
+        "A refund, asked for twice",
+        "The same merchant_refund_ref is the same refund. Read until it is refunded.",
+        (
+            _pay(),
+            _CAPTURE,
+            _REFUND,
+            Step("refund", 200, {"merchant_refund_ref": "R-1"}, {"merchant_refund_ref": "R-1"}),
+            Step("read", 200, {"status": "refunded", "refunded_amount": 2250}, waits=True),
+        ),
+    ),
+    Recipe(
+        "recipe-refund-fails",
+        "A refund that fails",
+        "The order is captured again, and a new merchant_refund_ref may try again.",
+        (
+            _pay("4000000000005126"),
+            _CAPTURE,
+            _REFUND,
+            Step("read", 200, {"status": "captured", "refunds[0].status": "failed"}, waits=True),
+            Step("refund", 204, {}, {"merchant_refund_ref": "R-2"}),
+        ),
+        "4000000000005126",
+    ),
+    Recipe(
+        "recipe-refund-returns",
+        "A refund that is settled and fails afterwards",
+        "The order stays refunded, its refund reads failed, and our people see to it.",
+        (
+            _pay("4000000000007726"),
+            _CAPTURE,
+            _REFUND,
+            Step("read", 200, {"status": "refunded", "refunds[0].status": "failed"}, waits=True),
+        ),
+        "4000000000007726",
+    ),
+    Recipe(
+        "recipe-lost-answer",
+        "A capture whose answer is lost",
+        "The money has moved and nobody said so. Repeat the capture: it takes nothing twice.",
+        (
+            _pay("4000000000006975"),
+            Step("capture", 504, {"code": "outcome_unknown"}),
+            Step("capture", 200, {"status": "captured"}, waits=True),
+        ),
+        "4000000000006975",
+    ),
+    Recipe(
+        "recipe-asynchronous-capture",
+        "An asynchronous capture",
+        "The bank accepts it and confirms it three seconds later. Your call waits for that, eight seconds at most.",
+        (_pay("4000000000000077"), _CAPTURE),
+        "4000000000000077",
+    ),
+    Recipe(
+        "recipe-no-capture",
+        "A capture that never arrives",
+        "Nobody knows until the hold ends; then it is certain that nothing was taken. Don't fulfil on a guess: read.",
+        (
+            _pay("4000000000006983"),
+            Step("capture", 504, {"code": "outcome_unknown"}),
+            Step("capture", 409, {"code": "operation_in_progress"}),
+            Step("read", 200, {"status": "authorized", "pending_operation": "capture"}),
+        ),
+        "4000000000006983",
+    ),
+    Recipe(
+        "recipe-slow-bank",
+        "A slow bank",
+        "Each call takes two seconds. Does your webhook still answer within fifteen?",
+        (_pay("4000000000000341"), _CAPTURE),
+        "4000000000000341",
+    ),
+    Recipe(
+        "recipe-slow-release",
+        "A release that the bank fails ten times",
+        "The order is voided at once for you and the customer; we repeat the release until it is through.",
+        (_pay("4000000000008013"), Step("cancel", 200, {"status": "voided"})),
+        "4000000000008013",
+    ),
+    Recipe(
+        "recipe-dispute",
+        "A dispute",
+        "Two seconds after the capture the customer asks their bank for the money back. A refund would pay twice.",
+        (
+            _pay("4000000000000259"),
+            _CAPTURE,
+            Step("read", 200, {"status": "captured", "disputes[0].status": "open"}, waits=True),
+            Step("refund", 409, {"code": "not_refundable"}, {"merchant_refund_ref": "R-1"}),
+        ),
+        "4000000000000259",
+    ),
+    Recipe(
+        "recipe-split",
+        "A cost that is split",
+        "You capture the whole amount as ever. What the mate pays goes to the lead's card, not to you.",
+        (
+            _pay(shares=[{"name": "Finn", "amount": 750}]),
+            _CAPTURE,
+            Step("read", 200, {"shares.count": 1, "shares.paid_count": 0}),
+            Step("pay-share", 200, {"status": "paid"}),
+            Step("read", 200, {"status": "captured", "shares.paid_count": 1, "shares.paid_amount": 750}),
+        ),
+    ),
+    Recipe(
+        "recipe-rotation",
+        "A rotation of the signing secret",
+        "With an endpoint registered: the next deliveries carry two v1, then three. Receivers take them with either "
+        "secret.",
+        (
+            Step("rotate", 200, {}),
+            _pay(),
+            Step("rotate", 200, {}),
+            Step("rotate", 409, {"code": "rotation_in_progress"}),
+            Step("rotate", 200, {"previous_secret_expires_at": None}, {"revoke_previous": True}),
+        ),
+    ),
+    Recipe(
+        "recipe-endpoint-down",
+        "An endpoint that is down",
+        "With an endpoint registered that answers 500: attempts follow after about 5, 25 and 75 seconds. With one that "
+        "answers 400 there is no second attempt. Send it again from the portal.",
+        (_pay(), Step("deliveries", 200, {"deliveries[0].status": "failed"}, waits=True)),
+    ),
+    Recipe(
+        "recipe-opt-in",
+        "A tick of the marketing box",
+        "With opt-in enabled: marketing.opted_in comes, for every tick.",
+        (Step("opt-in", 200, {}, {"email": "lea@example.com"}),),
+    ),
+)
+OF_CARD = {recipe.card: recipe for recipe in RECIPES if recipe.card}

@@ -1,0 +1,133 @@
+"""The documentation in a browser: languages, search, copies and contents, with script and without."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_gallery import CUT, FOLDER, LOOKED_AT, MIN_TARGET, TOO_SMALL, appear
+from tests.browser.test_light import Wire
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+TOO_SMALL_ALONE = TOO_SMALL.replace(".hint", ".hint, pre, .prose li")  # not in a sentence or a line of code
+CUT_ALONE = CUT.replace(".spoken,", ".spoken, pre,")  # code scrolls
+MAX_BYTES = 400 * 1024  # of the whole page as it goes out here, uncompressed
+Open = Callable[..., Page]
+
+
+def opened(service: Service, open_page: Open, **options: object) -> Page:
+    page = open_page(**options)
+    page.goto(f"{service.base_url}/api/docs")
+    return page
+
+
+class TestWithoutScript:
+    @pytest.mark.rule("docs.no_script")
+    def test_languages_are_chosen_and_contents_are_opened(self, service: Service, open_page: Open) -> None:
+        page = opened(service, open_page, java_script_enabled=False)
+        assert page.locator(".copy, .finder:visible").count() == 0
+        expect(page.get_by_text("set -euo pipefail")).to_be_visible()
+        page.click("label[for=quick-start-php]")
+        expect(page.get_by_text("set -euo pipefail")).to_be_hidden()
+        expect(page.get_by_text("random_bytes")).to_be_visible()
+        assert not page.locator("#contents").is_visible()
+        page.click(".top-contents")
+        page.click("#contents a[href='#signatures']")
+        assert not page.locator("#contents").is_visible()
+        expect(page.locator("#signatures h2")).to_be_in_viewport()
+
+
+class TestWithScript:
+    def test_the_language_is_remembered_everywhere(self, service: Service, open_page: Open) -> None:
+        page = opened(service, open_page)
+        page.click("label[for=quick-start-node]")
+        assert page.is_checked("#receiver-node", timeout=1000)
+        page.reload()
+        assert page.is_checked("#quick-start-node") and page.is_checked("#receiver-node")
+        page.click("label[for=quick-start-curl]")
+        assert page.is_checked("#receiver-node"), "there is no receiver in curl: the other choice stays"
+
+    def test_code_is_copied(self, service: Service, open_page: Open) -> None:
+        page = opened(service, open_page, permissions=["clipboard-read", "clipboard-write"])
+        page.click("#quick-start .copy >> nth=0")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith(f"export CHECKOUT_BASE_URL={service.base_url}\n")
+        assert copied.endswith("CLIENT_SECRET='<CLIENT_SECRET>'")
+
+    @pytest.mark.parametrize(
+        ("query", "target"),
+        [
+            ("not_capturable", "#error-not_capturable"),
+            ("updated_at", ""),
+            ("rotate", "#rotate_signing_secret"),
+            ("timestamp_out", "#signatures"),
+            ("LAPSE", "#recipe-lapse"),
+        ],
+    )
+    def test_what_is_typed_is_found(self, service: Service, open_page: Open, query: str, target: str) -> None:
+        page = opened(service, open_page)
+        page.set_viewport_size({"width": 1280, "height": 812})
+        page.keyboard.press("/")
+        page.keyboard.type(query)
+        addresses = [link.get_attribute("href") for link in page.locator("#found a").all()]
+        assert addresses and (not target or target in addresses[:5]), addresses
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        assert page.url.endswith(str(addresses[0]))
+        expect(page.locator(".contents-all")).to_be_visible()
+
+    def test_what_is_nowhere_is_said_and_escape_ends_it(self, service: Service, open_page: Open) -> None:
+        page = opened(service, open_page)
+        page.keyboard.press("/")
+        page.keyboard.type("<b>nothing</b>")
+        expect(page.locator("#found")).to_have_text("Nothing. Try a field, a code or a heading.")
+        page.keyboard.press("Escape")
+        expect(page.locator("#found")).to_be_hidden()
+        page.keyboard.press("Escape")
+        assert not page.locator("#contents").is_visible()
+
+    def test_every_result_leads_somewhere(self, service: Service, open_page: Open) -> None:
+        page = opened(service, open_page)
+        lost = page.evaluate(
+            "readIndex().filter(({ at }) => !document.getElementById(at)).map(({ words }) => words)"
+        )
+        assert lost == [] and page.evaluate("readIndex().length") > 400
+
+
+def test_it_weighs_little(service: Service, open_page: Open) -> None:
+    page = open_page()
+    wire = Wire(page)
+    page.goto(f"{service.base_url}/api/docs")
+    page.wait_for_load_state("networkidle")
+    assert 50_000 < sum(wire.sizes.values()) <= MAX_BYTES
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("path", ["/api/docs", "/api/docs#contents", "/"])
+def test_it_reads_well(service: Service, open_page: Open, path: str, script: bool) -> None:
+    page = open_page(java_script_enabled=script)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    page.goto(f"{service.base_url}{path}")
+    for width, scheme in LOOKED_AT:
+        appear(page, width, scheme)
+        name = f"66 {'documentation' if 'docs' in path else 'front'}{' contents' if '#' in path else ''}"
+        picture = Path(FOLDER) / f"{name} {'en' if script else 'noscript'} {width} {scheme}.png"
+        page.screenshot(path=picture, full_page=True, clip={"x": 0, "y": 0, "width": width, "height": 5000})
+        if not script:
+            continue
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(CUT_ALONE) == [], (width, scheme)
+        assert page.evaluate(TOO_SMALL_ALONE, MIN_TARGET) == [], (width, scheme)
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
+def test_it_fits_with_letters_of_twice_the_size(service: Service, open_page: Open) -> None:
+    page = opened(service, open_page)
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    for width in (640, 375):
+        page.set_viewport_size({"width": width, "height": 812})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, width

@@ -1,0 +1,1 @@
+"""What the documentation offers, tried on the running service."""

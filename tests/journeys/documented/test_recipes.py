@@ -1,0 +1,62 @@
+"""The documentation's recipes, followed to the letter on the running service."""
+
+import re
+from typing import Any
+
+import pytest
+
+from config.openapi import recipes
+from config.openapi.recipes import RECIPES, Recipe, Step
+from payments.providers.sandbox.cards import CARDS
+from tests import factories
+from tests.journeys import polling
+from tests.journeys.merchant import Merchant
+from tests.journeys.receiver import Receiver
+
+pytestmark = pytest.mark.journey
+
+
+def followed(merchant: Merchant, checkout: str, step: Step) -> None:
+    """Do what a step says, until its answer is the one that it names."""
+
+    def answered() -> bool:
+        call = recipes.CALLS[step.call]
+        path = call.path.format(checkout_uuid=checkout).removeprefix("/api/")
+        answer = merchant.call(call.method, path, step.body)
+        body: Any = answer.json() if answer.content else {}
+        content = body.get("data", body.get("error", {}))
+        said = (answer.status_code, {fact: at(content, fact) for fact in step.facts})
+        if not step.waits:
+            assert said == (step.status, step.facts), (step.call, answer.text)
+        return said == (step.status, step.facts)
+
+    polling.until(answered, within=25, what=f"{step.call}: {step.told}")
+
+
+def at(content: Any, path: str) -> Any:
+    """Return what stands at a path such as `refunds[0].status`, None if nothing does."""
+    for name in re.findall(r"\w+", path):
+        try:
+            content = content[int(name) if isinstance(content, list) else name]
+        except (LookupError, TypeError):
+            return None
+    return content
+
+
+@pytest.mark.rule("docs.recipes")
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.anchor)
+def test_happens_as_it_says(recipe: Recipe, subscribed: Merchant, receiver: Receiver) -> None:
+    if recipe.anchor == "recipe-endpoint-down":
+        receiver.answer_with(500)
+    if recipe.anchor == "recipe-rotation":  # whose first new secret the receiver does not know
+        receiver.answer = lambda arrival: 200
+    item = factories.item(quantity=1, unit_price=2250)
+    checkout = subscribed.create(total_amount=2250, items=[item])
+    for step in recipe.steps:
+        followed(subscribed, checkout, step)
+    receiver.refused.clear()
+
+
+def test_every_test_card_has_one() -> None:
+    approved = {card.number for card in CARDS.values() if card.effect == "approved"}
+    assert {recipe.card for recipe in RECIPES if recipe.card} | approved == set(CARDS)
