@@ -105,6 +105,7 @@ def test_it_weighs_little(service: Service, open_page: Open) -> None:
     assert 50_000 < sum(wire.sizes.values()) <= MAX_BYTES
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("path", ["/api/docs", "/api/docs#contents", "/"])
 def test_it_reads_well(service: Service, open_page: Open, path: str, script: bool) -> None:

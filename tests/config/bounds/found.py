@@ -19,10 +19,11 @@ from portal.accounts import login_forms
 from tests.config import addresses
 
 PRODUCT = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
-# These read what we have written ourselves, or what is given to a command or stands in the environment.
+# These read what we have written ourselves, or what is given to a command or stands in the environment; receivers run
+# at merchants.
 OURS = (
     *("/config/local/", "/config/openapi/", "/config/settings.py", "/config/env.py"),
-    *("/management/", "/migrations/"),
+    *("/management/", "/migrations/", "/webhooks/receivers/"),
 )
 NAMED = re.compile(r"^(\w+) = re\.compile\(", re.M)
 WITH_A_PERSON = (login_forms.__name__,)  # whose forms look up who it is: their fields alone are fed

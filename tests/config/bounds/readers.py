@@ -274,7 +274,7 @@ PARSED = {
     "hosted_page/opt_in/consent.py": "an e-mail",
     "hosted_page/opt_in/link.py": "an opt-in link",
     "hosted_page/payer.py": "a payer's cookie",
-    "hosted_page/steps/phone.py": "a phone",
+    "checkout/customers/numbers.py": "a phone",
     "hosted_page/summary.py": "a ticket's day",
     "payments/providers/sandbox/notifications.py": "the bank's signature",
     "payments/readable.py": "a provider's words",

@@ -105,6 +105,7 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
     around = card_page.around(PaymentTarget(asked))
     session = bank.open_session(subject=asked.pk, return_url="/pay", page=around)
     return {
+        "api/docs/<str:name>": "api/docs/receiver.py",
         "pay/share/<str:token>": f"pay/share/{shared.payment_requests.get(status='open').token}",
         "pay/g/<str:token>/<int:position>": f"pay/g/{shared.group_link.token}/3",
         "pay/g/<str:token>": f"pay/g/{shared.group_link.token}",

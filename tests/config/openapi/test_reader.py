@@ -3,6 +3,7 @@
 import pytest
 from django.conf import settings
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from payments.models import Merchant
 from portal import keys
@@ -49,6 +50,17 @@ class TestReader:
         keys.create_client(acme, "Till")
         own = client.get("/api/docs")
         assert own["Cache-Control"] == "private, no-store" and "Cookie" in own["Vary"]
+
+    def test_costs_a_stranger_no_statement_and_a_reader_few(
+        self, acme: Merchant, django_assert_max_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        keys.create_client(acme, "Till")
+        client = signed_in(acme)
+        client.get("/api/docs")
+        with django_assert_max_num_queries(5):
+            assert client.get("/api/docs").status_code == 200
+        with django_assert_max_num_queries(0):
+            assert Client().get("/api/docs").status_code == 200
 
     def test_is_a_stranger_without_a_login_or_a_merchant(self, acme: Merchant) -> None:
         known = keys.create_client(acme, "Till").client

@@ -50,6 +50,7 @@ def test_a_quick_start_pays_captures_and_refunds(program: Path, merchant: Mercha
     assert (read["status"], read["refunded_amount"]) == ("refunded", 2250)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", QUICK_STARTS, ids=by_suffix)
 def test_a_quick_start_says_why_it_failed(program: Path, merchant: Merchant, tmp_path: Path) -> None:
     done = programs.run(program, tmp_path, variables(merchant) | {"CHECKOUT_CLIENT_SECRET": "sk_wrong"})

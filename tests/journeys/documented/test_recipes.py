@@ -14,6 +14,17 @@ from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
 
 pytestmark = pytest.mark.journey
+TAKE_LONG = {  # the bank, or the next attempt, takes its seconds
+    f"recipe-{name}"
+    for name in (
+        *("lost-answer", "no-capture", "slow-bank", "slow-release", "asynchronous-capture"),
+        *("refund-fails", "refund-returns", "dispute", "endpoint-down"),
+    )
+}
+RUN = [
+    pytest.param(recipe, id=recipe.anchor, marks=[pytest.mark.long] if recipe.anchor in TAKE_LONG else [])
+    for recipe in RECIPES
+]
 
 
 def followed(merchant: Merchant, checkout: str, step: Step) -> None:
@@ -44,7 +55,7 @@ def at(content: Any, path: str) -> Any:
 
 
 @pytest.mark.rule("docs.recipes")
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.anchor)
+@pytest.mark.parametrize("recipe", RUN)
 def test_happens_as_it_says(recipe: Recipe, subscribed: Merchant, receiver: Receiver) -> None:
     if recipe.anchor == "recipe-endpoint-down":
         receiver.answer_with(500)
