@@ -171,7 +171,7 @@ class AnswerFilter(admin.SimpleListFilter):
 class ApiCallAdmin(ReadOnlyAdmin):
     """What was called, and with which status it was answered."""
 
-    list_display = ("created_at", "merchant", "method", "path", "status", "error_code", "request_id")
+    list_display = ("created_at", "merchant", "method", "path", "status", "error_code", "param", "request_id")
     list_filter = (AnswerFilter,)
     search_fields = ("id", "request_id", "checkout_uuid")
     of_each_merchant = ("request_id", "checkout_uuid")

@@ -44,6 +44,8 @@ DISPUTE: dict[str, Badge] = {
     Dispute.Status.WON: Badge("done", "check", "Won"),
     Dispute.Status.LOST: Badge("void", "slash", "Lost"),
 }
+ACCEPTED = Badge("done", "check", "Accepted")
+REFUSED = Badge("stop", "cross", "Refused")
 WAITING = Badge("still", "clock", "Waiting")
 DELIVERED = Badge("done", "check", "Delivered")
 FAILED = Badge("stop", "alert", "Failed")

@@ -26,6 +26,7 @@ MENU = (
         ("portal_balance", "Balance", "view"),
         ("portal_webhooks", "Webhooks", "view"),
         ("portal_deliveries", "Deliveries", "view"),
+        ("portal_requests", "Requests", "view"),
         ("portal_keys", "Keys", "view"),
     ),
     (

@@ -25,6 +25,7 @@ from payments.cause import caller_of
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 KEPT = timedelta(hours=24)
 TAKEN_OVER_AFTER = timedelta(seconds=90)
+MAX_PARAM = 100
 KEPT_REFUSALS = {402, 422}  # any other refusal may become a success later, so that its key is freed
 
 
@@ -203,12 +204,12 @@ def _name_checkout(checkout_uuid: UUID | None) -> None:
 def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Response:
     """Write the call with its answer; under its key the answer is kept, or the key freed if the answer may change."""
     content: Any = response.data
-    if isinstance(content, dict):
-        call.error_code = content.get("error", {}).get("code", "")
+    if isinstance(content, dict) and "error" in content:
+        call.error_code, call.param = content["error"]["code"], _param(content["error"]["param"])
     if call.checkout_uuid is None and not call.error_code and isinstance(content, dict):
         call.checkout_uuid = UUID(content["data"]["checkout_uuid"])
         _name_checkout(call.checkout_uuid)
-    call.status = response.status_code
+    call.status, call.duration_ms = response.status_code, request_id.age_ms()
     if key is None:
         _write(_CALL, call)
         return response
@@ -216,6 +217,11 @@ def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Re
     if _keep(key, call, orjson.dumps(content) if content is not None else b""):
         failpoint.reach("answer_kept")
     return response
+
+
+def _param(named: str | None) -> str:
+    """Return the refused field as the call's row holds it; a caller may have chosen its name, at any length."""
+    return (named or "")[:MAX_PARAM].replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
 def _write(statement: str, call: ApiCall, **of_the_key: Any) -> None:
@@ -235,7 +241,7 @@ def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
 
 _COLUMNS = (
     *("id", "merchant_id", "client_uuid", "checkout_uuid", "method", "path", "request_id", "status"),
-    "error_code",
+    *("error_code", "param", "duration_ms"),
 )
 _CALL = f"""
 INSERT INTO checkout_apicall ({", ".join(_COLUMNS)}, created_at)

@@ -10,7 +10,7 @@ from payments.models import Merchant
 
 
 class ApiCall(models.Model):
-    """A POST under /checkouts with its answer's status, refused ones too: the timeline's source.
+    """A POST under /checkouts with its answer's status, refused ones too: the source of timeline and request log.
 
     Its table is partitioned by the time in the id: `CALLS`. Nothing of it changes.
     """
@@ -24,12 +24,17 @@ class ApiCall(models.Model):
     request_id = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField()
     error_code = models.CharField(max_length=60, blank=True)
+    param = models.CharField(
+        max_length=100, blank=True, default="", db_default="", help_text="The field that was refused."
+    )
+    duration_ms = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField()
 
     class Meta:
         indexes: ClassVar = [
             models.Index(fields=["merchant", "checkout_uuid", "created_at"], name="apicall_of_checkout"),
             models.Index(fields=["merchant", "request_id"], name="apicall_request"),
+            models.Index(fields=["merchant", "-created_at", "-id"], name="apicall_of_merchant"),
         ]
 
     def __str__(self) -> str:

@@ -35,6 +35,7 @@ ROWS: dict[str, Row] = {
     "portal_cancel": Row("POST", HELPERS, is_sensitive=True, form={"reason": "Sold out"}),
     "portal_note": Row("POST", NO_VIEWER, form={"text": "They called."}),
     "portal_customer": Row("POST", MANAGERS, is_sensitive=True),
+    "portal_requests": Row("GET", ALL),
     "portal_refunds": Row("GET", ALL),
     "portal_refunds_csv": Row("GET", NO_VIEWER),
     "portal_balance": Row("GET", ALL),

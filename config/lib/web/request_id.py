@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from config.lib.process import tracing
 
 _ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_current: ContextVar[str] = ContextVar("request_id", default="")
+_current: ContextVar[tuple[str, float]] = ContextVar("request_id", default=("", 0.0))  # with when it came
 log = structlog.get_logger("request")
 
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}  # strangers name more
@@ -34,7 +34,12 @@ def new() -> str:
 
 def current() -> str:
     """Return the id of the request being answered, "" outside of one."""
-    return _current.get()
+    return _current.get()[0]
+
+
+def age_ms() -> int:
+    """Return how many milliseconds ago the request being answered came."""
+    return round((time.monotonic() - _current.get()[1]) * 1000)
 
 
 class RequestIdMiddleware:
@@ -49,18 +54,18 @@ class RequestIdMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-Id", "")
         request_id = given if _ACCEPTABLE.fullmatch(given) else new()
-        token = _current.set(request_id)
+        started = time.monotonic()
+        token = _current.set((request_id, started))
         structlog.contextvars.bind_contextvars(request_id=request_id)
         try:
-            response = self._traced(request)
+            response = self._traced(request, started)
         finally:
             structlog.contextvars.clear_contextvars()
             _current.reset(token)
         response["X-Request-Id"] = request_id
         return response
 
-    def _traced(self, request: HttpRequest) -> HttpResponse:
-        started = time.monotonic()
+    def _traced(self, request: HttpRequest, started: float) -> HttpResponse:
         with tracing.span("request", parent=_trace_of(request)) as span:
             response = self.get_response(request)
             self._count_and_log(request, response, started)

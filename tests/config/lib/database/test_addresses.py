@@ -28,7 +28,10 @@ from tests.portal.stage import Stage
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("replica.pages")]
 FORM = "application/x-www-form-urlencoded"
-LISTS = {f"portal_{name}" for name in ("home", "checkouts", "refunds", "balance", "deliveries", "audit")}
+LISTS = {
+    f"portal_{name}"
+    for name in ("home", "checkouts", "refunds", "requests", "balance", "deliveries", "audit")
+}
 FILES = {"portal_checkouts_csv", "portal_refunds_csv", "portal_balance_csv", "portal_payout_csv"}
 # Who somebody is and what they may: sessions, proofs, people, roles, rights.
 OF_ACCESS = re.compile(

@@ -1,0 +1,76 @@
+"""The log of the merchant's API requests, newest first (rule portal.requests)."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+from django import forms
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from checkout.models import ApiCall
+from config.lib import clock
+from config.lib.database import partitions, replica
+from payments.models import Merchant
+from portal import badges, lists
+from portal.access import requires
+from portal.lists import Listing
+from portal.models import ApiClient, Membership
+from portal.orders import search
+
+SHOWN = timedelta(days=7)
+API = "/api/merchant/v1/"
+REFUSED = 400  # from this status on
+OUTCOMES = (("", "Any"), ("accepted", "Accepted"), ("refused", "Refused"))
+
+
+class Filters(forms.Form):
+    """The filters of the list, all of them optional."""
+
+    q = forms.CharField(required=False, max_length=search.MAX_TYPED)
+    outcome = forms.ChoiceField(required=False, choices=OUTCOMES)
+
+
+@requires("view")
+@replica.readable
+def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Show the requests of the last seven days that match the filters."""
+    form = Filters(request.GET or None)
+    rows = _requests(membership.merchant, lists.asked(form))
+    return lists.show(request, membership, Listing("requests", form, rows, _lines))
+
+
+def _requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[ApiCall]:
+    since = clock.now() - SHOWN
+    rows = ApiCall.objects.filter(merchant=merchant, created_at__gte=since)
+    rows = rows.filter(pk__gte=clock.first_id(since - partitions.CLOCKS_DIFFER))  # for its partitions alone
+    if asked.get("q"):
+        text = asked["q"].strip()
+        about = list(search.checkouts(merchant, {"q": text}).values_list("pk", flat=True))
+        of_id = rows.filter(request_id=text).values_list("pk", flat=True)[: search.MAX_MATCHES]
+        of_orders = rows.filter(checkout_uuid__in=about).values_list("pk", flat=True)[: search.MAX_MATCHES]
+        rows = rows.filter(pk__in={*of_id, *of_orders})
+    if asked.get("outcome"):
+        is_refused = asked["outcome"] == "refused"
+        rows = rows.filter(status__gte=REFUSED) if is_refused else rows.filter(status__lt=REFUSED)
+    return rows
+
+
+def _lines(found: Sequence[ApiCall]) -> dict[str, Any]:
+    keys = ApiClient.objects.filter(pk__in={call.client_uuid for call in found})
+    names = {key.pk: str(key) for key in keys.only("name", "client_id")}
+    return {"rows": [_line(call, names.get(call.client_uuid, "")) for call in found]}
+
+
+def _line(call: ApiCall, key: str) -> dict[str, Any]:
+    is_refused = call.status >= REFUSED
+    docs = f"{reverse('api_docs')}#error-{quote(call.error_code)}" if call.error_code else ""
+    return {
+        "call": call,
+        "path": call.path.removeprefix(API),
+        "badge": badges.REFUSED if is_refused else badges.ACCEPTED,
+        "docs_url": docs,
+        "key": key,
+    }
