@@ -20,18 +20,16 @@ from portal.views import (
     home,
     invitations,
     keys,
-    logo,
     notes,
     payouts,
-    preview,
     refund,
     refunds,
     requests,
     security,
-    settings,
     team,
     webhooks,
 )
+from portal.views.settings import logo, page, preview
 
 portal = [
     path("", home.home, name="portal_home"),
@@ -73,9 +71,9 @@ portal = [
     path("/team/invitations/<uuid:invitation_uuid>/end", team.take_back, name="portal_invitation_end"),
     path("/team/<uuid:membership_uuid>/role", team.change, name="portal_role"),
     path("/team/<uuid:membership_uuid>/remove", team.remove, name="portal_remove"),
-    path("/settings", settings.shown, name="portal_settings"),
-    path("/settings/save", settings.changed, name="portal_settings_save"),
-    path("/settings/opt-in", settings.opt_in_wording, name="portal_opt_in"),
+    path("/settings", page.shown, name="portal_settings"),
+    path("/settings/save", page.changed, name="portal_settings_save"),
+    path("/settings/opt-in", page.opt_in_wording, name="portal_opt_in"),
     path("/settings/preview", preview.shown, name="portal_preview"),
     path("/settings/preview/page", preview.page, name="portal_preview_page"),
     path("/settings/logo", logo.keep, name="portal_logo"),

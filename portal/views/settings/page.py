@@ -20,7 +20,7 @@ from portal import access, audit, pages
 from portal.access import requires
 from portal.models import Membership
 from portal.settings_form import SettingsForm
-from portal.views import preview
+from portal.views.settings import preview
 
 HERE = "portal_settings"
 

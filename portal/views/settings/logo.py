@@ -13,11 +13,11 @@ from hosted_page.logo import decoding, keeping
 from portal import audit, pages
 from portal.access import requires
 from portal.models import Membership
-from portal.views import settings
+from portal.views.settings import page
 
 
 @csrf_exempt  # until it is known who sends it: a stranger's file is never taken apart, not even for its token
-@requires("change_settings", form_of=settings.HERE)
+@requires("change_settings", form_of=page.HERE)
 def keep(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """Take an upload for the merchant's logo, kept in memory alone."""
     request.upload_handlers = [MemoryFileUploadHandler(request)]
@@ -29,19 +29,19 @@ def _keep(request: HttpRequest, membership: Membership) -> HttpResponse:
     file: Any = request.FILES.get("logo")
     if file is None:
         pages.refuse(request, "Choose a file first: a PNG or JPEG of at most 256 KB.")
-        return redirect(settings.HERE)
+        return redirect(page.HERE)
     try:
         drawn = keeping.read(file.read())
     except decoding.Unusable as unusable:
-        return settings.refuse_logo(request, membership, str(unusable))
+        return page.refuse_logo(request, membership, str(unusable))
     with transaction.atomic():
         keeping.keep(membership.merchant_id, drawn)
         audit.record(request, membership, "logo_changed", bytes=file.size)
     messages.success(request, "Your logo is shown from now on.")
-    return redirect(settings.HERE)
+    return redirect(page.HERE)
 
 
-@requires("change_settings", form_of=settings.HERE)
+@requires("change_settings", form_of=page.HERE)
 def remove(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Delete the merchant's logo; their initial is shown again."""
     with transaction.atomic():
@@ -50,4 +50,4 @@ def remove(request: HttpRequest, membership: Membership) -> HttpResponse:
             audit.record(request, membership, "logo_removed")
     if is_removed:
         messages.success(request, "Removed. Your initial is shown from now on.")
-    return redirect(settings.HERE)
+    return redirect(page.HERE)
