@@ -45,8 +45,11 @@ class StillRotating(Exception):
 
 
 def create_client(merchant: Merchant, name: str, scopes: Collection[str] = ()) -> NewClient:
-    """Make an API client with the named scopes, or with all if none are named; return it with its secret."""
-    secret = _new_secret()
+    """Make an API client with the named scopes, or with all but personal ones if none are named, and its secret.
+
+    Rule token.personal.
+    """
+    secret, wanted = _new_secret(), scopes or settings.SCOPES.keys() - settings.PERSONAL_SCOPES
     client = ApiClient.objects.create(
         merchant=merchant,
         name=name,
@@ -54,9 +57,14 @@ def create_client(merchant: Merchant, name: str, scopes: Collection[str] = ()) -
         client_secret=secret,
         client_type=ApiClient.CLIENT_CONFIDENTIAL,
         authorization_grant_type=ApiClient.GRANT_CLIENT_CREDENTIALS,
-        scopes=" ".join(scope for scope in settings.SCOPES if not scopes or scope in scopes),
+        scopes=" ".join(scope for scope in settings.SCOPES if scope in wanted),
     )
     return NewClient(client, secret)
+
+
+def is_personal(scopes: Collection[str]) -> bool:
+    """Return whether one of the scopes shows customers, so that owners alone hand it out. Rule token.personal."""
+    return not settings.PERSONAL_SCOPES.isdisjoint(scopes)
 
 
 def newest(merchant: Merchant) -> ApiClient | None:

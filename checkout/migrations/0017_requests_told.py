@@ -8,7 +8,8 @@ TABLE, NAME, COLUMNS = "checkout_apicall", "apicall_of_merchant", "(merchant_id,
 
 
 def make(apps, editor):
-    partitions.make_index(TABLE, NAME, COLUMNS)
+    with editor.connection.cursor() as cursor:
+        partitions.make_index(cursor, table=TABLE, name=NAME, columns=COLUMNS)
 
 
 def drop(apps, editor):

@@ -14,7 +14,7 @@ from django.shortcuts import redirect
 from portal import access, audit, keys, pages
 from portal.access import requires
 from portal.keys import NewClient
-from portal.models import ApiClient, Membership
+from portal.models import ApiClient, Membership, Role
 from portal.pages import Question
 
 MAX_KEYS = 50
@@ -45,7 +45,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "made": _handed_over(request, clients),
         "clients": clients,
         "revoked": rows.exclude(revoked_at=None).order_by("-revoked_at")[:MAX_REVOKED],
-        "scopes": _scopes(settings.SCOPES),
+        "scopes": _scopes(membership, settings.SCOPES.keys() - settings.PERSONAL_SCOPES),
         "base_url": settings.BASE_URL,
     }
     return pages.show(request, membership, "portal/keys.html", context | more, here="portal_keys")
@@ -70,6 +70,8 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
     has_room = ApiClient.objects.filter(merchant=membership.merchant, revoked_at=None).count() < MAX_KEYS
     if not has_room:
         form.add_error("name", "There are 50 keys. Revoke one that you no longer use first.")
+    if keys.is_personal(request.POST.getlist("scopes")) and not _may_see_customers(membership):
+        form.add_error("scopes", "Only an owner may make a key that reads customers. Ask one of them.")
     if not form.is_valid():
         return _show_errors(request, membership, form)
     with transaction.atomic():
@@ -83,22 +85,35 @@ def _record(request: HttpRequest, membership: Membership, action: str, client: A
 
 
 def _show_errors(request: HttpRequest, membership: Membership, form: KeyForm) -> HttpResponse:
-    scopes = _scopes(request.POST.getlist("scopes"))
+    scopes = _scopes(membership, request.POST.getlist("scopes"))
     return _show(
         request, membership, errors=pages.errors(form), name=request.POST.get("name", ""), scopes=scopes
     )
 
 
-def _scopes(chosen: Collection[str]) -> list[dict[str, Any]]:
-    """The scopes that there are, and whether each is chosen."""
+def _may_see_customers(membership: Membership) -> bool:
+    """Return whether the person may get the secret of a key that reads customers. Rule token.personal."""
+    return membership.role == Role.OWNER
+
+
+def _scopes(membership: Membership, chosen: Collection[str]) -> list[dict[str, Any]]:
+    """Return the scopes that the person may give a key, and whether each is chosen."""
     return [
-        {"name": name, "words": words, "is_on": name in chosen} for name, words in settings.SCOPES.items()
+        {"name": name, "words": words, "is_on": name in chosen}
+        for name, words in settings.SCOPES.items()
+        if _may_see_customers(membership) or not keys.is_personal([name])
     ]
 
 
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """Give a key a second secret, shown once; the old one stays valid until it is stopped."""
+    of_key = ApiClient.objects.filter(merchant=membership.merchant, pk=client_uuid).values_list(
+        "scopes", flat=True
+    )
+    if keys.is_personal(" ".join(of_key).split()) and not _may_see_customers(membership):
+        pages.refuse(request, "This key reads customers, so only an owner may rotate it.")
+        return redirect("portal_keys")
     try:
         with access.or_404(), transaction.atomic():
             made = keys.rotate(membership.merchant, client_uuid)

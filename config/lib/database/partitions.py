@@ -8,6 +8,7 @@ a partition is missing lies in the default one, and stays there until its time i
 import time
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -64,20 +65,19 @@ def told_of(*ids: UUID) -> tuple[UUID, UUID]:
     return UUID(int=max(0, min(first, now) - slack) << 80), UUID(int=now + slack << 80)
 
 
-def make_index(table: str, name: str, columns: str) -> None:
-    """Make an index of a table for a migration without a transaction, which may run it again where it broke off.
+def make_index(cursor: Any, *, table: str, name: str, columns: str) -> None:
+    """Make an index of a table by a migration's cursor without a transaction; run again, it goes on where it broke off.
 
     PostgreSQL makes one concurrently for a partition at a time: the table's own is declared first, which partitions
     that come meanwhile are made with, and is valid once the last of those that were there has it.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(f"CREATE INDEX IF NOT EXISTS {name} ON ONLY {table} {columns}")
-        cursor.execute(_NOT_INDEXED, [table, name])
-        for (partition,) in cursor.fetchall():
-            part = f"{partition}_{name}"
-            cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {part}")
-            cursor.execute(f"CREATE INDEX CONCURRENTLY {part} ON {partition} {columns}")
-            cursor.execute(f"ALTER INDEX {name} ATTACH PARTITION {part}")
+    cursor.execute(f"CREATE INDEX IF NOT EXISTS {name} ON ONLY {table} {columns}")
+    cursor.execute(_NOT_INDEXED, [table, name])
+    for (partition,) in cursor.fetchall():
+        part = f"{partition}_{name}"
+        cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {part}")
+        cursor.execute(f"CREATE INDEX CONCURRENTLY {part} ON {partition} {columns}")
+        cursor.execute(f"ALTER INDEX {name} ATTACH PARTITION {part}")
 
 
 def make_ahead(*tables: Partitioned) -> int:

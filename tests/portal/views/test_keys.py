@@ -4,7 +4,9 @@ import pytest
 from django.test import Client
 
 from payments.models import Merchant
+from portal import keys
 from portal.models import ApiClient, AuditEntry, Role
+from tests.conftest import Api
 from tests.portal import stage
 from tests.portal.people import get_token, secret_in
 
@@ -38,6 +40,43 @@ class TestKey:
         page = client.post("/portal/keys/new", form)
         assert page.status_code == 422 and words in page.content.decode()
         assert not ApiClient.objects.exists()
+
+
+@pytest.mark.rule("token.personal")
+class TestKeyThatReadsCustomers:
+    FORM = {"name": "Mailing list", "scopes": ["webhooks:read", "customers:read"]}
+
+    @pytest.mark.parametrize("role", [Role.ADMIN, Role.DEVELOPER])
+    def test_is_made_by_owners_alone(self, acme: Merchant, role: Role) -> None:
+        browser = stage.browser(stage.person(acme, role))
+        assert "customers:read" not in browser.get("/portal/keys").content.decode()
+        answer = browser.post("/portal/keys/new", self.FORM)
+        assert answer.status_code == 422 and "Only an owner" in answer.content.decode()
+        assert not ApiClient.objects.exists()
+
+    def test_is_what_an_owner_ticks(self, acme: Merchant) -> None:
+        owner = stage.browser(stage.person(acme, Role.OWNER))
+        assert "customers:read" in owner.get("/portal/keys").content.decode()
+        owner.post("/portal/keys/new", self.FORM)
+        assert ApiClient.objects.get().scopes == "webhooks:read customers:read"
+
+    def test_shows_its_next_secret_to_owners_alone(self, acme: Merchant) -> None:
+        key, secret = keys.create_client(acme, "Mailing list", self.FORM["scopes"])
+        developer = stage.browser(stage.person(acme, Role.DEVELOPER))
+        page = developer.post(f"/portal/keys/{key.pk}/rotate", follow=True).content.decode()
+        assert "only an owner may rotate it" in page and "sk_" not in page
+        assert (
+            "sk_"
+            in stage.browser(stage.person(acme, Role.OWNER))
+            .post(f"/portal/keys/{key.pk}/rotate", follow=True)
+            .content.decode()
+        )
+        assert get_token(key.client_id, secret) == 200
+
+    def test_is_no_key_that_asked_for_nothing(self, acme: Merchant, api: Api) -> None:
+        key, _ = keys.create_client(acme, "Shop")
+        assert "customers:read" not in key.scopes and "webhooks:read" in key.scopes
+        assert api.get("events").status_code == 200
 
 
 def test_the_page_says_which_environment_it_is(client: Client, settings: object) -> None:
