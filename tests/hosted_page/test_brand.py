@@ -23,7 +23,7 @@ class TestTheMerchantsSheet:
         assert others == ["/static/css/components.css", "/static/css/hosted_page.css"]
         sheet = Client().get(first)
         assert sheet["Content-Type"] == "text/css; charset=utf-8"
-        assert sheet.content.decode().startswith(brand.TOKENS) and "--paper: #111613;" in brand.TOKENS
+        assert sheet.content.decode().startswith(brand.TOKENS) and "--paper:#111613;" in brand.TOKENS
         assert sheet.content.decode().rindex("--brand:#1F4596;") > len(brand.TOKENS)
         assert sheet["Cache-Control"] == "public, max-age=31536000, immutable"
 
