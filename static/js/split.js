@@ -162,10 +162,12 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   nameError.hidden = false;
   yourName.setAttribute("aria-invalid", "true");
+  yourName.setAttribute("aria-describedby", nameError.id);
   yourName.focus();
 });
 yourName.addEventListener("input", () => {
   nameError.hidden = true;
   yourName.removeAttribute("aria-invalid");
+  yourName.removeAttribute("aria-describedby");
 });
 addEventListener("pageshow", show); // a browser that goes back brings back what was typed

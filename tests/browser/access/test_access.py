@@ -1,0 +1,372 @@
+"""What a screen reader, a keyboard, colours of one's own, no motion and 400 % make of the main pages."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.access import checks, walk
+from tests.browser.access.tree import reading
+from tests.journeys import receiver
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+PORTAL = ("home", "checkouts", "checkout", "webhooks")
+Found = dict[str, dict[str, list[str]]]
+
+# What is read of each page after the test band, and before the languages at its foot: first the two lines of the band.
+READ = {
+    "phone": """
+text: Acme Tickets Order {order}
+text: {money}
+region "Your order"
+  heading 2 "Standing ticket, Blue Room"
+  text: {date}, {time}, London time
+  list
+    listitem
+      text: Standing ticket, Blue Room {money}
+      text: 4 × {money}
+    listitem
+      text: Booking fee {money}
+      text: 4 × {money}
+    listitem: Early-bird discount −{money}
+  text: Total {money}
+list "Steps"
+  listitem [current]: 1 Phone
+  listitem: 2 Split
+  listitem: 3 Pay
+heading 1 "Your mobile number"
+form
+  text: We text you a code to sign you in. No account, no password.
+  textbox [required] "Your mobile number" (UK number. For another country, start with + and its code.)
+  text: UK number. For another country, start with + and its code.
+  checkbox "Remember me here for 30 days" (No code next time on this phone. Leave it out if others use it.)
+  text: No code next time on this phone. Leave it out if others use it.
+  button "Text me a code"
+form
+  button "Cancel and go back to Acme Tickets"
+""",
+    "code": """
+text: Acme Tickets Order {order}
+text: {money}
+region "Your order"
+  group
+    summary "Standing ticket, Blue Room Show order"
+list "Steps"
+  listitem [current]: 1 Phone
+  listitem: 2 Split
+  listitem: 3 Pay
+heading 1 "Enter the 6-digit code"
+form
+  text
+    text: It is for {number}.
+    link "Change number"
+  textbox [required] "Enter the 6-digit code" (Six digits)
+  text: TEST No text was sent. Your code is {code}.
+  button "Continue"
+text: You can ask for a new code in {time}
+form
+  button "Cancel and go back to Acme Tickets"
+""",
+    "split": """
+text: Acme Tickets Order {order}
+text: {money}
+region "Your order"
+  group
+    summary "Standing ticket, Blue Room Show order"
+list "Steps"
+  listitem: Done: Phone
+  listitem [current]: 2 Split
+  listitem: 3 Pay
+heading 1 "Who’s in on this?"
+form
+  button "All mine Pay {money}"
+  group "Or share it with your mates"
+    legend: Or share it with your mates
+    radio "Equally" (You say how many; each gets a link)
+    text: You say how many; each gets a link
+    radio [checked] "Own amounts" (You say who pays what)
+    text: You say who pays what
+    list
+      listitem
+        label: Your name your mates see it
+        textbox [required] "Your name your mates see it"
+        text: {money} What is left
+      listitem
+        label: Name for share 2 (optional)
+        textbox "Name for share 2 (optional)"
+        label: Amount of share 2
+        textbox "Amount of share 2"
+      listitem
+        label: Name for share 3 (optional)
+        textbox "Name for share 3 (optional)"
+        label: Amount of share 3
+        textbox "Amount of share 3"
+    button "Add a mate"
+    status [live=polite]: Adds up {money} of {money}
+    text: Your card is held for the whole {money} today. \
+When a mate pays, their share goes back to your card. If a mate never pays, their share stays with you.
+    button "Continue to pay"
+form
+  button "Cancel and go back to Acme Tickets"
+""",
+    "card": """
+text: Acme Tickets Order {order}
+text: {money}
+region "Your order"
+  group
+    summary "Standing ticket, Blue Room Show order"
+list "Steps"
+  listitem: Done: Phone
+  listitem: Done: Split
+  listitem [current]: 3 Pay
+heading 1 "Pay by card"
+form
+  group "Card form by Sandbox Bank"
+    legend: Card form by Sandbox Bank
+    label: Card number
+    textbox [required] "Card number"
+    label: Expiry, MM/YY
+    textbox [required] "Expiry, MM/YY"
+    label: Security code
+    textbox [required] "Security code"
+  terms
+    term: Held on your card now
+    definition: {money}
+    term: Your 2 mates’ shares
+    definition: {money}
+    term: Your own part
+    definition: {money}
+  text: If a mate never pays, their share stays with you.
+  button "Pay {money} (test)"
+text: Your card details go to the bank. Acme Tickets never sees them.
+group
+  summary "Test cards Show"
+text
+  link "Change who pays"
+form
+  button "Cancel and go back to Acme Tickets"
+""",
+    "held": """
+text: Acme Tickets Order {order}
+text: {money}
+region "Your order"
+  group
+    summary "Standing ticket, Blue Room Show order"
+heading 1 "Held, not taken yet"
+text: {money} is set aside on your Visa ending 4242. Acme Tickets is checking your order.
+list "Where the money is"
+  listitem: Your card
+  listitem [current]: {money} On hold
+  listitem: Acme Tickets
+text: {time} left for Acme Tickets to confirm
+progressbar "Time left to confirm"
+text: If they don’t confirm by {time}, the hold ends by itself and nothing is taken.
+text
+  text: This page updates by itself. You may close it: the same link always shows what is true.
+  link "Check now"
+region "The bill, by person"
+  heading 2 "The bill, by person"
+  list
+    listitem: Lea {money} You
+    listitem: Finn {money} Starts when confirmed
+    listitem: Priya {money} Starts when confirmed
+  text: Adds up {money}
+status [live=polite]
+""",
+    "bill": """
+text: Acme Tickets Order {order}
+text: {money}
+region "Your order"
+  group
+    summary "Standing ticket, Blue Room Show order"
+text: Confirmed and paid Acme Tickets has the whole {money}.
+heading 1 "You bear {money} now"
+text: When a mate pays, their share goes back to your Visa ending 4242.
+terms
+  term: Yours
+  definition: {money}
+  term: Still out
+  definition: {money}
+  term: Mates paid
+  definition: {money}
+region "One link for everyone"
+  heading 2 "One link for everyone"
+  text: Lea · Standing ticket, Blue Room · {money} each {link}
+  link "Show QR code"
+  button "Copy"
+region "The bill, by person"
+  heading 2 "The bill, by person"
+  list
+    listitem: Lea {money} You
+    listitem
+      text: Finn {money}
+      group
+        summary "Not paid yet More : Finn"
+    listitem
+      text: Priya {money}
+      group
+        summary "Not paid yet More : Priya"
+  text: Adds up {money}
+  text: This page updates by itself. Links work until {date}, {time}.
+region "Receipt"
+  heading 2 "Receipt"
+  terms
+    term: Paid to
+    definition: Acme Tickets
+    term: For
+    definition: Standing ticket, Blue Room Order {order}
+    term: Paid
+    definition: {date}, {time} London time (GMT)
+    term: With
+    definition: Visa ending 4242
+  text: Paid {money}
+  button "Print"
+  form
+    button "Text it to {number}"
+link "Back to Acme Tickets"
+region "Hear from Acme Tickets?"
+  heading 2 "Hear from Acme Tickets?"
+  form
+    checkbox "Acme Tickets may send me offers by e‑mail and text. I can stop any time."
+    text: Not needed to pay.
+status [live=polite]
+""",
+    "mate": """
+text: Acme Tickets Lea’s order {order}
+text: {money}
+region "Your order"
+  group
+    summary "Standing ticket, Blue Room Show order"
+heading 1 "Lea asks you for {money}"
+text: Your share of Standing ticket, Blue Room. Lea has paid Acme Tickets in full, \
+and your money goes back to their card.
+form
+  label: Your mobile number
+  textbox [required] "Your mobile number" (We text you a code. Lea does not see your number.)
+  text: We text you a code. Lea does not see your number.
+  checkbox "Remember me here for 30 days" (No code next time on this phone. Leave it out if others use it.)
+  text: No code next time on this phone. Leave it out if others use it.
+  button "Text me a code"
+text: Open until {date}, {time}. Nothing is charged before you pay on the next page.
+form
+  button "I’m not paying this"
+region "Hear from Acme Tickets?"
+  heading 2 "Hear from Acme Tickets?"
+  form
+    checkbox "Acme Tickets may send me offers by e‑mail and text. I can stop any time."
+    text: Not needed to pay.
+""",
+    "group": """
+text: Acme Tickets Lea’s order {order}
+text: {money} each
+region "Your order"
+  group
+    summary "Standing ticket, Blue Room Show order"
+heading 1 "Lea paid. Which share is yours?"
+text: Acme Tickets has the whole {money}. What you pay goes back to Lea’s card.
+heading 2 "Free shares"
+list
+  listitem
+    form
+      button "Finn {money}"
+  listitem
+    form
+      button "Priya {money}"
+text: Nothing is charged before you pay on a later page. Open until {date}, {time}.
+""",
+}
+PAGE = """complementary "Test mode": TEST No real money moves.
+banner
+{band}
+main
+{main}
+contentinfo
+  form "Language"
+    button "Deutsch"
+    button "Español"
+    button "Français"
+    button "Italiano"
+    button "Nederlands\""""
+
+
+@pytest.fixture(scope="module")
+def found(service: Service, browser: Browser) -> Iterator[Found]:
+    """What each page reads, and what each check finds on it."""
+    seen: Found = {}
+
+    def look(name: str, page: Page) -> None:
+        page.wait_for_load_state("load")
+        found = {check: run(page) for check, run in checks.ALL.items()}
+        seen[name] = found | {"reading": reading(page).splitlines()}
+
+    walk.payers(service, browser, look)
+    with receiver.listening() as endpoint:
+        walk.portal(service, browser, endpoint, look)
+    yield seen
+    service.prove_ledger()
+
+
+@pytest.mark.rule("access.reading")
+@pytest.mark.parametrize("name", READ)
+def test_a_page_is_read_in_its_order(found: Found, name: str) -> None:
+    lines = [f"  {line}" for line in READ[name].strip().splitlines()]
+    page = PAGE.format(band="\n".join(lines[:2]), main="\n".join(lines[2:]))
+    assert found[name]["reading"] == page.splitlines()
+
+
+@pytest.mark.rule("access.colours")
+@pytest.mark.parametrize("name", [*READ, *PORTAL])
+def test_colours_of_the_readers_own_leave_all_that_is_told(found: Found, name: str) -> None:
+    assert found[name]["colours"] == []
+
+
+@pytest.mark.rule("access.motion")
+@pytest.mark.parametrize("name", [*READ, *PORTAL])
+def test_nothing_moves_for_who_wants_no_motion(found: Found, name: str) -> None:
+    assert found[name]["motion"] == []
+
+
+@pytest.mark.rule("access.zoom")
+@pytest.mark.parametrize("name", [*READ, *PORTAL])
+def test_four_times_as_large_still_fits(found: Found, name: str) -> None:
+    assert found[name]["reflow"] == []
+
+
+TOP = "<!doctype html><meta name=viewport content='width=device-width'>"
+WRONG = {
+    "colours": (
+        "<button style='border: 0'>Pay</button>",
+        "<progress style='appearance: none; height: 20px; border: 1px solid' max=9 value=9></progress>"
+        "<style>progress::-webkit-progress-value {background: #141b17}</style>",
+        "<svg width=9 height=9 style='forced-color-adjust: none'><rect width=9 height=9 fill='#fed'></rect></svg>",
+        "<ol><li aria-current=step style='background: red'>Phone</li><li>Pay</li></ol>",
+    ),
+    "motion": (
+        "<p style='transition: color 1s'>Held</p>",
+        "<style>p::after {content: '.'; animation: on 1s infinite} @keyframes on {to {opacity: 0}}</style><p>Held</p>",
+    ),
+    "reflow": (
+        "<p style='width: 40rem'>Held</p>",
+        "<p style='position: fixed; inset: 0; margin: 0; background: red'></p><a href='#' style='padding: 9px'>Pay</a>",
+        "<button style='outline: 0; padding: 9px'>Pay with your card</button>",
+        "<button style='height: 20px'>Pay with your card</button>",
+        "<p style='white-space: nowrap; overflow: hidden; width: 5rem'>Held, not taken yet</p>",
+    ),
+}
+
+
+@pytest.mark.parametrize("check", checks.ALL)
+def test_a_check_finds_nothing_where_all_is_well(open_page: Callable[..., Page], check: str) -> None:
+    page = open_page()
+    page.set_content(f"{TOP}<p>Held</p><button style='padding: 9px'>Pay with your card</button>")
+    assert checks.ALL[check](page) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "wrong"), [(check, wrong) for check, pages in WRONG.items() for wrong in pages]
+)
+def test_a_check_finds_what_is_wrong(open_page: Callable[..., Page], check: str, wrong: str) -> None:
+    page = open_page()
+    page.set_content(TOP + wrong)
+    assert len(checks.ALL[check](page)) >= 1

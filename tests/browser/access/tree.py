@@ -1,0 +1,182 @@
+"""What a screen reader is given of a page, read from Chromium's accessibility tree, as a short text in its order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from playwright.sync_api import Page
+
+Node = dict[str, Any]
+NAMED = {
+    *("button", "link", "textbox", "radio", "checkbox", "spinbutton", "combobox", "DisclosureTriangle"),
+    *(
+        "DisclosureTriangleGrouped",
+        "heading",
+        "image",
+        "progressbar",
+        "meter",
+        "switch",
+        "searchbox",
+        "option",
+        "menuitem",
+        "Iframe",
+    ),
+}
+INLINE = {"StaticText", "InlineTextBox", "strong", "emphasis", "time", "code", "mark", "Abbr", "LineBreak"}
+CONTAINERS = {
+    *("banner", "main", "contentinfo", "navigation", "form", "region", "complementary", "search", "status"),
+    *(
+        "alert",
+        "group",
+        "radiogroup",
+        "list",
+        "listitem",
+        "dialog",
+        "article",
+        "table",
+        "row",
+        "figure",
+        "log",
+    ),
+    *(
+        "DescriptionList",
+        "term",
+        "definition",
+        "cell",
+        "columnheader",
+        "rowheader",
+        "paragraph",
+        "Details",
+        "LabelText",
+        "Legend",
+    ),
+}
+SHORT = {
+    **{"DisclosureTriangle": "summary", "DisclosureTriangleGrouped": "summary"},
+    **{"DescriptionList": "terms", "paragraph": "text", "LabelText": "label", "Legend": "legend"},
+}
+UNNAMED = {"paragraph", "term", "LabelText", "Legend"}
+STATES = ("live", "checked", "expanded", "invalid", "required", "disabled")
+UNSAID = (None, "", False, "false", "off")
+PLACEHOLDERS = (
+    (r"£[\d,]+(\.\d\d)?", "{money}"),
+    (r"\b\d{1,2}:\d\d(:\d\d)?\b", "{time}"),
+    (r"\b(\w{3,9},? )?\d{1,2} (January|February|March|April|May|June|July|August|September|October|November"
+     r"|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)( \d{4})?\b", "{date}"),
+    (r"\bA-[0-9a-f]{2} ?[0-9a-f]{6}\b", "{order}"),
+    (r"(?<=Your code is )\d{6}\b", "{code}"),
+    (r"•••• \d{4}", "{number}"),
+    (r"[\w.]+:\d+/pay/g/[\w-]+", "{link}"),
+)  # fmt: skip
+
+
+def reading(page: Page) -> str:
+    """Each thing that is read, one a line: role, state, name and hint; what is in it stands deeper."""
+    session = page.context.new_cdp_session(page)
+    nodes: list[Node] = session.send("Accessibility.getFullAXTree")["nodes"]
+    document = session.send("DOM.getDocument", {"depth": -1})["root"]
+    session.detach()
+    tree = _Tree(nodes, current={it["backendNodeId"] for it in _elements(document) if _is_current(it)})
+    return "\n".join(_hidden(line) for line in tree.below(nodes[0]))
+
+
+def _elements(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.get("children", ()):
+        yield from _elements(child)
+
+
+def _is_current(element: Node) -> bool:
+    """The one mark that Chromium tells a screen reader and not its tree's readers."""
+    return "aria-current" in element.get("attributes", ())[::2]
+
+
+class _Tree:
+    """The nodes by their ids."""
+
+    def __init__(self, nodes: list[Node], current: set[int]) -> None:
+        self.current = current
+        self.nodes = {node["nodeId"]: node for node in nodes}
+
+    def below(self, node: Node) -> list[str]:
+        """The lines of what is in a node; texts that follow each other are one line."""
+        lines: list[str] = []
+        text = ""
+        for child in self._flat(node):
+            if _role(child) in INLINE:
+                text += f" {self._words(child)}"
+                continue
+            lines += _line(text)
+            text = ""
+            lines += self._lines(child)
+        return lines + _line(text)
+
+    def _flat(self, node: Node) -> list[Node]:
+        """What is in a node, without the boxes that mean nothing."""
+        found: list[Node] = []
+        for pk in node.get("childIds", ()):
+            child = self.nodes.get(pk)
+            if child is None:
+                continue
+            means = not child.get("ignored") and _role(child) in (NAMED | CONTAINERS | INLINE)
+            found += [child] if means else self._flat(child)
+        return found
+
+    def _words(self, node: Node) -> str:
+        if _role(node) == "StaticText":
+            return _name(node)
+        return "".join(self._words(child) for child in self._flat(node)) or (
+            " " if _role(node) == "LineBreak" else ""
+        )
+
+    def _lines(self, node: Node) -> list[str]:
+        role = _role(node)
+        head = SHORT.get(role, role) + _said(node)
+        head += " [current]" if node.get("backendDOMNodeId") in self.current else ""
+        if role in NAMED:
+            return [f'{head} "{_name(node)}"{_described(node)}']
+        name = f' "{_name(node)}"' if _name(node) and role not in UNNAMED else ""
+        below = self.below(node)
+        if len(below) == 1 and below[0].startswith("text: "):
+            return [f"{head}{name}: {below[0][6:]}"]
+        return (
+            [f"{head}{name}{_described(node)}"] + [f"  {line}" for line in below]
+            if below or name or "live" in head
+            else []
+        )
+
+
+def _role(node: Node) -> str:
+    return str(node.get("role", {}).get("value", ""))
+
+
+def _name(node: Node) -> str:
+    return str(node.get("name", {}).get("value", ""))
+
+
+def _described(node: Node) -> str:
+    words = str(node.get("description", {}).get("value", ""))
+    return f" ({words})" if words else ""
+
+
+def _said(node: Node) -> str:
+    states = {it["name"]: it["value"].get("value") for it in node.get("properties", ())}
+    if _role(node) == "heading":
+        return f" {states.get('level')}"
+    said = [f"{name}" if states[name] in (True, "true") else f"{name}={states[name]}"
+            for name in STATES if states.get(name) not in UNSAID]  # fmt: skip
+    return "".join(f" [{word}]" for word in said)
+
+
+def _line(text: str) -> list[str]:
+    words = re.sub(r" ([.,:?’])", r"\1", " ".join(text.split()))
+    return [f"text: {words}"] if words else []
+
+
+def _hidden(line: str) -> str:
+    """What differs from run to run, by its kind."""
+    for pattern, kind in PLACEHOLDERS:
+        line = re.sub(pattern, kind, line)
+    return line
