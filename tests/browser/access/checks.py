@@ -9,6 +9,8 @@ from tests.browser.test_gallery import CUT, MIN_TARGET, TOO_SMALL
 
 AT_400_PERCENT: ViewportSize = {"width": 320, "height": 256}  # 1280 by 1024 (WCAG 1.4.10)
 
+APART = "* {line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important}"
+
 # Controls without an outline of their own, marks of "here" that differ from their neighbours in nothing that is drawn
 # as a line or a letter, and drawings that are not told from the ground.
 UNSEEN = """() => {
@@ -136,4 +138,16 @@ def reflow(page: Page) -> list[str]:
     return found
 
 
-ALL = {"colours": colours, "motion": motion, "reflow": reflow}
+def spacing(page: Page) -> list[str]:
+    """What is cut or too wide once lines, words and letters are as far apart as a reader may set them (WCAG 1.4.12)."""
+    page.evaluate(
+        "css => document.adoptedStyleSheets = [new CSSStyleSheet()].map(it => (it.replaceSync(css), it))",
+        APART,
+    )
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    found = [f"{wide} pixels too wide"] * (wide > 0) + [f"cut: {it}" for it in page.evaluate(CUT)]
+    page.evaluate("document.adoptedStyleSheets = []")
+    return found
+
+
+ALL = {"colours": colours, "motion": motion, "reflow": reflow, "spacing": spacing}

@@ -333,6 +333,12 @@ def test_four_times_as_large_still_fits(found: Found, name: str) -> None:
     assert found[name]["reflow"] == []
 
 
+@pytest.mark.rule("access.spacing")
+@pytest.mark.parametrize("name", [*READ, *PORTAL])
+def test_words_further_apart_still_fit(found: Found, name: str) -> None:
+    assert found[name]["spacing"] == []
+
+
 TOP = "<!doctype html><meta name=viewport content='width=device-width'>"
 WRONG = {
     "colours": (
@@ -341,6 +347,9 @@ WRONG = {
         "<style>progress::-webkit-progress-value {background: #141b17}</style>",
         "<svg width=9 height=9 style='forced-color-adjust: none'><rect width=9 height=9 fill='#fed'></rect></svg>",
         "<ol><li aria-current=step style='background: red'>Phone</li><li>Pay</li></ol>",
+    ),
+    "spacing": (
+        "<p style='height: 24px; width: 6rem; overflow: hidden; white-space: nowrap'>Held, not taken</p>",
     ),
     "motion": (
         "<p style='transition: color 1s'>Held</p>",
