@@ -39,14 +39,20 @@ def keep(merchant_uuid: UUID, drawn: Drawn) -> None:
 def remove(merchant_uuid: UUID) -> bool:
     """Delete the merchant's logo; return whether there was one."""
     with transaction.atomic():
+        if _locked(merchant_uuid).logo_version is None:
+            return False
         _anew(merchant_uuid, None)
-        deleted, _ = Logo.objects.filter(merchant=merchant_uuid).delete()
-    return deleted > 0
+        Logo.objects.filter(merchant=merchant_uuid).delete()
+    return True
+
+
+def _locked(merchant_uuid: UUID) -> Merchant:
+    return Merchant.objects.select_for_update(no_key=True).get(pk=merchant_uuid)
 
 
 def _anew(merchant_uuid: UUID, width: int | None) -> int:
     """Lock the merchant and write that the brand has changed; return its version, which no logo has had."""
-    merchant = Merchant.objects.select_for_update(no_key=True).get(pk=merchant_uuid)
+    merchant = _locked(merchant_uuid)
     merchant.brand_version += 1
     merchant.logo_version = merchant.brand_version if width else None
     merchant.logo_width = width
