@@ -39,7 +39,7 @@ UNSEEN = """() => {
     return edges(style).length || style.textDecorationLine.includes("underline");
   });
   const drawn = it => {
-    const style = getComputedStyle(it), dot = it.querySelector(".place-dot");
+    const style = getComputedStyle(it), dot = it.querySelector(".place-dot, .stage-dot");
     return JSON.stringify([style.fontWeight, style.outlineStyle, style.textDecorationLine,
       sides.map(side => style[`border${side}Width`]), dot && getComputedStyle(dot).borderTopWidth]);
   };
