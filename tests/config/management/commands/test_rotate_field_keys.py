@@ -135,7 +135,7 @@ def test_does_nothing_twice(kept: Kept, keys: Keys) -> None:
     keys.are(SECOND, FIRST)
     rotate()
     counts = [line.split(": ")[1] for line in rotate().splitlines()[:-1]]
-    assert len(counts) == 16 and set(counts) == {"0 encrypted anew"}
+    assert len(counts) == 18 and set(counts) == {"0 encrypted anew"}
 
 
 def test_says_which_row_none_of_the_keys_opens(kept: Kept, keys: Keys) -> None:
