@@ -81,7 +81,11 @@ def test_a_database_without_a_trigger_is_refused(guard: str) -> None:
 def test_every_trigger_is_looked_for() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1")
-        assert [name for (name,) in cursor.fetchall()] == list(fitness.GUARDS)
+        found = [name for (name,) in cursor.fetchall()]
+    found.remove(
+        "changes_stay"
+    )  # beside changes_are_append_only, where time may be advanced: never in production
+    assert found == list(fitness.GUARDS)
 
 
 @pytest.mark.rule("environment.database")

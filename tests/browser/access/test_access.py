@@ -10,7 +10,7 @@ from tests.browser.access.tree import reading
 from tests.journeys import receiver
 from tests.journeys.service import Service
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 PORTAL = ("home", "checkouts", "checkout", "webhooks")
 Found = dict[str, dict[str, list[str]]]
 

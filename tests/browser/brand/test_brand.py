@@ -15,7 +15,7 @@ from tests.hosted_page.logo import files
 from tests.journeys.merchant import Merchant
 from tests.journeys.service import Service
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 PLACE = "(({x, width}) => [x, width])(document.querySelector('.band-amount').getBoundingClientRect())"
 SETTINGS = "/portal/settings"
 

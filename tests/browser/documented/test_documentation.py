@@ -11,7 +11,7 @@ from tests.browser.test_gallery import CUT, FOLDER, LOOKED_AT, MIN_TARGET, TOO_S
 from tests.browser.test_light import Wire
 from tests.journeys.service import Service
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 TOO_SMALL_ALONE = TOO_SMALL.replace(".hint", ".hint, pre, .prose li")  # not in a sentence or a line of code
 CUT_ALONE = CUT.replace(".spoken,", ".spoken, pre,")  # code scrolls
 MAX_BYTES = 400 * 1024  # of the whole page as it goes out here, uncompressed

@@ -12,7 +12,7 @@ from tests.browser.gallery import FINNS, GOOD, Stage, at, give_card, split
 from tests.browser.test_gallery import CUT, TWICE
 from tests.journeys.service import Service
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 AMOUNT = re.compile(r'data-(?:yours|each|left)(?:="")?>([^<]+)<')
 AS_SENT = "fetch(location.href).then(answer => answer.text())"
 

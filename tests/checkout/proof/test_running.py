@@ -219,6 +219,7 @@ class TestTheTasks:
         ]
 
 
+@pytest.mark.long
 class TestMemory:
     def test_is_that_of_one_range_however_many_there_are(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch

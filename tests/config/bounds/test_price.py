@@ -142,6 +142,7 @@ class TestAddresses:
         assert told == dict.fromkeys(NOTHING_THERE, 404)
         assert max(answers.values()) < 500
 
+    @pytest.mark.long
     def test_cost_little_more_than_a_plain_refusal(self, open_ones: dict[str, str]) -> None:
         """Of those that need a login one of each kind is asked too: a body may be read before anybody is sent away."""
         first = [next(path for path in closed().values() if path.startswith(begun)) for begun in NEED_A_LOGIN]

@@ -177,6 +177,7 @@ class TestRunning:
             assert "Traceback" not in running.until("No longer listening.")
 
     @pytest.mark.rule("listen.file")
+    @pytest.mark.long
     def test_survives_what_passes(self, stub: tuple[Stub, str]) -> None:
         api, url = stub
         api.answers = [(503, {"Retry-After": "1"}), (429, {"Retry-After": "1"}), (500, {})]

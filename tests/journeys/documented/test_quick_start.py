@@ -12,7 +12,7 @@ from tests.journeys.merchant import Merchant
 from tests.webhooks.foreign import programs
 from tests.webhooks.foreign.programs import Running
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 QUICK_STARTS, RECEIVERS = (
     [path for path in downloads.FILES.values() if path.stem == stem] for stem in ("quickstart", "receiver")
 )

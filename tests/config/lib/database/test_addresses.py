@@ -75,6 +75,7 @@ def test_of_the_portal(standby: Standby, acme: Merchant, role: Role) -> None:
     assert served == (LISTS | FILES) - {name for name, row in ROWS.items() if role.value not in row.roles}
 
 
+@pytest.mark.long
 def test_that_posts_is_never_served_by_it(standby: Standby, acme: Merchant) -> None:
     own = Stage(acme)
     for name, row in ROWS.items():

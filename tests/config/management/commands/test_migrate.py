@@ -69,6 +69,7 @@ def test_says_who_is_in_its_way_and_does_nothing() -> None:
     call_command("migrate", verbosity=0)
 
 
+@pytest.mark.long
 def test_goes_there_and_back_when_nobody_is() -> None:
     call_command("migrate", *BEFORE, verbosity=0)
     call_command("migrate", verbosity=0)
