@@ -8,7 +8,7 @@ from django.test import Client
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import PAID
-from hosted_page.models import SignInCode
+from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import SIGN_IN
 from payments.models import Payment
 from tests import factories
@@ -18,6 +18,7 @@ from tests.refusals import nothing_moves
 pytestmark = pytest.mark.django_db
 GETS = ("", "/split", "/card", "/paid", "/again")
 POSTS = ("/phone", "/resend", "/code", "/split", "/cancel")
+STRANGERS = "07700 900199"  # who has not paid
 ENDED = ("expired", "voided", "lapsed", "captured", "refunding", "refunded")
 CARD = {"number": "4242424242424242", "expiry": "08/49", "code": "123"}
 CHOOSE, BETWEEN = "Choose who pays.", "Choose between 2 and 20 people."
@@ -91,7 +92,7 @@ class TestOrder:
                 assert answer["Location"].removesuffix(f"&{SIGN_IN}=1") == f"/pay?id={payer.checkout.pk}"
             for step in ("/split", "/card"):
                 assert payer.get(step)["Location"] == f"/pay?id={payer.checkout.pk}"
-        assert not SignInCode.objects.exists()
+        assert not SmsMessage.objects.filter(due_at__isnull=False).exists(), "nobody gets a code"
 
     @pytest.mark.rule("lapse.whoever")
     def test_that_is_late_is_found_so_by_its_page(self, lea: Payer) -> None:
