@@ -55,6 +55,7 @@ class TestTheQuestion:
         page.click(verb(page))
         expect(page.locator("form.ask h3")).to_have_text("Close discrepancies?")
 
+    @pytest.mark.long
     def test_is_left_alone_by_the_updates(self, page: Page) -> None:
         page.click(verb(page))
         page.fill("form.ask input.input", "It was")
@@ -84,6 +85,7 @@ class TestThePage:
         expect(page.locator("#at")).to_contain_text("This page updates by itself")
         expect(page.locator(opener)).to_be_focused()
 
+    @pytest.mark.long
     def test_asks_nothing_while_nobody_sees_it(self, page: Page) -> None:
         page.evaluate(HIDE)
         page.wait_for_timeout(EVERY + 1_500)

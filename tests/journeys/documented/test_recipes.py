@@ -13,7 +13,7 @@ from tests.journeys import polling
 from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 TAKE_LONG = {  # the bank, or the next attempt, takes its seconds
     f"recipe-{name}"
     for name in (
