@@ -40,7 +40,7 @@ REFUND: dict[str, Badge] = {
     Refund.Status.FAILED: Badge("stop", "alert", "Failed"),
 }
 DISPUTE: dict[str, Badge] = {
-    Dispute.Status.OPEN: Badge("stop", "alert", "Open"),
+    Dispute.Status.OPEN: Badge("held", "clock", "Open"),
     Dispute.Status.WON: Badge("done", "check", "Won"),
     Dispute.Status.LOST: Badge("void", "slash", "Lost"),
 }

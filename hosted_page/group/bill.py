@@ -175,5 +175,9 @@ def _part(line: Line, x: float, width: float, *, is_large: bool) -> Part:
         x=f"{x:.3f}",
         width=f"{width:.3f}",
         letters=letters if has_room else "",
-        icon=lines.ICON_ON_BAR.get(line.status, "") if has_room else "",
+        icon=_icon(line) if has_room else "",
     )
+
+
+def _icon(line: Line) -> str:
+    return "ring" if line.look == "taken" else lines.ICON_ON_BAR.get(line.status, "")

@@ -8,6 +8,7 @@ from django.utils.formats import date_format
 
 from payments import money
 from portal.dashboard.stats import Picture, Slot
+from portal.templatetags.portal import span
 
 HEIGHT = 132  # pixels of the area for bars
 TOP = 22  # pixels above it, for the numbers
@@ -174,13 +175,6 @@ def attempts(picture: Picture) -> Chart:
         is_empty=maximum == 0,
         sentence=sentence,
     )
-
-
-def span(seconds: float) -> str:
-    """Return a duration in words, such as "0.34 s"."""
-    if seconds < 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
 def percent(share: float | None) -> str:

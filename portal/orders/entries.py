@@ -14,7 +14,7 @@ from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Payment
 from portal.orders.order import Order
-from portal.templatetags.portal import time_of
+from portal.templatetags.portal import span, time_of
 from webhooks.delivery import in_words
 from webhooks.models import Attempt, Delivery
 
@@ -179,7 +179,7 @@ def _outcome(attempt: Attempt) -> str:
 def _took(milliseconds: int | None) -> str:
     if milliseconds is None:
         return ""
-    return " in under 10 ms" if milliseconds < 10 else f" in {milliseconds / 1000:.2f} s"
+    return f" in {span(milliseconds / 1000)}"
 
 
 def of_split(order: Order) -> Iterator[Entry]:

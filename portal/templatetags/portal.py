@@ -43,12 +43,19 @@ def time_of(moment: datetime) -> str:
     return date_format(timezone.localtime(moment), "H:i:s")
 
 
+def span(seconds: float) -> str:
+    """Return a duration in words, such as "0.34 s"."""
+    if seconds < 0.01:
+        return "under 10 ms"
+    if seconds < 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
 @register.filter
 def seconds(milliseconds: Any) -> str:
     """Write milliseconds as seconds: 0.34 s."""
-    if milliseconds in (None, ""):
-        return ""
-    return "< 0.01 s" if milliseconds < 10 else f"{milliseconds / 1000:.2f} s"
+    return "" if milliseconds in (None, "") else span(milliseconds / 1000)
 
 
 @register.filter

@@ -13,8 +13,8 @@ from portal import pages
 from portal.access import requires
 from portal.dashboard import charts, checklist, first_day, stats
 from portal.dashboard.needs import Waiting
-from portal.dashboard.stats import Picture
 from portal.models import Membership
+from portal.templatetags.portal import span
 
 WORDS = {"24h": "24 hours", "7d": "Seven days", "30d": "30 days"}
 SWITCH = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
@@ -39,7 +39,7 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
     return pages.show(request, membership, template, context, here="portal_home", waiting=waiting)
 
 
-def _drawn(picture: Picture) -> dict[str, Any]:
+def _drawn(picture: stats.Picture) -> dict[str, Any]:
     return {
         "picture": picture,
         "days": _days(picture),
@@ -51,7 +51,7 @@ def _drawn(picture: Picture) -> dict[str, Any]:
     }
 
 
-def _days(picture: Picture) -> str:
+def _days(picture: stats.Picture) -> str:
     last = timezone.localtime()
     if picture.range == "24h":
         return f"since {date_format(picture.begin, 'j F, H:i')}"
@@ -59,7 +59,7 @@ def _days(picture: Picture) -> str:
     return f"{date_format(picture.begin, 'j' if is_same else 'j F')} to {date_format(last, 'j F')}"
 
 
-def _figures(picture: Picture) -> list[dict[str, Any]]:
+def _figures(picture: stats.Picture) -> list[dict[str, Any]]:
     now, before = picture.now, picture.before
     median, was = now.hold(0.5), before.hold(0.5)
     return [
@@ -75,8 +75,8 @@ def _figures(picture: Picture) -> list[dict[str, Any]]:
         },
         {
             "name": "Hold to capture, median",
-            "value": charts.span(median) if median is not None else "–",
-            "note": f"was {charts.span(was)}" if was is not None else "",
+            "value": span(median) if median is not None else "–",
+            "note": f"was {span(was)}" if was is not None else "",
         },
         {
             "name": "Deliveries answered 2xx",

@@ -8,8 +8,24 @@ const opened = performance.getEntriesByType("navigation")[0]?.type;
 const firstState = document.getElementById("status").dataset.state;
 let countdown, countdownEnd, lastSecond, returnAt;
 let state = firstState;
-let stays = false;
+const page = location.pathname + new URLSearchParams(location.search).get("id");
+let stays = kept("stays") === page;
 let pressedAt = -Infinity;
+
+// What a browser that keeps nothing says is that nothing was kept.
+function kept(name) {
+  try {
+    return sessionStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function keep(name, words) {
+  try {
+    sessionStorage.setItem(name, words);
+  } catch {}
+}
 
 function clock(seconds) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
@@ -43,6 +59,7 @@ function sayChange() {
 
 function stay() {
   stays = true;
+  keep("stays", page); // what the payer sends from here leads back here
   const offer = document.querySelector("[data-auto-return]");
   if (offer) offer.hidden = true;
 }
