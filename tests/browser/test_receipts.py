@@ -43,6 +43,12 @@ def test_nothing_moves_when_somebody_stays(stage: Stage) -> None:
     page.click("#stay")
     expect(page.locator("#stay")).to_be_hidden()
     assert page.evaluate(TOP, ".receipt") == before
+    page.check("#opt-in")
+    page.fill("#email", "lea@mail.example")
+    page.click(".offers button")
+    expect(page.locator(".offers [role=status]")).to_be_visible()
+    page.wait_for_timeout(1500)  # the way back is offered within a second, and gone after five
+    assert not page.is_visible("#stay")
 
 
 def test_the_box_stands_open_without_script(stage: Stage) -> None:
