@@ -31,7 +31,6 @@ class Standby:
     def __init__(self, folder: Path, sockets: Path) -> None:
         self.folder, self.sockets = folder, sockets
         self.url = f"postgresql://checkout@/checkout?host={sockets}"
-        self._copy()
         self.start()
 
     def _copy(self) -> None:
@@ -51,6 +50,9 @@ class Standby:
             settings.write("log_statement = 'all'\n")
 
     def start(self) -> None:
+        """Start it from a copy of this moment: one that was killed under load need not find back into the log."""
+        shutil.rmtree(self.folder / "postgres", ignore_errors=True)
+        self._copy()
         with (self.folder / "lock").open("w") as lock:
             self._server = servers.postgres(
                 servers.Place(self.folder, self.sockets, lock.fileno(), durable=False)
