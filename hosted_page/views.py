@@ -123,7 +123,7 @@ def _of_receipt(
 
 def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
     """Return what the part of the bill's page reads that is kept true."""
-    shared = one_link.of(target.checkout) if shown.is_asking else None
+    shared = one_link.of(target.checkout, shown.shares) if shown.is_asking else None
     return {"bill": shown, "one_link": shared, **{f"{step}_action": target.address(step) for step in ACTS}}
 
 

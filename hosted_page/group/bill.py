@@ -12,7 +12,6 @@ from checkout import reading
 from checkout.models import Checkout, PaymentRequest
 from checkout.reading import Borne
 from checkout.states import SHARE_ASKED, ShareStatus
-from config.lib import clock
 from hosted_page import summary
 from hosted_page.group import last_day, lines
 from hosted_page.group.last_day import LastDay
@@ -49,11 +48,16 @@ class Bill:
     total: str
     until: str
     seen: str
-    is_live: bool
     is_asking: bool
     is_settled: bool
     said_no: Line | None
     last_day: LastDay | None
+    shares: Sequence[PaymentRequest]
+
+    @property
+    def is_live(self) -> bool:
+        """Whether anything may still happen by itself: a share is open, or owed to the lead. Rule bill.live."""
+        return any(share.status in (*SHARE_ASKED, ShareStatus.PAID) for share in self.shares)
 
     @property
     def has_begun(self) -> bool:
@@ -67,14 +71,14 @@ class Bill:
 
 
 def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
-    """Return the bill of a split order, None of another; `wrong` is shown beside its share.
+    """Return the bill of a split order, read `with_read_at`; None of another. `wrong` is shown beside its share.
 
     `known_no` is given for a page that is open: the id of the share whose no it shows, or "". Of any other no the line
     under its badge tells, since nothing on the page may move.
     """
     if not (shares := reading.shares(checkout)):
         return None
-    now = clock.now()
+    now = reading.read_at(checkout)
     borne, all_lines = reading.borne(checkout, shares), lines.of(checkout, shares, now, wrong)
     noes = [line for line in all_lines if line.status == ShareStatus.DECLINED]
     is_settled = borne.paid == sum(share.amount for share in shares)
@@ -90,11 +94,11 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         total=money.for_payer(checkout.amount, checkout.currency),
         until=_until(checkout, shares),
         seen=seen(checkout, shares, now),
-        is_live=is_live(shares),
         is_asking=borne.out > 0,
         is_settled=is_settled,
         said_no=noes[0] if noes and known_no is None else None,
         last_day=last_day.of(checkout, shares, all_lines, now),
+        shares=shares,
     )
 
 
@@ -105,11 +109,6 @@ def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) ->
         facts += (share.status, share.token_digest, share.expires_at, share.next_reminder_at)
         facts += (share.shown_name, share.claimed_until if share.is_kept(now) else None)
     return hashlib.blake2b(repr(facts).encode(), digest_size=12).hexdigest()
-
-
-def is_live(shares: Sequence[PaymentRequest]) -> bool:
-    """Whether anything may still happen by itself: a share is open, or owed to the lead. Rule bill.live."""
-    return any(share.status in (*SHARE_ASKED, ShareStatus.PAID) for share in shares)
 
 
 def heading(borne: Borne, currency: str, *, is_settled: bool) -> str:

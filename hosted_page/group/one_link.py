@@ -3,14 +3,14 @@
 Rule group.link.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from checkout import reading
-from checkout.models import Checkout, GroupLink
+from checkout.models import Checkout, GroupLink, PaymentRequest
 from checkout.states import ShareStatus
 from config.lib.prepared import Prepared
 from hosted_page.payment_target import absolute, lead_name
@@ -28,9 +28,8 @@ class OneLink:
     qr_svg: str
 
 
-def of(checkout: Checkout) -> OneLink | None:
-    """Return an order's link for everyone, None unless somebody is still asked for a share."""
-    shares = reading.shares(checkout)
+def of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OneLink | None:
+    """Return the link for everyone of an order with these shares, None unless somebody is still asked for a share."""
     if not any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares):
         return None
     link = _OF.first(checkout.pk)

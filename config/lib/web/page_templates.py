@@ -35,7 +35,8 @@ def environment(**given: Any) -> Environment:
         "get_language": translation.get_language,
         "htmx_script": cache(htmx_script),
     }
-    found.globals |= _macros(found, PARTS)
+    parts = _macros(found, PARTS)
+    found.globals |= parts | {"icon": cache(parts["icon"])}  # a page has thirty, each the same to everybody
     return found
 
 
