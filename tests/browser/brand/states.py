@@ -39,7 +39,7 @@ def _bill(stage: Stage) -> Page:
 
 def _said_no(stage: Stage) -> Page:
     page = brand(stage, "A", "white", "#F5D90A").asked()
-    page.click("text=I’m not paying this")
+    page.click(".leave button")
     return at(page, "declined")
 
 
