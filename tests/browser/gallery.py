@@ -25,7 +25,11 @@ MATES = (
     *("Leo", "Ida", "Max", "Eva", "Tom", "Ada", "Ben", "Gus", "Kim"),
 )
 NEVER_ASK_AGAIN = "document.addEventListener('htmx:beforeRequest', (event) => event.preventDefault())"
-numbers = count(100)  # a number gets one code in half a minute
+numbers = count(200_000)  # a number gets one code in half a minute
+COUNT_NO_TEXTS = """
+from hosted_page.models import SmsMessage
+SmsMessage.objects.filter(is_counted=True).update(is_counted=False)
+"""
 
 
 @dataclass
@@ -38,6 +42,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.merchant = self.service.new_merchant("Acme Tickets")
+        self.service.command("shell", "-c", COUNT_NO_TEXTS)  # all people of all stages come from one address
 
     def order(self, **changes: Any) -> Order:
         return Order(self.service, self.merchant, self.merchant.create(**bill() | changes))
@@ -48,7 +53,7 @@ class Stage:
         return page
 
     def ask_for_code(self, page: Page) -> None:
-        page.fill("#phone", f"07700 900{next(numbers):03}")
+        page.fill("#phone", f"07400 {next(numbers)}")
         page.click("button.button-main")
 
     def sign_in(self, page: Page) -> None:

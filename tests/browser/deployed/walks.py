@@ -170,7 +170,7 @@ def test_another_card_pays_after_a_declined_one(walk: Walk) -> None:
     with walk.visit() as page:
         walk.buy(page)
         walk.sign_in(page)
-        page.click("main button:has-text('Continue')")
+        page.click(".all-mine")
         walk.pay(page, "4000000000000002")
         expect(page.locator("[role=alert]").first).to_contain_text("declined")
         walk.pay(page, "4242424242424242")
@@ -182,7 +182,7 @@ def test_without_a_script_it_is_paid_or_says_what_to_do(walk: Walk) -> None:
     with walk.visit(script=False) as page:
         walk.buy(page)
         walk.sign_in(page)
-        page.click("main button:has-text('Continue')")
+        page.click(".all-mine")
         if walk.kind == "production":
             expect(page.locator("noscript .notice-title")).to_have_text("Paying by card needs JavaScript")
             expect(page.locator("#pay")).to_be_hidden()

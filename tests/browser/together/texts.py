@@ -27,7 +27,7 @@ def _last_day(stage: Stage) -> Page:
     page.click(".group-more > summary >> nth=0")
     line = page.locator(".group-more").first
     line.locator("details:has(input[type=tel]) > summary").click()
-    line.locator("input[type=tel]").fill(f"07700 900{next(numbers):03}")
+    line.locator("input[type=tel]").fill(f"07400 {next(numbers)}")
     line.locator("form:has(input[type=tel]) .button-ink").click()
     page.wait_for_load_state("load")
     for seconds in (10 * 86_400, 3 * 86_400 + 60):

@@ -32,6 +32,14 @@ MARK = """
 from payments.models import DatabaseMark
 DatabaseMark.objects.update(server={})
 """
+LOSE_A_PARTITION = """
+from datetime import timedelta
+from django.db import connection
+from config.lib import clock
+from webhooks import retention
+table = retention.PARTITIONED[0]
+connection.cursor().execute(f"DROP TABLE {table.named(clock.now().date() + timedelta(days=3))}")
+"""
 DELETE_DISCREPANCIES = """
 from payments.models import Discrepancy
 Discrepancy.objects.all().delete()
@@ -137,6 +145,14 @@ def close_discrepancies(world: World) -> None:
     )
 
 
+def lose_a_partition(world: World) -> None:
+    world.service.command("shell", "--command", LOSE_A_PARTITION)
+
+
+def make_partitions(world: World) -> None:
+    world.service.command("shell", "--command", "from webhooks import retention\nretention.make_ahead()")
+
+
 def refuse_webhooks(world: World) -> None:
     world.shop.answer_with(500)
 
@@ -161,6 +177,7 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
     "endpoint refuses": (untaken(400), {"HoldsUnheard"}, take_webhooks),
     "an operation that stays in doubt": (leave_in_doubt, {"OutcomeUnknown"}, mend_the_bank),
     "a forged notification": (forge_a_notification, {"Discrepancies"}, close_discrepancies),
+    "a partition missing": (lose_a_partition, {"PartitionsMissing"}, make_partitions),
     "webhooks refused": (refuse_webhooks, {"DeliveriesFail"}, take_webhooks),
 }
 
