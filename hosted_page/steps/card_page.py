@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from checkout.models import Checkout
 from config.lib.prepared import Prepared
 from hosted_page import language, summary
-from hosted_page.payment_target import PaymentTarget
+from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.steps import declines, stay
 from payments import money
 from payments.models import Payment
@@ -37,6 +37,7 @@ def around(target: PaymentTarget) -> dict[str, Any]:
     return {
         "order": asdict(summary.of(target)),
         "is_share": not is_lead,
+        "lead": "" if is_lead else lead_name(target.checkout),
         "cancel_url_path": target.address("cancel") if is_lead else "",
         "change_split_url": target.address("split") if is_lead else "",
         "decline_action": "" if is_lead else target.address("decline"),

@@ -44,27 +44,42 @@ function addsUp(digits) {
   return doubled.reduce((sum, value) => sum + (value > 9 ? value - 9 : value), 0) % 10 === 0;
 }
 
-const typo = document.getElementById("number-typo");
-function markTypo() {
-  const { number } = form.elements;
-  document.getElementById("number-error")?.remove();
-  typo.hidden = false;
-  number.setAttribute("aria-invalid", "true");
-  number.setAttribute("aria-describedby", typo.id);
-  number.focus();
+const CHECKS = {
+  number: (digits) => digits.length >= 12 && addsUp(digits),
+  expiry: (digits) => /^(0[1-9]|1[0-2])\d\d$/.test(digits),
+  code: (digits) => /^\d{3,4}$/.test(digits),
+};
+
+function unmark(name) {
+  document.getElementById(`${name}-error`).hidden = true;
+  form.elements[name].removeAttribute("aria-invalid");
+  form.elements[name].removeAttribute("aria-describedby");
 }
-form.elements.number.addEventListener("input", ({ target }) => {
-  if (typo.hidden) return;
-  typo.hidden = true;
-  target.removeAttribute("aria-invalid");
-  target.removeAttribute("aria-describedby");
-});
+
+// Says below a field what is wrong with it; true if anything is.
+function isWrong(name) {
+  unmark(name);
+  const field = form.elements[name];
+  const error = document.getElementById(`${name}-error`);
+  const digits = field.value.replace(/\D/g, "");
+  if (CHECKS[name](digits)) return false;
+  error.hidden = false;
+  error.querySelector("span").textContent = digits ? error.dataset.mistyped : error.dataset.missing;
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", error.id);
+  return true;
+}
+
+form.noValidate = true; // all that is wrong is said at once, and a browser says one thing at a time
+for (const name of Object.keys(CHECKS)) {
+  form.elements[name].addEventListener("input", () => unmark(name));
+}
 
 form.addEventListener("submit", (event) => {
-  const digits = form.elements.number.value.replace(/\D/g, "");
-  if (digits.length < 12 || !addsUp(digits)) {
+  const wrong = Object.keys(CHECKS).filter(isWrong);
+  if (wrong.length) {
     event.preventDefault();
-    return markTypo();
+    return form.elements[wrong[0]].focus();
   }
   if (pay.getAttribute("aria-disabled")) return event.preventDefault();
   pay.setAttribute("aria-disabled", "true");

@@ -40,15 +40,35 @@ def test_a_mistyped_card_number_is_not_sent(order: Order, open_page: Callable[..
     posts: list[str] = []
     page.on("request", lambda request: posts.append(request.method))
     page.click("#pay")
-    expect(page.locator("#number-typo")).to_be_visible()
+    expect(page.locator("#number-error")).to_contain_text("typing error")
     expect(page.locator("#number")).to_be_focused()
     expect(page.locator("#number")).to_have_value("4242 4242 4242 4241")
     expect(page.locator("[name=code]")).to_have_value("123")
     page.click("#pay")  # it may be tapped again
     assert "POST" not in posts
     page.fill("#number", GOOD)
-    expect(page.locator("#number-typo")).to_be_hidden()
+    expect(page.locator("#number-error")).to_be_hidden()
     expect(page.locator("#number")).not_to_have_attribute("aria-invalid", "true")
+    page.click("#pay")
+    heading(page, "Held, not taken yet")
+
+
+def test_all_that_is_wrong_with_a_card_is_said_at_once(
+    order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None]
+) -> None:
+    page = open_page()
+    page.goto(order.url)
+    sign_in(page, "07700 900710")
+    page.click(".all-mine")
+    page.fill("#number", GOOD)
+    page.fill("#expiry", "13 / 49")
+    page.click("#pay")
+    expect(page.locator("#number-error")).to_be_hidden()
+    expect(page.locator("#expiry-error")).to_have_text("Write the date as on the card, MM/YY.")
+    expect(page.locator("#code-error")).to_have_text("Enter the security code.")
+    expect(page.locator("#expiry")).to_be_focused()
+    accessible(page)
+    fill_in_card(page)
     page.click("#pay")
     heading(page, "Held, not taken yet")
 

@@ -113,6 +113,10 @@ def test_the_code_is_held_up_and_shows_who_has_come(
     lea.click("text=Show QR code")
     heading(lea, "Scan, take a share, pay")
     accessible(lea)
+    for width, height in ((320, 568), (390, 664), (375, 812)):
+        lea.set_viewport_size({"width": width, "height": height})
+        close = lea.locator(".qr-close").bounding_box()
+        assert close and close["y"] + close["height"] <= height, "it is there without scrolling"
     code = lea.locator(".qr-table").bounding_box()
     column = lea.locator("h1").bounding_box()
     assert code and column and code["width"] == column["width"] == code["height"]
@@ -128,6 +132,8 @@ def test_the_code_is_held_up_and_shows_who_has_come(
 def test_the_lead_copies_the_words_that_she_sees(lea: Page) -> None:
     lea.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = lea.locator(".one-link [data-copy]")
+    assert lea.evaluate("!navigator.share")
+    expect(button).to_have_class("button button-main")  # the loud one, where a browser cannot share
     button.scroll_into_view_if_needed()
     before = button.bounding_box()
     button.click()
