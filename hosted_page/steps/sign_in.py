@@ -184,18 +184,24 @@ def _phone_hint(merchant: Merchant) -> str:
 def _show_code(
     request: HttpRequest, target: PaymentTarget, waiting: SignInCode, *, error: str = ""
 ) -> HttpResponse:
-    since = (waiting.read_at - waiting.created_at).total_seconds()
     context = {
         "action": target.address("code"),
         "error": error,
         "masked_phone": _masked(waiting.phone),
         "way": "lost" if waiting.is_lost else "sent" if target.is_payable else "perhaps",
         "resend_action": target.address("resend"),
-        "resend_in": max(0, round(limits.GAP.total_seconds() - since)),
+        "works_until": summary.hour(waiting.expires_at, summary.zone_of(target.checkout)),
+        "resend_in": _resend_in(waiting),
         "change_url": _change_url(target),
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
     return rendering.show(request, target, "code", context, status=422 if error else 200)
+
+
+def _resend_in(waiting: SignInCode) -> int:
+    """Return the seconds until another code may be asked for."""
+    since = (waiting.read_at - waiting.created_at).total_seconds()
+    return max(0, round(limits.GAP.total_seconds() - since))
 
 
 def _change_url(target: PaymentTarget) -> str:

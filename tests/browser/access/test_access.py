@@ -61,7 +61,8 @@ form
   text
     text: It is for {number}.
     link "Change number"
-  textbox [required] "Enter the 6-digit code" (Six digits)
+  textbox [required] "Enter the 6-digit code" (Works until {time}.)
+  text: Works until {time}.
   text: TEST No text was sent. Your code is {code}.
   button "Continue"
 text: You can ask for a new code in {time}
