@@ -13,13 +13,13 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.reading import Borne
 from checkout.states import SHARE_ASKED, ShareStatus
 from hosted_page import summary
-from hosted_page.group import last_day, lines
+from hosted_page.group import last_day, lines, people
 from hosted_page.group.last_day import LastDay
 from hosted_page.group.lines import Line, Wrong
 from payments import money
 
 MANY = 9  # people from which on the bar has no letters
-ROOM, ROOM_FOR_YOU = 6, 12  # per cent of the bar that a letter, or the lead's word, needs
+ROOM_FOR_YOU = 12  # per cent of the bar that the lead's word needs
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _parts(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequ
 
 def _part(line: Line, x: float, width: float, *, is_large: bool) -> Part:
     letters = _("You") if line.is_lead else line.initial
-    has_room = not is_large and width >= (ROOM_FOR_YOU if line.is_lead else ROOM)
+    has_room = not is_large and width >= (ROOM_FOR_YOU if line.is_lead else people.ROOM)
     return Part(
         line=line,
         x=f"{x:.3f}",

@@ -15,6 +15,7 @@ from hosted_page.payment_target import lead_name
 from payments import money
 
 LEAD, PAID, TAKEN, FREE = "lead", "paid", "taken", "free"
+ROOM = 6  # per cent of the bar that a letter needs
 MATES_TINTS = 5  # from the second on, in the order asked
 
 
@@ -33,6 +34,11 @@ class Person:
     is_named: bool = False
     is_mine: bool = False
     until: str = ""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a letter has room in its part of the bar."""
+        return float(self.width) >= ROOM
 
     @property
     def of_whom(self) -> str:

@@ -87,3 +87,8 @@ def test_a_name_that_was_typed_goes_with_the_claim(order: Checkout, shares: list
 def test_mates_have_their_colours_in_the_order_asked(order: Checkout) -> None:
     assert [person.tint for person in bill(order).people] == [1, 2, 3]
     assert [people.tint(PaymentRequest(position=place)) for place in range(2, 8)] == [2, 3, 4, 5, 6, 2]
+
+
+def test_a_narrow_part_of_the_bar_has_no_letter(order: Checkout) -> None:
+    order.payment_requests.filter(position=2).update(amount=order.amount * 5 // 100)
+    assert [person.has_room for person in bill(order).people] == [True, False, True]
