@@ -81,6 +81,7 @@ CALENDAR = {  # without a title: too long for an operator's request, commands do
     "checkout.tasks.end_links": ("End pay links", crontab()),
     "portal.tasks.count_hours": ("Count hours for the portal", crontab()),
     "portal.tasks.write_emails": ("Look for news to mail", crontab()),
+    "portal.tasks.run_trials": ("Run cases of checklists", 2.0),  # production has none
     "hosted_page.tasks.tell_leads": ("Text what mates did to the leads", 5.0),
     "hosted_page.tasks.watch_sms_budgets": ("Count SMS messages", 10.0),
     "payments.tasks.close_days": ("Sum the ledger's days", crontab(minute="*/10")),

@@ -24,6 +24,7 @@ from portal.models import (
     Membership,
     OutboundEmail,
     PaymentHour,
+    Trial,
     User,
 )
 
@@ -122,6 +123,15 @@ class CheckoutNoteAdmin(ReadOnlyAdmin):
     list_display = ("id", "merchant", "user", "checkout_uuid", "created_at")
     search_fields = ("id", "checkout_uuid")
     secret = ("text",)
+
+
+@admin.register(Trial)
+class TrialAdmin(ReadOnlyAdmin):
+    """Shows which cases of the checklist were run, and what came of them."""
+
+    unindexed = ("merchant", "user")
+    list_display = ("id", "merchant", "case", "has_passed", "created_at", "ended_at")
+    search_fields = ("id", "checkout_uuid")
 
 
 @admin.register(OutboundEmail)

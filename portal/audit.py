@@ -38,6 +38,7 @@ ACTIONS: dict[str, str] = {
     "note_written": "Wrote a note on a checkout",
     "cancelled": "Cancelled a checkout",
     "test_event_sent": "Sent a test event",
+    "trial_begun": "Ran a case of the checklist",
     "deliveries_closed": "Closed parked deliveries",
     "deliveries_resent": "Sent deliveries again",
     "personal_data_revealed": "Looked at personal data",

@@ -1,4 +1,4 @@
-"""The portal's models: people, roles, invitations, keys, audit log, mails, figures by hour, login attempts."""
+"""The portal's models: people, roles, invitations, keys, audit log, trials, mails, figures by hour, login attempts."""
 
 from __future__ import annotations
 
@@ -180,6 +180,45 @@ class CheckoutNote(models.Model):
 
     def __str__(self) -> str:
         return str(self.checkout_uuid)
+
+
+class Trial(models.Model):
+    """A run of one of the checklist's cases through the merchant's own integration, in the sandbox (`portal.trials`).
+
+    `evidence` is what was seen, as it is shown: it stays when the deliveries and calls that it names are gone.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, db_index=False)
+    case = models.CharField(max_length=20)
+    checkout_uuid = models.UUIDField(null=True, blank=True)
+    created_at = models.DateTimeField()
+    acted_at = models.DateTimeField(null=True, blank=True, help_text="When the sandbox did its part.")
+    ended_at = models.DateTimeField(null=True, blank=True)
+    next_look_at = models.DateTimeField(null=True, blank=True)
+    has_passed = models.BooleanField(null=True, blank=True, help_text="Unknown while it runs.")
+    reason = models.CharField(max_length=400, blank=True, help_text="Why it has not passed.")
+    evidence = models.JSONField(default=list)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "merchant", "case", condition=Q(ended_at=None), name="one_running_trial_of_a_case"
+            ),
+            models.CheckConstraint(
+                condition=Q(ended_at=None, has_passed=None, next_look_at__isnull=False)
+                | Q(ended_at__isnull=False, has_passed__isnull=False, next_look_at=None),
+                name="a_trial_that_has_ended_has_an_outcome",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["merchant", "-created_at"], name="trial_of_merchant"),
+            models.Index("next_look_at", name="trial_due", condition=Q(next_look_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return self.case
 
 
 class LastWrite(models.Model):

@@ -12,11 +12,13 @@ from portal.accounts import login_limits, sessions
 from portal.dashboard import counting
 from portal.mail import outbox, watching
 from portal.models import CheckoutNote, Invitation, OutboundEmail
+from portal.trials import running
 
 EMAILS_KEPT = timedelta(days=90)
 
 # Tasks that are a function of another module as it stands.
 send_emails = shared_task(outbox.send_due, name="portal.tasks.send_emails")
+run_trials = shared_task(running.run_due, name=running.RUN_TRIALS)
 delete_login_attempts = shared_task(login_limits.delete_old, name="portal.tasks.delete_login_attempts")
 delete_ended_sessions = shared_task(sessions.delete_ended, name="portal.tasks.delete_ended_sessions")
 

@@ -27,6 +27,7 @@ from portal.views import (
     requests,
     security,
     team,
+    trials,
     webhooks,
 )
 from portal.views.settings import logo, page, preview
@@ -65,7 +66,8 @@ portal = [
     path("/keys/<uuid:client_uuid>/rotate", keys.rotate, name="portal_key_rotate"),
     path("/keys/<uuid:client_uuid>/stop", keys.stop_previous, name="portal_key_stop"),
     path("/keys/<uuid:client_uuid>/revoke", keys.revoke, name="portal_key_revoke"),
-    path("/checklist", home.ticked, name="portal_checklist"),
+    path("/checklist", trials.ticked, name="portal_checklist"),
+    path("/checklist/run", trials.run, name="portal_run_case"),
     path("/team", team.listed, name="portal_team"),
     path("/team/invite", team.invite, name="portal_invite"),
     path("/team/invitations/<uuid:invitation_uuid>/end", team.take_back, name="portal_invitation_end"),

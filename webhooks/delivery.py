@@ -32,7 +32,7 @@ PER_HUNG, PER_HUNG_URGENT = 1, 5  # attempts in flight at an endpoint that hangs
 # Starts at an endpoint, apart from `checkout.authorized` and tests: 10 at once, then one every 25 ms, so never
 # more than 50 in any second.
 BURST, PACE_SECONDS = 10, 0.025
-WORKER_LOST = "worker_lost"
+WORKER_LOST = health.WORKER_LOST
 LOST_IN_WORDS = "our sender was cut off; the request may have arrived"
 SWEEP_ROWS = 500
 DATABASE_FAILS = (OperationalError, InterfaceError)
@@ -177,7 +177,7 @@ def record(results: Sequence[Result]) -> None:
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
         # Last, so that a claim waits for an endpoint's row for no longer than the commit takes.
-        health.note([_seen(row) for row in finished if row.result.error_message != WORKER_LOST])
+        health.note([_seen(row) for row in finished if row.result.error_message not in health.NOT_ITS_OWN])
 
 
 def record_apart(results: Sequence[Result]) -> int:

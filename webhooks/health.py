@@ -18,6 +18,11 @@ from webhooks.models import Delivery, Endpoint, Subscription
 LOOKS_BACK = timedelta(hours=24)
 LATEST = 1000  # attempts, and parked deliveries, that are counted
 HUNG_MS = 5000
+# Failures that say nothing about an endpoint.
+WORKER_LOST = "worker_lost"
+REFUSED_BY_SANDBOX = "HTTP 500, made by the sandbox"
+HUNG_UP = "the sandbox hung up before the answer"
+NOT_ITS_OWN = (WORKER_LOST, REFUSED_BY_SANDBOX, HUNG_UP)
 
 
 class Seen(NamedTuple):
@@ -95,7 +100,9 @@ def read(subscription: Subscription) -> Health:
     with connection.cursor() as cursor:
         first, last = clock.first_id(now - LOOKS_BACK - retries.ENDS_WITHIN), clock.first_id(now + LOOKS_BACK)
         since = {"since": now - LOOKS_BACK, "first": first, "last": last}
-        cursor.execute(statements.PICTURE, asked | since | {"latest": LATEST})
+        cursor.execute(
+            statements.PICTURE, asked | since | {"latest": LATEST, "not_its_own": list(NOT_ITS_OWN)}
+        )
         attempts, delivered, p50, p95 = cursor.fetchone()
     rows = Delivery.objects.filter(merchant_id=subscription.merchant_id, subscription=subscription)
     parked = rows.filter(status=Delivery.Status.PARKED)[:LATEST]

@@ -1,6 +1,8 @@
 """The outbox: events and their deliveries are written in the transaction of the change that they tell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,10 +19,13 @@ from config.lib.process import tracing
 from config.lib.web import request_id
 from payments.models import Merchant
 from webhooks import statements, subscriptions
+from webhooks.delivery import LEASE_SECONDS
 from webhooks.models import URGENT, Attempt, Delivery, Event, EventType, Subscription, sealed
 
 API_VERSION = "2026-06"
 DELIVER_DUE = "webhooks.tasks.deliver_due"
+SANDBOX = "sandbox"  # who asks for an attempt that the sandbox makes itself
+_are_taken: ContextVar[bool] = ContextVar("are_taken", default=False)
 
 
 class OutboxMessage(NamedTuple):
@@ -97,11 +102,41 @@ def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
         if event_type == EventType.TEST or {"*", event_type.value} & set(subscription.event_types)
     }
     if wanted:
-        Delivery.insert_all(
-            [_delivery(event, wanted[event.merchant_id]) for event in events if event.merchant_id in wanted]
-        )
+        deliveries = [
+            _delivery(event, wanted[event.merchant_id]) for event in events if event.merchant_id in wanted
+        ]
+        if _are_taken.get():
+            _take(deliveries)
+        Delivery.insert_all(deliveries)
         subscriptions.note_deliveries(wanted.values())
         wakeup.after_commit(DELIVER_DUE)
+
+
+@contextmanager
+def first_attempts_taken() -> Iterator[None]:
+    """Take the first attempts of what this thread's events get in the block: no sender claims them (`testing`)."""
+    before = _are_taken.set(True)
+    try:
+        yield
+    finally:
+        _are_taken.reset(before)
+
+
+def _take(deliveries: Sequence[Delivery]) -> None:
+    """Lease deliveries from their first moment on, with their attempts opened, as a claim does."""
+    for delivery in deliveries:
+        at = clock.now()
+        delivery.lease_token, delivery.attempt_count = clock.another_id(delivery.event_id), 1
+        delivery.lease_until = at + timedelta(seconds=LEASE_SECONDS)
+        Attempt.objects.create(
+            id=delivery.lease_token,
+            merchant_id=delivery.merchant_id,
+            delivery_id=delivery.pk,
+            number=1,
+            event_type=delivery.event_type,
+            actor=SANDBOX,
+            started_at=at,
+        )
 
 
 # Plain SQL: the ORM would build it anew for each event.

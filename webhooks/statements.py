@@ -302,7 +302,7 @@ ON CONFLICT (subscription_id) DO UPDATE SET
         ELSE endpoint.hung_in_a_row + EXCLUDED.hung_in_a_row END
 """
 
-# Figures of an endpoint's latest attempts, without those that our own worker lost, which say nothing about it.
+# Figures of an endpoint's latest attempts, without failures of our own, which say nothing about it.
 PICTURE = """
 SELECT count(*), count(*) FILTER (WHERE is_delivered),
        percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),
@@ -311,7 +311,7 @@ FROM (
     SELECT a.is_delivered, a.duration_ms FROM webhooks_attempt a JOIN webhooks_delivery d ON d.id = a.delivery_id
     WHERE a.merchant_id = %(merchant)s AND a.started_at > %(since)s AND a.ended_at IS NOT NULL
       AND a.id BETWEEN %(first)s AND %(last)s AND d.id BETWEEN %(first)s AND %(last)s
-      AND d.subscription_id = %(subscription)s AND a.error_message IS DISTINCT FROM 'worker_lost'
+      AND d.subscription_id = %(subscription)s AND coalesce(a.error_message, '') <> ALL(%(not_its_own)s::text[])
     ORDER BY a.started_at DESC, a.id DESC LIMIT %(latest)s
 ) latest
 """

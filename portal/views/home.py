@@ -1,4 +1,4 @@
-"""The home page: what needs the merchant, figures and charts; and the page of the integration checklist."""
+"""The home page: what needs the merchant, figures and charts."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,7 +11,7 @@ from config.lib.database import replica
 from payments import money
 from portal import pages
 from portal.access import requires
-from portal.dashboard import charts, checklist, first_day, stats
+from portal.dashboard import charts, first_day, stats
 from portal.dashboard.needs import Waiting
 from portal.models import Membership
 from portal.templatetags.portal import span
@@ -88,12 +88,3 @@ def _figures(picture: stats.Picture) -> list[dict[str, Any]]:
 
 def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
-@requires("view")
-def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show what the integration has done so far, and what is left."""
-    steps = checklist.of(membership.merchant)
-    upcoming = next((step for step in steps if not step.is_done), None)
-    context = {"steps": steps, "done": sum(step.is_done for step in steps), "next": upcoming}
-    return pages.show(request, membership, "portal/checklist.html", context, here="portal_checklist")

@@ -38,6 +38,7 @@ from portal.models import (
     LastWrite,
     Membership,
     PaymentHour,
+    Trial,
     User,
 )
 from tests import factories
@@ -129,6 +130,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     )
     AuditEntry.objects.create(merchant=acme, user=lea, action="refund")
     CheckoutNote.objects.create(merchant=acme, user=lea, checkout_uuid=shared.pk, text="unspoken")
+    Trial.objects.create(merchant=acme, user=lea, case="twice", created_at=now, next_look_at=now)
     SmsStop.objects.create(number="n" * 30, stopped_at=now)
     LogEntry.objects.create(user=lea, object_repr="a pump", action_flag=CHANGE)
     login_limits.spend("password", account="lea@acme.example", address="203.0.113.7")

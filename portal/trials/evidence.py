@@ -1,0 +1,132 @@
+"""What a trial has seen of its order: attempts, calls and states, read from the rows that any traffic leaves."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+
+from checkout.models import ApiCall, Checkout
+from config.lib import clock
+from config.lib.database import partitions
+from portal.models import Trial
+from portal.orders import entries
+from portal.templatetags.portal import seconds
+from portal.trials.cases import CASES
+from webhooks import health, lookup, outbox
+from webhooks.delivery import in_words
+from webhooks.models import Attempt, Delivery, EventType
+
+MAX_SHOWN = 30
+
+
+class Line(NamedTuple):
+    """A piece of evidence: when, in words, how it looks, and where it is to be seen."""
+
+    at: str
+    words: str
+    tone: str
+    href: str
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What there is of a trial's order by now, each in the order of its time."""
+
+    now: datetime
+    trial: Trial
+    checkout: Checkout
+    deliveries: Sequence[Delivery]
+    attempts: Sequence[Attempt]
+    calls: Sequence[ApiCall]
+
+    def attempts_of(self, event_type: EventType) -> list[Attempt]:
+        return [attempt for attempt in self.attempts if attempt.event_type == event_type]
+
+    def delivery_of(self, event_type: EventType) -> Delivery | None:
+        return next((found for found in self.deliveries if found.event_type == event_type), None)
+
+    @property
+    def authorized(self) -> list[Attempt]:
+        """The attempts of checkout.authorized."""
+        return self.attempts_of(EventType.AUTHORIZED)
+
+    @property
+    def captures(self) -> list[ApiCall]:
+        """The calls that captured, or were told that it is captured; a replay leaves none."""
+        return [call for call in self.calls if _verb(call) == "capture" and call.status == 200]
+
+
+def read(trial: Trial, checkout_uuid: UUID) -> Seen:
+    """Return what there is by now of the order that a trial has made. Raises Checkout.DoesNotExist."""
+    checkout = Checkout.objects.select_related("merchant").get(pk=checkout_uuid, merchant=trial.merchant_id)
+    events = list(lookup.events_about(checkout.pk).values_list("pk", flat=True))
+    deliveries = list(lookup.deliveries_of(events))
+    attempts = lookup.attempts_under([found.pk for found in deliveries])
+    told = partitions.told_of(checkout.pk)
+    calls = ApiCall.objects.filter(merchant=trial.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
+    return Seen(
+        now=clock.now(),
+        trial=trial,
+        checkout=checkout,
+        deliveries=deliveries,
+        attempts=list(attempts.order_by("started_at", "pk")[:MAX_SHOWN]),
+        calls=list(calls.order_by("created_at", "pk")[:MAX_SHOWN]),
+    )
+
+
+def lines(seen: Seen) -> list[Line]:
+    """Return what was seen, in words, by its time."""
+    found = [*_states(seen), *_attempts(seen), *_calls(seen)]
+    return sorted(found, key=lambda line: line.at)[:MAX_SHOWN]
+
+
+def _states(seen: Seen) -> Iterator[Line]:
+    checkout = seen.checkout
+    page = reverse("portal_checkout", args=[checkout.pk])
+    if checkout.authorized_at:
+        card = CASES[seen.trial.case].card
+        paid = f"Order {checkout.merchant_order_id} paid with the card ending {card[-4:]}, and held"
+        yield _line(checkout.authorized_at, paid, "", page)
+    if checkout.captured_at:
+        yield _line(checkout.captured_at, "Captured", "done", page)
+    if checkout.voided_at:
+        yield _line(checkout.voided_at, "Released: nothing was taken", "", page)
+
+
+def _attempts(seen: Seen) -> Iterator[Line]:
+    for attempt in seen.attempts:
+        page = reverse("portal_delivery", args=[attempt.delivery_id]) + f"?attempt={attempt.number}"
+        tone = {True: "done", False: "stop", None: ""}[attempt.is_delivered]
+        is_ours = attempt.actor == outbox.SANDBOX and not attempt.is_delivered
+        yield _line(attempt.started_at, _told(attempt), "" if is_ours else tone, page)
+
+
+def _told(attempt: Attempt) -> str:
+    sent = f"{attempt.event_type}, attempt {attempt.number}"
+    if attempt.is_delivered is None:
+        return f"{sent}, is being sent"
+    if attempt.error_message == health.REFUSED_BY_SANDBOX:
+        return f"{sent}: the sandbox answered 500 in your place"
+    if attempt.http_status is None:
+        return f"{sent}, no answer: {in_words(attempt.error_message)}"
+    return f"{sent}, answered {attempt.http_status} in {seconds(attempt.duration_ms)}"
+
+
+def _calls(seen: Seen) -> Iterator[Line]:
+    for call in seen.calls:
+        page = f"{reverse('portal_requests')}?{urlencode({'q': call.request_id})}"
+        code = f" {call.error_code}" if call.error_code else ""
+        words = f"Your server called {_verb(call)}, answered {call.status}{code}"
+        yield _line(call.created_at, words, "stop" if call.status >= 500 else "", page)
+
+
+def _verb(call: ApiCall) -> str:
+    return entries.verb_of(call)
+
+
+def _line(at: datetime, words: str, tone: str, href: str) -> Line:
+    return Line(clock.iso(at) or "", words, tone, href)

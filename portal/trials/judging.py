@@ -1,0 +1,99 @@
+"""Whether a trial has passed, judged from what was seen alone: pure functions, one a case."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from checkout.states import Status
+from portal.trials.evidence import Seen
+from webhooks.delivery import in_words
+from webhooks.models import Attempt, Delivery, EventType
+
+LONGEST = timedelta(minutes=15)
+CALM = timedelta(seconds=5)  # without a second capture, after which none is expected
+GIVES_AWAY = (
+    "Answer 2xx once you have captured, and 5xx when you could not: anything else gives the hold away."
+)
+
+
+class Verdict(NamedTuple):
+    """What came of a trial; `reason` says in a sentence or two what was missing and what to do."""
+
+    has_passed: bool
+    reason: str = ""
+
+
+PASSED = Verdict(True)
+
+
+def judge(seen: Seen) -> Verdict | None:
+    """Return what came of a trial, None while it is open."""
+    if seen.now - seen.trial.created_at > LONGEST:
+        return Verdict(
+            False, "Nothing more came in a quarter of an hour. Look at the lines below, and run it again."
+        )
+    return _without_capture(seen) or _CASES[seen.trial.case](seen)
+
+
+def _without_capture(seen: Seen) -> Verdict | None:
+    """Return why nothing will be captured any more, None while that may still be, or has been."""
+    checkout = seen.checkout
+    if checkout.status == Status.VOIDED and checkout.void_reason == "merchant_cancel":
+        return Verdict(False, "Your server cancelled the order. Have it capture this one, and run it again.")
+    if checkout.status in (Status.VOIDED, Status.EXPIRED):
+        return Verdict(False, f"No capture came within two minutes. {_why(seen)}")
+    sent = seen.delivery_of(EventType.AUTHORIZED)
+    if checkout.status == Status.AUTHORIZED and sent and sent.status == Delivery.Status.PARKED:
+        return Verdict(False, f"{_answered(seen.authorized[-1])} and did not capture. {GIVES_AWAY}")
+    return None
+
+
+def _why(seen: Seen) -> str:
+    if not seen.authorized:
+        return "No checkout.authorized was sent: let your endpoint get it, and run this again."
+    last = seen.authorized[-1]
+    if last.is_delivered:
+        return f"{_answered(last)} to checkout.authorized: capture there before you answer."
+    if last.http_status is None:
+        return f"Your server gave no answer ({in_words(last.error_message)}). See that it can be reached."
+    return f"{_answered(last)} to checkout.authorized: look for the reason in its log."
+
+
+def _answered(attempt: Attempt) -> str:
+    if attempt.http_status is None:
+        return "Your server gave no answer"
+    return f"Your server answered {attempt.http_status}"
+
+
+def _twice(seen: Seen) -> Verdict | None:
+    acted_at = seen.trial.acted_at
+    again = [attempt for attempt in seen.authorized if acted_at and attempt.started_at >= acted_at]
+    known = "when the event came again. Answer 2xx to an event that you know, and do nothing else."
+    return _after(seen, again[0] if again else None, known)
+
+
+def _retry(seen: Seen) -> Verdict | None:
+    second = seen.authorized[1] if len(seen.authorized) > 1 else None
+    return _after(seen, second, "to the retry. Capture and answer 2xx, as at the first time.")
+
+
+def _after(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict | None:
+    """Judge an event that came again: it is answered 2xx, and the order captured once."""
+    if second is None or second.ended_at is None:
+        return None
+    if not second.is_delivered:
+        return Verdict(False, f"{_answered(second)} {otherwise}")
+    if seen.checkout.status == Status.AUTHORIZED:
+        return None
+    return _once(seen, since=max(second.ended_at, seen.checkout.captured_at or second.ended_at))
+
+
+def _once(seen: Seen, *, since: datetime) -> Verdict | None:
+    """Judge whether the order was captured by one call, once it has been calm for a while since."""
+    if len(seen.captures) > 1:
+        what = "Your server captured twice: it took an event that came again for a new one."
+        return Verdict(False, f"{what} Keep the ids of the events that you have seen, and skip those.")
+    return PASSED if seen.now - since >= CALM and seen.captures else None
+
+
+_CASES: dict[str, Callable[[Seen], Verdict | None]] = {"twice": _twice, "retry": _retry}

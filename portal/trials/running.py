@@ -1,0 +1,177 @@
+"""Trials from their beginning to their end: begin one, take a step of each that is due (rules trial.*)."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+
+from checkout import creation
+from checkout.creation import Order
+from checkout.models import Checkout
+from checkout.states import Status
+from config.lib import clock, leases, quota, wakeup
+from hosted_page.sandbox import paying
+from payments.cause import Cause
+from payments.models import Merchant
+from portal.models import Trial, User
+from portal.trials import acting, evidence, judging
+from portal.trials.cases import CASES, Case
+from portal.trials.judging import Verdict
+from webhooks import subscriptions
+from webhooks.models import EventType
+
+log = structlog.get_logger("portal.trials")
+RUN_TRIALS = "portal.tasks.run_trials"
+PAYER = "+447700900123"
+LIMIT = quota.Limit(30, timedelta(hours=1))  # trials of a merchant
+LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
+MAX_STEPS = 50  # in one run of the pump
+KEPT = timedelta(days=2)  # what is neither the latest of its case nor the latest that passed
+UNPAID = "The sandbox could not pay the order. Run it again; if it fails again, write to us."
+
+
+class CannotBegin(Exception):
+    """The trial cannot begin; the text is a sentence for people."""
+
+
+class NoEndpoint(CannotBegin):
+    """The merchant has no endpoint, or it does not get checkout.authorized."""
+
+
+class Begun(NamedTuple):
+    """A trial that runs, and whether this call began it."""
+
+    trial: Trial
+    is_new: bool
+
+
+def begin(merchant: Merchant, case: Case, user: User) -> Begun:
+    """Begin a trial, or return the one that runs already. Raises CannotBegin. Call it in a transaction.
+
+    Rules trial.one, trial.bounds.
+    """
+    _check_endpoint(merchant)
+    quota.lock(f"trials:{merchant.pk}")
+    now = clock.now()
+    mine = Trial.objects.filter(merchant=merchant)
+    running = mine.filter(case=case.name, ended_at=None).first()
+    if running is not None:
+        return Begun(running, is_new=False)
+    if quota.locked_until(mine, LIMIT, now):
+        raise CannotBegin(f"{LIMIT.maximum} cases were run within an hour. Wait a while.")
+    _delete_old(merchant, case, now)
+    wakeup.after_commit(RUN_TRIALS)
+    trial = Trial.objects.create(
+        merchant=merchant, case=case.name, user=user, created_at=now, next_look_at=now
+    )
+    return Begun(trial, is_new=True)
+
+
+def _check_endpoint(merchant: Merchant) -> None:
+    try:
+        wanted = subscriptions.read(merchant).event_types
+    except subscriptions.SubscriptionNotFound:
+        raise NoEndpoint("Save an endpoint first: the sandbox sends your server real events.") from None
+    if not {"*", EventType.AUTHORIZED.value} & set(wanted):
+        raise NoEndpoint("Your endpoint does not get checkout.authorized. Tick it first.")
+
+
+def _delete_old(merchant: Merchant, case: Case, now: datetime) -> None:
+    rows = Trial.objects.filter(merchant=merchant, case=case.name)
+    passed = rows.filter(has_passed=True).order_by("-created_at").values_list("pk", flat=True)[:1]
+    rows.filter(created_at__lt=now - KEPT).exclude(pk__in=list(passed)).exclude(ended_at=None).delete()
+
+
+def run_due() -> None:
+    """Take a step of each trial that is due. Does nothing in production."""
+    for _ in range(MAX_STEPS if settings.SANDBOX else 0):
+        trial = _DUE.take_oldest(_leased)
+        if trial is None:
+            return
+        step(trial)
+
+
+def _leased(_: Trial, now: datetime) -> Mapping[str, Any]:
+    return {"next_look_at": now + LEASE}
+
+
+_DUE: leases.Queue[Trial] = leases.Queue(
+    lambda: Trial.objects.filter(next_look_at__isnull=False).select_related("merchant"), "next_look_at"
+)
+
+
+def step(trial: Trial) -> None:
+    """Have the trial's order made and paid, do the sandbox's part once it is time, look, and end it if it can be."""
+    case = CASES[trial.case]
+    try:
+        verdict = _looked(trial, _paid(trial, case))
+    except (
+        Exception
+    ) as error:  # it is tried again when the lease is over, until the trial has lasted too long
+        log.warning("trial", case=trial.case, trial=str(trial.pk), error=type(error).__name__, exc_info=True)
+        is_late = clock.now() - trial.created_at > judging.LONGEST
+        verdict = Verdict(False, UNPAID) if is_late else None
+        if not is_late:
+            return
+    _save(trial, verdict)
+
+
+def _save(trial: Trial, verdict: Verdict | None) -> None:
+    now = clock.now()
+    changes: dict[str, Any] = {"next_look_at": now + PAUSE}
+    if verdict is not None:
+        changes = {"next_look_at": None, "ended_at": now, "has_passed": verdict.has_passed}
+        changes["reason"] = verdict.reason
+    changes |= {"evidence": trial.evidence, "acted_at": trial.acted_at}
+    Trial.objects.filter(pk=trial.pk, ended_at=None).update(**changes)
+
+
+def _paid(trial: Trial, case: Case) -> UUID:
+    """Have the order made, and paid as its customer pays, unless it is already; return its id."""
+    made = trial.checkout_uuid
+    if made is None:
+        trial.checkout_uuid = made = creation.create(
+            trial.merchant, _order(trial, case), cause=_cause(trial)
+        ).pk
+        Trial.objects.filter(pk=trial.pk).update(checkout_uuid=made)
+    checkout = Checkout.objects.select_related("merchant", "lead").get(pk=made)
+    if checkout.status == Status.CREATED:
+        with acting.first_attempts(case):
+            paying.pay(checkout, {"phone": PAYER, "card": case.card}, cause=_cause(trial))
+    return made
+
+
+def _looked(trial: Trial, checkout_uuid: UUID) -> Verdict | None:
+    seen = evidence.read(trial, checkout_uuid)
+    if acting.act(seen):
+        seen = evidence.read(trial, checkout_uuid)
+    trial.evidence = [line._asdict() for line in evidence.lines(seen)]
+    return judging.judge(seen)
+
+
+def _cause(trial: Trial) -> Cause:
+    return Cause(f"user:{trial.user_id}", f"trial-{trial.pk}")
+
+
+def _order(trial: Trial, case: Case) -> Order:
+    page = f"{settings.BASE_URL}/portal/checklist"
+    item = {
+        "item_ref": f"trial-{case.name}",
+        "name": "Standing ticket",
+        "quantity": 1,
+        "unit_price": 2250,
+        "currency": "GBP",
+        "category": "ticket",
+        "custom_data": None,
+    }
+    return Order(
+        merchant_order_id=f"trial-{case.name}-{trial.pk.hex[-8:]}",
+        total_amount=2250,
+        currency="GBP",
+        return_url=page,
+        cancel_url=page,
+        items=[item],
+    )

@@ -1,0 +1,97 @@
+"""The checklist as its page shows it: what real traffic has shown, and the cases: what runs, and when one passed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from payments.models import Merchant
+from portal.dashboard import checklist
+from portal.dashboard.checklist import Step
+from portal.models import Trial
+from portal.trials.cases import CASES, Case
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A case with its latest trial and the latest that passed; `is_done` also where real traffic has shown it."""
+
+    case: Case
+    latest: Trial | None
+    passed: Trial | None
+    is_done: bool
+
+    @property
+    def is_running(self) -> bool:
+        return self.latest is not None and self.latest.ended_at is None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the latest trial has ended without passing."""
+        return self.latest is not None and self.latest.has_passed is False
+
+    @property
+    def lines(self) -> Sequence[Mapping[str, Any]]:
+        """What the latest trial has seen, while it runs or after it failed."""
+        return _dated(self.latest) if self.is_running or self.has_failed else []
+
+    @property
+    def proof(self) -> Sequence[Mapping[str, Any]]:
+        """What the trial that passed has seen."""
+        return _dated(self.passed)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The steps that traffic ticks, and the cases that the sandbox runs: none in production."""
+
+    steps: Sequence[Step]
+    cases: Sequence[Shown]
+
+    @property
+    def next(self) -> Step | None:
+        return next((step for step in self.steps if not step.is_done), None)
+
+    @property
+    def next_case(self) -> Shown | None:
+        """The case to run next, once the steps are done and while none runs."""
+        if self.next or self.is_running:
+            return None
+        return next((one for one in self.cases if not one.is_done), None)
+
+    @property
+    def is_running(self) -> bool:
+        return any(one.is_running for one in self.cases)
+
+    @property
+    def done(self) -> int:
+        return sum(step.is_done for step in self.steps) + sum(one.is_done for one in self.cases)
+
+    @property
+    def total(self) -> int:
+        return len(self.steps) + len(self.cases)
+
+
+def of(merchant: Merchant) -> Progress:
+    """Return the merchant's checklist; in the sandbox a case takes the place of the step of its name."""
+    steps = checklist.of(merchant)
+    if not settings.SANDBOX:
+        return Progress(steps, [])
+    ticked = {step.name for step in steps if step.is_done}
+    return Progress([step for step in steps if step.name not in CASES], _cases(merchant, ticked))
+
+
+def _cases(merchant: Merchant, ticked: set[str]) -> list[Shown]:
+    rows = Trial.objects.filter(merchant=merchant).order_by("case", "-created_at").distinct("case")
+    latest = {trial.case: trial for trial in rows}
+    passed = {trial.case: trial for trial in rows.filter(has_passed=True)}
+    return [
+        Shown(case, latest.get(name), passed.get(name), name in passed or name in ticked)
+        for name, case in CASES.items()
+    ]
+
+
+def _dated(trial: Trial | None) -> list[Mapping[str, Any]]:
+    return [line | {"at": datetime.fromisoformat(line["at"])} for line in trial.evidence] if trial else []

@@ -1,0 +1,85 @@
+"""A merchant's backend in this process, which behaves as it is told, and a walk of a trial without waiting."""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from checkout import expiry
+from checkout.models import Checkout
+from config.lib import clock
+from payments.models import Merchant
+from portal.models import Membership, Role, Trial
+from portal.trials import running
+from portal.trials.cases import CASES
+from tests import factories
+from tests.conftest import Api
+from tests.portal import stage
+from webhooks import delivery
+from webhooks.models import Delivery, Subscription
+
+TURNS = 12
+
+
+class Backend:
+    """Captures on checkout.authorized, each event once, and answers 200."""
+
+    def __init__(self, api: Api) -> None:
+        self.api, self.seen = api, set[str]()
+        self.got: list[dict[str, Any]] = []
+
+    def hear(self, event: dict[str, Any]) -> int:
+        """Take an event; return the status of the answer."""
+        self.got.append(event)
+        if event["id"] in self.seen:
+            return 200
+        self.seen.add(event["id"])
+        return self.take(event)
+
+    def take(self, event: dict[str, Any]) -> int:
+        """Take an event for the first time."""
+        if event["type"] == "checkout.authorized":
+            self.capture(event)
+        return 200
+
+    def capture(self, event: dict[str, Any], **headers: str) -> Any:
+        return self.api.post(f"checkouts/{event['data']['checkout_uuid']}/capture", **headers)
+
+
+def begin(merchant: Merchant, name: str) -> Trial:
+    if not Subscription.objects.filter(merchant=merchant).exists():
+        factories.subscribe(merchant, url=stage.URL)
+    people = Membership.objects.filter(merchant=merchant)
+    somebody = people.first() or stage.person(merchant, Role.DEVELOPER)
+    return running.begin(merchant, CASES[name], somebody.user).trial
+
+
+def walk(
+    merchant: Merchant, name: str, backend: Backend, meanwhile: Callable[[Trial], None] = lambda _: None
+) -> Trial:
+    """Take a case to its end: each turn the sandbox takes a step, and the backend gets what is sent by then."""
+    trial = begin(merchant, name)
+    for _ in range(TURNS):
+        running.step(Trial.objects.select_related("merchant").get(pk=trial.pk))
+        trial.refresh_from_db()
+        if trial.ended_at:
+            break
+        send_due(backend)
+        meanwhile(trial)
+    return trial
+
+
+def send_due(backend: Backend) -> None:
+    """Let the backend answer everything that waits, whenever it would be sent."""
+    Delivery.objects.filter(status="pending", lease_token=None).update(next_attempt_at=clock.now())
+    for claimed in delivery.claim(slots=20, general_slots=20):
+        status = backend.hear(orjson.loads(claimed.body))
+        lease = (claimed.delivery_id, claimed.lease_token)
+        error = None if status < 300 else f"HTTP {status}"
+        delivery.record([delivery.Result(*lease, status, error, 340)])
+
+
+def let_lapse(checkout: Checkout) -> None:
+    """Let the two minutes of a hold be over, and the pump have seen it."""
+    factories.make_late(checkout)
+    expiry.expire_one_if_due(checkout.pk)

@@ -1,0 +1,61 @@
+"""What a trial has seen, in words."""
+
+import pytest
+
+from payments.models import Merchant
+from portal.models import Trial
+from portal.trials import evidence, running
+from tests import factories
+from tests.conftest import Api
+from tests.portal import stage
+from tests.portal.trials import backend
+from tests.portal.trials.backend import Backend
+
+pytestmark = pytest.mark.django_db
+
+
+def shown(trial: Trial) -> list[evidence.Line]:
+    trial.refresh_from_db()
+    assert trial.checkout_uuid is not None
+    return evidence.lines(evidence.read(trial, trial.checkout_uuid))
+
+
+@pytest.mark.rule("trial.evidence")
+class TestLines:
+    def test_come_by_their_time_each_with_its_place(self, acme: Merchant, api: Api) -> None:
+        trial = backend.walk(acme, "twice", Backend(api))
+        lines = shown(trial)
+        assert lines == sorted(lines, key=lambda line: line.at)
+        places = {line.href.partition("?")[0].rsplit("/", 1)[0] for line in lines}
+        assert places == {"/portal/checkouts", "/portal/deliveries", "/portal"}
+
+    def test_name_a_refused_call_by_its_code(self, acme: Merchant, api: Api) -> None:
+        trial = backend.begin(acme, "twice")
+        running.step(trial)
+        api.post(f"checkouts/{trial.checkout_uuid}/capture", {"amount": 1})
+        (line,) = [line for line in shown(trial) if "capture" in line.words]
+        assert line.words == "Your server called capture, answered 422 partial_capture_not_supported"
+        assert line.href.startswith("/portal/requests?q=")
+
+    def test_say_what_went_wrong_with_an_attempt(self, acme: Merchant) -> None:
+        trial = backend.begin(acme, "twice")
+        running.step(trial)
+        stage.deliver(acme, None, "could not connect")
+        assert "checkout.authorized, attempt 1, no answer: could not connect" in [
+            line.words for line in shown(trial)
+        ]
+
+    def test_are_of_this_order_alone(self, acme: Merchant, api: Api) -> None:
+        trial = backend.begin(acme, "twice")
+        running.step(trial)
+        other = stage.hold(factories.checkout(acme))
+        api.post(f"checkouts/{other.pk}/capture")
+        assert not [line for line in shown(trial) if str(other.pk) in line.href or "capture" in line.words]
+
+    def test_are_bounded(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(evidence, "MAX_SHOWN", 3)
+        trial = backend.begin(acme, "twice")
+        running.step(trial)
+        for _ in range(5):
+            api.post(f"checkouts/{trial.checkout_uuid}/capture", {"amount": 1})
+        assert len(shown(trial)) == 3

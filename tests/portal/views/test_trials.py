@@ -1,0 +1,120 @@
+"""The checklist with the cases that the sandbox runs: who may begin one, and what the page shows of it."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from payments.models import Merchant
+from portal.models import AuditEntry, Role, Trial
+from portal.trials import judging
+from tests.conftest import Api
+from tests.portal import stage
+from tests.portal.trials import backend
+from tests.portal.trials.backend import Backend
+
+PAGE, RUN = "/portal/checklist", "/portal/checklist/run"
+
+
+@pytest.fixture(autouse=True)
+def _calm_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "CALM", judging.CALM * 0)
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.DEVELOPER))
+
+
+def page(client: Client) -> str:
+    return str(client.get(PAGE).content.decode())
+
+
+@pytest.mark.django_db
+class TestPage:
+    @pytest.mark.rule("trial.evidence")
+    def test_follows_a_case_until_it_has_passed(self, client: Client, acme: Merchant, api: Api) -> None:
+        stage.saved(acme)
+        assert "Run it" in page(client) and "hx-trigger" not in page(client)
+        answer = client.post(RUN, {"case": "twice"})
+        assert answer.headers["Location"] == f"{PAGE}#case-twice"
+        entry = AuditEntry.objects.get(action="trial_begun")
+        assert entry.facts == {"case": "twice", "trial": str(Trial.objects.get().pk)}
+        running = page(client)
+        assert "<strong>Running</strong>" in running and 'hx-trigger="every 1s"' in running
+        trial = backend.walk(acme, "twice", Backend(api))
+        assert trial.has_passed
+        ended = page(client)
+        assert "hx-trigger" not in ended and ">Passed</span>" in ended
+        assert f"/portal/checkouts/{trial.checkout_uuid}" in ended and "?attempt=2" in ended
+
+    def test_gives_htmx_the_cases_alone(self, client: Client) -> None:
+        part = client.get(PAGE, headers={"HX-Request": "true", "HX-Target": "cases"}).content.decode()
+        assert "case-twice" in part and "<html" not in part
+
+    @pytest.mark.rule("trial.evidence")
+    def test_says_why_one_failed_and_offers_it_again(self, client: Client, acme: Merchant, api: Api) -> None:
+        trial = backend.begin(acme, "twice")
+        reason = "Your server captured twice."
+        Trial.objects.filter(pk=trial.pk).update(
+            ended_at=trial.created_at, has_passed=False, next_look_at=None, reason=reason
+        )
+        words = page(client)
+        assert reason in words and "Run again" in words and ">Passed<" not in words
+
+    @pytest.mark.rule("trial.evidence")
+    def test_stays_ticked_when_the_rows_are_gone(self, client: Client, acme: Merchant, api: Api) -> None:
+        trial = backend.walk(acme, "twice", Backend(api))
+        with connection.cursor() as cursor:
+            for table in ("webhooks_attempt", "webhooks_delivery", "checkout_apicall"):
+                cursor.execute(f"DELETE FROM {table}")
+        words = page(client)
+        assert ">Passed</span>" in words and trial.evidence[0]["words"] in words
+
+    @pytest.mark.rule("trial.absent")
+    def test_has_no_cases_in_production(self, client: Client, acme: Merchant, settings: Settings) -> None:
+        stage.saved(acme)
+        settings.SANDBOX = False
+        words = page(client)
+        assert "Take an event twice" in words and "case-" not in words and RUN not in words
+        assert client.post(RUN, {"case": "twice"}).status_code == 404
+        assert not Trial.objects.exists()
+
+    def test_knows_no_other_case(self, client: Client, acme: Merchant) -> None:
+        stage.saved(acme)
+        for odd in ("", "nothing", "twice\0", "x" * 10_000):
+            assert client.post(RUN, {"case": odd}).status_code == 404
+
+    def test_leads_to_the_endpoint_where_there_is_none(self, client: Client) -> None:
+        answer = client.post(RUN, {"case": "twice"}, follow=True)
+        assert answer.redirect_chain[-1][0] == "/portal/webhooks"
+        assert "Save an endpoint first" in answer.content.decode()
+
+    @pytest.mark.rule("trial.bounds")
+    def test_is_for_who_may_send_test_events(self, acme: Merchant, rival: Merchant, api: Api) -> None:
+        stage.saved(acme)
+        viewer = stage.browser(stage.person(acme, Role.VIEWER))
+        assert RUN not in page(viewer)
+        assert viewer.post(RUN, {"case": "twice"}).status_code == 403
+        trial = backend.walk(acme, "twice", Backend(api))
+        assert str(trial.checkout_uuid) in page(viewer)
+        assert str(trial.checkout_uuid) not in page(stage.browser(stage.person(rival, Role.OWNER)))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.rule("trial.one")
+def test_two_presses_at_once_begin_one(acme: Merchant) -> None:
+    stage.saved(acme)
+    clients = [stage.browser(stage.person(acme, role)) for role in (Role.DEVELOPER, Role.OWNER)]
+
+    def press(client: Client) -> int:
+        try:
+            return client.post(RUN, {"case": "twice"}).status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(press, clients * 2)) == [302] * 4
+    assert Trial.objects.count() == 1 and AuditEntry.objects.filter(action="trial_begun").count() == 1
