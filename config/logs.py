@@ -1,5 +1,7 @@
 """Log lines: JSON, with what is bound to the request, and nothing secret (rules environment.logs, secret.logs)."""
 
+from collections.abc import MutableMapping
+from enum import Enum
 from typing import Any
 
 import structlog
@@ -52,7 +54,13 @@ def _lines(in_words: bool) -> dict[str, Any]:
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.format_exc_info,
+            _plain,
             redaction.redact,
             words if in_words else structlog.processors.JSONRenderer(),
         ],
     }
+
+
+def _plain(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Write a member of an enumeration as its value: `succeeded`, not `<Verdict.SUCCEEDED: 'succeeded'>`."""
+    return {name: said.value if isinstance(said, Enum) else said for name, said in line.items()}

@@ -36,7 +36,7 @@ def text() -> bytes:
     registry = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # untyped there
     return generate_latest(registry) + generate_latest(_Figures())
 
 

@@ -146,6 +146,7 @@ class Connector(aiohttp.TCPConnector):
     def __init__(self, **options: Any) -> None:
         super().__init__(limit=0, use_dns_cache=False, **options)
         opened: set[Connection] = set()
+        # It is called as the class is: with the loop bound, and what else aiohttp gives.
         self._factory = functools.partial(Connection, self._loop, opened, max_open())  # type: ignore[assignment]
 
 

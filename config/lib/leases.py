@@ -46,4 +46,4 @@ class Queue(Generic[M]):
                 for name, value in changes.items():
                     setattr(row, name, value)
                 row.save(update_fields=changes)
-        return row  # type: ignore[no-any-return]
+        return row  # type: ignore[no-any-return]  # of the model given

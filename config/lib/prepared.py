@@ -183,6 +183,7 @@ class PreparedModel(Model):
         now = tuple(field for field, value in zip(fields, parameters, strict=True) if isinstance(value, Now))
         parameters = [value for value in parameters if not isinstance(value, Now)]
         if any(map(_is_expression, parameters)):
+            # The stubs lack this method of Django's.
             return super()._do_insert(manager, using, fields, returning_fields, raw)  # type: ignore[misc]
         with connections[using].cursor() as cursor:
             cursor.execute(_insert(type(self), tuple(fields), tuple(returning_fields), now), parameters)

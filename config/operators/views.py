@@ -79,7 +79,7 @@ def _row(action: str, key: UUID) -> Operation | Discrepancy:
 
 def is_part(request: HttpRequest) -> bool:
     """Whether a part of a page is asked for, to be put in its place."""
-    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]
+    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # by its middleware
     return bool(htmx) and not htmx.history_restore_request
 
 

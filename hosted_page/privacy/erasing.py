@@ -6,6 +6,7 @@ Rules privacy.erase, privacy.open, privacy.again.
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from django.conf import settings
@@ -73,6 +74,20 @@ def again() -> Iterator[tuple[str, list[str]]]:
             mark := _mark("e-mail", last.email.lower()), NEVER
         ):
             yield mark, _erase_again(Person(None, [row]))
+    yield from _numbers_again(marks)
+
+
+def _numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]]:
+    """Erase again the numbers of who never signed in: those that merchants have sent, and those asked for a share."""
+    sent = Prefill.objects.exclude(phone="").select_related("checkout")
+    asked = PaymentRequest.objects.exclude(phone="").select_related("checkout")
+    for row in chain[Prefill | PaymentRequest](batches.each(sent), batches.each(asked)):
+        mark = _mark("phone", row.phone)
+        if row.checkout.created_at > marks.get(mark, NEVER) or not people.is_named(row.phone):
+            continue
+        person = people.find(phone=row.phone)
+        if person.customer is None:
+            yield mark, _erase_again(person)
 
 
 def _erase_again(person: Person) -> list[str]:

@@ -62,13 +62,18 @@ def of_customer(customer_uuid: UUID) -> Person:
     return Person(customer, list(MerchantCustomer.objects.filter(customer=customer)))
 
 
+def is_named(phone: str) -> bool:
+    """Return whether a share was asked of this number, or a merchant has sent it."""
+    return any(rows.filter(phone=phone).exists() for rows in (PaymentRequest.objects, Prefill.objects))
+
+
 def find(*, phone: str = "", email: str = "") -> Person:
     """Return the person with this number (E.164) or this address. Raises Unknown, SeveralPeople."""
     if phone:
         customer = Customer.objects.filter(phone=phone).first()
         if customer is not None:
             return of_customer(customer.pk)
-        if any(rows.filter(phone=phone).exists() for rows in (PaymentRequest.objects, Prefill.objects)):
+        if is_named(phone):
             return Person(None, [], phone)
         raise Unknown
     digest = crypto.keyed_digest("e-mail", email.lower())

@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from checkout.models import Checkout
 from payments import money
 from payments.models import Booking, Dispute, Operation, Payment, Posting
+from portal.orders import disputed
 from portal.orders.entries import Entry, Window, card_of
 from portal.orders.order import Order
 
@@ -104,7 +105,7 @@ def _of_closing(checkout: Checkout, capture: Operation, lines: Sequence[Posting]
 def _of_dispute(checkout: Checkout, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
     amount = money.display(dispute.amount, checkout.currency)
     facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
-    opened, why = f"A payer disputes {amount}", _in_words(dispute.reason)
+    opened, why = f"A payer disputes {amount}", disputed.told(dispute.reason)
     yield _alarming(_booked(dispute.created_at, opened, posted[dispute.pk], why, **facts))
     if dispute.closed_at is not None and dispute.decided_as is not None:
         decided = f"The dispute over {amount} is {dispute.status}"

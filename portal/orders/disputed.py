@@ -18,11 +18,23 @@ SAID = {
     "credit_not_processed": "I was promised my money back, and did not get it.",
     "subscription_canceled": "I had cancelled before.",
 }
+WHERE = {
+    Dispute.Status.OPEN: "At the cardholder’s bank, until it has decided",
+    Dispute.Status.WON: "With you",
+    Dispute.Status.LOST: "Back with the cardholder",
+}
 ON_THE_ORDER = {
     Dispute.Status.OPEN: Badge("held", "alert", "Disputed"),
     Dispute.Status.WON: Badge("done", "check", "Dispute won"),
     Dispute.Status.LOST: Badge("void", "slash", "Dispute lost"),
 }
+
+
+def told(reason: str) -> str:
+    """Return a dispute's reason as a sentence, also where it is not one of those that we know."""
+    if reason in SAID:
+        return f"The cardholder told their bank: “{SAID[reason]}”"
+    return f"The cardholder’s bank calls it “{reason.replace('_', ' ')}”."
 
 
 def shown(row: Dispute) -> dict[str, Any]:
@@ -33,7 +45,7 @@ def shown(row: Dispute) -> dict[str, Any]:
         "badge": badges.DISPUTE[row.status],
         "on_the_order": ON_THE_ORDER[Dispute.Status(row.status)],
         "amount": money.display(row.amount, row.payment.currency),
-        "reason": row.reason.replace("_", " "),
-        "said": SAID.get(row.reason, ""),
+        "told": told(row.reason),
+        "where": WHERE[Dispute.Status(row.status)],
         "days_left": left if left is not None and left > 0 else None,
     }

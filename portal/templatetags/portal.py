@@ -1,5 +1,6 @@
 """Template filters: how the portal's pages write moments, durations, amounts and their own query."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,8 +9,12 @@ from django import template
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 
 from payments import money
+
+_SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
 
 register = template.Library()
 register.filter("amount", money.display)
@@ -72,6 +77,12 @@ def offset(span: timedelta | None) -> str:
         if passed >= 2 * size:
             return f"+{passed / size:.0f} {unit}"
     return f"+{passed:.1f} s"
+
+
+@register.filter
+def whole_sums(words: str) -> SafeString:
+    """Return the words with no line break after the sign of a sum: browsers break between a minus and a £."""
+    return mark_safe(_SIGNED.sub(r'<span class="whole">\g<0></span>', escape(words)))  # noqa: S308 - escaped before
 
 
 @register.filter

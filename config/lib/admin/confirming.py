@@ -53,7 +53,7 @@ def confirmed(
             about = [(row, seen(row) if seen else "") for row in rows]
             return _page(self, request, about, question, form)
 
-        asking.question, asking.seen = question, seen  # type: ignore[attr-defined]
+        asking.question, asking.seen = question, seen  # type: ignore[attr-defined]  # read by `acts`
         return asking
 
     return decorated

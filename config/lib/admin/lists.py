@@ -25,7 +25,7 @@ class ShortPaginator(Paginator):
 
     @cached_property
     def count(self) -> int:
-        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
+        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]  # a queryset
         return rows.values("pk")[:MAXIMUM].count()
 
 
@@ -115,6 +115,7 @@ def find(model: type[Model], paths: Sequence[str], term: str, of_each_merchant: 
         rows = model._default_manager.filter(**{path: value})
         if path.removesuffix("__iexact") in of_each_merchant:
             merchants = model._meta.get_field("merchant").related_model
+            # The field is a foreign key: its model is none of the other kinds of the stubs.
             rows = rows.filter(merchant__in=merchants._default_manager.all())  # type: ignore[union-attr]
         found |= set(rows.order_by().values_list("pk", flat=True)[:MAXIMUM])
     return found

@@ -40,7 +40,7 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
     """
     lookups = {f"{path}__exact": row.pk}
     if _has_merchant(type(row)) and _has_merchant(shown.model):
-        lookups["merchant__exact"] = row.merchant_id  # type: ignore[attr-defined]
+        lookups["merchant__exact"] = row.merchant_id  # type: ignore[attr-defined]  # it has one
     rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
     said = {path, "merchant"} if "merchant__exact" in lookups else {path}  # by the page itself
     columns = [column for column in shown.get_list_display(request) if _name(column) not in said]

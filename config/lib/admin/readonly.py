@@ -57,6 +57,7 @@ class OperatorAdmin(admin.ModelAdmin):
         foreign = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
         more = self.list_select_related or ()
         rows = super().get_queryset(request)
+        # The stubs allow True here, which no admin of ours sets.
         return rows.select_related(*foreign, *more) if foreign else rows  # type: ignore[misc]
 
     def get_list_display(self, request: HttpRequest) -> Any:

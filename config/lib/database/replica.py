@@ -31,7 +31,7 @@ _thread = threading.local()  # primary: the connection that is the default one a
 
 def readable(view: View) -> View:
     """Mark a view that only shows what may be a little old: its guard then calls it by `read`."""
-    view.is_readable = True  # type: ignore[attr-defined]
+    view.is_readable = True  # type: ignore[attr-defined]  # ours
     return view
 
 

@@ -16,10 +16,10 @@ def allow_forms_to(response: HttpResponse, *urls: str) -> None:
 def allow(response: HttpResponse, origins_of: Mapping[str, Sequence[str]]) -> None:
     """Allow these origins, by directive, on this page."""
     update = getattr(response, "_csp_update", {})  # django-csp's hook
-    response._csp_update = {**update, **origins_of}  # type: ignore[attr-defined]
+    response._csp_update = {**update, **origins_of}  # type: ignore[attr-defined]  # its hook
 
 
 def allow_framing(response: HttpResponse) -> None:
     """Allow our own pages, which are under the same policy, to show this one in a frame."""
-    response._csp_replace = {"frame-ancestors": ["'self'"]}  # type: ignore[attr-defined]
+    response._csp_replace = {"frame-ancestors": ["'self'"]}  # type: ignore[attr-defined]  # its hook
     response["X-Frame-Options"] = "SAMEORIGIN"

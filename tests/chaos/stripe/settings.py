@@ -2,7 +2,7 @@
 
 import os
 
-from config.settings import *  # noqa: F403
+from config.settings import *  # noqa: F403 - settings are all of the module's names
 from config.settings import INSTALLED_APPS, STRIPE_PROVIDER
 
 PROVIDER = STRIPE_PROVIDER

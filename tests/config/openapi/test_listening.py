@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -221,8 +221,7 @@ class TestRunning:
         self, stub: tuple[Stub, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         api, url = stub
-        moved: Callable[..., Any] = lambda *_: (302, {"Location": f"{url}/elsewhere"}, {})  # noqa: E731
-        monkeypatch.setattr(api, "get", moved)
+        monkeypatch.setattr(api, "get", lambda *_: (302, {"Location": f"{url}/elsewhere"}, {}))
         with listening(url, "http://localhost:3000") as running:
             assert "is not the API of this service" in told_and_ended(running)
         assert api.asked == ["/api/schema"]

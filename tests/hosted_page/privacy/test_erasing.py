@@ -211,6 +211,31 @@ class TestAfterARestore:
         assert run("erase_person", "--again") == "1 erased again.\n"
         assert OptIn.objects.get(pk=kept.pk).email == ""
 
+    @pytest.mark.parametrize("is_older", [True, False], ids=["restored", "said anew"])
+    def test_who_never_signed_in_goes_again_if_the_order_is_older(
+        self, file: Path, acme: Merchant, is_older: bool
+    ) -> None:
+        order = factories.checkout(acme, customer={"phone": PHONE, "name": "Lea"})
+        factories.checkout(acme, customer={"phone": "+447700900999", "name": "Mia"})
+        (kept,) = Prefill.objects.filter(checkout=order)
+        run("erase_person", "--phone", PHONE)
+        assert [row.name for row in Prefill.objects.all()] == ["Mia"]
+        kept.save(force_insert=True)
+        if not is_older:
+            Checkout.objects.filter(pk=order.pk).update(created_at=clock.now())
+        assert run("erase_person", "--again") == f"{int(is_older)} erased again.\n"
+        assert Prefill.objects.filter(phone=PHONE).exists() is not is_older
+
+    def test_the_number_of_who_was_asked_goes_again(self, file: Path, acme: Merchant) -> None:
+        share = mates.split(factories.checkout(acme), 1000)[0]
+        kept = PaymentRequest.objects.filter(pk=share.pk)
+        kept.update(phone=PHONE, name="Finn")
+        run("erase_person", "--phone", PHONE)
+        kept.update(phone=PHONE, name="Finn")
+        assert run("erase_person", "--again") == "1 erased again.\n"
+        assert (kept.get().phone, kept.get().name) == ("", "")
+        assert run("erase_person", "--again") == "0 erased again.\n"
+
     def test_says_who_is_still_needed(self, file: Path, unpaid: Checkout, lea: Customer) -> None:
         erasing.erase(people.find(phone=PHONE))
         Customer.objects.filter(pk=lea.pk).update(phone=PHONE, erased_at=None)

@@ -1,0 +1,28 @@
+"""A log line for people's eyes."""
+
+import logging
+from enum import Enum, StrEnum
+
+import pytest
+import structlog
+
+from config import logs
+
+
+class Said(StrEnum):
+    YES = "succeeded"
+
+
+class Kind(Enum):
+    A = 1
+
+
+@pytest.mark.parametrize("in_words", [True, False])
+def test_has_the_value_of_an_enumeration(in_words: bool) -> None:
+    given = logs._lines(in_words)
+    formatter = structlog.stdlib.ProcessorFormatter(processors=given["processors"])
+    record = logging.LogRecord("provider", logging.INFO, "", 0, "", None, None)
+    record.msg = {"event": "provider", "verdict": Said.YES, "kind": Kind.A}  # as structlog hands a line on
+    record._logger, record._name = logging.getLogger(), "info"
+    words = formatter.format(record)
+    assert "succeeded" in words and "Said" not in words and "Kind" not in words
