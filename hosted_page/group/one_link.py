@@ -5,14 +5,12 @@ Rule group.link.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, GroupLink, PaymentRequest
 from checkout.states import ShareStatus
-from config.lib.prepared import Prepared
 from hosted_page.payment_target import absolute, lead_name
 from payments import money
 
@@ -32,7 +30,7 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OneLink | None:
     """Return the link for everyone of an order with these shares, None unless somebody is still asked for a share."""
     if not any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares):
         return None
-    link = _OF.first(checkout.pk)
+    link: GroupLink | None = getattr(checkout, "group_link", None)
     if link is None:  # split by a release that knew of none
         return None
     amounts = {share.amount for share in shares}
@@ -51,6 +49,3 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OneLink | None:
         qr_page=reverse("group_qr", args=[link.token]),
         qr_svg=reverse("group_qr_svg", args=[link.token]),
     )
-
-
-_OF = Prepared(lambda pk: GroupLink.objects.filter(checkout=pk), UUID)
