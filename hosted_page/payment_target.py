@@ -206,7 +206,9 @@ _PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 
 
 def _shown(checkout_uuid: UUID) -> QuerySet[Checkout]:
-    rows = Checkout.objects.filter(pk=checkout_uuid).select_related("merchant", "payment", "lead", "group_link")
+    rows = Checkout.objects.filter(pk=checkout_uuid).select_related(
+        "merchant", "payment", "lead", "group_link"
+    )
     rows = rows.defer("lead__phone")  # no page shows it, and it would be decrypted
     return reading.with_read_at(prefills.with_locale(rows))
 
