@@ -12,7 +12,7 @@ from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
 from checkout import authorizations, cancellations, captures, creation, refunds, sharing, states
-from checkout.api import idempotency, presentation
+from checkout.api import calls, idempotency, presentation
 from checkout.models import Checkout
 from config import merchant_api
 from config.lib import clock, cursor, locks, strict_json
@@ -137,7 +137,10 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
     param = details[0].get("param") if details else None
     body = envelope(code, message=_message(exc, details), details=details, param=param)
     later = {"Retry-After": str(exc.retry_after)} if isinstance(exc, TooManyChecks) else {}
-    return Response(body, status=row.status, headers=headers(code) | later)
+    response = Response(body, status=row.status, headers=headers(code) | later)
+    if not getattr(context["view"], "is_recorded", False):
+        calls.note_refusal(context["request"], response, context["kwargs"].get("checkout_uuid"))
+    return response
 
 
 def envelope(

@@ -348,8 +348,7 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Sandbox] " if SANDBOX else ""
-# portal.accounts.login_limits counts instead: no flushed or full cache forgets a guess.
-ACCOUNT_RATE_LIMITS = False
+ACCOUNT_RATE_LIMITS = False  # portal.accounts.login_limits counts instead: no flushed cache forgets a guess
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"
 ACCOUNT_LOGIN_BY_CODE_ENABLED = True
 ACCOUNT_LOGIN_BY_CODE_FORMAT = {"numeric": True, "length": 8, "dashed": False}
@@ -420,6 +419,7 @@ LIMITS = {  # rules limit.buckets, token.failures
     "creates": env.text("LIMIT_CREATES", "50/second"),
     "verbs": env.text("LIMIT_VERBS", "100/second"),  # capture and cancel
     "url_checks": env.text("LIMIT_URL_CHECKS", "30/minute"),  # of a merchant's webhook address
+    "refusals_listed": "10/minute",  # of a key with one code, in the portal's log of requests
     "token_failures": env.text("LIMIT_TOKEN_FAILURES", "20/minute"),
 }
 REST_FRAMEWORK = {

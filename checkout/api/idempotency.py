@@ -9,23 +9,22 @@ from uuid import UUID
 
 import orjson
 import structlog
-from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from checkout.api import calls
 from checkout.models import ApiCall, IdempotencyKey
 from config.lib import crypto, failpoint
 from config.lib.view import ApiView
-from config.lib.web import request_id
 from payments.cause import caller_of
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 KEPT = timedelta(hours=24)
 TAKEN_OVER_AFTER = timedelta(seconds=90)
-MAX_PARAM = 100
 KEPT_REFUSALS = {402, 422}  # any other refusal may become a success later, so that its key is freed
 
 
@@ -56,6 +55,7 @@ class RecordedView(ApiView, ABC):
     """
 
     in_one_transaction = False
+    is_recorded = False  # whether this request's row is written by `_post`
 
     @abstractmethod
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
@@ -73,7 +73,8 @@ class RecordedView(ApiView, ABC):
         return self._post(request, checkout_uuid)
 
     def _post(self, request: Request, checkout_uuid: UUID | None) -> HttpResponse | Response:
-        call = _new_call(request, checkout_uuid)
+        call = calls.begun(request, checkout_uuid)
+        self.is_recorded = True
         try:
             claimed = _claim(request, checkout_uuid)
         except KeyRefused as refused:
@@ -105,19 +106,6 @@ class RecordedView(ApiView, ABC):
         """Let the key be used again at once; in one transaction the rollback does it."""
         if key is not None and not self.in_one_transaction:
             key.delete()
-
-
-def _new_call(request: Request, checkout_uuid: UUID | None) -> ApiCall:
-    caller = caller_of(request)
-    method, path = str(request.method), request.path
-    return ApiCall(
-        merchant=caller.merchant,
-        client_uuid=caller.client_uuid,
-        checkout_uuid=checkout_uuid,
-        method=method,
-        path=path[:300].replace("\x00", "\N{REPLACEMENT CHARACTER}"),  # PostgreSQL has no NUL
-        request_id=request_id.current(),
-    )
 
 
 def _digest(request: Request) -> str:
@@ -204,29 +192,17 @@ def _name_checkout(checkout_uuid: UUID | None) -> None:
 def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Response:
     """Write the call with its answer; under its key the answer is kept, or the key freed if the answer may change."""
     content: Any = response.data
-    if isinstance(content, dict) and "error" in content:
-        call.error_code, call.param = content["error"]["code"], _param(content["error"]["param"])
+    calls.answered(call, response)
     if call.checkout_uuid is None and not call.error_code and isinstance(content, dict):
         call.checkout_uuid = UUID(content["data"]["checkout_uuid"])
         _name_checkout(call.checkout_uuid)
-    call.status, call.duration_ms = response.status_code, request_id.age_ms()
     if key is None:
-        _write(_CALL, call)
+        calls.write(call)
         return response
     failpoint.reach("answer_made")
     if _keep(key, call, orjson.dumps(content) if content is not None else b""):
         failpoint.reach("answer_kept")
     return response
-
-
-def _param(named: str | None) -> str:
-    """Return the refused field as the call's row holds it; a caller may have chosen its name, at any length."""
-    return (named or "")[:MAX_PARAM].replace("\x00", "\N{REPLACEMENT CHARACTER}")
-
-
-def _write(statement: str, call: ApiCall, **of_the_key: Any) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {name: getattr(call, name) for name in _COLUMNS} | of_the_key)
 
 
 def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
@@ -235,25 +211,17 @@ def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
     Another call may have taken the key over meanwhile: then there is nothing to keep or to free.
     """
     is_kept = 200 <= call.status < 300 or call.status in KEPT_REFUSALS
-    _write(_CALL_AND_KEEP if is_kept else _CALL_AND_FREE, call, key=key.pk, body=body)
+    calls.write(call, _CALL_AND_KEEP if is_kept else _CALL_AND_FREE, key=key.pk, body=body)
     return is_kept
 
 
-_COLUMNS = (
-    *("id", "merchant_id", "client_uuid", "checkout_uuid", "method", "path", "request_id", "status"),
-    *("error_code", "param", "duration_ms"),
-)
-_CALL = f"""
-INSERT INTO checkout_apicall ({", ".join(_COLUMNS)}, created_at)
-VALUES ({", ".join(f"%({name})s" for name in _COLUMNS)}, statement_timestamp())
-"""  # noqa: S608 - of our own constants alone
 # One statement, so that a verb's answer costs one commit, and what the timeline tells was answered under the key.
 _CALL_AND_KEEP = f"""
-WITH called AS ({_CALL})
+WITH called AS ({calls.INSERT})
 UPDATE checkout_idempotencykey SET status = %(status)s, checkout_uuid = %(checkout_uuid)s, body = %(body)s
 WHERE id = %(key)s
 """  # noqa: S608 - of our own constants alone
 _CALL_AND_FREE = f"""
-WITH called AS ({_CALL})
+WITH called AS ({calls.INSERT})
 DELETE FROM checkout_idempotencykey WHERE id = %(key)s
 """  # noqa: S608 - of our own constants alone

@@ -10,7 +10,9 @@ from payments.models import Merchant
 
 
 class ApiCall(models.Model):
-    """A POST under /checkouts with its answer's status, refused ones too: the source of timeline and request log.
+    """A POST under /checkouts with its answer's status, refused ones too, and what else was refused, within a limit.
+
+    The source of timeline and log of requests.
 
     Its table is partitioned by the time in the id: `CALLS`. Nothing of it changes.
     """

@@ -1,5 +1,6 @@
 """The log of the merchant's API requests, newest first (rule portal.requests)."""
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -24,6 +25,10 @@ SHOWN = timedelta(days=7)
 API = "/api/merchant/v1/"
 REFUSED = 400  # from this status on
 OUTCOMES = (("", "Any"), ("accepted", "Accepted"), ("refused", "Refused"))
+
+
+# What nobody reads whole: the id of an order, and of a request that brought none.
+_LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 
 
 class Filters(forms.Form):
@@ -64,12 +69,18 @@ def _lines(found: Sequence[ApiCall]) -> dict[str, Any]:
     return {"rows": [_line(call, names.get(call.client_uuid, "")) for call in found]}
 
 
+def _cut(found: re.Match[str]) -> str:
+    return f"{found[0][:4]}…{found[0][-4:]}"
+
+
 def _line(call: ApiCall, key: str) -> dict[str, Any]:
     is_refused = call.status >= REFUSED
     docs = f"{reverse('api_docs')}#error-{quote(call.error_code)}" if call.error_code else ""
     return {
         "call": call,
         "path": call.path.removeprefix(API),
+        "short_path": _LONG.sub(_cut, call.path.removeprefix(API)),
+        "short_id": _LONG.sub(_cut, call.request_id),
         "badge": badges.REFUSED if is_refused else badges.ACCEPTED,
         "docs_url": docs,
         "key": key,

@@ -249,6 +249,7 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "56 deliveries, parked": _path("/portal/deliveries?outcome=parked"),
     "57 delivery": _delivery,
     "57 delivery, personal": _personal,
+    "65 requests": _path("/portal/requests"),
     "58 keys": _path("/portal/keys"),
     "58 keys, made": _new_key,
     "58 keys, refused": _wrong("/portal/keys", "", "#name", "text=Make key"),

@@ -14,6 +14,7 @@ from config.lib.web import request_id
 from config.lib.web.page_middleware import PAYERS
 
 RETRY_SECONDS = 5
+PORTAL = "/portal"
 
 
 def environment(request: HttpRequest) -> dict[str, Any]:
@@ -23,6 +24,7 @@ def environment(request: HttpRequest) -> dict[str, Any]:
         "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
         "request_id": request_id.current(),
         "is_payers": request.path.startswith(PAYERS),
+        "is_portals": request.path.startswith(PORTAL),
     }
 
 

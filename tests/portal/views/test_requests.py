@@ -3,10 +3,12 @@
 import re
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import Settings
 
+from checkout.api import calls
 from checkout.models import ApiCall, Checkout
 from config.lib import clock
 from payments.models import Merchant
@@ -32,6 +34,67 @@ def browser(acme: Merchant) -> Client:
 
 def log(browser: Client, query: str = "") -> str:
     return str(browser.get(f"/portal/requests?{query}").content.decode())
+
+
+class TestRefusals:
+    """What is refused before anything is carried out, and what is no POST under /checkouts."""
+
+    def calls(self) -> list[tuple[str, str, int, str]]:
+        rows = ApiCall.objects.order_by("created_at", "pk")
+        return [(row.method, row.path.removeprefix(requests.API), row.status, row.error_code) for row in rows]
+
+    def test_for_a_scope_a_query_an_address_or_a_body_are_listed(
+        self, browser: Client, api: Api, held: Checkout
+    ) -> None:
+        api.get("checkouts?limit=0")
+        api.get("checkouts/0193c0de-1111-7000-8000-00000000beef")
+        api.post("webhooks/subscription", {"url": 5})
+        api.token = api.get_token(scope="checkouts:read")
+        api.post(f"checkouts/{held.pk}/capture", X_Request_Id="mine-5")
+        told = self.calls()
+        assert [row[2:] for row in told] == [
+            (422, "validation_failed"),
+            (404, "checkout_not_found"),
+            (422, "validation_failed"),
+            (403, "insufficient_scope"),
+        ]
+        assert told[0][:2] == ("GET", "checkouts") and told[3][1] == f"checkouts/{held.pk}/capture"
+        assert ApiCall.objects.order_by("created_at", "pk")[0].param == "limit"
+        words = log(browser)
+        assert "insufficient_scope" in words and "mine-5" in words and "GET checkouts" in words
+        story = browser.get(f"/portal/checkouts/{held.pk}").content.decode()
+        assert "You called capture, 403 insufficient_scope" in story and "checkout_not_found" not in story
+
+    def test_by_a_limit_are_listed_ten_times_a_minute(
+        self, browser: Client, api: Api, settings: Settings
+    ) -> None:
+        settings.LIMITS = settings.LIMITS | {"reads": "1/hour", "refusals_listed": "3/hour"}
+        answers = [api.get("checkouts").status_code for _ in range(8)]
+        assert answers == [200] + [429] * 7
+        assert self.calls() == [("GET", "checkouts", 429, "rate_limited")] * 3
+        api.post("checkouts", {"currency": "gbp"})
+        assert [row[2:] for row in self.calls()[3:]] == [(422, "validation_failed")], "of each code so many"
+
+    def test_leave_no_row_where_all_is_well_or_nobody_is_known(self, api: Api, held: Checkout) -> None:
+        api.get(f"checkouts/{held.pk}")
+        api.get("checkouts")
+        api.token = "nobodys"
+        assert api.get("checkouts").status_code == 401
+        assert self.calls() == []
+
+    def test_are_answered_even_if_no_row_can_be_written(
+        self, api: Api, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(calls, "INSERT", "SELECT 1/0 -- %(id)s")
+        monkeypatch.setattr(calls.write, "__defaults__", ("SELECT 1/0 -- %(id)s",))
+        with transaction.atomic():
+            assert api.get("checkouts?limit=0").status_code == 422
+            transaction.set_rollback(True)
+
+    def test_twice_refused_under_a_key_are_listed_once_each(self, api: Api) -> None:
+        for _ in range(2):
+            api.post("checkouts", {"currency": "gbp"}, idempotency_key="bad\x01key")
+        assert len(self.calls()) == 2
 
 
 class TestRequests:

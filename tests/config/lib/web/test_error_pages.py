@@ -7,6 +7,10 @@ from django.db import InterfaceError, OperationalError, connection
 from django.test import Client
 
 from checkout.models import Checkout
+from payments.models import Merchant
+from portal.models import Role
+from tests import factories
+from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
 
@@ -49,3 +53,13 @@ class TestNothingThere:
     def test_says_nothing_of_paying_to_others(self) -> None:
         page = Client().get("/nowhere").content.decode()
         assert "Nothing at this address" in page and "charged" not in page
+
+    def test_leads_back_to_the_portals_checkouts(self, acme: Merchant, rival: Merchant) -> None:
+        theirs = factories.checkout(rival).pk
+        browser = stage.browser(stage.person(acme, Role.SUPPORT))
+        for path in (f"/portal/checkouts/{theirs}", f"/portal/deliveries/{theirs}", "/portal/nowhere"):
+            answer = browser.get(path)
+            page = answer.content.decode()
+            assert answer.status_code == 404 and "Not in this portal" in page and "shop" not in page
+            assert 'href="/portal/checkouts"' in page
+        assert Client().get(f"/portal/checkouts/{theirs}")["Location"].startswith("/accounts/login/")

@@ -1,0 +1,79 @@
+"""The rows of the log of requests: each POST under /checkouts that is answered, and of other calls what was refused.
+
+Rule portal.requests.
+"""
+
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import DatabaseError, connection
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from checkout.models import ApiCall
+from config.lib import limits
+from config.lib.web import request_id
+from payments.cause import Caller, caller_of
+
+log = structlog.get_logger("api")
+MAX_PARAM = 100
+COLUMNS = (
+    *("id", "merchant_id", "client_uuid", "checkout_uuid", "method", "path", "request_id", "status"),
+    *("error_code", "param", "duration_ms"),
+)
+INSERT = f"""
+INSERT INTO checkout_apicall ({", ".join(COLUMNS)}, created_at)
+VALUES ({", ".join(f"%({name})s" for name in COLUMNS)}, statement_timestamp())
+"""  # noqa: S608 - of our own constants alone
+
+
+def begun(request: Request, checkout_uuid: UUID | None) -> ApiCall:
+    """Return the row of a call that is not answered yet."""
+    caller = caller_of(request)
+    return ApiCall(
+        merchant=caller.merchant,
+        client_uuid=caller.client_uuid,
+        checkout_uuid=checkout_uuid,
+        method=str(request.method),
+        path=_storable(request.path, 300),
+        request_id=request_id.current(),
+    )
+
+
+def answered(call: ApiCall, response: Response) -> None:
+    """Note on the row what the answer says."""
+    content: Any = response.data
+    if isinstance(content, dict) and "error" in content:
+        error = content["error"]
+        call.error_code, call.param = error["code"], _storable(error["param"] or "", MAX_PARAM)
+    call.status, call.duration_ms = response.status_code, request_id.age_ms()
+
+
+def write(call: ApiCall, statement: str = INSERT, **of_the_key: Any) -> None:
+    """Write the row by a statement that has INSERT in it."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {name: getattr(call, name) for name in COLUMNS} | of_the_key)
+
+
+def note_refusal(request: Request, response: Response, checkout_uuid: UUID | None) -> None:
+    """Write the row of a call that was refused before it was carried out: for its scope, a limit, an address, a query.
+
+    Of each key and code ten a minute are written, so that a flood of refusals is no flood of rows. A row that cannot
+    be written changes no answer. Only a POST belongs to its checkout: no timeline tells of reads.
+    """
+    if response.status_code == 401 or response.status_code >= 500 or not isinstance(request.auth, Caller):
+        return
+    call = begun(request, checkout_uuid if request.method == "POST" else None)
+    answered(call, response)
+    if not limits.spend("refusals_listed", str(call.client_uuid), call.error_code):
+        return
+    try:
+        write(call)
+    except DatabaseError as error:
+        log.warning("refusal not listed", error=type(error).__name__)
+
+
+def _storable(text: str, length: int) -> str:
+    """Return what a caller has chosen, at any length, as a row holds it: PostgreSQL has no NUL."""
+    return text[:length].replace("\x00", "\N{REPLACEMENT CHARACTER}")
