@@ -68,6 +68,7 @@ portal = [
     path("/keys/<uuid:client_uuid>/revoke", keys.revoke, name="portal_key_revoke"),
     path("/checklist", trials.ticked, name="portal_checklist"),
     path("/checklist/run", trials.run, name="portal_run_case"),
+    path("/checklist/rotate", trials.rotate_and_run, name="portal_rotate_and_run"),
     path("/team", team.listed, name="portal_team"),
     path("/team/invite", team.invite, name="portal_invite"),
     path("/team/invitations/<uuid:invitation_uuid>/end", team.take_back, name="portal_invitation_end"),

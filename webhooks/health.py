@@ -21,8 +21,8 @@ HUNG_MS = 5000
 # Failures that say nothing about an endpoint.
 WORKER_LOST = "worker_lost"
 REFUSED_BY_SANDBOX = "HTTP 500, made by the sandbox"
-HUNG_UP = "the sandbox hung up before the answer"
-NOT_ITS_OWN = (WORKER_LOST, REFUSED_BY_SANDBOX, HUNG_UP)
+DROPPED_BY_SANDBOX = "the sandbox dropped the answer"
+NOT_ITS_OWN = (WORKER_LOST, REFUSED_BY_SANDBOX, DROPPED_BY_SANDBOX)
 
 
 class Seen(NamedTuple):

@@ -8,7 +8,8 @@ from django.db import connection, transaction
 
 from config.lib import clock
 from payments.models import Merchant
-from webhooks import signing, statements
+from webhooks import signing as signatures
+from webhooks import statements
 from webhooks.checks import CheckedUrl
 from webhooks.models import Endpoint, EventType, SigningSecret, Subscription
 
@@ -120,6 +121,12 @@ def previous_sign_until(subscription: Subscription) -> list[datetime]:
     return _previous(subscription, clock.now())
 
 
+def signing(subscription: Subscription, at: datetime) -> list[str]:
+    """Return the secrets that sign at a moment, the newest first."""
+    rows = subscription.secrets.order_by("-created_at")
+    return [row.secret for row in rows[:MAX_SIGNING] if row.expires_at is None or row.expires_at > at]
+
+
 def _previous(subscription: Subscription, now: datetime) -> list[datetime]:
     kept = subscription.secrets.filter(expires_at__gt=now).order_by("-expires_at")
     return [expires_at for expires_at in kept.values_list("expires_at", flat=True) if expires_at]
@@ -135,7 +142,7 @@ def _locked(merchant: Merchant) -> Subscription:
 
 
 def _new_secret(subscription: Subscription) -> str:
-    secret = signing.new_secret()
+    secret = signatures.new_secret()
     SigningSecret.objects.create(subscription=subscription, secret=secret)
     return secret
 

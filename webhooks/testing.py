@@ -5,13 +5,17 @@ Rules event.test, trial.first_attempt.
 
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 
-from config.lib import clock
+from config.lib import clock, crypto
 from payments.models import Merchant
-from webhooks import delivery, health, outbox, subscriptions
-from webhooks.delivery import Result
-from webhooks.models import Delivery, Event, EventType
+from webhooks import delivery, headers, health, outbox, subscriptions, targets, transport
+from webhooks.delivery import Claimed, Result
+from webhooks.models import Attempt, Delivery, Event, EventType
+from webhooks.transport import Answer
+
+DROPPED_AFTER = 3.0  # seconds: an endpoint that hangs holds the sandbox up for no longer
 
 
 def send(merchant: Merchant) -> Event:
@@ -25,5 +29,69 @@ def refuse_first(delivery_uuid: UUID) -> None:
     """End a first attempt that was taken as if the endpoint had answered 500; nothing is sent, and retries follow."""
     taken = Delivery.objects.get(pk=delivery_uuid)
     if taken.lease_token is not None:
-        lease = str(taken.pk), str(taken.lease_token)
-        delivery.record([Result(*lease, 500, health.REFUSED_BY_SANDBOX, 0)])
+        _record(taken, Answer(500, health.REFUSED_BY_SANDBOX, "", 0))
+
+
+def drop_first(delivery_uuid: UUID) -> None:
+    """Make a first attempt that was taken, and end it as if no answer had come; retries follow."""
+    answer = _sent(delivery_uuid, DROPPED_AFTER)
+    if answer is not None:
+        taken, told = answer
+        is_there = told.http_status is not None or (told.error_message or "").startswith("timeout")
+        _record(taken, Answer(None, health.DROPPED_BY_SANDBOX, "", told.duration_ms) if is_there else told)
+
+
+def send_first(delivery_uuid: UUID) -> None:
+    """Make a first attempt that was taken, now, and record what was answered."""
+    answer = _sent(delivery_uuid, transport.DEADLINE_SECONDS)
+    if answer is not None:
+        _record(*answer)
+
+
+def _sent(delivery_uuid: UUID, deadline_seconds: float) -> tuple[Delivery, Answer] | None:
+    """Make the attempt; return its delivery and the answer, None where the attempt is not ours to make any more."""
+    taken = Delivery.objects.select_related("event", "subscription").get(pk=delivery_uuid)
+    if taken.lease_token is None:
+        return None
+    at = clock.now()
+    Attempt.objects.filter(pk=taken.lease_token).update(started_at=at)
+    body = taken.event.plain_body
+    secrets = subscriptions.signing(taken.subscription, at)
+    claimed = Claimed(
+        delivery_id=str(taken.pk),
+        lease_token=str(taken.lease_token),
+        attempt_number=taken.attempt_count,
+        claimed_at=at,
+        event_id=str(taken.event_id),
+        event_type=taken.event_type,
+        url=taken.subscription.url,
+        is_urgent=taken.is_urgent,
+        sealed_secrets=[crypto.encrypt(secret) for secret in secrets],
+        merchant_uuid=str(taken.merchant_id),
+        body=body,
+        checkout_uuid=str(taken.event.checkout_uuid),
+        traceparent="",
+    )
+    return taken, _answered(claimed, body, deadline_seconds)
+
+
+def _answered(claimed: Claimed, body: bytes, deadline_seconds: float) -> Answer:
+    return transport.run(_post(claimed, body, deadline_seconds))
+
+
+async def _post(claimed: Claimed, body: bytes, deadline_seconds: float) -> Answer:
+    loopback = settings.WEBHOOK_LOOPBACK
+    try:
+        url = targets.check_url(claimed.url, allow_loopback=loopback)
+    except targets.TargetRefused:
+        return Answer(None, "address not allowed", "", 0)
+    async with transport.open_pool(allow_loopback=loopback) as pool:
+        signed = headers.signed(claimed, body)
+        return await transport.post(pool, url, signed, body, deadline_seconds=deadline_seconds)
+
+
+def _record(taken: Delivery, answer: Answer) -> None:
+    lease = str(taken.pk), str(taken.lease_token)
+    delivery.record(
+        [Result(*lease, answer.http_status, answer.error_message, answer.duration_ms, answer.excerpt)]
+    )

@@ -2,14 +2,21 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 
 from checkout.states import Status
 from config.lib import clock
+from hosted_page.sandbox import advancing
 from payments.cause import Cause
 from portal.trials.cases import Case
 from portal.trials.evidence import Seen
 from webhooks import outbox, resending, testing
 from webhooks.models import Delivery, EventType
+
+HOLD_OVER = 121  # seconds from the payment
+RETRY_AFTER = timedelta(
+    seconds=4
+)  # from the attempt's end: the first retry comes five seconds after the event
 
 
 @contextmanager
@@ -27,13 +34,19 @@ def act(seen: Seen) -> bool:
     return _ACTS[seen.trial.case](seen)
 
 
+def _nothing(_: Seen) -> bool:
+    return False
+
+
 def _send_again(seen: Seen) -> bool:
     """Send checkout.authorized again once it was answered and the order captured."""
     sent = seen.delivery_of(EventType.AUTHORIZED)
     if seen.trial.acted_at or seen.checkout.status != Status.CAPTURED or sent is None:
         return False
-    if sent.status == Delivery.Status.PENDING:
-        return False
+    return sent.status != Delivery.Status.PENDING and _resend(seen, sent)
+
+
+def _resend(seen: Seen, sent: Delivery) -> bool:
     at, cause = clock.now(), Cause(f"user:{seen.trial.user_id}")
     with suppress(resending.UnderWay, resending.DeliveryNotFound):
         resending.resend(
@@ -45,12 +58,48 @@ def _send_again(seen: Seen) -> bool:
 
 def _refuse_first(seen: Seen) -> bool:
     """Have the first attempt end as if it had been answered 500."""
-    sent = seen.delivery_of(EventType.AUTHORIZED)
-    if seen.trial.acted_at or sent is None:
+    sent = _untried(seen)
+    if sent is None:
         return False
-    seen.trial.acted_at = clock.now()
     testing.refuse_first(sent.pk)
     return True
 
 
-_ACTS: dict[str, Callable[[Seen], bool]] = {"twice": _send_again, "retry": _refuse_first}
+def _drop_first(seen: Seen) -> bool:
+    """Drop the first answer; where no retry follows, since the order was captured, send the event again."""
+    sent = _untried(seen)
+    if sent is not None:
+        testing.drop_first(sent.pk)
+        return True
+    tried = seen.authorized[0].ended_at if seen.authorized else None
+    if len(seen.authorized) > 1 or tried is None or seen.now - tried < RETRY_AFTER:
+        return False
+    return _send_again(seen)
+
+
+def _come_too_late(seen: Seen) -> bool:
+    """Let the hold lapse before the first attempt is made."""
+    sent = _untried(seen)
+    if sent is None:
+        return False
+    if seen.checkout.status == Status.AUTHORIZED:
+        advancing.advance(seen.trial.merchant, seen.checkout.pk, HOLD_OVER)
+    testing.send_first(sent.pk)
+    return True
+
+
+def _untried(seen: Seen) -> Delivery | None:
+    """Return the delivery of checkout.authorized while its first attempt, which the sandbox has taken, is open."""
+    attempts = seen.authorized
+    if len(attempts) != 1 or attempts[0].actor != outbox.SANDBOX or attempts[0].ended_at:
+        return None
+    return seen.delivery_of(EventType.AUTHORIZED)
+
+
+_ACTS: dict[str, Callable[[Seen], bool]] = {
+    "twice": _send_again,
+    "retry": _refuse_first,
+    "slow": _drop_first,
+    "lapse": _come_too_late,
+    "rotate": _nothing,
+}

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from webhooks.models import EventType
+
 GOOD = "4242424242424242"
 
 
@@ -14,6 +16,8 @@ class Case(NamedTuple):
     card: str = GOOD
     # Whether the sandbox takes the first attempt of checkout.authorized.
     takes_first: bool = False
+    needs: EventType = EventType.AUTHORIZED  # the event that the case cannot do without
+    begin_at: str = ""  # the page that asks before it begins, if one does
 
 
 _TABLE = (
@@ -28,6 +32,27 @@ _TABLE = (
         "The sandbox answers 500 in your place, so your server first hears by the retry, five seconds later. "
         "Capture then.",
         takes_first=True,
+    ),
+    Case(
+        "slow",
+        "Survive a lost answer",
+        "The sandbox drops your first answer, as if it had come too late, and sends the event again. "
+        "Capture once all the same.",
+        takes_first=True,
+    ),
+    Case(
+        "lapse",
+        "Meet a hold that has lapsed",
+        "The sandbox keeps the event back for two minutes, so your capture is refused with 409. Fulfil nothing, and "
+        "answer 2xx to checkout.voided.",
+        takes_first=True,
+        needs=EventType.VOIDED,
+    ),
+    Case(
+        "rotate",
+        "Rotate the signing secret",
+        "The secret is rotated, and an order follows that both secrets sign. Accept it if either signature is right.",
+        begin_at="portal_rotate_and_run",
     ),
 )
 CASES = {case.name: case for case in _TABLE}

@@ -16,7 +16,7 @@ from portal.models import Trial
 from portal.orders import entries
 from portal.templatetags.portal import seconds
 from portal.trials.cases import CASES
-from webhooks import health, lookup, outbox
+from webhooks import health, lookup, outbox, subscriptions
 from webhooks.delivery import in_words
 from webhooks.models import Attempt, Delivery, EventType
 
@@ -42,6 +42,7 @@ class Seen:
     deliveries: Sequence[Delivery]
     attempts: Sequence[Attempt]
     calls: Sequence[ApiCall]
+    signatures: int = 0  # of the first attempt, where the case is about them
 
     def attempts_of(self, event_type: EventType) -> list[Attempt]:
         return [attempt for attempt in self.attempts if attempt.event_type == event_type]
@@ -65,7 +66,8 @@ def read(trial: Trial, checkout_uuid: UUID) -> Seen:
     checkout = Checkout.objects.select_related("merchant").get(pk=checkout_uuid, merchant=trial.merchant_id)
     events = list(lookup.events_about(checkout.pk).values_list("pk", flat=True))
     deliveries = list(lookup.deliveries_of(events))
-    attempts = lookup.attempts_under([found.pk for found in deliveries])
+    rows = lookup.attempts_under([found.pk for found in deliveries])
+    attempts = list(rows.order_by("started_at", "pk")[:MAX_SHOWN])
     told = partitions.told_of(checkout.pk)
     calls = ApiCall.objects.filter(merchant=trial.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
     return Seen(
@@ -73,9 +75,18 @@ def read(trial: Trial, checkout_uuid: UUID) -> Seen:
         trial=trial,
         checkout=checkout,
         deliveries=deliveries,
-        attempts=list(attempts.order_by("started_at", "pk")[:MAX_SHOWN]),
+        attempts=attempts,
         calls=list(calls.order_by("created_at", "pk")[:MAX_SHOWN]),
+        signatures=_signatures(deliveries, attempts) if trial.case == "rotate" else 0,
     )
+
+
+def _signatures(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> int:
+    """Return how many secrets have signed the first attempt, 0 while there is none."""
+    for delivery in deliveries:
+        if attempts and attempts[0].delivery_id == delivery.pk:
+            return len(subscriptions.signing(delivery.subscription, attempts[0].started_at))
+    return 0
 
 
 def lines(seen: Seen) -> list[Line]:
@@ -98,6 +109,9 @@ def _states(seen: Seen) -> Iterator[Line]:
 
 
 def _attempts(seen: Seen) -> Iterator[Line]:
+    if seen.signatures > 1:
+        page = reverse("portal_webhooks")
+        yield _line(seen.attempts[0].started_at, f"{seen.signatures} secrets signed the event", "", page)
     for attempt in seen.attempts:
         page = reverse("portal_delivery", args=[attempt.delivery_id]) + f"?attempt={attempt.number}"
         tone = {True: "done", False: "stop", None: ""}[attempt.is_delivered]
@@ -107,6 +121,10 @@ def _attempts(seen: Seen) -> Iterator[Line]:
 
 def _told(attempt: Attempt) -> str:
     sent = f"{attempt.event_type}, attempt {attempt.number}"
+    if attempt.error_message == health.DROPPED_BY_SANDBOX:
+        return f"{sent}: the sandbox dropped your answer"
+    if attempt.actor == outbox.SANDBOX and attempt.is_delivered:
+        sent = f"{attempt.event_type}, kept back by the sandbox"
     if attempt.is_delivered is None:
         return f"{sent}, is being sent"
     if attempt.error_message == health.REFUSED_BY_SANDBOX:

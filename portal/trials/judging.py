@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from checkout.states import Status
 from portal.trials.evidence import Seen
+from webhooks import health
 from webhooks.delivery import in_words
 from webhooks.models import Attempt, Delivery, EventType
 
@@ -32,7 +33,7 @@ def judge(seen: Seen) -> Verdict | None:
         return Verdict(
             False, "Nothing more came in a quarter of an hour. Look at the lines below, and run it again."
         )
-    return _without_capture(seen) or _CASES[seen.trial.case](seen)
+    return _CASES[seen.trial.case](seen)
 
 
 def _without_capture(seen: Seen) -> Verdict | None:
@@ -66,6 +67,8 @@ def _answered(attempt: Attempt) -> str:
 
 
 def _twice(seen: Seen) -> Verdict | None:
+    if lost := _without_capture(seen):
+        return lost
     acted_at = seen.trial.acted_at
     again = [attempt for attempt in seen.authorized if acted_at and attempt.started_at >= acted_at]
     known = "when the event came again. Answer 2xx to an event that you know, and do nothing else."
@@ -73,6 +76,8 @@ def _twice(seen: Seen) -> Verdict | None:
 
 
 def _retry(seen: Seen) -> Verdict | None:
+    if lost := _without_capture(seen):
+        return lost
     second = seen.authorized[1] if len(seen.authorized) > 1 else None
     return _after(seen, second, "to the retry. Capture and answer 2xx, as at the first time.")
 
@@ -96,4 +101,49 @@ def _once(seen: Seen, *, since: datetime) -> Verdict | None:
     return PASSED if seen.now - since >= CALM and seen.captures else None
 
 
-_CASES: dict[str, Callable[[Seen], Verdict | None]] = {"twice": _twice, "retry": _retry}
+def _slow(seen: Seen) -> Verdict | None:
+    first = seen.authorized[0] if seen.authorized else None
+    if first and first.ended_at and first.error_message != health.DROPPED_BY_SANDBOX:
+        what = in_words(first.error_message)
+        return Verdict(
+            False, f"Your server could not be reached ({what}). See that it runs, and run this again."
+        )
+    return _retry(seen)
+
+
+def _lapse(seen: Seen) -> Verdict | None:
+    late, told = (seen.attempts_of(kind)[:1] for kind in (EventType.AUTHORIZED, EventType.VOIDED))
+    if not late or not told or late[0].ended_at is None or told[0].ended_at is None:
+        return None
+    if not told[0].is_delivered:
+        what = f"{_answered(told[0])} to checkout.voided."
+        return Verdict(False, f"{what} Take it, mark the order as not paid, and answer 2xx.")
+    if late[0].http_status is None:
+        what = f"{_answered(late[0])} to checkout.authorized ({in_words(late[0].error_message)})."
+        return Verdict(
+            False, f"{what} See that it answers within 15 seconds, also when its capture is refused."
+        )
+    return PASSED if seen.now - max(late[0].ended_at, told[0].ended_at) >= CALM else None
+
+
+def _rotate(seen: Seen) -> Verdict | None:
+    first = seen.authorized[0] if seen.authorized else None
+    if first and first.ended_at and not first.is_delivered:
+        what = f"{_answered(first)} to an event that both secrets signed."
+        return Verdict(False, f"{what} Accept it if any v1 of the header matches one of your secrets.")
+    if first and seen.signatures < 2:
+        return Verdict(False, "One secret alone signed: the old one was stopped meanwhile. Run it again.")
+    if lost := _without_capture(seen):
+        return lost
+    if not first or not first.ended_at or not seen.checkout.captured_at:
+        return None
+    return _once(seen, since=max(first.ended_at, seen.checkout.captured_at))
+
+
+_CASES: dict[str, Callable[[Seen], Verdict | None]] = {
+    "twice": _twice,
+    "retry": _retry,
+    "slow": _slow,
+    "lapse": _lapse,
+    "rotate": _rotate,
+}

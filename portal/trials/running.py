@@ -53,7 +53,7 @@ def begin(merchant: Merchant, case: Case, user: User) -> Begun:
 
     Rules trial.one, trial.bounds.
     """
-    _check_endpoint(merchant)
+    _check_endpoint(merchant, case)
     quota.lock(f"trials:{merchant.pk}")
     now = clock.now()
     mine = Trial.objects.filter(merchant=merchant)
@@ -70,13 +70,14 @@ def begin(merchant: Merchant, case: Case, user: User) -> Begun:
     return Begun(trial, is_new=True)
 
 
-def _check_endpoint(merchant: Merchant) -> None:
+def _check_endpoint(merchant: Merchant, case: Case) -> None:
     try:
         wanted = subscriptions.read(merchant).event_types
     except subscriptions.SubscriptionNotFound:
         raise NoEndpoint("Save an endpoint first: the sandbox sends your server real events.") from None
-    if not {"*", EventType.AUTHORIZED.value} & set(wanted):
-        raise NoEndpoint("Your endpoint does not get checkout.authorized. Tick it first.")
+    for event_type in (EventType.AUTHORIZED, case.needs):
+        if not {"*", event_type.value} & set(wanted):
+            raise NoEndpoint(f"Your endpoint does not get {event_type}. Tick it first.")
 
 
 def _delete_old(merchant: Merchant, case: Case, now: datetime) -> None:

@@ -9,19 +9,30 @@ from django.urls import reverse
 from portal import audit, pages
 from portal.access import requires
 from portal.models import Membership
+from portal.pages import Question
 from portal.trials import running, shown
 from portal.trials.cases import CASES, Case
 from portal.trials.running import CannotBegin, NoEndpoint
+from webhooks import subscriptions
 
 HERE = "portal_checklist"
+ROTATING = Question(
+    "Integration checklist",
+    "Rotate the signing secret?",
+    "You get a new secret, shown once. The old one signs too for two hours, so nothing fails meanwhile. "
+    "Then the sandbox sends an order that both sign.",
+    "Rotate and run it",
+)
 
 
 @requires("view")
 def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show what the integration has done so far, and what is left; in the sandbox also the cases that it runs."""
     progress = shown.of(membership.merchant)
-    template = "portal/_cases.html" if pages.is_asked_for(request, "cases") else "portal/checklist.html"
-    return pages.show(request, membership, template, {"progress": progress}, here=HERE)
+    if pages.is_asked_for(request, "cases"):
+        return pages.show(request, membership, "portal/_cases.html", {"progress": progress}, here=HERE)
+    context = {"progress": progress, "new_secret": pages.handed_over(request, "signing")}
+    return pages.show(request, membership, "portal/checklist.html", context, here=HERE)
 
 
 @requires("change_webhooks", form_of=HERE)
@@ -30,16 +41,52 @@ def run(request: HttpRequest, membership: Membership) -> HttpResponse:
     case = CASES.get(request.POST.get("case", ""))
     if case is None or not settings.SANDBOX:
         raise Http404
+    if case.begin_at:
+        return redirect(case.begin_at)
     try:
         _begin(request, membership, case)
     except CannotBegin as refused:
-        pages.refuse(request, str(refused))
-        return redirect("portal_webhooks" if isinstance(refused, NoEndpoint) else HERE)
+        return _refused(request, refused)
     return redirect(f"{reverse(HERE)}#case-{case.name}")
 
 
-def _begin(request: HttpRequest, membership: Membership, case: Case) -> None:
+@requires("change_webhooks", sensitive=True)
+def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Ask whether to rotate the signing secret; then do it, and begin the case of it. Old secrets sign on meanwhile."""
+    case = CASES["rotate"]
+    if not settings.SANDBOX:
+        raise Http404
+    if request.method != "POST":
+        return pages.ask(request, membership, ROTATING, here=HERE)
+    try:
+        secret = _rotate(request, membership, case)
+    except CannotBegin as refused:
+        return _refused(request, refused)
+    if secret:
+        pages.hand_over(request, "signing", secret)
+    return redirect(f"{reverse(HERE)}#{'secret' if secret else 'case-rotate'}")
+
+
+def _rotate(request: HttpRequest, membership: Membership, case: Case) -> str:
+    """Begin the case, with a new secret unless two sign already; return the secret, "" if there is none."""
+    with transaction.atomic():
+        if not _begin(request, membership, case) or subscriptions.previous_sign_until(
+            subscriptions.read(membership.merchant)
+        ):
+            return ""
+        audit.record(request, membership, "secret_rotated")
+        return subscriptions.rotate(membership.merchant).signing_secret
+
+
+def _begin(request: HttpRequest, membership: Membership, case: Case) -> bool:
+    """Begin a case, and record who did; return whether it did not run already."""
     with transaction.atomic():
         begun = running.begin(membership.merchant, case, membership.user)
         if begun.is_new:
             audit.record(request, membership, "trial_begun", case=case.name, trial=str(begun.trial.pk))
+    return begun.is_new
+
+
+def _refused(request: HttpRequest, refused: CannotBegin) -> HttpResponse:
+    pages.refuse(request, str(refused))
+    return redirect("portal_webhooks" if isinstance(refused, NoEndpoint) else HERE)

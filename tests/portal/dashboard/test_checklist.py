@@ -59,4 +59,4 @@ class TestChecklist:
 
     def test_page_names_the_next_step(self, client: Client) -> None:
         page = client.get("/portal/checklist").content.decode()
-        assert f"0 of {6 + len(CASES)} done" in page and "button-pen" in page
+        assert f"0 of {5 + len(CASES)} done" in page and "button-pen" in page

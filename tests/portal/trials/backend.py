@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
+import pytest
 
 from checkout import expiry
 from checkout.models import Checkout
@@ -15,8 +16,9 @@ from portal.trials.cases import CASES
 from tests import factories
 from tests.conftest import Api
 from tests.portal import stage
-from webhooks import delivery
+from webhooks import delivery, testing
 from webhooks.models import Delivery, Subscription
+from webhooks.transport import Answer
 
 TURNS = 12
 
@@ -44,6 +46,44 @@ class Backend:
 
     def capture(self, event: dict[str, Any], **headers: str) -> Any:
         return self.api.post(f"checkouts/{event['data']['checkout_uuid']}/capture", **headers)
+
+
+class Forgetful(Backend):
+    """Captures whenever it hears of an order, also for the second time."""
+
+    def hear(self, event: dict[str, Any]) -> int:
+        return self.take(event)
+
+
+class Idle(Backend):
+    """Answers 200 and captures nothing."""
+
+    def take(self, event: dict[str, Any]) -> int:
+        return 200
+
+
+class Cross(Backend):
+    """Answers 409 to an event that it knows."""
+
+    def hear(self, event: dict[str, Any]) -> int:
+        return 409 if event["id"] in self.seen else super().hear(event)
+
+
+class Refusing(Backend):
+    """Answers 400 to everything, as one does whose secret is wrong."""
+
+    def hear(self, event: dict[str, Any]) -> int:
+        return 400
+
+
+def answer_directly(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
+    """Have the attempts that the sandbox makes itself answered by the backend, without a network."""
+
+    def answered(claimed: delivery.Claimed, body: bytes, _: float) -> Answer:
+        status = backend.hear(orjson.loads(body))
+        return Answer(status, None if status < 300 else f"HTTP {status}", "", 340)
+
+    monkeypatch.setattr(testing, "_answered", answered)
 
 
 def begin(merchant: Merchant, name: str) -> Trial:
@@ -83,3 +123,19 @@ def let_lapse(checkout: Checkout) -> None:
     """Let the two minutes of a hold be over, and the pump have seen it."""
     factories.make_late(checkout)
     expiry.expire_one_if_due(checkout.pk)
+
+
+def order_of(trial: Trial) -> Checkout:
+    assert trial.checkout_uuid is not None
+    return Checkout.objects.get(pk=trial.checkout_uuid)
+
+
+def lapse(trial: Trial) -> None:
+    """Let the two minutes be over."""
+    checkout = order_of(trial)
+    if checkout.status == "authorized":
+        let_lapse(checkout)
+
+
+def words(trial: Trial) -> list[str]:
+    return [line["words"] for line in trial.evidence]

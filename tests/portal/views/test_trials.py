@@ -103,6 +103,46 @@ class TestPage:
         assert str(trial.checkout_uuid) not in page(stage.browser(stage.person(rival, Role.OWNER)))
 
 
+ROTATE = "/portal/checklist/rotate"
+
+
+@pytest.mark.django_db
+class TestRotation:
+    def test_asks_first_and_shows_the_new_secret_once(self, client: Client, acme: Merchant) -> None:
+        subscription = stage.saved(acme)
+        assert client.post(RUN, {"case": "rotate"}).headers["Location"] == ROTATE
+        assert "Rotate the signing secret?" in client.get(ROTATE).content.decode()
+        assert subscription.secrets.count() == 1 and not Trial.objects.exists()
+        assert client.post(ROTATE).headers["Location"] == f"{PAGE}#secret"
+        secret = subscription.secrets.get(expires_at=None).secret
+        assert secret in page(client) and secret not in page(client)
+        assert {entry.action for entry in AuditEntry.objects.all()} == {"trial_begun", "secret_rotated"}
+
+    def test_rotates_no_second_time_while_both_sign(self, client: Client, acme: Merchant) -> None:
+        subscription = stage.saved(acme)
+        for _ in range(2):
+            client.post(ROTATE)
+        Trial.objects.update(ended_at=Trial.objects.get().created_at, has_passed=True, next_look_at=None)
+        assert client.post(ROTATE).headers["Location"] == f"{PAGE}#case-rotate"
+        assert subscription.secrets.count() == 2 and Trial.objects.count() == 2
+
+    def test_wants_a_fresh_proof(self, acme: Merchant) -> None:
+        subscription = stage.saved(acme)
+        stale = stage.browser(stage.person(acme, Role.DEVELOPER), is_fresh=False)
+        assert "/accounts/reauthenticate/" in stale.post(ROTATE).headers["Location"]
+        assert subscription.secrets.count() == 1
+
+    def test_leads_to_the_endpoint_where_there_is_none(self, client: Client) -> None:
+        assert client.post(ROTATE).headers["Location"] == "/portal/webhooks"
+
+    @pytest.mark.rule("trial.absent")
+    def test_is_not_there_in_production(self, client: Client, acme: Merchant, settings: Settings) -> None:
+        subscription = stage.saved(acme)
+        settings.SANDBOX = False
+        assert [client.get(ROTATE).status_code, client.post(ROTATE).status_code] == [404, 404]
+        assert subscription.secrets.count() == 1
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.rule("trial.one")
 def test_two_presses_at_once_begin_one(acme: Merchant) -> None:

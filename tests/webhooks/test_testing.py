@@ -1,0 +1,87 @@
+"""First attempts that the sandbox makes itself, against a real receiver."""
+
+import time
+
+import pytest
+
+from payments.models import Merchant
+from tests import factories
+from tests.journeys import receiver
+from tests.portal import stage
+from webhooks import delivery, outbox, testing
+from webhooks.models import Attempt, Delivery
+
+pytestmark = pytest.mark.django_db
+
+
+def taken(merchant: Merchant) -> Delivery:
+    """A delivery of a hold whose first attempt is the sandbox's."""
+    with outbox.first_attempts_taken():
+        stage.hold(factories.checkout(merchant))
+    return Delivery.objects.get(merchant=merchant)
+
+
+def outcome(delivery: Delivery) -> tuple[str, int | None, str | None]:
+    attempt = Attempt.objects.get(delivery=delivery.pk)
+    return Delivery.objects.get(pk=delivery.pk).status, attempt.http_status, attempt.error_message
+
+
+@pytest.mark.rule("trial.first_attempt")
+class TestFirstAttempts:
+    def test_are_claimed_by_no_sender(self, acme: Merchant) -> None:
+        factories.subscribe(acme, url=stage.URL)
+        found = taken(acme)
+        assert (found.attempt_count, found.status) == (1, "pending")
+        assert not delivery.claim(slots=5, general_slots=5)
+        stage.hold(factories.checkout(acme))
+        assert len(delivery.claim(slots=5, general_slots=5)) == 1, "the block is over"
+
+    def test_that_are_abandoned_count_as_lost(self, acme: Merchant) -> None:
+        factories.subscribe(acme, url=stage.URL)
+        found = taken(acme)
+        Delivery.objects.filter(pk=found.pk).update(lease_until=found.event.created_at)
+        assert delivery.close_lost() == 1
+        assert outcome(found) == ("pending", None, "worker_lost")
+
+    def test_are_really_sent_signed_and_dropped(self, acme: Merchant) -> None:
+        with receiver.listening() as endpoint:
+            endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
+            found = taken(acme)
+            testing.drop_first(found.pk)
+            testing.drop_first(found.pk)
+            (arrival,) = endpoint.arrivals
+        assert arrival.attempt == 1 and arrival.event_id == str(found.event_id) and not endpoint.refused
+        assert outcome(found) == ("pending", None, "the sandbox dropped the answer")
+
+    def test_hold_the_sandbox_up_for_no_longer_than_that(
+        self, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(testing, "DROPPED_AFTER", 0.3)
+        with receiver.listening() as endpoint:
+            endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
+            endpoint.hang()
+            found, begun = taken(acme), time.monotonic()
+            testing.drop_first(found.pk)
+            assert time.monotonic() - begun < 2
+        assert outcome(found) == ("pending", None, "the sandbox dropped the answer")
+
+    def test_are_sent_later_and_keep_their_answer(self, acme: Merchant) -> None:
+        with receiver.listening() as endpoint:
+            endpoint.secrets = [str(factories.subscribe(acme, url=endpoint.url).signing_secret)]
+            found = taken(acme)
+            testing.send_first(found.pk)
+        assert outcome(found) == ("delivered", 200, None)
+
+    def test_go_to_allowed_addresses_alone(self, acme: Merchant, settings: object) -> None:
+        subscription = factories.subscribe(acme, url=stage.URL).subscription
+        found = taken(acme)
+        subscription.url = "https://10.0.0.1/hooks"
+        subscription.save()
+        testing.send_first(found.pk)
+        assert outcome(found) == ("pending", None, "address not allowed")
+
+    def test_say_why_nobody_was_reached(self, acme: Merchant) -> None:
+        factories.subscribe(acme, url=stage.URL)
+        found = taken(acme)
+        testing.drop_first(found.pk)
+        assert outcome(found) == ("pending", None, "could not connect")
