@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkout import cancellations, captures, creation, reading, refunds
-from checkout.api import presentation, serializers
+from checkout.api import presentation, serializers, watching
 from checkout.api.idempotency import RecordedView
 from checkout.creation import Order
 from checkout.models import Checkout
@@ -35,6 +35,7 @@ class Checkouts(RecordedView):
     def get(self, request: Request) -> Response:
         rows, next_cursor = _page(caller_of(request).merchant, self.query)
         shown = [presentation.whole(checkout) for checkout in rows]
+        watching.note(request, shown)
         return Response({"data": {"checkouts": shown, "next_cursor": next_cursor}})
 
 
@@ -79,7 +80,9 @@ class OneCheckout(ApiView):
     scopes = {"GET": "checkouts:read"}
 
     def get(self, request: Request, checkout_uuid: UUID) -> Response:
-        return Response({"data": presentation.read(caller_of(request).merchant, checkout_uuid)})
+        shown = presentation.read(caller_of(request).merchant, checkout_uuid)
+        watching.note(request, [shown])
+        return Response({"data": shown})
 
 
 class Capture(RecordedView):

@@ -14,6 +14,8 @@ class ApiCall(models.Model):
 
     The source of timeline and log of requests.
 
+    In the sandbox reads of orders that the checklist watches are among them (`api.watching`).
+
     Its table is partitioned by the time in the id: `CALLS`. Nothing of it changes.
     """
 

@@ -18,7 +18,12 @@ from portal.templatetags.portal import span, time_of
 from webhooks.delivery import in_words
 from webhooks.models import Attempt, Delivery
 
-VERBS = {"capture": "called capture", "cancel": "called cancel", "refund": "called refund"}
+VERBS = {
+    "capture": "called capture",
+    "cancel": "called cancel",
+    "refund": "called refund",
+    "read": "read the checkout",
+}
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # where it matters who did it
 
 
@@ -116,7 +121,9 @@ def _state(checkout: Checkout, change: Change, amount: str) -> tuple[str, str, s
 
 
 def verb_of(call: ApiCall) -> str:
-    """Return what the call was for: "create", "capture", "cancel", "refund" or the last word of its path."""
+    """Return what the call was for: "create", "capture", "cancel", "refund", "read" or the last word of its path."""
+    if call.method == "GET":
+        return "read"
     last = call.path.rstrip("/").rpartition("/")[2]
     return "create" if last == "checkouts" else last
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 
+from checkout import refunds
 from checkout.states import Status
 from config.lib import clock
 from hosted_page.sandbox import advancing
@@ -88,6 +89,15 @@ def _come_too_late(seen: Seen) -> bool:
     return True
 
 
+def _refund(seen: Seen) -> bool:
+    """Begin a refund once the order was captured."""
+    if seen.refund is not None or seen.checkout.status != Status.CAPTURED:
+        return False
+    cause, ref = Cause(f"user:{seen.trial.user_id}"), f"portal_{seen.trial.pk}"
+    refunds.accept(seen.trial.merchant, seen.checkout.pk, ref=ref, reason="Checklist", cause=cause)
+    return True
+
+
 def _untried(seen: Seen) -> Delivery | None:
     """Return the delivery of checkout.authorized while its first attempt, which the sandbox has taken, is open."""
     attempts = seen.authorized
@@ -102,4 +112,6 @@ _ACTS: dict[str, Callable[[Seen], bool]] = {
     "slow": _drop_first,
     "lapse": _come_too_late,
     "rotate": _nothing,
+    "refund": _refund,
+    "lost": _nothing,
 }

@@ -54,5 +54,18 @@ _TABLE = (
         "The secret is rotated, and an order follows that both secrets sign. Accept it if either signature is right.",
         begin_at="portal_rotate_and_run",
     ),
+    Case(
+        "refund",
+        "Notice a refund that fails",
+        "After your capture the sandbox refunds the order, and the bank refuses. No event tells of it: list your "
+        "checkouts by sort=updated_at, or read the order.",
+        card="4000000000005126",
+    ),
+    Case(
+        "lost",
+        "Resolve a capture in doubt",
+        "The bank captures, and its answer is lost: your call gets 504. Repeat it, or read the order, until you know.",
+        card="4000000000006975",
+    ),
 )
 CASES = {case.name: case for case in _TABLE}

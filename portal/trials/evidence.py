@@ -9,7 +9,8 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from checkout.models import ApiCall, Checkout
+from checkout.models import ApiCall, Change, Checkout, Refund
+from checkout.states import Status
 from config.lib import clock
 from config.lib.database import partitions
 from portal.models import Trial
@@ -42,6 +43,8 @@ class Seen:
     deliveries: Sequence[Delivery]
     attempts: Sequence[Attempt]
     calls: Sequence[ApiCall]
+    refund: Refund | None = None
+    came_back_at: datetime | None = None  # when its refund was known to have failed
     signatures: int = 0  # of the first attempt, where the case is about them
 
     def attempts_of(self, event_type: EventType) -> list[Attempt]:
@@ -60,6 +63,15 @@ class Seen:
         """The calls that captured, or were told that it is captured; a replay leaves none."""
         return [call for call in self.calls if _verb(call) == "capture" and call.status == 200]
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether a capture was called whose outcome nobody knows."""
+        return any(_verb(call) == "capture" and call.status == 504 for call in self.calls)
+
+    def asked_since(self, at: datetime, *verbs: str) -> bool:
+        """Return whether the merchant's server read the order since a moment, or made one of these calls."""
+        return any(call.created_at >= at and _verb(call) in ("read", *verbs) for call in self.calls)
+
 
 def read(trial: Trial, checkout_uuid: UUID) -> Seen:
     """Return what there is by now of the order that a trial has made. Raises Checkout.DoesNotExist."""
@@ -77,8 +89,15 @@ def read(trial: Trial, checkout_uuid: UUID) -> Seen:
         deliveries=deliveries,
         attempts=attempts,
         calls=list(calls.order_by("created_at", "pk")[:MAX_SHOWN]),
+        refund=Refund.objects.filter(checkout=checkout).order_by("created_at").first(),
+        came_back_at=_came_back_at(checkout),
         signatures=_signatures(deliveries, attempts) if trial.case == "rotate" else 0,
     )
+
+
+def _came_back_at(checkout: Checkout) -> datetime | None:
+    back = Change.objects.filter(checkout=checkout, origin=Status.REFUNDING, to=Status.CAPTURED)
+    return back.order_by("created_at").values_list("created_at", flat=True).first()
 
 
 def _signatures(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> int:
@@ -104,6 +123,10 @@ def _states(seen: Seen) -> Iterator[Line]:
         yield _line(checkout.authorized_at, paid, "", page)
     if checkout.captured_at:
         yield _line(checkout.captured_at, "Captured", "done", page)
+    if seen.refund:
+        yield _line(seen.refund.created_at, "The sandbox began a refund", "", page)
+    if seen.came_back_at:
+        yield _line(seen.came_back_at, "The bank refused the refund: the order is captured again", "", page)
     if checkout.voided_at:
         yield _line(checkout.voided_at, "Released: nothing was taken", "", page)
 
@@ -138,7 +161,8 @@ def _calls(seen: Seen) -> Iterator[Line]:
     for call in seen.calls:
         page = f"{reverse('portal_requests')}?{urlencode({'q': call.request_id})}"
         code = f" {call.error_code}" if call.error_code else ""
-        words = f"Your server called {_verb(call)}, answered {call.status}{code}"
+        did = "read the order" if _verb(call) == "read" else f"called {_verb(call)}"
+        words = f"Your server {did}, answered {call.status}{code}"
         yield _line(call.created_at, words, "stop" if call.status >= 500 else "", page)
 
 

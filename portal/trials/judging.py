@@ -11,6 +11,7 @@ from webhooks.delivery import in_words
 from webhooks.models import Attempt, Delivery, EventType
 
 LONGEST = timedelta(minutes=15)
+LOOKS_WITHIN = timedelta(minutes=10)  # a server that lists what has changed does so every few minutes
 CALM = timedelta(seconds=5)  # without a second capture, after which none is expected
 GIVES_AWAY = (
     "Answer 2xx once you have captured, and 5xx when you could not: anything else gives the hold away."
@@ -44,7 +45,8 @@ def _without_capture(seen: Seen) -> Verdict | None:
     if checkout.status in (Status.VOIDED, Status.EXPIRED):
         return Verdict(False, f"No capture came within two minutes. {_why(seen)}")
     sent = seen.delivery_of(EventType.AUTHORIZED)
-    if checkout.status == Status.AUTHORIZED and sent and sent.status == Delivery.Status.PARKED:
+    is_parked = sent is not None and sent.status == Delivery.Status.PARKED
+    if checkout.status == Status.AUTHORIZED and is_parked and not seen.is_in_doubt:
         return Verdict(False, f"{_answered(seen.authorized[-1])} and did not capture. {GIVES_AWAY}")
     return None
 
@@ -67,8 +69,8 @@ def _answered(attempt: Attempt) -> str:
 
 
 def _twice(seen: Seen) -> Verdict | None:
-    if lost := _without_capture(seen):
-        return lost
+    if gone := _without_capture(seen):
+        return gone
     acted_at = seen.trial.acted_at
     again = [attempt for attempt in seen.authorized if acted_at and attempt.started_at >= acted_at]
     known = "when the event came again. Answer 2xx to an event that you know, and do nothing else."
@@ -76,8 +78,8 @@ def _twice(seen: Seen) -> Verdict | None:
 
 
 def _retry(seen: Seen) -> Verdict | None:
-    if lost := _without_capture(seen):
-        return lost
+    if gone := _without_capture(seen):
+        return gone
     second = seen.authorized[1] if len(seen.authorized) > 1 else None
     return _after(seen, second, "to the retry. Capture and answer 2xx, as at the first time.")
 
@@ -133,11 +135,43 @@ def _rotate(seen: Seen) -> Verdict | None:
         return Verdict(False, f"{what} Accept it if any v1 of the header matches one of your secrets.")
     if first and seen.signatures < 2:
         return Verdict(False, "One secret alone signed: the old one was stopped meanwhile. Run it again.")
-    if lost := _without_capture(seen):
-        return lost
+    if gone := _without_capture(seen):
+        return gone
     if not first or not first.ended_at or not seen.checkout.captured_at:
         return None
     return _once(seen, since=max(first.ended_at, seen.checkout.captured_at))
+
+
+def _refund(seen: Seen) -> Verdict | None:
+    if gone := _without_capture(seen):
+        return gone
+    failed_at = seen.came_back_at
+    if failed_at is None:
+        return None
+    if seen.asked_since(failed_at, "refund"):
+        return PASSED
+    if seen.now - failed_at < LOOKS_WITHIN:
+        return None
+    what = "The refund failed, and your server did not look at the order for ten minutes."
+    return Verdict(
+        False, f"{what} No event tells of it: list your checkouts by sort=updated_at every few minutes."
+    )
+
+
+def _lost(seen: Seen) -> Verdict | None:
+    if gone := _without_capture(seen):
+        return gone
+    captured_at = seen.checkout.captured_at
+    if captured_at is None:
+        return None
+    if seen.asked_since(captured_at, "capture"):
+        return PASSED
+    if seen.now - captured_at < LOOKS_WITHIN:
+        return None
+    what = (
+        "The capture's answer was lost, and your server never asked again: it does not know that it was paid."
+    )
+    return Verdict(False, f"{what} Repeat the capture, or read the order.")
 
 
 _CASES: dict[str, Callable[[Seen], Verdict | None]] = {
@@ -146,4 +180,6 @@ _CASES: dict[str, Callable[[Seen], Verdict | None]] = {
     "slow": _slow,
     "lapse": _lapse,
     "rotate": _rotate,
+    "refund": _refund,
+    "lost": _lost,
 }

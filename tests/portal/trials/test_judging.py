@@ -1,14 +1,18 @@
 """Each case through a backend that behaves, and through some that do not."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from checkout.models import Refund
+from config.lib import clock
 from payments.models import Merchant
+from payments.providers.sandbox.models import Charge
 from portal.models import Trial
 from portal.trials import acting, judging, running
 from portal.trials.running import NoEndpoint
-from tests import factories
+from tests import factories, mates
 from tests.conftest import Api
 from tests.portal import stage
 from tests.portal.trials import backend
@@ -234,6 +238,70 @@ class TestRotate:
         subscriptions.rotate(acme)
         trial = backend.walk(acme, "rotate", Idle(api), lapse)
         assert trial.has_passed is False and trial.reason.startswith("No capture came within two minutes.")
+
+
+@pytest.mark.rule("trial.order")
+@pytest.mark.rule("trial.reads")
+class TestRefund:
+    def walk(self, api: Api, look: str, monkeypatch: pytest.MonkeyPatch) -> Trial:
+        """Each turn the bank's pumps run, and the server looks as it does; nobody waits for long."""
+        monkeypatch.setattr(judging, "LOOKS_WITHIN", judging.CALM if look else judging.LOOKS_WITHIN * 0)
+
+        def meanwhile(trial: Trial) -> None:
+            mates.pump(order_of(trial).pk)
+            if look and Refund.objects.filter(checkout=trial.checkout_uuid, status="failed").exists():
+                api.get(look.format(uuid=trial.checkout_uuid))
+
+        return backend.walk(api.merchant, "refund", Backend(api), meanwhile)
+
+    @pytest.mark.parametrize("look", ["checkouts", "checkouts/{uuid}"])
+    def test_passes_where_the_server_looks(
+        self, api: Api, look: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(judging, "CALM", timedelta(minutes=5))
+        trial = self.walk(api, look, monkeypatch)
+        assert trial.has_passed, (trial.reason, trial.evidence)
+        told = words(trial)
+        assert "The sandbox began a refund" in told and "Your server read the order, answered 200" in told
+        assert "The bank refused the refund: the order is captured again" in told
+
+    def test_fails_where_it_never_does(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        trial = self.walk(api, "", monkeypatch)
+        assert trial.has_passed is False and trial.reason.startswith(
+            "The refund failed, and your server did not"
+        )
+
+    def test_fails_where_nothing_is_captured(self, acme: Merchant, api: Api) -> None:
+        trial = backend.walk(acme, "refund", Idle(api), lapse)
+        assert trial.has_passed is False and trial.reason.startswith("No capture came within two minutes.")
+
+
+@pytest.mark.rule("trial.order")
+class TestDoubt:
+    @staticmethod
+    def finish(trial: Trial) -> None:
+        """Let the bank be silent no longer, and the pump ask it."""
+        Charge.objects.update(silent_until=clock.now())
+        mates.pump(order_of(trial).pk)
+
+    def test_passes_where_the_server_asks_again(self, acme: Merchant, api: Api) -> None:
+        def meanwhile(trial: Trial) -> None:
+            self.finish(trial)
+            if order_of(trial).status == "captured":
+                api.get(f"checkouts/{trial.checkout_uuid}")
+
+        trial = backend.walk(acme, "lost", Backend(api), meanwhile)
+        assert trial.has_passed, (trial.reason, trial.evidence)
+        told = words(trial)
+        assert "Your server called capture, answered 504 outcome_unknown" in told
+        assert "Your server read the order, answered 200" in told
+
+    def test_fails_where_it_does_not(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(judging, "LOOKS_WITHIN", judging.LOOKS_WITHIN * 0)
+        trial = backend.walk(acme, "lost", Backend(api), self.finish)
+        assert trial.has_passed is False and trial.reason.startswith(
+            "The capture's answer was lost, and your"
+        )
 
 
 class TestEnd:

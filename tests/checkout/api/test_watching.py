@@ -1,0 +1,43 @@
+"""Reads that leave a row: of the orders that the sandbox watches, and of no other."""
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout.api import watching
+from checkout.models import ApiCall
+from payments.models import Merchant
+from tests import factories
+from tests.conftest import Api
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("trial.reads")]
+
+
+def watched(merchant: Merchant, name: str = "trial-lost-1") -> str:
+    return str(factories.checkout(merchant, merchant_order_id=name).pk)
+
+
+def test_reads_and_lists_of_watched_orders_leave_a_row(acme: Merchant, api: Api) -> None:
+    uuid = watched(acme)
+    for path in (f"checkouts/{uuid}", "checkouts"):
+        assert api.get(path).status_code == 200
+    rows = ApiCall.objects.all()
+    assert {(row.method, row.status, str(row.checkout_uuid)) for row in rows} == {("GET", 200, uuid)}
+    assert len(rows) == 2
+
+
+def test_no_other_read_does(acme: Merchant, api: Api, rival_api: Api, settings: Settings) -> None:
+    factories.checkout(acme)
+    uuid = watched(acme)
+    assert rival_api.get(f"checkouts/{uuid}").status_code == 404
+    settings.SANDBOX = False
+    api.get(f"checkouts/{uuid}")
+    settings.SANDBOX = True
+    api.get("checkouts?merchant_order_id=A-20417")
+    assert not ApiCall.objects.filter(status=200).exists()
+
+
+def test_a_list_of_many_leaves_a_few(acme: Merchant, api: Api) -> None:
+    for number in range(watching.MAX_NOTED + 3):
+        watched(acme, f"trial-refund-{number}")
+    api.get("checkouts")
+    assert ApiCall.objects.count() == watching.MAX_NOTED
