@@ -60,14 +60,19 @@ function sayChange() {
 function stay() {
   stays = true;
   keep("stays", page); // what the payer sends from here leads back here
-  const offer = document.querySelector("[data-auto-return]");
-  if (offer) offer.hidden = true;
+  stepReturn();
+}
+
+function sayThatItStays(offer) {
+  offer.hidden = false;
+  if (offer.childElementCount) offer.textContent = offer.dataset.stays;
 }
 
 function stepReturn(now) {
   const offer = document.querySelector("[data-auto-return]");
   const cameBack = opened !== "navigate" && state === firstState;
-  if (!offer || stays || cameBack) return;
+  if (!offer) return;
+  if (stays || cameBack) return sayThatItStays(offer);
   returnAt ??= now + RETURN_SECONDS * 1000;
   offer.hidden = false;
   const seconds = Math.max(0, Math.ceil((returnAt - now) / 1000));

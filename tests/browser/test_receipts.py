@@ -12,6 +12,8 @@ from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 TOP = "selector => document.querySelector(selector).getBoundingClientRect().top"
+TONES = """["--done", "--still-tint", "--m1"]
+  .map(it => getComputedStyle(document.documentElement).getPropertyValue(it)).join(" ")"""
 
 
 @pytest.fixture
@@ -42,6 +44,7 @@ def test_nothing_moves_when_somebody_stays(stage: Stage) -> None:
     before = page.evaluate(TOP, ".receipt")
     page.click("#stay")
     expect(page.locator("#stay")).to_be_hidden()
+    expect(page.locator("[data-auto-return]")).to_have_text("This page stays open.")
     assert page.evaluate(TOP, ".receipt") == before
     page.check("#opt-in")
     page.fill("#email", "lea@mail.example")
@@ -105,3 +108,13 @@ def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Vi
     at(finn, "refunded")
     expect(finn.locator("h1")).to_have_text("£4.00 goes back to your card")
     accessible(finn)
+
+
+def test_paper_is_light_where_the_screen_is_dark(stage: Stage) -> None:
+    """Tones as tokens.css has them for light; a badge in the dark tint would be a black bar on paper."""
+    page = stage.confirmed(mates=2)
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(TONES) == "#84d6a4 #27302b #5a3413"
+    page.emulate_media(color_scheme="dark", media="print")
+    assert page.evaluate(TONES) == "#14613a #dfe5dc #ffd7b3"
+    expect(page.locator("#group-until")).to_be_hidden()

@@ -280,3 +280,20 @@ def test_a_long_order_number_keeps_its_beginning_and_its_end(
     page.evaluate(f"document.documentElement.style.fontSize = '{scale}%'")
     read = page.evaluate(READ)
     assert read["digits"] >= digits and read["isEndWhole"] and read["lines"] < 1.6, read
+
+
+def test_a_phone_shows_pay_and_has_its_languages_on_one_line(
+    order: Order, open_page: Callable[..., Page]
+) -> None:
+    page = open_page()
+    page.goto(order.url)
+    tops = page.locator(".foot-language button").evaluate_all(
+        "all => all.map(it => it.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 5 and len(set(tops)) == 1
+    sign_in(page, "07700 900711")
+    page.click(".all-mine")
+    expect(page.locator("#pay")).to_be_in_viewport(ratio=1)
+    expect(page.locator(".test-cards code").first).to_be_hidden()
+    page.locator(".test-cards > summary").press("Enter")
+    expect(page.locator(".test-cards code").first).to_be_visible()

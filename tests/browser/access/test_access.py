@@ -20,7 +20,7 @@ READ = {
 text: Acme Tickets Order {order}
 text: {money}
 region "Your order"
-  heading 2 "Standing ticket, Blue Room"
+  heading 2 "Your order"
   text: {date}, {time}, London time
   list
     listitem
@@ -141,10 +141,10 @@ form
   text: If a mate never pays, their share stays with you.
   button "Pay {money} (test)"
 text: Your card details go to the bank. Acme Tickets never sees them.
-group
-  summary "Test cards Show"
 text
   link "Change who pays"
+group
+  summary "Test cards Show"
 form
   button "Cancel and go back to Acme Tickets"
 """,
@@ -225,7 +225,7 @@ region "Receipt"
   button "Print"
   form
     button "Text it to {number}"
-link "Back to Acme Tickets"
+  link "Back to Acme Tickets"
 region "Hear from Acme Tickets?"
   heading 2 "Hear from Acme Tickets?"
   form

@@ -117,7 +117,8 @@ def test_the_code_is_held_up_and_shows_who_has_come(
         lea.set_viewport_size({"width": width, "height": height})
         close = lea.locator(".qr-close").bounding_box()
         assert close and close["y"] + close["height"] <= height, "it is there without scrolling"
-    code = lea.locator(".qr-table").bounding_box()
+        code = lea.locator(".qr-table").bounding_box()
+        assert code and code["y"] + code["height"] <= close["y"], "nothing lies over it"
     column = lea.locator("h1").bounding_box()
     assert code and column and code["width"] == column["width"] == code["height"]
     taken(lea, "group-qr")
@@ -140,5 +141,6 @@ def test_the_lead_copies_the_words_that_she_sees(lea: Page) -> None:
     expect(lea.locator("#spoken")).to_have_text("Copied")
     copied = lea.evaluate("navigator.clipboard.readText()")
     shown = lea.locator(".one-link-box strong").inner_text()
+    assert lea.locator(".one-link-box .together").evaluate("it => it.getClientRects().length") == 1
     assert copied == f"{shown}\n{link_of(lea)}" and "£23.87 each" in shown
     assert button.bounding_box() == before and button.inner_text().strip() == "Copy"
