@@ -49,6 +49,28 @@ document.addEventListener("change", ({ target }) => {
   scrollBy(0, target.getBoundingClientRect().top - before); // what was tapped stays under the finger
 });
 
+// What a link leads to is open, also the row that is linked to again; on paper all of it is.
+function unfold() {
+  const fold = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.querySelector(":scope > .fold");
+  if (fold) fold.open = true;
+}
+
+unfold();
+addEventListener("hashchange", unfold);
+document.addEventListener("click", (event) => event.target.closest("a[href^='#']") && setTimeout(unfold));
+addEventListener("beforeprint", () => {
+  for (const fold of document.querySelectorAll(".fold:not([open])")) {
+    fold.open = true;
+    fold.dataset.printed = "";
+  }
+});
+addEventListener("afterprint", () => {
+  for (const fold of document.querySelectorAll(".fold[data-printed]")) {
+    fold.open = false;
+    delete fold.dataset.printed;
+  }
+});
+
 // Finds headings, calls, fields and codes; the index is read from the page when it is first needed.
 const find = document.getElementById("find");
 const found = document.getElementById("found");

@@ -40,6 +40,40 @@ class TestWithoutScript:
         expect(page.locator("#signatures h2")).to_be_in_viewport()
 
 
+@pytest.mark.rule("docs.folded")
+class TestReference:
+    @pytest.mark.parametrize("script", [True, False])
+    @pytest.mark.parametrize("target", ["capture_checkout", "object-Refund", "error-not_capturable"])
+    def test_is_folded_and_a_link_opens_its_part(
+        self, service: Service, open_page: Open, script: bool, target: str
+    ) -> None:
+        page = opened(service, open_page, java_script_enabled=script)
+        within = page.locator(f"#{target} > .fold > :not(summary)").first
+        assert page.locator(".fold[open]").count() == 0
+        assert not within.is_visible()
+        page.goto(f"{service.base_url}/api/docs#{target}")
+        expect(within).to_be_visible()
+        expect(page.locator(f"#{target} > .fold > summary")).to_be_in_viewport()
+        page.goto(f"{service.base_url}/api/docs#main")
+        page.emulate_media(media="print")
+        assert page.locator("#list_checkouts > .fold > :not(summary)").first.is_visible()
+
+    def test_is_opened_by_a_result_and_by_the_same_link_again(
+        self, service: Service, open_page: Open
+    ) -> None:
+        page = opened(service, open_page)
+        page.set_viewport_size({"width": 1280, "height": 812})
+        page.fill("#find", "not_capturable")
+        page.click("#found a[href='#error-not_capturable']")
+        fold = page.locator("#error-not_capturable > .fold")
+        expect(fold).to_have_attribute("open", "")
+        fold.locator("> summary").click()
+        expect(fold).not_to_have_attribute("open", "")
+        page.fill("#find", "not_capturable")
+        page.click("#found a[href='#error-not_capturable']")
+        expect(fold).to_have_attribute("open", "")
+
+
 class TestWithScript:
     def test_the_language_is_remembered_everywhere(self, service: Service, open_page: Open) -> None:
         page = opened(service, open_page)

