@@ -120,7 +120,7 @@ def _issue(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
         return _refusal("invalid_client", 401, _other_client(), WWW_Authenticate='Basic realm="token"')
     told: dict[str, str] = orjson.loads(body)
     if status == 400 and told["error"] == "invalid_scope":
-        return _refusal("invalid_scope", 400, _scopes_there_are())
+        return _refusal("invalid_scope", 400, _other_scopes(parameters))
     response = HttpResponse(body, status=status, headers={"Content-Type": "application/json", **headers})
     response["Cache-Control"] = "no-store"
     return response
@@ -135,9 +135,18 @@ def _other_client() -> str:
     )
 
 
-def _scopes_there_are() -> str:
-    scopes = ", ".join(settings.SCOPES)
-    return f"Ask for scopes that this client was made with, separated by spaces, or for none: {scopes}."
+def _other_scopes(parameters: dict[str, str]) -> str:
+    """Return what a client that has proven who it is was not made with, and what it was."""
+    client = _CLIENT.first(parameters["client_id"])
+    own = client.scopes.split() if client is not None else []
+    others = [
+        name for name in parameters.get("scope", "").split() if name in settings.SCOPES and name not in own
+    ]
+    why = f"This client was not made with {', '.join(others)}." if others else "There is no such scope."
+    return (
+        f"{why} Ask for some of {', '.join(own)}, separated by spaces, or for none, which gives all of them. "
+        "A key with other scopes is made in the portal, under Keys."
+    )
 
 
 def _refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse:

@@ -70,10 +70,10 @@ CAUSES = {
         "Take one of those that the header `Allow` names.",
     ),
     "not_capturable": Cause(
-        "The checkout is not held any more, or not yet: its two minutes have passed, it was cancelled, or nobody has "
-        "paid. `details` has its `status`.",
-        "Do not fulfil the order. When the hold has ended, create a new checkout. Capture as soon as "
-        "`checkout.authorized` arrives.",
+        "The checkout is not held any more, or not yet: its two minutes have passed, it was cancelled, nobody has "
+        "paid, or it was captured and refunded since. `details` has its `status`.",
+        "Do not fulfil the order; look at `status` before you give its seats away. When the hold has ended, create a "
+        "new checkout. Capture as soon as `checkout.authorized` arrives.",
     ),
     "not_cancellable": Cause(
         "The money has moved already, or the checkout has ended. `details` has its `status`.",

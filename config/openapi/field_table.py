@@ -218,7 +218,8 @@ FIELDS = {
         {"type": "object", "anyOf": [refer(f"{name}Event") for name in _LISTED]},
     ),
     "delivery_status": Field(
-        "What became of its delivery; `none` if there is none, since no subscription wanted it.",
+        "What became of its delivery: `pending` while it is tried, `delivered` once it was answered 2xx, `parked` when "
+        "it was given up, `superseded` when its hold had ended first; `none` if no subscription wanted it.",
         _one_of(*Delivery.Status, "none"),
     ),
     # Webhooks

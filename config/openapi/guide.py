@@ -20,7 +20,8 @@ TAGS = {
     "Webhooks": "Where your events go, and how they fared.",
     "Marketing": "Ask the customers of an order whether they want to hear from you.",
     "Sandbox": "What a customer and the time do, for tests without a browser. In the sandbox alone; the calls "
-    "take no `Idempotency-Key`. Any other card number is refused; any expiry in the future and any code will do.",
+    "take no `Idempotency-Key`. Any other card number is refused; any expiry in the future and any security code "
+    "will do.",
     "Events": "What we send to your endpoint, always in the same envelope.",
 }
 GUIDE = "\n".join(Path(__file__).with_name(name).read_text() for name in ("guide.md", "generators.md"))
