@@ -83,7 +83,7 @@ class Question(NamedTuple):
 def ask(request: HttpRequest, membership: Membership, question: Question, *, here: str) -> HttpResponse:
     """Return a question about this address, in place where a page asks for that, else as a page."""
     template = "portal/_question.html" if is_asked_for(request, "question") else "portal/question.html"
-    context = {"question": question, "address": request.path, "back": reverse(here)}
+    context = {"question": question, "address": request.get_full_path(), "back": reverse(here)}
     return show(request, membership, template, context, here=here)
 
 

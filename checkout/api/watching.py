@@ -11,11 +11,12 @@ from django.conf import settings
 from django.db.models.functions import Now
 from rest_framework.request import Request
 
-from checkout.models import ApiCall
+from checkout.models import ApiCall, Refund
 from config.lib.web import request_id
 from payments.cause import caller_of
 
-WATCHED = ("trial-refund-", "trial-lost-")  # what their merchant_order_id begins with
+# What their merchant_order_id begins with. Besides, each is watched whose refund has failed.
+WATCHED = ("trial-refused-", "trial-lost-")
 MAX_NOTED = 5  # by one read
 
 
@@ -23,9 +24,15 @@ def note(request: Request, shown: Sequence[Mapping[str, Any]]) -> None:
     """Leave a row for each watched order among those that are shown."""
     if not settings.SANDBOX:
         return
-    watched = [one for one in shown if one["merchant_order_id"].startswith(WATCHED)]
+    watched = [one for one in shown if _is_watched(one)]
     if watched:
         ApiCall.objects.bulk_create(_row(request, one) for one in watched[:MAX_NOTED])
+
+
+def _is_watched(shown: Mapping[str, Any]) -> bool:
+    if shown["merchant_order_id"].startswith(WATCHED):
+        return True
+    return any(refund["status"] == Refund.Status.FAILED for refund in shown.get("refunds", ()))
 
 
 def _row(request: Request, shown: Mapping[str, Any]) -> ApiCall:

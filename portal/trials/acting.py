@@ -112,6 +112,6 @@ _ACTS: dict[str, Callable[[Seen], bool]] = {
     "slow": _drop_first,
     "lapse": _come_too_late,
     "rotate": _nothing,
-    "refund": _refund,
+    "refused": _refund,
     "lost": _nothing,
 }

@@ -55,7 +55,7 @@ _TABLE = (
         begin_at="portal_rotate_and_run",
     ),
     Case(
-        "refund",
+        "refused",
         "Notice a refund that fails",
         "After your capture the sandbox refunds the order, and the bank refuses. No event tells of it: list your "
         "checkouts by sort=updated_at, or read the order.",

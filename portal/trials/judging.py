@@ -41,7 +41,9 @@ def _without_capture(seen: Seen) -> Verdict | None:
     """Return why nothing will be captured any more, None while that may still be, or has been."""
     checkout = seen.checkout
     if checkout.status == Status.VOIDED and checkout.void_reason == "merchant_cancel":
-        return Verdict(False, "Your server cancelled the order. Have it capture this one, and run it again.")
+        return Verdict(
+            False, "Your server cancelled the order. If it does not know it, have the case pay one of yours."
+        )
     if checkout.status in (Status.VOIDED, Status.EXPIRED):
         return Verdict(False, f"No capture came within two minutes. {_why(seen)}")
     sent = seen.delivery_of(EventType.AUTHORIZED)
@@ -142,7 +144,7 @@ def _rotate(seen: Seen) -> Verdict | None:
     return _once(seen, since=max(first.ended_at, seen.checkout.captured_at))
 
 
-def _refund(seen: Seen) -> Verdict | None:
+def _refused(seen: Seen) -> Verdict | None:
     if gone := _without_capture(seen):
         return gone
     failed_at = seen.came_back_at
@@ -180,6 +182,6 @@ _CASES: dict[str, Callable[[Seen], Verdict | None]] = {
     "slow": _slow,
     "lapse": _lapse,
     "rotate": _rotate,
-    "refund": _refund,
+    "refused": _refused,
     "lost": _lost,
 }

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.db.models import QuerySet
 
 from checkout import creation
 from checkout.creation import Order
@@ -30,6 +31,8 @@ LIMIT = quota.Limit(30, timedelta(hours=1))  # trials of a merchant
 LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
 MAX_STEPS = 50  # in one run of the pump
 KEPT = timedelta(days=2)  # what is neither the latest of its case nor the latest that passed
+RECENT = timedelta(hours=1)
+MADE = "trial-"  # what the merchant_order_id of an order begins with that the sandbox makes
 UNPAID = "The sandbox could not pay the order. Run it again; if it fails again, write to us."
 
 
@@ -48,8 +51,10 @@ class Begun(NamedTuple):
     is_new: bool
 
 
-def begin(merchant: Merchant, case: Case, user: User) -> Begun:
+def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None) -> Begun:
     """Begin a trial, or return the one that runs already. Raises CannotBegin. Call it in a transaction.
+
+    `order` is an unpaid order of the merchant's, which is paid in the place of one that the sandbox makes.
 
     Rules trial.one, trial.bounds.
     """
@@ -62,10 +67,17 @@ def begin(merchant: Merchant, case: Case, user: User) -> Begun:
         return Begun(running, is_new=False)
     if quota.locked_until(mine, LIMIT, now):
         raise CannotBegin(f"{LIMIT.maximum} cases were run within an hour. Wait a while.")
+    if order is not None:
+        _check_order(merchant, order)
     _delete_old(merchant, case, now)
     wakeup.after_commit(RUN_TRIALS)
     trial = Trial.objects.create(
-        merchant=merchant, case=case.name, user=user, created_at=now, next_look_at=now
+        merchant=merchant,
+        case=case.name,
+        user=user,
+        checkout_uuid=order,
+        created_at=now,
+        next_look_at=now,
     )
     return Begun(trial, is_new=True)
 
@@ -78,6 +90,21 @@ def _check_endpoint(merchant: Merchant, case: Case) -> None:
     for event_type in (EventType.AUTHORIZED, case.needs):
         if not {"*", event_type.value} & set(wanted):
             raise NoEndpoint(f"Your endpoint does not get {event_type}. Tick it first.")
+
+
+def _check_order(merchant: Merchant, order: UUID) -> None:
+    is_free = not Trial.objects.filter(merchant=merchant, checkout_uuid=order).exists()
+    if not is_free or not unpaid(merchant).filter(pk=order).exists():
+        raise CannotBegin("That order can be paid no more. Have your shop make another one.")
+
+
+def unpaid(merchant: Merchant) -> QuerySet[Checkout]:
+    """Return the merchant's own orders of the last hour that can be paid, the newest first."""
+    now = clock.now()
+    rows = Checkout.objects.filter(
+        merchant=merchant, status=Status.CREATED, created_at__gte=now - RECENT, payable_until__gt=now
+    )
+    return rows.exclude(merchant_order_id__startswith=MADE).order_by("-created_at")
 
 
 def _delete_old(merchant: Merchant, case: Case, now: datetime) -> None:
@@ -169,7 +196,7 @@ def _order(trial: Trial, case: Case) -> Order:
         "custom_data": None,
     }
     return Order(
-        merchant_order_id=f"trial-{case.name}-{trial.pk.hex[-8:]}",
+        merchant_order_id=f"{MADE}{case.name}-{trial.pk.hex[-8:]}",
         total_amount=2250,
         currency="GBP",
         return_url=page,

@@ -7,10 +7,12 @@ from typing import Any
 
 from django.conf import settings
 
+from checkout.models import Checkout
 from payments.models import Merchant
 from portal.dashboard import checklist
 from portal.dashboard.checklist import Step
 from portal.models import Trial
+from portal.trials import running
 from portal.trials.cases import CASES, Case
 
 
@@ -49,6 +51,13 @@ class Progress:
 
     steps: Sequence[Step]
     cases: Sequence[Shown]
+    own: Checkout | None = None  # the merchant's newest unpaid order, which a case may pay
+    is_own: bool = False  # whether it shall
+
+    @property
+    def order(self) -> Checkout | None:
+        """The merchant's own order that the next case pays; None for one that the sandbox makes."""
+        return self.own if self.is_own else None
 
     @property
     def next(self) -> Step | None:
@@ -74,13 +83,17 @@ class Progress:
         return len(self.steps) + len(self.cases)
 
 
-def of(merchant: Merchant) -> Progress:
-    """Return the merchant's checklist; in the sandbox a case takes the place of the step of its name."""
+def of(merchant: Merchant, *, is_own: bool = False) -> Progress:
+    """Return the merchant's checklist; in the sandbox a case takes the place of the step of its name.
+
+    With `is_own` the cases shall pay the merchant's own order.
+    """
     steps = checklist.of(merchant)
     if not settings.SANDBOX:
         return Progress(steps, [])
     ticked = {step.name for step in steps if step.is_done}
-    return Progress([step for step in steps if step.name not in CASES], _cases(merchant, ticked))
+    left = [step for step in steps if step.name not in CASES]
+    return Progress(left, _cases(merchant, ticked), running.unpaid(merchant).first(), is_own)
 
 
 def _cases(merchant: Merchant, ticked: set[str]) -> list[Shown]:

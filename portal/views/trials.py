@@ -1,5 +1,7 @@
 """The integration checklist: what real traffic has shown, and the cases that the sandbox runs (rules trial.*)."""
 
+from urllib.parse import urlencode
+
 from django.conf import settings
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
@@ -9,6 +11,7 @@ from django.urls import reverse
 from portal import audit, pages
 from portal.access import requires
 from portal.models import Membership
+from portal.orders import search
 from portal.pages import Question
 from portal.trials import running, shown
 from portal.trials.cases import CASES, Case
@@ -16,6 +19,7 @@ from portal.trials.running import CannotBegin, NoEndpoint
 from webhooks import subscriptions
 
 HERE = "portal_checklist"
+OWN = "own"  # in the address: the cases pay the merchant's own order
 ROTATING = Question(
     "Integration checklist",
     "Rotate the signing secret?",
@@ -28,7 +32,7 @@ ROTATING = Question(
 @requires("view")
 def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show what the integration has done so far, and what is left; in the sandbox also the cases that it runs."""
-    progress = shown.of(membership.merchant)
+    progress = shown.of(membership.merchant, is_own=request.GET.get("order") == OWN)
     if pages.is_asked_for(request, "cases"):
         return pages.show(request, membership, "portal/_cases.html", {"progress": progress}, here=HERE)
     context = {"progress": progress, "new_secret": pages.handed_over(request, "signing")}
@@ -41,13 +45,18 @@ def run(request: HttpRequest, membership: Membership) -> HttpResponse:
     case = CASES.get(request.POST.get("case", ""))
     if case is None or not settings.SANDBOX:
         raise Http404
+    order = request.POST.get("order", "")
     if case.begin_at:
-        return redirect(case.begin_at)
+        return redirect(f"{reverse(case.begin_at)}{_query(order)}")
     try:
-        _begin(request, membership, case)
+        _begin(request, membership, case, order)
     except CannotBegin as refused:
         return _refused(request, refused)
-    return redirect(f"{reverse(HERE)}#case-{case.name}")
+    return redirect(f"{reverse(HERE)}{_query(order and OWN)}#case-{case.name}")
+
+
+def _query(order: str) -> str:
+    return f"?{urlencode({'order': order})}" if order else ""
 
 
 @requires("change_webhooks", sensitive=True)
@@ -70,18 +79,21 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
 def _rotate(request: HttpRequest, membership: Membership, case: Case) -> str:
     """Begin the case, with a new secret unless two sign already; return the secret, "" if there is none."""
     with transaction.atomic():
-        if not _begin(request, membership, case) or subscriptions.previous_sign_until(
-            subscriptions.read(membership.merchant)
-        ):
+        if not _begin(
+            request, membership, case, request.GET.get("order", "")
+        ) or subscriptions.previous_sign_until(subscriptions.read(membership.merchant)):
             return ""
         audit.record(request, membership, "secret_rotated")
         return subscriptions.rotate(membership.merchant).signing_secret
 
 
-def _begin(request: HttpRequest, membership: Membership, case: Case) -> bool:
-    """Begin a case, and record who did; return whether it did not run already."""
+def _begin(request: HttpRequest, membership: Membership, case: Case, order: str) -> bool:
+    """Begin a case, and record who did; return whether it did not run already. Raises CannotBegin."""
+    named = search.parse_uuid(order)
+    if order and named is None:
+        raise CannotBegin("That is no order.")
     with transaction.atomic():
-        begun = running.begin(membership.merchant, case, membership.user)
+        begun = running.begin(membership.merchant, case, membership.user, named)
         if begun.is_new:
             audit.record(request, membership, "trial_begun", case=case.name, trial=str(begun.trial.pk))
     return begun.is_new

@@ -4,10 +4,11 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from checkout.api import watching
-from checkout.models import ApiCall
+from checkout.models import ApiCall, Refund
 from payments.models import Merchant
 from tests import factories
 from tests.conftest import Api
+from tests.portal import stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("trial.reads")]
 
@@ -36,8 +37,23 @@ def test_no_other_read_does(acme: Merchant, api: Api, rival_api: Api, settings: 
     assert not ApiCall.objects.filter(status=200).exists()
 
 
+def test_an_order_whose_refund_has_failed_is_watched(acme: Merchant, api: Api) -> None:
+    held = stage.captured(acme)
+    Refund.objects.create(
+        merchant=acme,
+        checkout=held,
+        merchant_refund_ref="r-1",
+        amount=held.amount,
+        status="failed",
+        failure_reason="refused",
+        created_at=held.created_at,
+    )
+    api.get(f"checkouts/{held.pk}")
+    assert ApiCall.objects.get(method="GET").checkout_uuid == held.pk
+
+
 def test_a_list_of_many_leaves_a_few(acme: Merchant, api: Api) -> None:
     for number in range(watching.MAX_NOTED + 3):
-        watched(acme, f"trial-refund-{number}")
+        watched(acme, f"trial-refused-{number}")
     api.get("checkouts")
     assert ApiCall.objects.count() == watching.MAX_NOTED

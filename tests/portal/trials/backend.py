@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import orjson
 import pytest
@@ -86,12 +87,12 @@ def answer_directly(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
     monkeypatch.setattr(testing, "_answered", answered)
 
 
-def begin(merchant: Merchant, name: str) -> Trial:
+def begin(merchant: Merchant, name: str, order: UUID | None = None) -> Trial:
     if not Subscription.objects.filter(merchant=merchant).exists():
         factories.subscribe(merchant, url=stage.URL)
     people = Membership.objects.filter(merchant=merchant)
     somebody = people.first() or stage.person(merchant, Role.DEVELOPER)
-    return running.begin(merchant, CASES[name], somebody.user).trial
+    return running.begin(merchant, CASES[name], somebody.user, order).trial
 
 
 def walk(

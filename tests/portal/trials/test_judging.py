@@ -252,7 +252,7 @@ class TestRefund:
             if look and Refund.objects.filter(checkout=trial.checkout_uuid, status="failed").exists():
                 api.get(look.format(uuid=trial.checkout_uuid))
 
-        return backend.walk(api.merchant, "refund", Backend(api), meanwhile)
+        return backend.walk(api.merchant, "refused", Backend(api), meanwhile)
 
     @pytest.mark.parametrize("look", ["checkouts", "checkouts/{uuid}"])
     def test_passes_where_the_server_looks(
@@ -272,7 +272,7 @@ class TestRefund:
         )
 
     def test_fails_where_nothing_is_captured(self, acme: Merchant, api: Api) -> None:
-        trial = backend.walk(acme, "refund", Idle(api), lapse)
+        trial = backend.walk(acme, "refused", Idle(api), lapse)
         assert trial.has_passed is False and trial.reason.startswith("No capture came within two minutes.")
 
 

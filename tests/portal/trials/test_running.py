@@ -3,7 +3,9 @@
 import pytest
 from pytest_django.fixtures import Settings
 
+from checkout.models import Checkout
 from payments.models import Merchant
+from portal.models import Trial
 from portal.trials import acting, judging, running
 from portal.trials.cases import CASES
 from portal.trials.running import CannotBegin, NoEndpoint
@@ -50,6 +52,24 @@ class TestBegin:
         running.run_due()
         trial.refresh_from_db()
         assert trial.checkout_uuid is None
+
+    @pytest.mark.rule("trial.own_order")
+    def test_pays_an_order_of_the_merchants_own(self, acme: Merchant) -> None:
+        own = factories.checkout(acme)
+        trial = backend.begin(acme, "twice", own.pk)
+        running.step(trial)
+        own.refresh_from_db()
+        assert (own.status, trial.checkout_uuid) == ("authorized", own.pk)
+        assert Checkout.objects.count() == 1
+
+    @pytest.mark.rule("trial.own_order")
+    def test_pays_no_order_that_is_anothers_paid_or_taken(self, acme: Merchant, rival: Merchant) -> None:
+        own = factories.checkout(acme)
+        backend.begin(acme, "twice", own.pk)
+        for order in (own, factories.checkout(rival), stage.hold(factories.checkout(acme))):
+            with pytest.raises(CannotBegin, match="can be paid no more"):
+                backend.begin(acme, "retry", order.pk)
+        assert Trial.objects.count() == 1
 
     def test_pump_takes_a_step_of_each(self, acme: Merchant) -> None:
         trials = [backend.begin(acme, "twice"), backend.begin(acme, "retry")]

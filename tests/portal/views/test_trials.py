@@ -10,6 +10,7 @@ from pytest_django.fixtures import Settings
 from payments.models import Merchant
 from portal.models import AuditEntry, Role, Trial
 from portal.trials import judging
+from tests import factories
 from tests.conftest import Api
 from tests.portal import stage
 from tests.portal.trials import backend
@@ -101,6 +102,38 @@ class TestPage:
         trial = backend.walk(acme, "twice", Backend(api))
         assert str(trial.checkout_uuid) in page(viewer)
         assert str(trial.checkout_uuid) not in page(stage.browser(stage.person(rival, Role.OWNER)))
+
+
+@pytest.mark.django_db
+@pytest.mark.rule("trial.own_order")
+class TestOwnOrder:
+    def test_is_offered_and_paid(self, client: Client, acme: Merchant) -> None:
+        stage.saved(acme)
+        assert "it can be chosen here" in page(client)
+        own = factories.checkout(acme)
+        assert "Pay A-20417 instead" in page(client)
+        chosen = client.get(f"{PAGE}?order=own").content.decode()
+        assert "pays your own order A-20417" in chosen and f'name="order" value="{own.pk}"' in chosen
+        answer = client.post(RUN, {"case": "twice", "order": str(own.pk)})
+        assert answer.headers["Location"] == f"{PAGE}?order=own#case-twice"
+        assert Trial.objects.get().checkout_uuid == own.pk
+
+    def test_goes_with_a_rotation(self, client: Client, acme: Merchant) -> None:
+        stage.saved(acme)
+        own = factories.checkout(acme)
+        asked = client.post(RUN, {"case": "rotate", "order": str(own.pk)}).headers["Location"]
+        assert f'action="{asked}"' in client.get(asked).content.decode()
+        client.post(asked)
+        assert Trial.objects.get().checkout_uuid == own.pk
+
+    def test_is_the_merchants_own(self, client: Client, acme: Merchant, rival: Merchant) -> None:
+        stage.saved(acme)
+        other = factories.checkout(rival)
+        assert str(other.pk) not in client.get(f"{PAGE}?order=own").content.decode()
+        for odd in (str(other.pk), "nothing", "a\0", "x" * 10_000):
+            assert client.post(RUN, {"case": "twice", "order": odd}).status_code == 302
+            assert client.post(f"{ROTATE}?order={other.pk}").headers["Location"] == PAGE
+        assert not Trial.objects.exists()
 
 
 ROTATE = "/portal/checklist/rotate"
