@@ -17,7 +17,7 @@ from config.lib.web import request_id
 from payments.cause import Caller, caller_of
 
 log = structlog.get_logger("api")
-MAX_PARAM = 100
+MAX_METHOD, MAX_PARAM = 8, 100
 COLUMNS = (
     *("id", "merchant_id", "client_uuid", "checkout_uuid", "method", "path", "request_id", "status"),
     *("error_code", "param", "duration_ms"),
@@ -35,7 +35,7 @@ def begun(request: Request, checkout_uuid: UUID | None) -> ApiCall:
         merchant=caller.merchant,
         client_uuid=caller.client_uuid,
         checkout_uuid=checkout_uuid,
-        method=str(request.method),
+        method=_storable(str(request.method), MAX_METHOD),
         path=_storable(request.path, 300),
         request_id=request_id.current(),
     )
