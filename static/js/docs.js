@@ -71,20 +71,43 @@ addEventListener("afterprint", () => {
   }
 });
 
-// Finds headings, calls, fields and codes; the index is read from the page when it is first needed.
+// Finds headings, calls, fields and codes, then in the text; both are read from the page when they are first needed.
 const find = document.getElementById("find");
 const found = document.getElementById("found");
-let index;
+const NAMES = "h2, h3, .call-line code, .field-row dt > code, .refusal-head code, td:first-child > code";
+const TEXT = "p, li, dd, td, .step";
+const BEFORE = 30; // letters of a part's text that are shown before what was sought in it
+let index, parts;
 
-function readIndex() {
-  const main = document.getElementById("main");
-  const things = main.querySelectorAll("h2, h3, .call-line code, .field-row dt > code, .refusal-head code, td:first-child > code");
-  return [...things].map((thing) => {
+function read(selector) {
+  return [...document.getElementById("main").querySelectorAll(selector)].flatMap((thing) => {
     const at = thing.closest("[id]:not([id$='-title']):not(main)");
+    if (!at) return [];
     const heading = at.matches("h3") ? at.closest(".chapter").querySelector("h2") : at.querySelector("h2, h3");
     const words = thing.textContent.replace(/\s+/g, " ").trim();
     const where = heading && heading !== thing ? heading.textContent.trim() : "";
-    return { at: at.id, words, where, sought: words.toLowerCase(), isHeading: /^H/.test(thing.tagName) };
+    return [{ at: at.id, words, where, sought: words.toLowerCase(), isHeading: /^H/.test(thing.tagName) }];
+  });
+}
+
+// The parts of the page with their whole text.
+function readParts() {
+  const all = new Map();
+  for (const { at, words, where } of read(TEXT)) {
+    const part = all.get(at) ?? { at, title: where || at, text: "" };
+    part.text += `${words} `;
+    all.set(at, part);
+  }
+  return [...all.values()].map((part) => ({ ...part, sought: `${part.title} ${part.text}`.toLowerCase() }));
+}
+
+// The other parts that have all the words: the title, and what stands around the first of them.
+function inText(words, known) {
+  parts ??= readParts();
+  const hits = parts.filter(({ at, sought }) => !known.has(at) && words.every((word) => sought.includes(word)));
+  return hits.map(({ at, title, text }) => {
+    const first = Math.max(0, Math.min(...words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0)) - BEFORE);
+    return { at, words: title, where: `${first ? "…" : ""}${text.slice(first, first + 4 * BEFORE).trim()}…` };
   });
 }
 
@@ -94,10 +117,13 @@ function rank({ sought, isHeading }, query) {
 }
 
 function look(query) {
-  index ??= readIndex();
-  const parts = query.split(/\s+/);
-  const hits = index.filter(({ sought, where }) => parts.every((part) => `${sought} ${where.toLowerCase()}`.includes(part)));
-  return hits.filter(({ sought }) => parts.some((part) => sought.includes(part))).sort((one, other) => rank(one, query) - rank(other, query));
+  index ??= read(NAMES);
+  const words = query.split(/\s+/);
+  const hits = index
+    .filter(({ sought, where }) => words.every((word) => `${sought} ${where.toLowerCase()}`.includes(word)))
+    .filter(({ sought }) => words.some((word) => sought.includes(word)))
+    .sort((one, other) => rank(one, query) - rank(other, query));
+  return [...hits, ...inText(words, new Set(hits.map(({ at }) => at)))];
 }
 
 function entry({ at, words, where }) {
@@ -120,7 +146,7 @@ function show() {
   if (query && !hits.length) {
     const none = document.createElement("li");
     none.className = "found-none";
-    none.textContent = "Nothing. Try a field, a code or a heading.";
+    none.textContent = "Nothing. Try another word.";
     entries.push(none);
   }
   found.replaceChildren(...entries);
