@@ -28,8 +28,8 @@ class Person:
 
     def send(self, action: str, **fields: str | list[str]) -> str:
         """Send the form of the open page that leads to an address with this end, and return the next page's text."""
-        found = re.findall(r'<form[^>]* action="([^"]*)"', self.page.text)
-        targets = [urljoin(self.page.url, html.unescape(target)) for target in found]
+        found = re.findall(r'<form(?:(?! action=)[^>])*(?: action="([^"]*)")?', self.page.text)
+        targets = [urljoin(self.page.url, html.unescape(target)) for target in found]  # "" is the page's own
         target = next(one for one in targets if urlsplit(one).path.endswith(action))
         (token, *_) = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.page.text)
         self.page = self._http.post(

@@ -114,7 +114,7 @@ def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], s
     lead = Person(world.service)
     lead.open(f"/pay?id={uuid}")
     codes = {"lead": lead.sign_in(LEAS)}
-    lead.send("/split", split="own", name="Finn", amount="20.00")
+    lead.send("/split", split="own", your_name="Lea", name="Finn", amount="20.00")
     world.fail_once("before_call.authorize")
     lead.give_card(CARD)
     assert lead.page.status_code == 500
