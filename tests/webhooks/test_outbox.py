@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection, transaction
 
 from checkout import cancellations, captures, expiry
 from checkout.models import Checkout
@@ -14,9 +16,10 @@ from config.lib import clock
 from payments.models import Merchant
 from tests import factories
 from tests.factories import CAUSE, make_late
+from tests.waiting import wait_for, waiting_for_locks
 from tests.webhooks.story import ALL, CHECKOUT, NEW_URL, OLD_URL, claim_one, happen, record, register
 from webhooks import delivery, outbox
-from webhooks.models import Delivery, Event, EventType
+from webhooks.models import Attempt, Delivery, Event, EventType
 
 pytestmark = pytest.mark.django_db
 HAPPENED_AT = datetime(2026, 6, 1, 18, 32, 7, 418_999, tzinfo=UTC)
@@ -186,3 +189,27 @@ class TestTheEndOfAHold:
         for event_type in (EventType.OPTED_IN, EventType.VOIDED):
             event = outbox.emit(acme, event_type, {}, at=clock.now(), checkout_uuid=CHECKOUT)
             assert self.status_after_the_end(event.deliveries.get()) == "pending"
+
+
+@pytest.mark.rule("sandbox.advance")
+@pytest.mark.django_db(transaction=True)
+def test_time_that_passes_waits_for_an_attempt_that_ends(acme: Merchant) -> None:
+    """Whoever ends an attempt has locked its delivery before: the other order would be a deadlock."""
+    register(acme)
+    checkout_uuid = uuid4()
+    outbox.emit(acme, EventType.VOIDED, {}, at=clock.now(), checkout_uuid=checkout_uuid)
+    claim_one()
+
+    def pass_by() -> None:
+        with transaction.atomic():
+            outbox.advance(checkout_uuid, timedelta(minutes=1))
+        connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            list(Delivery.objects.select_for_update())
+            passing = pool.submit(pass_by)
+            wait_for(lambda: waiting_for_locks() == 1)
+            Attempt.objects.update(duration_ms=5)
+        passing.result()
+    assert Attempt.objects.get().started_at < clock.now() - timedelta(seconds=59)
