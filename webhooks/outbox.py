@@ -185,7 +185,9 @@ def advance(checkout_uuid: UUID, by: timedelta) -> None:
     events = Event.objects.filter(checkout_uuid=checkout_uuid, pk__range=partitions.told_of(checkout_uuid))
     _move(events, ("valid_until", "superseded_at"), by)
     deliveries = Delivery.objects.filter(event__in=list(events))
-    list(deliveries.select_for_update().order_by("pk"))  # before their attempts, as whoever ends one locks them
+    list(
+        deliveries.select_for_update().order_by("pk")
+    )  # before their attempts, as whoever ends one locks them
     _move(Attempt.objects.filter(delivery__in=list(deliveries)), ("started_at", "ended_at"), by)
     _move(deliveries, ("returns_at", "valid_until", "superseded_at", "ended_at", "closed_at"), by)
     _move(deliveries.filter(lease_token=None), ("next_attempt_at",), by)
