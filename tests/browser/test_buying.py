@@ -92,6 +92,7 @@ class TestBuying:
         assert moment(page, "Money held") <= moment(page, "Captured")
         service.prove_ledger()
 
+    @pytest.mark.long  # `make test` also refunds in the portal
     def test_refunds_from_the_order_page(
         self, service: Service, open_page: Callable[..., Page], accessible: Visit
     ) -> None:
