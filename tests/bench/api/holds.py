@@ -16,20 +16,34 @@ from webhooks.models import Event, EventType
 FAR = timedelta(hours=1)
 AMOUNT = 9000
 CHUNK = 2000
+ORDER = "A-20417"  # the merchant's own id of each of them
 
 _HOLD = """
 UPDATE checkout_checkout c
 SET status = 'authorized', payment_id = p.id, authorized_at = c.created_at, capture_before = %(until)s
-FROM payments_payment p WHERE p.subject = c.id AND c.merchant_id = %(merchant)s
+FROM payments_payment p WHERE p.subject = c.id AND c.merchant_id = %(merchant)s AND c.merchant_order_id = %(order)s
 """
-_SPREAD = """
+SPREAD = """
 UPDATE checkout_checkout c
-SET capture_before = %(start)s::timestamptz + make_interval(secs => %(within)s::float * n.place / %(count)s),
-    authorized_at = %(start)s::timestamptz - interval '2 minutes'
-FROM (
-    SELECT id, row_number() OVER (ORDER BY id) AS place FROM checkout_checkout WHERE merchant_id = %(merchant)s
-) n
+SET capture_before = given.start + make_interval(secs => given.within * n.place / given.count),
+    authorized_at = given.start - interval '2 minutes'
+FROM (VALUES (%s::timestamptz, %s::float, %s::int)) AS given (start, within, count),
+    (
+        SELECT id, row_number() OVER (ORDER BY id) AS place FROM checkout_checkout
+        WHERE merchant_id = %s AND merchant_order_id = %s
+    ) n
 WHERE c.id = n.id
+"""
+# What is still held has waited until now, at least.
+LAGS = """
+SELECT percentile_cont(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY lag), count(*) FILTER (WHERE is_voided)
+FROM (
+    SELECT h.id IS NOT NULL AS is_voided,
+           extract(epoch FROM coalesce(pg_xact_commit_timestamp(h.xmin), clock_timestamp()) - c.capture_before)::float
+               AS lag
+    FROM checkout_checkout c LEFT JOIN checkout_change h ON h.checkout_id = c.id AND h.to = 'voided'
+    WHERE c.merchant_id = %s AND c.merchant_order_id = %s
+) lags
 """
 
 
@@ -39,14 +53,14 @@ def make(merchant: Merchant, count: int) -> None:
     for start in range(0, count, CHUNK):
         _make(merchant, min(CHUNK, count - start), now)
     with connection.cursor() as cursor:
-        cursor.execute(_HOLD, {"until": now + FAR, "merchant": merchant.pk})
+        cursor.execute(_HOLD, {"until": now + FAR, "merchant": merchant.pk, "order": ORDER})
         cursor.execute("ANALYZE")
 
 
 def spread(merchant: Merchant, count: int, *, start: datetime, within: float) -> None:
     """Let the holds end one after the other, from `start` on, within so many seconds."""
     with connection.cursor() as cursor:
-        cursor.execute(_SPREAD, {"merchant": merchant.pk, "count": count, "start": start, "within": within})
+        cursor.execute(SPREAD, [start, within, count, merchant.pk, ORDER])
 
 
 def _make(merchant: Merchant, count: int, now: datetime) -> None:
@@ -88,12 +102,13 @@ def _make_orders(merchant: Merchant, ids: list[UUID], now: datetime) -> None:
         Checkout(
             id=checkout_uuid,
             merchant=merchant,
-            merchant_order_id="A-20417",
+            merchant_order_id=ORDER,
             amount=AMOUNT,
             currency="GBP",
             return_url="https://shop.example/thanks",
             cancel_url="https://shop.example/basket",
             created_at=now,
+            updated_at=now,
             payable_until=now + FAR,
         )
         for checkout_uuid in ids

@@ -31,17 +31,6 @@ PATIENCE = 240.0  # seconds after the last end until the rest is given up
 PARTS = ("worker", "beat")
 P99, LONGEST = 0.25, 0.5  # seconds
 LOOK = 2.0  # seconds from one look to the next
-# What is still held has waited until now, at least.
-_LAGS = """
-SELECT percentile_cont(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY lag), count(*) FILTER (WHERE is_voided)
-FROM (
-    SELECT h.id IS NOT NULL AS is_voided,
-           extract(epoch FROM coalesce(pg_xact_commit_timestamp(h.xmin), clock_timestamp()) - c.capture_before)::float
-               AS lag
-    FROM checkout_checkout c LEFT JOIN checkout_change h ON h.checkout_id = c.id AND h.to = 'voided'
-    WHERE c.merchant_id = %s
-) lags
-"""
 
 
 def run(folder: Path, scale: float) -> None:
@@ -100,7 +89,7 @@ def _let_end(merchant: Merchant, count: int) -> None:
 
 def _print(merchant: Merchant, count: int) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(_LAGS, [merchant.pk])
+        cursor.execute(holds.LAGS, [merchant.pk, holds.ORDER])
         (p50, p99, longest), voided = cursor.fetchone()
     judged = report.judged("void lag, p99 s", p99, P99)
     last = report.judged("void lag, longest s", longest, LONGEST)

@@ -42,12 +42,11 @@ def run(folder: Path, scale: float) -> None:
     place.mkdir()
     count, within = max(20, round(BUYERS * scale)), WITHIN * scale
     with stage.ready(place) as running:
-        _bought(running, WARM, 4.0, first=LAST)
+        arrived(running, WARM, 4.0, first=LAST)
         before = _megabytes(running)
-        figures = _measured(running, place, count, within, first=0)
+        figures = measured(running, place, count, within, first=0)
         report.line(f"memory {before:.0f} MB before, {_megabytes(running):.0f} MB after")
-        rows = [(name, report.judged(f"sale, {name}", is_, budget)) for name, is_, budget in figures]
-        report.table(("a sale", "is"), rows)
+        judge("sale", figures)
         running.service.prove_ledger()
         report.line("the ledger is proven")
         asked = count / within
@@ -55,11 +54,17 @@ def run(folder: Path, scale: float) -> None:
         _compare(_first_to_fail(running, place, rates, first=count))
 
 
+def judge(what: str, figures: Sequence[Figure]) -> None:
+    """Print the figures with their budgets."""
+    rows = [(name, report.judged(f"{what}, {name}", is_, budget)) for name, is_, budget in figures]
+    report.table((f"a {what}", "is"), rows)
+
+
 def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: int) -> str:
     """Let ever more buyers a second come, until what is promised is missed; say at which rate, and what."""
     for rate in rates:
         count = round(rate * RATE_SECONDS)
-        figures = _measured(running, place, count, RATE_SECONDS, first)
+        figures = measured(running, place, count, RATE_SECONDS, first)
         first += count
         if not _are_kept(figures):
             missed = ", ".join(f"{name} {is_:.2f}" for name, is_, budget in figures if is_ > budget)
@@ -79,11 +84,11 @@ def _compare(found: str) -> None:
     report.line(found)
 
 
-def _measured(running: Stage, place: Path, count: int, within: float, first: int) -> Sequence[Figure]:
+def measured(running: Stage, place: Path, count: int, within: float, first: int) -> Sequence[Figure]:
     """Let buyers come; print who used the cores, and return what they saw with what it may be."""
     report.progress(f"{count} buyers within {within:.0f} s")
     began, before = time.monotonic(), cores.used()
-    bought = _bought(running, count, within, first)
+    bought = arrived(running, count, within, first)
     seconds = (time.monotonic() - began) * (os.cpu_count() or 1)
     shares = {name: (used - before.get(name, 0.0)) / seconds for name, used in cores.used().items()}
     words = ", ".join(
@@ -97,7 +102,8 @@ def _are_kept(figures: Sequence[Figure]) -> bool:
     return all(is_ <= budget for _, is_, budget in figures)
 
 
-def _bought(running: Stage, count: int, within: float, first: int = 0) -> Sequence[Bought]:
+def arrived(running: Stage, count: int, within: float, first: int = 0) -> Sequence[Bought]:
+    """Let buyers come, the first of whom has that number; return what they have seen."""
     return asyncio.run(buyers.arrive(running.sale(first), count, within))
 
 

@@ -61,6 +61,8 @@ class Stage:
 def ready(folder: Path) -> Iterator[Stage]:
     """Run everything until the block ends."""
     template.copy_to(folder)
+    with (folder / template.CLUSTER / "postgresql.conf").open("a") as settings:
+        settings.write("track_commit_timestamp = on\n")  # how late a hold is voided is read from it
     template.copy_to(folder / "bank")
     make_env.write(folder, "localhost")
     (http, https), (shop_port, _) = service.free_ports(), service.free_ports()
