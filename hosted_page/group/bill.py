@@ -12,7 +12,7 @@ from checkout import reading
 from checkout.models import Checkout, PaymentRequest
 from checkout.reading import Borne
 from checkout.states import SHARE_ASKED, ShareStatus
-from hosted_page import summary
+from hosted_page import share_bar, summary
 from hosted_page.group import last_day, lines, people
 from hosted_page.group.last_day import LastDay
 from hosted_page.group.lines import Line, Wrong
@@ -155,15 +155,11 @@ def _sums(borne: Borne, currency: str) -> list[dict[str, str]]:
 
 
 def _parts(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequence[Line]) -> list[Part]:
-    """Return the parts of the bar, as wide as their amounts; who has nothing to pay has none."""
+    """Return the parts of the bar; who has nothing to pay has none."""
     amounts = [checkout.amount - sum(share.amount for share in shares), *(share.amount for share in shares)]
-    parts, begun = [], 0
-    for line, amount in zip(all_lines, amounts, strict=True):
-        width = 100 * amount / checkout.amount
-        if amount:
-            parts.append(_part(line, 100 * begun / checkout.amount, width, is_large=len(all_lines) >= MANY))
-        begun += amount
-    return parts
+    drawn = zip(all_lines, share_bar.places(amounts), strict=True)
+    is_large = len(all_lines) >= MANY
+    return [_part(line, x, width, is_large=is_large) for line, (x, width) in drawn if width]
 
 
 def _part(line: Line, x: float, width: float, *, is_large: bool) -> Part:

@@ -10,7 +10,7 @@ from checkout import sharing, split_amounts
 from checkout.group import claims
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus
-from hosted_page import summary
+from hosted_page import share_bar, summary
 from hosted_page.payment_target import lead_name
 from payments import money
 
@@ -73,13 +73,13 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: da
     asked = [share.amount for share in shares]
     own, name = checkout.amount - sum(asked), lead_name(checkout)
     amount = money.for_payer(own, checkout.currency)
-    people = [Person(1, name, name[:1].upper(), amount, LEAD, 1, "0", _per_cent(own, checkout))]
     is_equal = _is_equal(checkout, asked)
-    before = own
-    for share in shares:
-        person = _mate(share, checkout, claim, now, is_equal=is_equal)
-        people.append(replace(person, left=_per_cent(before, checkout)))
-        before += share.amount
+    people = [
+        Person(1, name, name[:1].upper(), amount, LEAD, 1),
+        *(_mate(share, checkout, claim, now, is_equal=is_equal) for share in shares),
+    ]
+    drawn = zip(people, share_bar.places([own, *asked]), strict=True)
+    people = [replace(person, left=f"{x:.3f}", width=f"{width:.3f}") for person, (x, width) in drawn]
     return Bill(people, money.for_payer(asked[0], checkout.currency) if len(set(asked)) == 1 else "")
 
 
@@ -95,7 +95,6 @@ def _mate(share: PaymentRequest, checkout: Checkout, claim: str, now: datetime, 
         amount=money.for_payer(share.amount, checkout.currency),
         state=state,
         tint=1 if is_leads else tint(share),
-        width=_per_cent(share.amount, checkout),
         is_named=bool(share.name),
         is_mine=is_mine,
         until=kept_until(share, checkout) if is_mine else "",
@@ -134,7 +133,3 @@ def kept_until(share: PaymentRequest, checkout: Checkout) -> str:
     if share.status != ShareStatus.OPEN or share.claimed_until is None:
         return ""
     return f"{share.claimed_until.astimezone(summary.zone_of(checkout)):%H:%M}"
-
-
-def _per_cent(amount: int, checkout: Checkout) -> str:
-    return f"{100 * amount / checkout.amount:.3f}"

@@ -131,7 +131,7 @@ def _show(
 
 def _order(group: Group, bill: Bill) -> summary.Summary:
     """Return the order's summary as a mate sees it, with what each is asked for."""
-    each = format_html("{} <small>{}</small>", bill.each, _("each")) if bill.each else ""
+    each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if bill.each else ""
     return replace(
         summary.of(PaymentTarget(group.checkout)),
         order_label=_("{name}’s order").format(name=group.name),

@@ -11,9 +11,9 @@ from checkout import sharing, split_amounts
 from checkout.authorizations import NotPayable
 from checkout.models import Checkout
 from checkout.states import OperationInProgress
-from hosted_page import payer, prefill, rendering
+from hosted_page import payer, prefill, rendering, share_bar
 from hosted_page.payment_target import PaymentTarget, for_target
-from hosted_page.steps import share_bar, stay, typed_split
+from hosted_page.steps import stay, typed_split
 from hosted_page.steps.split_form import REDRAWS, ROWS, Row, SplitForm, clean_call
 from payments import money
 

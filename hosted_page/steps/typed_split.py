@@ -13,9 +13,8 @@ from django.utils.translation import ngettext
 from checkout import split_amounts
 from checkout.models import Checkout
 from config.lib import crypto
-from hosted_page import payer
+from hosted_page import payer, share_bar
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.steps import share_bar
 from hosted_page.steps.split_form import EQUAL, OWN, SplitForm
 from payments import money
 

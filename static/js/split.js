@@ -7,7 +7,7 @@ const digits = Number(words.digits);
 const minimum = Number(words.minimum);
 const unit = Number(words.unit); // a card can be charged multiples of it alone
 const MAX_MATES = 19;
-const NARROWEST = 1.5; // per cent of the bar: two pixels and the gap beside them, as in share_bar.py
+const NARROWEST = 4; // per cent of the bar, as in share_bar.py
 const LETTER = 7;
 const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: words.currency, currencyDisplay: "narrowSymbol", minimumFractionDigits: digits, maximumFractionDigits: digits });
 const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
@@ -101,9 +101,11 @@ function tell(left) {
 // A part of the bar for each person, as wide as what they bear.
 function draw(amounts) {
   const exact = amounts.map((amount) => (100 * amount) / total);
-  const sum = (widths) => widths.reduce((all, width) => all + width, 0);
-  const widened = sum(exact.filter((width) => width > 0 && width < NARROWEST).map((width) => NARROWEST - width));
-  const wide = sum(exact.filter((width) => width >= NARROWEST)) || 1;
+  const borne = exact.filter((width) => width > 0);
+  const equal = 100 / borne.length;
+  const least = Math.min(...borne);
+  const tooNarrow = Math.min(NARROWEST, equal) - least;
+  const nearer = tooNarrow > 0 ? tooNarrow / (equal - least) : 0;
   const letters = [...panel.querySelectorAll(".sharers .monogram")].map((monogram) => monogram.textContent);
   const model = bar.querySelector("svg");
   bar.toggleAttribute("hidden", !amounts.length || amounts[0] < 0);
@@ -111,7 +113,7 @@ function draw(amounts) {
   let x = 0;
   bar.replaceChildren(...exact.map((width, index) => {
     const piece = model.cloneNode(true);
-    const drawn = width >= NARROWEST ? width - (widened * width) / wide : width > 0 ? NARROWEST : 0;
+    const drawn = width > 0 ? width + nearer * (equal - width) : 0;
     piece.setAttribute("x", `${x}%`);
     piece.setAttribute("width", `${drawn}%`);
     piece.querySelector("text").textContent = drawn >= LETTER ? letters[index] : "";

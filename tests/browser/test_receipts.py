@@ -113,8 +113,12 @@ def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Vi
 def test_paper_is_light_where_the_screen_is_dark(stage: Stage) -> None:
     """Tones as tokens.css has them for light; a badge in the dark tint would be a black bar on paper."""
     page = stage.confirmed(mates=2)
+    page.click(".group-more > summary >> nth=0")
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(TONES) == "#84d6a4 #27302b #5a3413"
     page.emulate_media(color_scheme="dark", media="print")
     assert page.evaluate(TONES) == "#14613a #dfe5dc #ffd7b3"
     expect(page.locator("#group-until")).to_be_hidden()
+    opened = page.locator(".group-line:has(> [open])")
+    expect(opened).to_have_css("background-color", "rgb(255, 255, 255)")
+    expect(opened).to_have_css("box-shadow", "none")

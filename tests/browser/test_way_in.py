@@ -280,6 +280,7 @@ def test_a_long_order_number_keeps_its_beginning_and_its_end(
     page.evaluate(f"document.documentElement.style.fontSize = '{scale}%'")
     read = page.evaluate(READ)
     assert read["digits"] >= digits and read["isEndWhole"] and read["lines"] < 1.6, read
+    assert page.locator(".band").aria_snapshot().count(f"Order {ORDER_ID}") == 1, "it is read whole"
 
 
 def test_a_phone_shows_pay_and_has_its_languages_on_one_line(

@@ -119,6 +119,8 @@ def test_the_code_is_held_up_and_shows_who_has_come(
         assert close and close["y"] + close["height"] <= height, "it is there without scrolling"
         code = lea.locator(".qr-table").bounding_box()
         assert code and code["y"] + code["height"] <= close["y"], "nothing lies over it"
+        person = lea.locator(".group-who strong").first.bounding_box()
+        assert person and person["y"] + person["height"] <= close["y"], "who has come is seen, too"
     column = lea.locator("h1").bounding_box()
     assert code and column and code["width"] == column["width"] == code["height"]
     taken(lea, "group-qr")

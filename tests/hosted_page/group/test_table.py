@@ -112,6 +112,20 @@ class TestPage:
         assert zoe.get("/4").status_code == 404
         assert zoe.take(4).status_code == zoe.post("/take").status_code == 409
 
+    @pytest.mark.parametrize(
+        ("language", "shown"),
+        [
+            ("en-gb", "£30.00 <small>each</small></p>"),
+            ("de", '<p class="band-amount amount"><small>je</small> 30,00'),
+            ("nl", '<p class="band-amount amount"><small>elk</small> £'),
+        ],
+    )
+    def test_says_what_each_pays_in_a_languages_own_order(
+        self, zoe: Guest, language: str, shown: str
+    ) -> None:
+        PaymentRequest.objects.update(amount=3000)
+        assert shown in words(zoe.client.get(zoe.path, headers={"accept-language": language}))
+
     def test_is_a_secret_address(self, zoe: Guest) -> None:
         answer = zoe.get()
         assert answer["Referrer-Policy"] == "no-referrer" and "no-store" in answer["Cache-Control"]

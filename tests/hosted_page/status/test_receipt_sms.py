@@ -189,6 +189,7 @@ class TestTheLink:
         assert "£90.00 goes back to your card" in text(page)
         assert receipt(page)[:3] == ["Receipt", "Paid to", "Acme Tickets"]
         assert page.count('id="print"') == 1
+        assert page.index('id="receipt"') < page.index('id="print"'), "with the receipt's other way out"
 
     @pytest.mark.parametrize("is_refunded", [False, True])
     def test_of_a_share_leads_its_mate_there_and_nobody_else(

@@ -1,4 +1,6 @@
-from hosted_page.steps import share_bar
+import pytest
+
+from hosted_page import share_bar
 
 
 def widths(*amounts: int) -> list[float]:
@@ -16,7 +18,19 @@ def test_parts_are_as_wide_as_their_amounts_and_fill_the_bar() -> None:
 
 def test_the_smallest_part_is_seen_and_nothing_is_drawn_for_nothing() -> None:
     found = widths(9_999_999, 1, 0)
-    assert found == [98.5, share_bar.NARROWEST, 0] and sum(found) == 100
+    assert found == [96, share_bar.NARROWEST, 0] and sum(found) == 100
+
+
+def test_narrow_parts_keep_the_order_of_their_amounts_and_equal_ones_stay_equal() -> None:
+    found = widths(8100, *[100] * 19)
+    assert found == pytest.approx([24, *[share_bar.NARROWEST] * 19])
+    one, two, two_again, four, large = widths(100, 200, 200, 400, 9100)
+    assert share_bar.NARROWEST == one < two == two_again < four < large
+    assert sum((one, two, two_again, four, large)) == pytest.approx(100, abs=0.01)
+
+
+def test_nobody_takes_a_part_from_those_who_bear_more_than_all() -> None:
+    assert widths(-500, 500, 500) == [0, 50, 50]
 
 
 def test_a_part_too_narrow_for_a_letter_has_none() -> None:
