@@ -7,12 +7,25 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+
+from config.lib.web import units
 
 # Raw HTML in a text stays text.
 LANGUAGES = {"sh": "Shell", "python": "Python", "http": "HTTP", "json": "JSON"}
 _CODE = re.compile(r'<pre><code(?: class="language-(\w+)")?>(.*?)</code></pre>', re.DOTALL)
 _HEADING = re.compile(r"<h3>(.*?)</h3>")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+def _whole_units(state: StateCore) -> None:
+    """Keep numbers beside their units in running text; code stays as it is typed."""
+    for token in (child for block in state.tokens for child in block.children or ()):
+        if token.type == "text":
+            token.content = units.whole(token.content)
+
+
+_MARKDOWN.core.ruler.push("whole_units", _whole_units)
 
 
 def slug(title: str) -> str:

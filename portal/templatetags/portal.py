@@ -49,12 +49,12 @@ def time_of(moment: datetime) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a duration in words, such as "0.34 s"."""
+    """Return a duration in words that do not part, such as "0.34 s"."""
     if seconds < 0.01:
-        return "under 10 ms"
+        return "under 10\N{NO-BREAK SPACE}ms"
     if seconds < 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+        return f"{seconds:.2f}\N{NO-BREAK SPACE}s"
+    return f"{seconds:.1f}\N{NO-BREAK SPACE}s" if seconds < 10 else f"{seconds:.0f}\N{NO-BREAK SPACE}s"
 
 
 @register.filter
@@ -70,13 +70,13 @@ def offset(span: timedelta | None) -> str:
         return ""
     passed = span.total_seconds()
     if abs(passed) < 0.05:
-        return "0 s"
+        return "0\N{NO-BREAK SPACE}s"
     if passed < 0:
         return ""
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if passed >= 2 * size:
-            return f"+{passed / size:.0f} {unit}"
-    return f"+{passed:.1f} s"
+            return f"+{passed / size:.0f}\N{NO-BREAK SPACE}{unit}"
+    return f"+{passed:.1f}\N{NO-BREAK SPACE}s"
 
 
 @register.filter

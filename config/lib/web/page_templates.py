@@ -15,6 +15,8 @@ from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 from jinja2.runtime import Macro
 from markupsafe import Markup
 
+from config.lib.web import units
+
 FOLDERS = ("hosted_page", "bank", "stripe")  # of templates/; every other one is in Django's language
 PARTS = "hosted_page/_parts.html"
 
@@ -53,7 +55,7 @@ def said(words: str) -> Markup:
 
 @cache  # a look into the catalogues costs ten times as much, and pages have no other words than these
 def _said(words: str, language: str | None) -> Markup:
-    return Markup(translation.gettext(words))  # noqa: S704 (ours)
+    return Markup(units.whole(translation.gettext(words)))  # noqa: S704 (ours)
 
 
 def forms(request: HttpRequest) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_http_methods
 
 from config.lib.prepared import Prepared
-from config.lib.web import csp
+from config.lib.web import csp, units
 from payments import money
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.cards import CARDS
@@ -73,7 +73,9 @@ def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
         **session.page,
         "errors": errors,
         "values": {"expiry": form["expiry"].value() or ""},
-        "test_cards": [{"number": card.spaced, "effect": _(card.effect)} for card in CARDS.values()],
+        "test_cards": [
+            {"number": card.spaced, "effect": units.whole(_(card.effect))} for card in CARDS.values()
+        ],
     }
 
 

@@ -45,7 +45,7 @@ class TestTimeline:
             "You created the checkout, 201",
             "Held",
             "The bank holds £90.00 on Visa ending 4242",
-            "Attempt 1 of checkout.authorized: 500 in 0.34 s",
+            "Attempt 1 of checkout.authorized: 500 in 0.34\N{NO-BREAK SPACE}s",
             "You called capture, 422 partial_capture_not_supported",
             "You called capture, 200",
             "The bank took £90.00 from Visa ending 4242",

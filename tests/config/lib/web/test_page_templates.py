@@ -55,7 +55,7 @@ class TestAPage:
         page = pages.from_string(
             "{{ _('in <strong>5</strong> s.') }}{% trans n=n %}<b>{{ n }}</b> 5%{% endtrans %}"
         )
-        assert page.render(n="<") == "in <strong>5</strong> s.<b>&lt;</b> 5%"
+        assert page.render(n="<") == "in <strong>5</strong>\N{NO-BREAK SPACE}s.<b>&lt;</b> 5%"
 
     def test_speaks_the_language_of_each_request(self, pages: Environment) -> None:
         page = pages.from_string(
