@@ -106,7 +106,8 @@ def _of_dispute(checkout: Checkout, dispute: Dispute, posted: Posted) -> Iterato
     amount = money.display(dispute.amount, checkout.currency)
     facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
     opened, why = f"A payer disputes {amount}", disputed.told(dispute.reason)
-    yield _alarming(_booked(dispute.created_at, opened, posted[dispute.pk], why, **facts))
+    entry = _booked(dispute.created_at, opened, posted[dispute.pk], why, **facts)
+    yield replace(entry, tone="held", icon="alert")  # it waits for an answer: nothing has failed
     if dispute.closed_at is not None and dispute.decided_as is not None:
         decided = f"The dispute over {amount} is {dispute.status}"
         facts |= {"status": dispute.status}

@@ -36,7 +36,7 @@ class TestEntries:
     def test_of_a_dispute_tell_its_beginning_and_its_end(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
         *_, opened = told(captured)
-        assert opened.title == "A payer disputes £90.00" and (opened.tone, opened.icon) == ("stop", "alert")
+        assert opened.title == "A payer disputes £90.00" and (opened.tone, opened.icon) == ("held", "alert")
         assert opened.text.startswith("The cardholder told their bank: “I ") and "Posted: " in opened.text
         decide(found, is_won=True)
         *_, decided = told(captured)
