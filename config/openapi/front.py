@@ -9,6 +9,25 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 
+class Person(NamedTuple):
+    """A line of the bill that the page draws; `left` is where its part of the bar begins, in per cent."""
+
+    name: str
+    look: str
+    left: int
+    words: str = ""
+    tone: str = ""
+    icon: str = ""
+
+
+PEOPLE = (
+    Person("Lea", "paid", 0),
+    Person("Finn", "paid", 25, "Back on your card", "done", "back"),
+    Person("Priya", "out", 50, "Not paid yet", "still", "dashes"),
+    Person("Zoë", "out", 75, "Not paid yet", "still", "dashes"),
+)
+
+
 class Place(NamedTuple):
     """Where one goes on, in words."""
 
@@ -21,17 +40,15 @@ class Place(NamedTuple):
 def front(request: HttpRequest) -> HttpResponse:
     """GET / (rule docs.front)."""
     title = settings.SPECTACULAR_SETTINGS["TITLE"]
-    response = render(request, "front.html", {"title": title, "places": _places()})
+    response = render(request, "front.html", {"title": title, "places": _places(), "people": PEOPLE})
     response["Cache-Control"] = "public, max-age=300"
     return response
 
 
 def _places() -> list[Place]:
     places = [
-        Place(reverse("portal_home"), "Portal", "For merchants: orders, refunds, webhooks, keys and people."),
-        Place(
-            reverse("api_docs"), "Documentation", "For their developers: a quick start, recipes, every call."
-        ),
+        Place(reverse("api_docs"), "Documentation", "For developers: a quick start, recipes, every call."),
+        Place(reverse("portal_home"), "Portal", "Sign in: orders, refunds, webhooks, keys and people."),
     ]
     if settings.SHOP_PORT:
         places.append(

@@ -11,9 +11,9 @@ from checkout.models import Checkout
 from checkout.states import PAID, Status
 from payments.models import Merchant
 from portal import keys
-from portal.dashboard import checklist
 from portal.dashboard.checklist import Step
 from portal.models import ApiClient
+from portal.trials import shown
 from webhooks.models import Subscription
 
 CARDS = (
@@ -28,20 +28,21 @@ READS_TOKEN = """sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/'"""
 
 @dataclass(frozen=True)
 class FirstDay:
-    """The steps, the next one and its request ("" for one that a page does); key and endpoint if there are any."""
+    """The steps, the next one and its request ("" for one that a page does); key and endpoint if there are any.
+
+    `done` and `total` count as the checklist does, which has `cases` beside the steps.
+    """
 
     steps: Sequence[Step]
+    cases: int
+    done: int
+    total: int
     next: Step | None
     request: str
     key: ApiClient | None
     endpoint: Subscription | None
     base_url: str
     cards: Sequence[tuple[str, str]]
-
-    @property
-    def done(self) -> int:
-        """How many steps are done."""
-        return sum(step.is_done for step in self.steps)
 
 
 def is_over(merchant: Merchant) -> bool:
@@ -51,11 +52,13 @@ def is_over(merchant: Merchant) -> bool:
 
 def of(merchant: Merchant) -> FirstDay:
     """Return what the merchant's home shows until the first capture."""
-    steps = checklist.of(merchant)
-    key = keys.newest(merchant)
-    upcoming = next((step for step in steps if not step.is_done), None)
+    progress = shown.of(merchant)
+    key, upcoming = keys.newest(merchant), progress.next
     return FirstDay(
-        steps=steps,
+        steps=progress.steps,
+        cases=len(progress.cases),
+        done=progress.done,
+        total=progress.total,
         next=upcoming,
         request=_request(merchant, upcoming.name, key) if upcoming else "",
         key=key,

@@ -43,7 +43,9 @@ class TestWithoutScript:
 @pytest.mark.rule("docs.folded")
 class TestReference:
     @pytest.mark.parametrize("script", [True, False])
-    @pytest.mark.parametrize("target", ["capture_checkout", "object-Refund", "error-not_capturable"])
+    @pytest.mark.parametrize(
+        "target", ["recipe-lapse", "capture_checkout", "object-Refund", "error-not_capturable"]
+    )
     def test_is_folded_and_a_link_opens_its_part(
         self, service: Service, open_page: Open, script: bool, target: str
     ) -> None:

@@ -112,7 +112,9 @@ def authorized(order_id: str) -> bytes:
 
 
 @contextlib.contextmanager
-def open_shop(service: Service, folder: Path, until: str = "subscribed to webhooks\n") -> Iterator[Customer]:
+def open_shop(
+    service: Service, folder: Path, until: str = "subscribed to webhooks at "
+) -> Iterator[Customer]:
     """Run a shop on a port of its own, from when its log says `until`."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as probe:
         port = probe.server_port

@@ -27,7 +27,9 @@ def client(acme: Merchant) -> Client:
 class TestHome:
     def test_leads_with_the_checklist_until_the_first_capture(self, client: Client, acme: Merchant) -> None:
         words = client.get("/portal").content.decode()
-        assert "Take your first payment" in words and "0 of 7 done" in words
+        assert "Take your first payment" in words and "0 of 12 done" in words
+        assert "7 cases in which something goes wrong" in words
+        assert "0 of 12 done" in client.get("/portal/checklist").content.decode(), "one number, one meaning"
         assert "Nothing needs you" not in words and '<svg class="chart' not in words
         assert "4000 0025 0000 3155" in words and "/api/docs" in words
         stage.captured(acme)
