@@ -43,8 +43,8 @@ def widths(amounts: Sequence[int]) -> list[float]:
     borne = [amount for amount in amounts if amount > 0]
     if not borne:
         return [0.0] * len(amounts)
-    equal, least = 100 / len(borne), 100 * min(borne) / sum(borne)
-    too_narrow = min(NARROWEST, equal) - least
-    nearer = too_narrow / (equal - least) if too_narrow > 0 else 0.0
+    equal, smallest = 100 / len(borne), 100 * min(borne) / sum(borne)
+    too_narrow = min(NARROWEST, equal) - smallest
+    nearer = too_narrow / (equal - smallest) if too_narrow > 0 else 0.0
     exact = [100 * max(amount, 0) / sum(borne) for amount in amounts]
     return [width + nearer * (equal - width) if width else 0.0 for width in exact]

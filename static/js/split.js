@@ -103,9 +103,9 @@ function draw(amounts) {
   const exact = amounts.map((amount) => (100 * amount) / total);
   const borne = exact.filter((width) => width > 0);
   const equal = 100 / borne.length;
-  const least = Math.min(...borne);
-  const tooNarrow = Math.min(NARROWEST, equal) - least;
-  const nearer = tooNarrow > 0 ? tooNarrow / (equal - least) : 0;
+  const smallest = Math.min(...borne);
+  const tooNarrow = Math.min(NARROWEST, equal) - smallest;
+  const nearer = tooNarrow > 0 ? tooNarrow / (equal - smallest) : 0;
   const letters = [...panel.querySelectorAll(".sharers .monogram")].map((monogram) => monogram.textContent);
   const model = bar.querySelector("svg");
   bar.toggleAttribute("hidden", !amounts.length || amounts[0] < 0);
