@@ -12,6 +12,10 @@ from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextFi
 from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
+UNLOGGED = (
+    "{table}_unlogged"  # the table beside another of which a crash leaves nothing: 0012_codes_are_not_logged
+)
+
 
 class SignInCode(PreparedModel):
     """A code sent to a phone for one checkout or share and one browser; only its keyed hash is kept."""
@@ -33,6 +37,9 @@ class SignInCode(PreparedModel):
 
     def __str__(self) -> str:
         return f"code for {self.subject}"
+
+    def table_of_new(self) -> str:
+        return UNLOGGED.format(table=self._meta.db_table)
 
 
 class KnownBrowser(PreparedModel):
@@ -65,6 +72,8 @@ class SmsMessage(PreparedModel):
         REMINDER = "reminder"
         LEAD = "lead", "lead: what mates did, to the lead"
         RECEIPT = "receipt", "receipt: its link, to whoever has paid"
+
+    CODES = (Kind.CODE, Kind.RETURN)
 
     class Receipt(models.TextChoices):
         DELIVERED = "delivered"
@@ -117,6 +126,11 @@ class SmsMessage(PreparedModel):
 
     def __str__(self) -> str:
         return f"{self.kind} for {self.subject}"
+
+    def table_of_new(self) -> str:
+        """Return the table of codes, whose payer asks for another one after a crash, or that of what was promised."""
+        table = self._meta.db_table
+        return UNLOGGED.format(table=table) if self.kind in self.CODES else table
 
 
 class SmsDay(models.Model):
@@ -177,6 +191,9 @@ class CardTry(PreparedModel):
 
     def __str__(self) -> str:
         return f"card for {self.subject}"
+
+    def table_of_new(self) -> str:
+        return UNLOGGED.format(table=self._meta.db_table)
 
 
 class ShareTake(PreparedModel):

@@ -146,12 +146,16 @@ class PreparedModel(Model):
     class Meta:
         abstract = True
 
+    def table_of_new(self) -> str:
+        """Return the table that this row is inserted into: the model's own, or one that inherits from that."""
+        return self._meta.db_table
+
     def insert_unless_there(self) -> bool:
         """Insert this new row, and return True; or False if there is one already that it would be the second of."""
         fields = tuple(field for field in self._meta.local_concrete_fields if not field.generated)
         parameters = [_saved(field, field.pre_save(self, add=True), DEFAULT_DB_ALIAS) for field in fields]
         with connection.cursor() as cursor:
-            cursor.execute(f"{_insert(type(self), fields)} ON CONFLICT DO NOTHING", parameters)
+            cursor.execute(f"{_insert(self.table_of_new(), fields)} ON CONFLICT DO NOTHING", parameters)
             self._state.adding = not cursor.rowcount
         return not self._state.adding
 
@@ -186,7 +190,8 @@ class PreparedModel(Model):
             # The stubs lack this method of Django's.
             return super()._do_insert(manager, using, fields, returning_fields, raw)  # type: ignore[misc]
         with connections[using].cursor() as cursor:
-            cursor.execute(_insert(type(self), tuple(fields), tuple(returning_fields), now), parameters)
+            table = self.table_of_new()
+            cursor.execute(_insert(table, tuple(fields), tuple(returning_fields), now), parameters)
             return cursor.fetchall() if returning_fields else []
 
     # The stubs are of a newer Django, which returns rows.
@@ -228,10 +233,10 @@ _UPDATE = "UPDATE {table} SET {sets} WHERE {pk} = %s"
 
 @cache
 def _insert(
-    model: type[Model], fields: tuple[Any, ...], returning: tuple[Any, ...] = (), now: tuple[Any, ...] = ()
+    table: str, fields: tuple[Any, ...], returning: tuple[Any, ...] = (), now: tuple[Any, ...] = ()
 ) -> str:
     return _INSERT.format(
-        table=_quoted(model._meta.db_table),
+        table=_quoted(table),
         columns=", ".join(map(_column, fields)),
         marks=", ".join("STATEMENT_TIMESTAMP()" if field in now else _mark(field) for field in fields),
         returning=f" RETURNING {', '.join(map(_column, returning))}" if returning else "",

@@ -71,6 +71,12 @@ def _oldest_of(model: type[Model], column: str, **only: Any) -> Oldest:
     return oldest
 
 
+def _oldest_text(now: datetime) -> datetime | None:
+    """Return when the oldest text was due; those of codes are on no replica."""
+    with replica.primary():
+        return _oldest_of(SmsMessage, "due_at", ended_at=None)(now)
+
+
 def _oldest_refund(now: datetime) -> datetime | None:
     """Return when the oldest open refund was begun. There is no index for it, but few operations are open."""
     rows = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False, ended_at=None)
@@ -84,7 +90,7 @@ TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Unpaid checkouts to end", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.CREATED)),
     ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),
     ("Other webhooks to send", DELIVER_DUE, PACED, lambda now: health.oldest_due(now, is_urgent=False)),
-    ("SMS messages to send", SMS_MESSAGES, SOON, _oldest_of(SmsMessage, "due_at", ended_at=None)),
+    ("SMS messages to send", SMS_MESSAGES, SOON, _oldest_text),
     ("Mails to send", MAILS, PACED, _oldest_of(OutboundEmail, "next_try_at")),
     ("Refunds to settle", FINISH_OPERATIONS, A_DAY, _oldest_refund),
     ("The bank's notifications", BANK, SOON, _oldest_of(BankNotification, "due_at")),

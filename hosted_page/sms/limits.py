@@ -25,7 +25,7 @@ RANGE_DIGITS = 4  # by which numbers of a range differ: fraudsters who earn by S
 RANGE_PERIOD = timedelta(days=1)
 INVITATIONS = 20  # of one checkout, reminders not counted
 Kind = SmsMessage.Kind
-CODES = (Kind.CODE, Kind.RETURN)
+CODES = SmsMessage.CODES
 
 
 class TooManySmsMessages(Exception):

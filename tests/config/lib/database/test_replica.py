@@ -15,6 +15,7 @@ from psycopg.errors import ReadOnlySqlTransaction
 from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import lag, replica
+from hosted_page.models import CardTry
 from payments import opening
 from payments.models import Merchant
 from portal.models import Role
@@ -102,6 +103,12 @@ class TestRead:
             return [own, is_there()]
 
         assert replica.read(read) == [False, True]
+
+    def test_of_what_is_not_logged_is_asked_of_the_primary(self, standby: Standby) -> None:
+        standby.catch_up()
+        with counted() as by:
+            assert replica.read(CardTry.objects.count) == 0
+        assert by == BY_PRIMARY and lag.wanted() is not None, "the replica is as good as before"
 
     def test_leaves_to_the_primary_what_all_threads_go_by(self, standby: Standby) -> None:
         opening._is_open.read_anew()
