@@ -6,7 +6,7 @@ Each takes ids, not a query: PostgreSQL leaves out the other partitions only whe
 from collections.abc import Collection
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from config.lib.database import partitions
 from webhooks.models import Attempt, Delivery, Event
@@ -35,6 +35,11 @@ def attempts_under(delivery_uuids: Collection[UUID]) -> QuerySet[Attempt]:
     if not delivery_uuids:
         return Attempt.objects.none()
     return Attempt.objects.filter(delivery__in=delivery_uuids, pk__range=partitions.beside(*delivery_uuids))
+
+
+def ended_as(*, is_delivered: bool) -> Q:
+    """Return the condition of attempts that ended so. One that failed says why, by which an index finds it."""
+    return Q(is_delivered=True) if is_delivered else Q(is_delivered=False, error_message__isnull=False)
 
 
 def attempts_about(checkout_uuid: UUID) -> QuerySet[Attempt]:

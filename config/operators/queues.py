@@ -11,6 +11,7 @@ from django.db.models import Model
 from checkout import expiry
 from checkout.states import Status
 from config.celery import DELIVER_DUE, FINISH_OPERATIONS
+from config.lib.database import replica
 from config.operators import ages, pumps
 from hosted_page.models import SmsMessage
 from payments import due

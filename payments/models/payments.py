@@ -3,6 +3,7 @@
 from typing import ClassVar, cast
 from uuid import UUID
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import F, Q
 from uuid_utils.compat import uuid7
@@ -211,7 +212,10 @@ class Operation(PreparedModel):
                 name="operation_due",
                 condition=Q(state__in=["planned", "in_flight", "needs_action", "pending", "unknown"]),
             ),
-            models.Index("ended_at", name="operation_ended", condition=Q(ended_at__isnull=False)),
+            # One ends soon after it was made, so that few pages hold those of an hour: they need no entry each.
+            BrinIndex(
+                fields=["ended_at"], name="operation_ended_lately", autosummarize=True, pages_per_range=32
+            ),
             models.Index("payment", name="operation_not_ended", condition=Q(ended_at=None)),
             models.Index("refund_uuid", name="operation_refund", condition=Q(refund_uuid__isnull=False)),
             models.Index("share_uuid", name="operation_share", condition=Q(share_uuid__isnull=False)),

@@ -48,7 +48,7 @@ def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
         return _narrowed(waiting, merchant, asked, delivery="pk")
     tried = Attempt.objects.filter(merchant=merchant).prefetch_related("delivery__event")
     if outcome:
-        tried = tried.filter(is_delivered=outcome == "delivered")
+        tried = tried.filter(lookup.ended_as(is_delivered=outcome == "delivered"))
     return _narrowed(tried, merchant, asked, delivery="delivery")
 
 

@@ -17,7 +17,7 @@ from tests.conftest import Api
 from tests.factories import order
 from tests.webhooks.story import claim_one, emit, happen, record, register, renamed, subscribe
 from webhooks import delivery, lookup, outbox, resending
-from webhooks.models import PARTITIONED, Delivery, Event, EventType, Subscription
+from webhooks.models import PARTITIONED, Attempt, Delivery, Event, EventType, Subscription
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.partitions")]
 
@@ -67,6 +67,40 @@ def test_of_an_attempt_from_emit_to_record(shop: Subscription) -> None:
         record(claim_one(), 500, "HTTP 500")
         Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
         record(claim_one(), 200)
+
+
+def test_of_an_attempt_that_succeeds_nothing_is_written_in_an_index(shop: Subscription) -> None:
+    emit(shop)
+    claimed, before = claim_one(), ended_on_their_pages()
+    record(claimed, 200)
+    assert ended_on_their_pages() == before + 1
+    assert Attempt.objects.filter(lookup.ended_as(is_delivered=True)).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(500, "HTTP 500"), (None, "timeout"), (None, delivery.WORKER_LOST)]
+)
+def test_of_an_attempt_that_fails_its_error_is_in_the_index(
+    shop: Subscription, status: int | None, error: str
+) -> None:
+    emit(shop)
+    record(claim_one(), status, error)
+    found = Attempt.objects.filter(lookup.ended_as(is_delivered=False), merchant=shop.merchant)
+    with connection.cursor() as cursor:
+        for way in ("seqscan", "bitmapscan", "sort"):
+            cursor.execute(f"SET LOCAL enable_{way} = off")
+        cursor.execute("DROP INDEX attempt_of_merchant")
+    assert "_started_at_id_idx" in found.order_by("-started_at", "-pk").explain() and found.count() == 1
+
+
+def ended_on_their_pages() -> int:
+    """Return how many versions of attempts this transaction has made that no index knows."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT sum(n_tup_hot_upd) FROM pg_stat_xact_user_tables WHERE relname LIKE 'webhooks_attempt_2%'"
+        )
+        (count,) = cursor.fetchone()
+    return int(count)
 
 
 def test_of_an_attempt_to_deliver_what_is_days_old(shop: Subscription) -> None:

@@ -138,7 +138,7 @@ def _attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt,
     if "event_type" in asked:
         rows = rows.filter(event_type=asked["event_type"])
     if "status" in asked:
-        rows = rows.filter(is_delivered=asked["status"] == "delivered")
+        rows = rows.filter(lookup.ended_as(is_delivered=asked["status"] == "delivered"))
     return rows.values_list(*_COLUMNS, named=True)
 
 
