@@ -119,6 +119,5 @@ def around_page(membership: Membership, here: str, waiting: Waiting) -> dict[str
         ],
         "may": {action: access.may(membership, action) for action in access.MAY},
         "environment": "Sandbox" if settings.SANDBOX else "Live",
-        "is_local": settings.LOCAL,
         "zone": membership.merchant.time_zone.rpartition("/")[2].replace("_", " "),
     }

@@ -201,7 +201,8 @@ def _check_parts(url: yarl.URL, *, allow_loopback: bool) -> None:
     ):
         return
     if url.scheme != "https":
-        raise TargetRefused("The URL must start with https://.")
+        here = ", or http:// where its host is localhost" if allow_loopback else ""
+        raise TargetRefused(f"The URL must start with https://{here}.")
     _check_name(host)
     if port != 443 and port < LOWEST_FREE_PORT:
         raise TargetRefused(f"The URL's port must be 443, or {LOWEST_FREE_PORT} or higher.")

@@ -15,6 +15,7 @@ from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Dispute, Merchant
+from portal.orders import reasons
 from portal.templatetags.portal import when
 from webhooks import resending
 from webhooks.models import Delivery, Endpoint
@@ -125,10 +126,13 @@ def _refunds(failed: Sequence[Refund]) -> Need | None:
     if len(failed) == 1:
         amount = money.display(first.amount, first.currency)
         title = f"The refund of {amount} for {first.merchant_order_id} failed"
-        text = "The bank refused. The customer has not been paid back. Try again."
+        why = reasons.said(failed[0].failure_reason) or "The bank refused."
+        text = f"{why} The customer has not been paid back."
+        if reasons.may_pass(failed[0].failure_reason):
+            text += " Try again."
         return Need("alert", "stop", title, text, f"/portal/checkouts/{first.pk}", "See it")
     title = f"{_number(len(failed))} refunds failed"
-    text = "The bank refused. The customers have not been paid back. Try again."
+    text = "The bank refused. The customers have not been paid back. Each says why."
     return Need("alert", "stop", title, text, "/portal/checkouts?state=refund_failed", "See them")
 
 

@@ -1,6 +1,7 @@
 """One delivery as the portal shows it: what was sent, what came back, and when the next attempts are."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from checkout.models import Checkout
 from payments.models import Merchant
 from portal import badges
 from portal.badges import Badge
+from portal.templatetags.portal import when_exactly
 from webhooks import headers, retries
 from webhooks.delivery import in_words
 from webhooks.models import PERSONAL, Attempt, Delivery, EventType
@@ -74,8 +76,8 @@ def shown(
     return Shown(
         delivery=delivery,
         attempt=chosen,
-        badge=badges.of_attempt(delivery, chosen) if chosen else badges.of_delivery(delivery),
-        sentence=_sentence(delivery, chosen),
+        badge=badges.of_delivery(delivery),
+        sentence=_sentence(delivery, chosen, attempts),
         steps=_steps(delivery, attempts),
         url=url if is_as_sent else "(your endpoint of that time)",
         request_lines=_headers(delivery, chosen) if chosen else [],
@@ -109,22 +111,35 @@ def _pretty(body: bytes) -> str:
         return body.decode(errors="replace")
 
 
-def _sentence(delivery: Delivery, attempt: Attempt | None) -> str:
-    policy = POLICIES.get(delivery.event.type, THREE_DAYS)
+def _sentence(delivery: Delivery, attempt: Attempt | None, attempts: Sequence[Attempt]) -> str:
     if attempt is None:
-        return f"Not sent yet. {policy}"
+        return f"Not sent yet. {_policy(delivery)}"
     if attempt.is_delivered is None:
         return "It is being sent right now."
     what = f"Your endpoint answered {attempt.http_status}."
     if attempt.is_delivered:
-        return what
+        return f"Attempt {attempt.number} was delivered. {what}"
     if not attempt.http_status:
         what = f"No answer: {in_words(attempt.error_message)}."
+    return f"Attempt {attempt.number} failed. {what} {_since(delivery, attempts)}"
+
+
+def _since(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
+    """Return what has become of a delivery of which an attempt failed."""
     if delivery.status == Delivery.Status.PARKED:
-        return f"{what} It is not tried again by itself."
+        return "It is not tried again by itself."
     if delivery.status == Delivery.Status.SUPERSEDED:
-        return f"{what} The hold is over, so it is not tried again."
-    return f"{what} {policy}"
+        return "The hold is over, so it is not tried again."
+    if delivery.status != Delivery.Status.DELIVERED:
+        return _policy(delivery)
+    arrived = next((one for one in reversed(attempts) if one.is_delivered), None)
+    if arrived is None:
+        return "Another attempt was delivered."
+    return f"Attempt {arrived.number} was delivered at {when_exactly(arrived.started_at)}."
+
+
+def _policy(delivery: Delivery) -> str:
+    return POLICIES.get(delivery.event.type, THREE_DAYS)
 
 
 def _steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from checkout.models import Checkout
 from payments import money
 from payments.models import Booking, Dispute, Operation, Payment, Posting
-from portal.orders import disputed
+from portal.orders import disputed, reasons
 from portal.orders.entries import Entry, Window, card_of
 from portal.orders.order import Order
 
@@ -90,7 +90,7 @@ def _of_return(checkout: Checkout, refund: Operation, lines: Sequence[Posting]) 
             "amount": refund.amount,
             "reason": refund.reason,
         }
-        yield _alarming(_booked(lines[0].created_at, title, lines, _in_words(refund.reason), **facts))
+        yield _alarming(_booked(lines[0].created_at, title, lines, reasons.said(refund.reason), **facts))
 
 
 def _of_closing(checkout: Checkout, capture: Operation, lines: Sequence[Posting]) -> Iterator[Entry]:
@@ -140,7 +140,7 @@ def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Pos
     reason = "" if operation.returned_as else operation.reason  # why a refund came back: said by `_of_return`
     if has_failed:
         title += ": declined" if operation.state == Operation.State.DECLINED else ": failed"
-    text = _in_words(reason) if reason else UNDER_WAY.get(Operation.State(operation.state), "")
+    text = reasons.said(reason) if reason else UNDER_WAY.get(Operation.State(operation.state), "")
     if posted:
         text = f"{text} Posted: {_postings(posted)}.".strip()
     return Entry(
@@ -174,10 +174,6 @@ def _postings(posted: Sequence[Posting]) -> str:
         sign = "+" if amount > 0 else ""
         parts.append(f"{ACCOUNTS[Account(line.account)]} {sign}{money.display(amount, line.currency)}")
     return ", ".join(sorted(parts))
-
-
-def _in_words(reason: str) -> str:
-    return reason.replace("_", " ").capitalize() + "."
 
 
 def _whose_card(payment: Payment) -> str:

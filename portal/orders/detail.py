@@ -11,7 +11,7 @@ from hosted_page import summary
 from payments import money
 from payments.models import Booking, Dispute, Posting
 from portal import badges
-from portal.orders import disputed
+from portal.orders import disputed, reasons
 from portal.orders.order import Order
 
 MAX_REFUNDS = 50  # the newest; the timeline has all of them
@@ -34,7 +34,7 @@ def shown(order: Order) -> dict[str, Any]:
         "lines": [summary.line(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",
         "split": _split(order),
-        "refunds": [{"refund": refund, "badge": badges.REFUND[refund.status]} for refund in refunds],
+        "refunds": [_refund(checkout, refund) for refund in refunds],
         "failed_refund": _failed(checkout, refunds),
         "came_back": money.display(came_back, checkout.currency) if came_back else "",
         "disputes": [disputed.shown(row) for row in order.disputes],
@@ -89,7 +89,22 @@ def _split(order: Order) -> dict[str, Any] | None:
     }
 
 
-def _failed(checkout: Checkout, refunds: list[Refund]) -> Refund | None:
-    """Return the latest refund if it failed and none has made it good."""
+def _refund(checkout: Checkout, refund: Refund) -> dict[str, Any]:
+    return {
+        "refund": refund,
+        "badge": badges.REFUND[refund.status],
+        "amount": money.display(refund.amount, checkout.currency),
+        "why": reasons.said(refund.failure_reason),
+    }
+
+
+def _failed(checkout: Checkout, refunds: list[Refund]) -> dict[str, Any] | None:
+    """Return the latest refund if it failed and none has made it good, why, and whether another may go through."""
     latest = refunds[0] if refunds and checkout.status == Status.CAPTURED else None
-    return latest if latest and latest.status == Refund.Status.FAILED else None
+    if latest is None or latest.status != Refund.Status.FAILED:
+        return None
+    return {
+        "refund": latest,
+        "why": reasons.said(latest.failure_reason),
+        "may_pass": reasons.may_pass(latest.failure_reason),
+    }

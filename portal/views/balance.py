@@ -1,5 +1,6 @@
 """The page of the merchant's balance and movements, straight from the ledger, with what the processor says of each."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -21,6 +22,7 @@ from portal.access import requires
 from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import search
+from portal.orders.disputed import ON_THE_ORDER
 from portal.views import payouts
 
 HEADING = (
@@ -43,8 +45,10 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Posting]) -> dict[str, Any]:
     return {
-        "balances": _balances(merchant),
-        "rows": list(_rows(merchant, found)),
+        "balances": _balances(merchant, Posting.Account.MERCHANT, sign=-1),
+        "disputed": _balances(merchant, Posting.Account.DISPUTED, sign=1),
+        "rows": (rows := list(_rows(merchant, found))),
+        "together": _together(rows),
         "payouts": [payouts.shown(row) for row in payouts.newest(merchant, asked)],
     }
 
@@ -68,9 +72,18 @@ def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
     return search.of_days(rows, merchant, asked)
 
 
-def _balances(merchant: Merchant) -> list[str]:
-    owed = sums.balances(merchant.pk, Posting.Account.MERCHANT)
-    return [money.display(-total, currency) for currency, total in owed.items()]
+def _balances(merchant: Merchant, account: Posting.Account, *, sign: int) -> list[str]:
+    """Return an account's sum in each currency, as the merchant sees it."""
+    found = sums.balances(merchant.pk, account)
+    return [money.display(sign * total, currency) for currency, total in found.items() if total or sign < 0]
+
+
+def _together(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return what the movements of a page add up to, in each currency."""
+    found: Counter[str] = Counter()
+    for row in rows:
+        found[row["currency"]] += row["minor_units"]
+    return [money.display(total, currency) for currency, total in sorted(found.items())]
 
 
 def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
@@ -80,7 +93,7 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
     )
     orders = dict(checkouts.values_list("pk", "merchant_order_id"))
     transactions = {posting.transaction for posting in found}
-    kinds = _kinds(transactions)
+    kinds, disputed = _kinds(transactions), _disputed(set(orders))
     lines = {row.operation: row for row in BalanceEntry.objects.filter(operation__in=transactions)}
     for posting in found:
         line = lines.get(posting.transaction)
@@ -91,11 +104,18 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
             "minor_units": -posting.amount,
             "currency": posting.currency,
             "order": orders.get(posting.checkout_uuid, ""),
+            "badge": ON_THE_ORDER[Dispute.Status.OPEN] if posting.checkout_uuid in disputed else None,
             "checkout_uuid": posting.checkout_uuid,
             "operation": posting.transaction,
             "fee": money.display(line.fee, line.currency) if line and line.fee else "",
             "line": line,
         }
+
+
+def _disputed(checkouts: set[UUID]) -> set[UUID]:
+    """Return those of which a dispute is not decided yet."""
+    rows = Dispute.objects.filter(checkout_uuid__in=checkouts, status=Dispute.Status.OPEN)
+    return set(rows.values_list("checkout_uuid", flat=True))
 
 
 def _kinds(transactions: set[UUID]) -> dict[UUID, str]:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -73,6 +74,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
     context = {
         "subscription": subscription,
         "new_secret": pages.handed_over(request, "signing"),
+        "takes_loopback": settings.WEBHOOK_LOOPBACK,
         **_endpoint(subscription),
         **_receiver(request),
         **_tested(request, membership),

@@ -40,7 +40,9 @@ class TestWhatIsSaid:
         assert "place-title" not in page, "it is in none of the places"
         shown = timeline.of(order.read(refunded.merchant, refunded.pk)).entries[0]
         assert shown.title == "The refund of £90.00 to Visa ending 7726 came back"
-        assert shown.text == ("Card account closed. Posted: the bank +£90.00, to be paid back again +£90.00.")
+        assert shown.text == (
+            "The card’s account is closed. Posted: the bank +£90.00, to be paid back again +£90.00."
+        )
         assert client.get(reverse("portal_timeline", args=[refunded.pk])).status_code == 200
 
     def test_to_nobody_who_can_do_nothing(self, refunded: Checkout) -> None:

@@ -37,6 +37,21 @@ class TestLog:
         assert "We try 4 times within the two minutes" in page
         assert "whsec_" in page and SigningSecret.objects.get().secret not in page
 
+    def test_says_of_each_attempt_what_became_of_it(
+        self, client: Client, acme: Merchant, held: Checkout
+    ) -> None:
+        saved(acme)
+        stage.hold(factories.checkout(acme, merchant_order_id="A-2"))
+        stage.deliver(acme, 500)
+        Delivery.objects.update(next_attempt_at=clock.now())
+        delivery = stage.deliver(acme, 200)
+        address = f"/portal/deliveries/{delivery.pk}"
+        first = client.get(f"{address}?attempt=1").content.decode()
+        assert "Attempt 1 failed. Your endpoint answered 500. Attempt 2 was delivered at " in first
+        assert "We try" not in first and "Delivered</span>" in first and "Failed</span>" not in first
+        second = client.get(address).content.decode()
+        assert "Attempt 2 was delivered. Your endpoint answered 200." in second
+
     def test_plans_every_attempt_that_is_left(self, acme: Merchant) -> None:
         saved(acme)
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())

@@ -10,6 +10,7 @@ from checkout import refunds
 from payments.models import BalanceEntry, Merchant
 from portal.models import AuditEntry, Role
 from tests import factories, mates
+from tests.outside import decide, dispute
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +55,24 @@ class TestBalance:
         _, *lines = csv.reader(b"".join(answer.streaming_content).decode("utf-8-sig").splitlines())
         assert len(lines) == 2 and sum(float(line[2]) for line in lines) == 180.0
         assert AuditEntry.objects.filter(action="exported").exists()
+
+    @pytest.mark.usefixtures("posted")
+    def test_says_what_of_it_is_disputed(self, acme: Merchant, client: Client) -> None:
+        stage.captured(acme)
+        kept = stage.captured(acme, merchant_order_id="A-2")
+        assert "isputed" not in client.get("/portal/balance").content.decode()
+        found = dispute(kept.payment)
+        page = client.get("/portal/balance").content.decode()
+        assert "£180.00" in page and 'Disputed: <strong class="amount">£90.00' in page
+        assert page.count("Disputed</span>") == 1, "beside its movement"
+        decide(found, is_won=False)
+        page = client.get("/portal/balance").content.decode()
+        assert "Disputed" not in page and "Dispute lost" in page and "<strong>Balance</strong>" in page
+
+    def test_sums_up_the_days_that_are_chosen(self, acme: Merchant, client: Client) -> None:
+        stage.captured(acme)
+        page = client.get("/portal/balance?since=2020-01-01").content.decode()
+        assert '<strong>Together</strong> <span class="amount">£90.00' in page
 
     @pytest.mark.rule("provider.balance")
     def test_says_the_fee_of_each_movement_as_far_as_it_is_told(self, acme: Merchant, client: Client) -> None:

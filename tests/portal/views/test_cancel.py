@@ -69,7 +69,7 @@ class TestCancel:
         assert entry.facts == {"checkout": str(held.pk), "order": held.merchant_order_id}
 
     def test_ends_an_unpaid_order(self, client: Client, unpaid: Checkout) -> None:
-        assert "nobody can any more" in client.get(f"{page_of(unpaid)}/cancel").content.decode()
+        assert "after this nobody can" in client.get(f"{page_of(unpaid)}/cancel").content.decode()
         assert "you cancelled" in cancel(client, unpaid).content.decode()
         assert Change.objects.get(checkout=unpaid, to="voided").actor.startswith("user:")
 

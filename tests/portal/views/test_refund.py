@@ -77,15 +77,29 @@ class TestRefund:
         page = client.post(address(captured), {"step": "check", "ref": "", "reason": "x" * 501})
         assert "field-error" in page.content.decode() and "x" * 501 in page.content.decode()
 
-    def test_that_fails_says_what_to_do(self, client: Client, captured: Checkout) -> None:
+    @pytest.mark.parametrize(
+        ("reason", "says", "helps"),
+        [
+            ("card_closed", "The card’s account is closed.", "Sending it again will not help."),
+            ("lost_or_stolen_card", "The card was reported lost or stolen.", "Pay the customer another way"),
+            ("insufficient_balance", "Insufficient balance.", "Try again: a new refund is a new request."),
+            ("refused", "", "Try again"),
+        ],
+    )
+    def test_that_fails_says_what_to_do(
+        self, client: Client, captured: Checkout, reason: str, says: str, helps: str
+    ) -> None:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         Operation.objects.filter(kind="refund").update(
-            state="failed", reason="card_closed", ended_at=captured.captured_at, next_attempt_at=None
+            state="failed", reason=reason, ended_at=captured.captured_at, next_attempt_at=None
         )
         Checkout.objects.filter(pk=captured.pk).update(status="captured")
-        Refund.objects.update(status="failed", failure_reason="card_closed")
+        Refund.objects.update(status="failed", failure_reason=reason)
         words = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
-        assert "The bank refused the refund" in words and "Try again" in words
+        assert "The bank refused the refund" in words and says in words and helps in words
+        assert words.count(f'{address(captured)}"') == 1, "one button, where it helps in the notice"
+        assert ("button-pen" in words) == ("Try again" in helps)
+        assert ("Try again" in client.get("/portal").content.decode()) == ("Try again" in helps)
         assert "1 refund" not in client.get("/portal").content.decode()
         assert "failed" in client.get("/portal").content.decode()
 
