@@ -24,7 +24,7 @@ SHOWN = {
     "Service": ("base_url", "client_id", "client_secret"),
     "Portal": ("portal_url", "portal_email", "portal_password"),
     "Admin": ("admin_url", "admin_username", "admin_password"),
-    "Shop": ("shop_url",),
+    "Shop": ("shop_url", "shop_portal_email", "shop_portal_password"),  # a merchant of its own
 }
 Commands = Mapping[str, Sequence[str]]
 
@@ -213,8 +213,13 @@ def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], fold
         "admin_url": f"{base_url}/admin/",
         "shop_url": f"http://127.0.0.1:{variables['SHOP_PORT']}",
     }
-    rows = [(title if key == keys[0] else "", key) for title, keys in SHOWN.items() for key in keys]
-    lines = [f"  {title:<9}{key:<18}{known[key]}\n" for title, key in rows]
+    rows = [
+        (title if key == keys[0] else "", key)
+        for title, keys in SHOWN.items()
+        for key in keys
+        if key in known
+    ]
+    lines = [f"  {title:<9}{key:<22}{known[key]}\n" for title, key in rows]
     children.write(f"\n{''.join(lines)}\n  Ctrl-C ends it.\n\n".encode())
     environment.write_private(folder / SANDBOX, {key: known[key] for _, key in rows})
 

@@ -59,6 +59,8 @@ def _seed() -> dict[str, str]:
         "admin_password": password,
         "shop_client_id": shop.client_id,
         "shop_client_secret": shop.client_secret,
+        "shop_portal_email": shop.portal_email,
+        "shop_portal_password": shop.portal_password,
     }
 
 

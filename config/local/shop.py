@@ -12,6 +12,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,7 @@ from config.local.shop_api import Api, CallFailed
 from webhooks import signing
 
 ZONE, FEE = "Europe/London", 175  # pence
+LOOKS_EVERY = 60  # seconds
 TONIGHT = datetime.now(ZoneInfo(ZONE)).replace(hour=19, minute=30, second=0, microsecond=0)
 SHOWS = {  # place, price, start
     "union-hall": ("Union Hall, London", 2250, TONIGHT + timedelta(days=21)),
@@ -30,6 +32,7 @@ TABLES = (
     "signing_secret (client_id TEXT PRIMARY KEY, secret TEXT)",
     "orders (id TEXT PRIMARY KEY, title TEXT, placed_at TEXT, checkout_uuid TEXT, fulfilled_at TEXT)",
     "event (id TEXT PRIMARY KEY, type TEXT, checkout_uuid TEXT, received_at TEXT, done_at TEXT)",
+    "feed (name TEXT PRIMARY KEY, cursor TEXT)",
 )
 
 
@@ -63,7 +66,7 @@ class Shop:
         if "signing_secret" in answer:
             own = (self.api.client_id, answer["signing_secret"])
             self.rows("REPLACE INTO signing_secret VALUES (?, ?)", *own)
-        print(f"subscribed to webhooks at {wanted['url']}, the demo shop's own endpoint: yours is not")
+        print(f"subscribed to webhooks at {wanted['url']}, the demo shop's own endpoint, of its own merchant")
 
     def buy(self, show: str, quantity: int) -> str:
         """Place an order, create its checkout and return the page where the customer pays it."""
@@ -95,6 +98,8 @@ class Shop:
             event = signing.verify(signature, body, secrets, int(time.time()))
         except signing.VerificationError as refused:
             print(f"webhook refused: {refused.reason}")
+            if refused.reason == "no_matching_signature":
+                print(f"if the secret was rotated in the portal: remove {self._state}, and start again")
             return 400, refused.reason
         values = (event["id"], event["type"], event["data"].get("checkout_uuid"), moment())
         self.rows("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?, NULL)", *values)
@@ -136,6 +141,22 @@ class Shop:
             self._capture(order["id"], order["checkout_uuid"])
             checkout = self.api.call("GET", path)
         return checkout
+
+    def catch_up(self) -> None:
+        """Look at what has changed since the last time: of a lost answer and of a failed refund no event tells."""
+        kept = self.rows("SELECT cursor FROM feed")
+        since = {"cursor": kept[0]["cursor"]} if kept else {"updated_after": moment(ago=86_400)}
+        page = self.api.call("GET", f"/checkouts?{urlencode({'sort': 'updated_at', **since})}")
+        for changed in page["checkouts"]:
+            for order in self.rows("SELECT * FROM orders WHERE checkout_uuid = ?", changed["checkout_uuid"]):
+                self._make_up_for(order, changed)
+        self.rows("REPLACE INTO feed VALUES ('checkouts', ?)", page["next_cursor"])
+
+    def _make_up_for(self, order: Any, changed: Any) -> None:
+        if changed["status"] == "captured" and not order["fulfilled_at"]:
+            self._capture(order["id"], order["checkout_uuid"])  # it takes nothing twice
+        if any(refund["status"] == "failed" for refund in changed.get("refunds", [])):
+            print(f"order {order['id']}: a refund failed, nothing has gone back")
 
     def events(self, order: Any) -> list[Any]:
         """Return the webhooks received about an order."""
@@ -185,6 +206,17 @@ def subscribe(shop: Shop) -> None:
             time.sleep(1)
 
 
+def keep_up(shop: Shop) -> None:
+    """Subscribe, then catch up every minute."""
+    subscribe(shop)
+    while True:
+        try:
+            shop.catch_up()
+        except CallFailed as failure:
+            print(f"not caught up: {failure}")
+        time.sleep(LOOKS_EVERY)
+
+
 def main() -> None:
     """Serve the shop until it is interrupted."""
     os.umask(0o077)  # the state holds the signing secret
@@ -192,7 +224,7 @@ def main() -> None:
     api = Api(given["BASE_URL"], given["SHOP_CLIENT_ID"], given["SHOP_CLIENT_SECRET"])
     address = given.get("SHOP_URL") or f"http://127.0.0.1:{given['SHOP_PORT']}"
     shop = Shop(api, address, given["SHOP_STATE"])
-    threading.Thread(target=subscribe, args=[shop], daemon=True).start()
+    threading.Thread(target=keep_up, args=[shop], daemon=True).start()
     shop_site.serve(shop, int(given["SHOP_PORT"]))
 
 
