@@ -91,19 +91,20 @@ def end_links() -> None:
 
 @shared_task
 def finish_operations() -> None:
-    """Finish the operations that are due, one by one.
+    """Finish the operations that are due, one by one, the kinds in turn: none stands behind a backlog of another.
 
     Each wakes another run first, so that a provider that is slow about one operation holds up no other.
     """
-    while True in [_finish_one(kinds, bulkhead) for kinds, bulkhead in bulkheads.PUMPS.items()]:
+    turns = [(kind, bulkhead) for kinds, bulkhead in bulkheads.PUMPS.items() for kind in kinds]
+    while True in [_finish_one(kind, bulkhead) for kind, bulkhead in turns]:
         pass
 
 
-def _finish_one(kinds: Sequence[Operation.Kind], bulkhead: Bulkhead) -> bool:
-    """Finish the operation of these kinds that has been due longest; return False if there is none, or no slot."""
+def _finish_one(kind: Operation.Kind, bulkhead: Bulkhead) -> bool:
+    """Finish the operation of this kind that has been due longest; return False if there is none, or no slot."""
     with bulkhead.slot() as slot:
         deadline = Deadline.after(operations.PATIENCE)
-        claimed = due.claim(limit=1, kinds=kinds) if slot.is_taken() else []
+        claimed = due.claim(limit=1, kinds=[kind]) if slot.is_taken() else []
         if claimed:
             wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
             payment = claimed[0].payment

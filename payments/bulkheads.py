@@ -15,7 +15,8 @@ PAYERS = Bulkhead(settings.PROVIDER_SLOTS, queue=QUEUE * settings.PROVIDER_SLOTS
 CAPTURES = Bulkhead(settings.CAPTURE_SLOTS, queue=QUEUE * settings.CAPTURE_SLOTS, name="captures")
 # Callers that wait for another call's result, one for each operation: they take no slot from those that call.
 JOINING = OneEach(8)
-# Of each worker. What a hold's end waits for comes first; a slow call of one kind holds up no other kind.
+# Of each worker. What a hold's end waits for comes first; a slow call of one kind holds up no other kind. Kinds that
+# share slots take turns.
 PUMPS: dict[tuple[Kind, ...], Bulkhead] = {
     (Kind.CAPTURE, Kind.VOID): Bulkhead(settings.PUMP_SLOTS, name="pump_captures_voids"),
     (Kind.AUTHORIZE,): Bulkhead(settings.PUMP_SLOTS, name="pump_authorizations"),

@@ -17,13 +17,14 @@ from config.lib import bulkhead
 from config.lib.bulkhead import Bulkhead, Busy
 from config.lib.deadline import Deadline
 from payments import bulkheads
-from payments.models import Operation
+from payments.models import Merchant, Operation
 from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank, client, fault_injection
 from tests import mates
 from tests.config.lib.slots import free_slots
 from tests.conftest import Api
 from tests.factories import CAUSE, CustomerFactory, checkout
+from tests.outages import leave_in_doubt, overhear
 from tests.refusals import nothing_moves, refused
 
 EVERY = (bulkheads.PAYERS, bulkheads.CAPTURES, *bulkheads.PUMPS.values())
@@ -224,6 +225,21 @@ class TestThePump:
         fill(*(one for kinds, one in bulkheads.PUMPS.items() if Operation.Kind.REFUND not in kinds))
         tasks.finish_operations()
         assert Operation.objects.get(kind="refund").state == "pending"
+
+    @pytest.mark.rule("doubt.capture_before", "pump.kinds")
+    @pytest.mark.parametrize("behind", ["capture", "void"])
+    def test_takes_turns_at_captures_and_releases_whichever_have_been_due_for_longer(
+        self, acme: Merchant, pay: Callable[..., Checkout], behind: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for _ in range(3):
+            cancellations.cancel(acme, pay(checkout(acme)).pk, cause=CAUSE)
+            leave_in_doubt(pay(checkout(acme)))
+        rows = Operation.objects.filter(ended_at=None)
+        rows.update(next_attempt_at="2020-01-01T00:00Z")
+        rows.filter(kind=behind).update(next_attempt_at="2020-01-02T00:00Z")
+        asked = overhear(monkeypatch)
+        tasks.finish_operations()
+        assert [verb for verb, _ in asked] == ["capture", "void"] * 3
 
     def test_has_a_place_for_every_kind(self) -> None:
         kinds = [kind for some in bulkheads.PUMPS for kind in some]
