@@ -43,7 +43,7 @@ def say(
     **more: Any,
 ) -> HttpResponse:
     """Return a page that says one thing, with a link (`href`, `label`) if there is somewhere to go."""
-    context = {"heading": heading, "words": words, "link": link, **more}
+    context = {"heading": heading, "words": words, "further": "", "back_url": "", "link": link, **more}
     return show(request, target, "message", context, status=status)
 
 

@@ -150,6 +150,12 @@ def clock_time(at: datetime, zone: ZoneInfo) -> SafeString:
     return _time(at, zone, f"{at.astimezone(zone):%H:%M:%S}")
 
 
+def moment(at: datetime, now: datetime, zone: ZoneInfo) -> SafeString:
+    """Return a time of day with seconds, as HTML; with its date once that is past."""
+    is_today = at.astimezone(zone).date() == now.astimezone(zone).date()
+    return clock_time(at, zone) if is_today else full_time(at, zone)
+
+
 def day(at: datetime | None, checkout: Checkout) -> SafeString:
     """Return a day with its time to the minute as HTML, "" for none."""
     return SafeString() if at is None else _written(at, zone_of(checkout), "EEE d MMMM, HH:mm")

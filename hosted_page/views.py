@@ -158,9 +158,15 @@ def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
 
 def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that somebody else has signed in since: there is one lead at a time."""
-    words = _("They signed in on this order after you. You have paid nothing.")
-    link = {"href": target.address("again"), "label": _("Sign in again")}
-    return rendering.say(request, target, _("Somebody else is paying now"), words, link=link)
+    after, nothing = _("They signed in on this order after you."), of_order.nothing_paid(target.checkout)
+    words = f"{after} {nothing}"
+    own: dict[str, Any] = {
+        "further": _("If you sign in again, you pay in their place, and a split of theirs ends."),
+        "link": {"href": target.address("again"), "label": _("Sign in again")},
+        "cancel_url_path": "",
+        "back_url": target.checkout.cancel_url,
+    }
+    return rendering.say(request, target, _("Somebody else is paying now"), words, **own)
 
 
 @require_GET

@@ -3,6 +3,7 @@
 Call them in the transaction that writes the message, with what is counted locked by the outbox.
 """
 
+import math
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -30,6 +31,14 @@ CODES = SmsMessage.CODES
 
 class TooManySmsMessages(Exception):
     """A limit is reached, and nothing is sent; the text says what to do."""
+
+
+class CodeJustAsked(TooManySmsMessages):
+    """A code was asked for so short a time ago that `seconds` have to pass before the next one."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(_("A code was asked for just now. Wait half a minute, then ask again."))
+        self.seconds = max(1, math.ceil(seconds))
 
 
 def check_country(phone: str) -> None:
@@ -99,18 +108,13 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {decidi
 def check_number(row: SmsMessage, found: Found) -> None:
     """Raise TooManySmsMessages if a code has just gone to the number, or enough have gone to it."""
     if row.kind == Kind.CODE and found.code:
-        raise TooManySmsMessages(just_sent())
+        raise CodeJustAsked((found.code - found.now).total_seconds())
     free_at = number_free_at(found)
     if free_at is not None:
         words = _("This number gets no more texts for now. Try again {when}, or use another number.")
         if row.kind == Kind.RECEIPT:  # it goes to the number that has paid, and to no other
             words = _("This number gets no more texts for now. Try again {when}.")
         raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
-
-
-def just_sent() -> str:
-    """Return the error for somebody who asks for two codes at once."""
-    return _("A code was asked for just now. Wait half a minute, then ask again.")
 
 
 def number_free_at(found: Found) -> datetime | None:

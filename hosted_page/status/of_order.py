@@ -35,6 +35,7 @@ class PageStatus:
     heading: str
     paragraphs: list[str]
     place: str = ""
+    title: str = ""
     note: str | Promise = ""
     live: bool = False
     countdown: dict[str, Any] | None = None
@@ -54,16 +55,16 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | No
         return _confirmed(checkout, now, is_lead)
     operation = open_operations.open_operation(checkout.pk)
     if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
-        return _with_the_bank(operation, now, is_lead)
+        return _with_the_bank(checkout, operation, now, is_lead)
     match checkout.status:
         case Status.CREATED:
             return None
         case Status.AUTHORIZED:
             return _held(checkout, now, is_lead) if operation is None else _in_doubt(checkout, is_lead)
         case Status.VOIDED:
-            return _voided(checkout, is_lead)
+            return _voided(checkout, now, is_lead)
         case Status.EXPIRED:
-            return PageStatus("expired", _("This order has expired"), [_nothing_paid(checkout)], place="card")
+            return _expired(checkout)
         case _:
             shown = _refund(checkout, is_lead)
             if is_lead and checkout.captured_at is not None:
@@ -71,16 +72,16 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | No
             return shown
 
 
-def _with_the_bank(operation: Operation, now: datetime, is_lead: bool) -> PageStatus:
+def _with_the_bank(checkout: Checkout, operation: Operation, now: datetime, is_lead: bool) -> PageStatus:
     """Return the status while the bank asks the payer or is silent; after a minute nobody has to wait for it."""
     if operation.state == Operation.State.NEEDS_ACTION:
         shown = _asked(is_lead)
         shown.action_url = operation.action_url if is_lead else ""
     elif given_up_cards.may_use_another_card(operation, now):
-        shown = _silent(is_lead)
+        return silent(is_lead)
     else:
-        words = _("Please don’t pay again. This takes up to a minute.")
-        return PageStatus("checking", _("Checking with your bank"), [words], live=True)
+        amount = money.for_payer(checkout.amount, checkout.currency)
+        return checking(asked_for(amount, operation.payment, is_theirs=is_lead), is_theirs=is_lead)
     shown.may_change_card = is_lead
     return shown
 
@@ -99,14 +100,41 @@ def _asked(is_lead: bool) -> PageStatus:
     )
 
 
-def _silent(is_lead: bool) -> PageStatus:
+def asked_for(amount: str, payment: Payment, *, is_theirs: bool) -> str:
+    """Return the sentence of what a bank was asked for; it names the card to its owner, once the bank has named it."""
+    if is_theirs and payment.card_last4:
+        card = summary.card(payment, is_theirs=True)
+        return format_html(
+            _("We asked your bank for <strong>{amount}</strong> on {card}."), amount=amount, card=card
+        )
+    if is_theirs:
+        return format_html(_("We asked your bank for <strong>{amount}</strong>."), amount=amount)
+    return format_html(_("The bank was asked for <strong>{amount}</strong>."), amount=amount)
+
+
+def checking(asked: str, *, is_theirs: bool) -> PageStatus:
+    """Return the status while a bank is asked and may answer any moment: nobody knows yet where the money is."""
+    return PageStatus(
+        "checking",
+        _("Checking with your bank") if is_theirs else _("Checking with the bank"),
+        [format_html("{} {}", asked, _("This takes up to a minute."))],
+        place="asked",
+        title=_("Please don’t pay again."),
+        live=True,
+    )
+
+
+def silent(is_theirs: bool) -> PageStatus:
     """Return the status of a silent bank. What it may hold becomes the hold, unless another card is used."""
-    words = [_("Nothing is taken. This page shows the answer when it comes.")]
-    if is_lead:
+    words = []
+    if is_theirs:
         words.append(
             _("You need not wait. If you use another card, whatever is held on this one is released.")
         )
-    return PageStatus("silent", _("Your bank has not answered"), words, live=True)
+    heading = _("Your bank has not answered") if is_theirs else _("The bank has not answered")
+    shown = PageStatus("silent", heading, words, place="asked", title=_("Nothing is taken."), live=True)
+    shown.may_change_card = is_theirs
+    return shown
 
 
 def _held(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
@@ -137,7 +165,7 @@ def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
     return PageStatus("asking", _("Waiting for the bank"), words, place="hold", live=True)
 
 
-def _nothing_paid(checkout: Checkout) -> str:
+def nothing_paid(checkout: Checkout) -> str:
     """Return what can be said of an order that ended unpaid: a card that was given up may be held a moment longer."""
     given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
     if given_up.exists():
@@ -171,24 +199,38 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     )
 
 
-def _voided(checkout: Checkout, is_lead: bool) -> PageStatus:
-    facts = _facts(checkout, is_lead)
-    if checkout.authorized_at is None:
-        why = _("{shop} has cancelled this order.").format(**facts)
-        words = [f"{why} {_nothing_paid(checkout)}"]
-        return PageStatus("cancelled", _("Cancelled by the shop"), words, place="card")
-    if checkout.void_reason == VoidReason.MERCHANT_CANCEL:
-        why = _("{shop} has cancelled this order.")
-    else:
-        why = _("{shop} did not confirm in time.")
-    why = why.format(**facts)
-    if checkout.payment is not None and checkout.payment.status != Payment.Status.VOIDED:
-        hold = _("{amount} on {card} is being released.").format(**facts)
-        return PageStatus(
-            "releasing", _("Releasing. Nothing was taken."), [f"{why} {hold}"], "hold", live=True
+def _expired(checkout: Checkout) -> PageStatus:
+    words = nothing_paid(checkout)
+    if checkout.expired_at is not None:
+        until = format_html(
+            _("It could be paid until {time}."), time=summary.day(checkout.expired_at, checkout)
         )
-    hold = _("{amount} is no longer held on {card}.").format(**facts)
-    words = [f"{why} {hold}"]
+        words = format_html("{} {}", until, words)
+    again = _("Prices may have changed. Start again in the shop.")
+    return PageStatus("expired", _("This order has expired"), [words, again], place="card")
+
+
+def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
+    if checkout.authorized_at is None:
+        return PageStatus("cancelled", _("Cancelled by the shop"), [nothing_paid(checkout)], place="card")
+    is_cancelled = checkout.void_reason == VoidReason.MERCHANT_CANCEL
+    why = (
+        _("{shop} cancelled this order at {time}.")
+        if is_cancelled
+        else _("{shop} did not confirm by {time}.")
+    )
+    facts = _facts(checkout, is_lead)
+    facts["time"] = summary.moment(checkout.voided_at or now, now, summary.zone_of(checkout))
+    if checkout.payment is not None and checkout.payment.status != Payment.Status.VOIDED:
+        hold = _("<strong>{amount}</strong> on {card} is being released.")
+        words: list[str] = [format_html(f"{why} {hold}", **facts)]
+        words.append(_("We ask the bank until it has done it. That may take a few minutes."))
+        return PageStatus("releasing", _("Releasing. Nothing was taken."), words, "hold", live=True)
+    hold = _("<strong>{amount}</strong> is no longer held on {card}.")
+    words = [format_html(f"{why} {hold}", **facts)]
+    if not is_cancelled:
+        over, again = _("This order is over."), _("Start again in the shop if you still want it.")
+        words.append(format_html("<strong>{}</strong> {}", over, again))
     return PageStatus("released", _("Released. Nothing was taken."), words, place="card", note=SHOWN_RELEASE)
 
 

@@ -12,7 +12,7 @@ from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.status import receipt, refund
-from hosted_page.status.of_order import PageStatus, show_refund
+from hosted_page.status.of_order import PageStatus, asked_for, checking, show_refund, silent
 from hosted_page.status.receipt import Receipt
 from payments import disputes, money, open_operations
 from payments.models import Operation
@@ -72,8 +72,8 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
     """Return the status while the bank asks the mate or is silent, or the money is being taken."""
     found = open_operations.open_operation(target.subject)
     if found is None or found.kind != Operation.Kind.AUTHORIZE:
-        words = _("This takes a moment. Please don’t pay again.")
-        return PageStatus("checking", _("Paying your share"), [words], live=True)
+        words, title = _("This takes a moment."), _("Please don’t pay again.")
+        return PageStatus("checking", _("Paying your share"), [words], title=title, live=True)
     if found.state == Operation.State.NEEDS_ACTION:
         words = _("Your bank wants to be sure that this is you. Nothing is taken until it has the answer.")
         if not is_mate:
@@ -84,13 +84,9 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
         shown.action_url, shown.may_change_card = found.action_url, True
         return shown
     if given_up_cards.may_use_another_card(found, now):
-        words = _(
-            "Nothing is taken. You need not wait: with another card, whatever this one holds is released."
-        )
-        return PageStatus(
-            "silent", _("Your bank has not answered"), [words], live=True, may_change_card=is_mate
-        )
-    return PageStatus("checking", _("Checking with your bank"), [_("Please don’t pay again.")], live=True)
+        return silent(is_mate)
+    amount = money.for_payer(target.amount, target.checkout.currency)
+    return checking(asked_for(amount, found.payment, is_theirs=is_mate), is_theirs=is_mate)
 
 
 def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:

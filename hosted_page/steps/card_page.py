@@ -57,7 +57,9 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
     if not checkout.has_mates:
         return []
     shares = list(checkout.payment_requests.values_list("amount", flat=True))
-    label = _("Your mate’s share") if len(shares) == 1 else _("Your {count} mates’ shares")
+    label = (
+        _("Comes back when your mate pays") if len(shares) == 1 else _("Comes back as your {count} mates pay")
+    )
     return [
         {"label": _("Held on your card now"), "amount": amount},
         {"label": label.format(count=len(shares)), "amount": money.for_payer(sum(shares), checkout.currency)},

@@ -20,7 +20,7 @@ from config.lib.prepared import Prepared
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, naming, outbox, senders
-from hosted_page.sms.limits import TooManySmsMessages
+from hosted_page.sms.limits import CodeJustAsked, TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from payments import switches
 
@@ -132,8 +132,9 @@ def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
     since = now - CODES_WITHIN
     if target.is_of_payer_alone:  # others use up nothing of theirs
         of_number = _codes_since(target.subject, since).filter(phone=phone, created_at__gt=target.paid_at)
-        if of_number.filter(created_at__gt=now - limits.GAP).exists():
-            raise TooManySmsMessages(limits.just_sent())
+        last = of_number.filter(created_at__gt=now - limits.GAP).order_by("-created_at").first()
+        if last is not None:
+            raise CodeJustAsked((last.created_at + limits.GAP - now).total_seconds())
         count = of_number.count()
     else:
         count = len(_RECENT.all(target.subject, since))

@@ -24,6 +24,7 @@ from hosted_page.models import KnownBrowser, SignInCode
 from hosted_page.opt_in import box
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_name
 from hosted_page.sms import limits
+from hosted_page.sms.limits import CodeJustAsked, TooManySmsMessages
 from hosted_page.steps import codes, typed_split
 from hosted_page.steps.phone import InvalidPhone, example_phone, parse_phone
 from payments import money
@@ -47,7 +48,9 @@ def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | No
     return _ask(request, target, number)
 
 
-def _ask(request: HttpRequest, target: PaymentTarget, number: str, error: str = "") -> HttpResponse:
+def _ask(
+    request: HttpRequest, target: PaymentTarget, number: str, error: str | TooManySmsMessages = ""
+) -> HttpResponse:
     """Ask whether a code shall go to the number that the merchant has sent; if there is none, for a number."""
     if number:
         return show_prefilled(request, target, number, error=error)
@@ -55,14 +58,15 @@ def _ask(request: HttpRequest, target: PaymentTarget, number: str, error: str = 
 
 
 def show_prefilled(
-    request: HttpRequest, target: PaymentTarget, number: str, *, error: str = ""
+    request: HttpRequest, target: PaymentTarget, number: str, *, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
     """Offer to text a code to a number of which the page shows the last digits alone."""
     context = {
         "action": target.address("prefilled"),
         "change_url": _change_url(target),
         "masked_phone": _masked(number),
-        "error": error,
+        "error": str(error),
+        "ask_in": error.seconds if isinstance(error, CodeJustAsked) else 0,
     }
     context |= _of_browser(request, target)
     return rendering.show(request, target, "prefilled", context, status=422 if error else 200)
@@ -93,13 +97,13 @@ def show_phone(
     target: PaymentTarget,
     *,
     value: str = "",
-    error: str = "",
+    error: str | TooManySmsMessages = "",
     wrong: dict[str, str] | None = None,
 ) -> HttpResponse:
     """Ask for a mobile number; at a pay link, beside the share that is asked for."""
     name, own = _phone_page(request, target, wrong)
-    context = {"action": target.address("phone"), "value": value, "error": error}
-    context |= own | _of_browser(request, target)
+    context = {"action": target.address("phone"), "value": value, "error": str(error)}
+    context |= own | _of_browser(request, target) | _out_of_paid(target)
     return rendering.show(request, target, name, context, status=422 if error or wrong else 200)
 
 
@@ -108,7 +112,8 @@ def _phone_page(
 ) -> tuple[str, dict[str, Any]]:
     """Return the page that asks for a number, and what is its own: to come back, to pay a share, or the order."""
     if target.is_of_payer_alone:
-        return "returning", {}
+        heading = _("See your mates’ links") if _has_links(target) else _("See your receipt")
+        return "returning", {"heading": heading}
     if target.share is not None:
         return "share", _of_share(request, target, target.share, wrong)
     return "phone", {"phone_hint": _phone_hint(target.checkout.merchant)}
@@ -119,9 +124,20 @@ def way_back(target: PaymentTarget) -> dict[str, str]:
     if not target.is_of_payer_alone:
         return {"sign_in_url": "", "sign_in_words": ""}
     words = _("Did you pay this? Sign in to see your receipt")
-    if target.share is None and target.checkout.has_mates and target.checkout.status == Status.CAPTURED:
+    if _has_links(target):
         words = _("Did you pay this? Sign in to see your mates’ links")
     return {"sign_in_url": target.way_back(), "sign_in_words": words}
+
+
+def _has_links(target: PaymentTarget) -> bool:
+    return target.share is None and target.checkout.has_mates and target.checkout.status == Status.CAPTURED
+
+
+def _out_of_paid(target: PaymentTarget) -> dict[str, str]:
+    """Return the way to the shop for whoever comes back to an order that is paid, and has nothing to cancel."""
+    if target.share is not None or not target.is_of_payer_alone:
+        return {}
+    return {"cancel_url_path": "", "back_url": target.checkout.return_url}
 
 
 def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
@@ -192,7 +208,7 @@ def _show_code(
         "resend_action": target.address("resend"),
         "works_until": summary.hour(waiting.expires_at, summary.zone_of(target.checkout)),
         "resend_in": _resend_in(waiting),
-        "change_url": _change_url(target),
+        **{"change_url": _change_url(target)} | _out_of_paid(target),
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
     return rendering.show(request, target, "code", context, status=422 if error else 200)
@@ -249,8 +265,8 @@ def send_code(
         return target.go()  # the page tells what is true
     except (MerchantSuspended, AllStopped):
         return _stopped(request, target)
-    except limits.TooManySmsMessages as refused:
-        return _last_code(request, target, number, str(refused)) or ask(error=str(refused))
+    except TooManySmsMessages as refused:
+        return _last_code(request, target, number, str(refused)) or ask(error=refused)
 
 
 def _sent(request: HttpRequest, target: PaymentTarget, number: str) -> HttpResponse:

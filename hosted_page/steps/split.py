@@ -77,7 +77,7 @@ def _context(target: PaymentTarget, form: SplitForm) -> dict[str, Any]:
         "max_people": max(2, sharing.max_people(checkout)),
         "equal": _equal_share(checkout, form.people),
         "own": _own_shares(form),
-        "bar": share_bar.parts(form.bears),
+        "bar": share_bar.parts(form.bears or [("", 1)]),
         "amount": money.for_payer(checkout.amount, checkout.currency),
         "minor": _minor(checkout),
     }
@@ -131,7 +131,9 @@ def _own_shares(form: SplitForm) -> dict[str, Any]:
     checkout = form.checkout
     asked = sum(form.asked.values())
     left = checkout.amount - asked
+    too_much = money.for_payer(-left, checkout.currency)
     return {
-        "left": money.for_payer(left, checkout.currency) if left >= 0 else "",
+        "left": money.for_payer(max(left, 0), checkout.currency),
         "sum": money.for_payer(max(asked, checkout.amount), checkout.currency),
+        "over": _("{more} too much").format(more=too_much) if left < 0 else "",
     }

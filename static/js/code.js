@@ -1,6 +1,6 @@
 // Fills in the code of a text that names this page's host, where the browser reads it and the payer lets it.
 const field = document.getElementById("code");
-if ("OTPCredential" in window) {
+if (field && "OTPCredential" in window) {
   const ended = new AbortController();
   field.form.addEventListener("submit", () => ended.abort());
   navigator.credentials.get({ otp: { transport: ["sms"] }, signal: ended.signal }).then(
@@ -12,7 +12,7 @@ if ("OTPCredential" in window) {
   );
 }
 
-// Counts down to the moment when a new code may be asked for, then shows the button in the sentence's place.
+// Counts down to the moment when a new code may be asked for, then shows the button in the sentence's place, or makes it loud.
 const wait = document.querySelector("[data-resend-in]");
 
 function showSecondsLeft(secondsLeft) {
@@ -27,6 +27,8 @@ if (wait) {
     if (secondsLeft > 0) return showSecondsLeft(secondsLeft);
     clearInterval(timer);
     wait.hidden = true;
-    document.querySelector(".resend").hidden = false;
+    const resend = document.querySelector(".resend");
+    if (resend) resend.hidden = false;
+    document.querySelector("[data-later]")?.classList.replace("button-wide", "button-main");
   }, 250);
 }

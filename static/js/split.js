@@ -11,6 +11,7 @@ const NARROWEST = 4; // per cent of the bar, as in share_bar.py
 const LETTER = 7;
 const money = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: words.currency, currencyDisplay: "narrowSymbol", minimumFractionDigits: digits, maximumFractionDigits: digits });
 const shown = (minor) => money.format(minor / 10 ** digits).replace("-", "\u2212");
+const plain = new Intl.NumberFormat(document.documentElement.lang, { useGrouping: false, minimumFractionDigits: digits, maximumFractionDigits: digits });
 const few = (minor) => (words.currency === "GBP" && minor < 100 ? words.pence.replace("{count}", minor) : shown(minor));
 
 const yourName = document.getElementById("your-name");
@@ -79,7 +80,7 @@ function showEqual() {
 function showOwn() {
   const asked = rows().map(amountOf);
   const left = total - asked.reduce((sum, amount) => sum + amount, 0);
-  say(one("left"), left < 0 ? "" : shown(left));
+  say(one("left"), shown(Math.max(left, 0)));
   rows().forEach((row) => {
     if (row.querySelector("[name=name]").value || row.querySelector(".own-amount").value) row.classList.remove("not-own");
   });
@@ -94,6 +95,8 @@ function tell(left) {
   const use = tally.querySelector("use");
   use.setAttribute("href", use.getAttribute("href").replace(/#.*/, isRight ? "#check" : "#alert"));
   const over = isOwn() && left < 0;
+  panel.classList.toggle("panel-over", over);
+  bar.classList.toggle("share-bar-over", over);
   say(one("tally-words"), over ? words.over.replace("{more}", shown(-left)) : isRight ? words.addsUp : words.look);
   say(one("sum"), words.sum.replace("{sum}", shown(over ? total - left : total)).replace("{total}", shown(total)));
 }
@@ -108,8 +111,8 @@ function draw(amounts) {
   const nearer = tooNarrow > 0 ? tooNarrow / (equal - smallest) : 0;
   const letters = [...panel.querySelectorAll(".sharers .monogram")].map((monogram) => monogram.textContent);
   const model = bar.querySelector("svg");
-  bar.toggleAttribute("hidden", !amounts.length || amounts[0] < 0);
-  if (bar.hasAttribute("hidden") || !model) return;
+  bar.toggleAttribute("hidden", !amounts.length);
+  if (!amounts.length || amounts[0] < 0) return; // more than full: an empty frame
   let x = 0;
   bar.replaceChildren(...exact.map((width, index) => {
     const piece = model.cloneNode(true);
@@ -155,7 +158,14 @@ one("names").addEventListener("click", (event) => {
   panel.classList.add("panel-names");
   panel.querySelector("[name=name]").focus();
 });
-form.addEventListener("input", show);
+form.addEventListener("input", (event) => {
+  show();
+  event.target.scrollIntoView({ block: "nearest" }); // not below what sticks to the screen's ends
+});
+form.addEventListener("change", ({ target }) => {
+  const minor = target.classList.contains("own-amount") ? minorUnits(target.value) : null;
+  if (minor !== null) target.value = plain.format(minor / 10 ** digits);
+});
 
 // Mates are asked by a name: whoever shares says theirs.
 const nameError = document.getElementById("your-name-error");

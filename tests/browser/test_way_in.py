@@ -102,7 +102,7 @@ def test_whoever_shares_says_a_name_before_it_is_sent(order: Order, open_page: C
     expect(page.locator("[name=name]:visible")).to_have_count(8)
     page.fill("#name-9", "Zoe")
     page.keyboard.press("Enter")
-    expect(page.locator(".held-rows")).to_contain_text("Your 8 mates’ shares")
+    expect(page.locator(".held-rows")).to_contain_text("Comes back as your 8 mates pay")
 
 
 def test_alone_and_returning_it_is_three_fields_and_three_taps(

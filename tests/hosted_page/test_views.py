@@ -30,7 +30,7 @@ class TestTheJourney:
         lea.checkout.refresh_from_db()
         assert [share.amount for share in lea.checkout.payment_requests.all()] == [2250] * 3
         card_page = lea.client.get(lea.get("/card")["Location"])
-        assert "Pay £90.00" in words(card_page) and "Your 3 mates’ shares" in words(card_page)
+        assert "Pay £90.00" in words(card_page) and "Comes back as your 3 mates pay" in words(card_page)
         assert "Held, not taken yet" in words(self.paid(lea, card_page))
 
     def paid(self, lea: Payer, card_page: Any) -> Any:
@@ -79,7 +79,9 @@ class TestTheJourney:
         SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         finn = Payer(lea.checkout)
         finn.sign_in("07700 900456")
-        assert "Somebody else is paying now" in words(lea.get())
+        page = words(lea.get())
+        assert "Somebody else is paying now" in page and "nothing is held on any card" in page
+        assert "you pay in their place" in page and f'href="{lea.checkout.cancel_url}"' in page
         assert "Who’s in on this?" in words(finn.get("/split"))
 
     @pytest.mark.rule("sign_in.session")

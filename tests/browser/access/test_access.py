@@ -134,7 +134,7 @@ form
   terms
     term: Held on your card now
     definition: {money}
-    term: Your 2 mates’ shares
+    term: Comes back as your 2 mates pay
     definition: {money}
     term: Your own part
     definition: {money}

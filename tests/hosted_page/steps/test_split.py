@@ -101,7 +101,7 @@ class TestOwnAmounts:
         assert lea.checkout.people == 3 and lea.checkout.lead and lea.checkout.lead.name == "Lea"
         page = words(lea.client.get(lea.get("/card")["Location"]))
         assert "If a mate never pays, their share stays with you." in page
-        assert "Your 2 mates’ shares" in page and "£32.00" in page and "£58.00" in page
+        assert "Comes back as your 2 mates pay" in page and "£32.00" in page and "£58.00" in page
 
     @pytest.mark.rule("page.dates")
     @pytest.mark.parametrize("language", ["en-gb", "de", "es", "fr", "it", "nl"])
