@@ -100,7 +100,7 @@ def whole(checkout: Any) -> dict[str, Any]:
         "created_at": clock.iso(checkout.created_at),
         "updated_at": clock.iso(checkout.updated_at),
         "metadata": checkout.metadata or {},
-        "items": [{name: part[name] for name in _ITEM} for part in checkout.item_parts],
+        "items": checkout.item_parts,
         "available_actions": _actions(checkout),
     }
     shown |= _of_status(checkout)

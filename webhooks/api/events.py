@@ -118,8 +118,7 @@ def _end(found: Sequence[Any], limit: int, place: Place, until: datetime) -> Pla
 
 
 def _shown(found: Sequence[Any], *, sees_customers: bool) -> list[dict[str, Any]]:
-    sent = lookup.deliveries_of([event.id for event in found])
-    statuses = dict(sent.values_list("event", "status"))
+    statuses = lookup.statuses_of([event.id for event in found])
     return [
         {
             "event": orjson.Fragment(_body(event, sees_customers)),

@@ -315,6 +315,7 @@ class TestCustomData:
             {str(number): number for number in range(50)},
             {"<b>": "<script>", "": " ", "seat": "\u202eA1", "line": "one\ntwo"},
             {"big": 2**63 - 1, "small": -(2**63), "exact": 0.1},
+            {"huge": 1e30, "tiny": 1e-30},  # to PostgreSQL the first is an integer of 31 digits
         ],
         ids=lambda custom: repr(custom)[:30],
     )

@@ -2,12 +2,18 @@
 
 import select
 import time
+from functools import cache
 from typing import Any
 
+import orjson
 import psycopg
 from django.db.backends.postgresql import base
+from psycopg.adapt import AdaptersMap
+from psycopg.types.datetime import TimestamptzLoader
+from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+set_json_loads(orjson.loads)
 SURE_SECONDS = 1.0  # for which a connection that was good counts as good, unless its socket says otherwise
 
 
@@ -16,7 +22,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     A server that ends a connection hangs up or says so, and that stands on the socket at once. One that is gone without
     a word is found out by the question, which is asked after a second without use.
+
+    Timestamps are read by psycopg's own loader, in C. Django puts one in Python on top for the sake of time zones other
+    than the connection's, and looks at it again with each cursor; our connections know UTC alone.
     """
+
+    def get_connection_params(self) -> dict[str, Any]:
+        params: dict[str, Any] = super().get_connection_params()
+        return params | {"context": _with_own_timestamps(params["context"])}
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        return super().create_cursor(name) if name else self.connection.cursor()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         if not self.pool:
@@ -29,6 +45,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
             connection.close()
             self.pool.putconn(connection)
         raise PoolTimeout("No connection that was taken from the pool has lived.")
+
+
+@cache
+def _with_own_timestamps(adapters: AdaptersMap) -> AdaptersMap:
+    own = AdaptersMap(adapters)
+    own.register_loader("timestamptz", TimestamptzLoader)
+    return own
 
 
 def _is_alive(connection: Any) -> bool:

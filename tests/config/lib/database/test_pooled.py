@@ -1,6 +1,7 @@
 """A connection from the pool lives, though PostgreSQL is hardly ever asked whether it does."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 from unittest import mock
 
@@ -64,3 +65,12 @@ class TestConnection:
             end(pid)
             assert taken(pooled) != pid
         assert asked.call_count >= 3
+
+
+class TestTimestamps:
+    def test_are_in_utc(self, pooled: base.DatabaseWrapper) -> None:
+        found = pooled.get_new_connection(pooled.get_connection_params())
+        (early,) = found.execute("SELECT timestamptz '2026-06-01 12:00:00.25+02'").fetchone()
+        assert early == datetime(2026, 6, 1, 10, 0, 0, 250_000, UTC) and early.tzinfo is UTC
+        assert found.execute("SELECT NULL::timestamptz").fetchone() == (None,)
+        pooled.pool.putconn(found)
