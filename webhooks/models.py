@@ -240,7 +240,7 @@ class Attempt(models.Model):
             models.UniqueConstraint("delivery", "number", name="attempts_of_a_delivery_are_numbered")
         ]
         indexes: ClassVar = [
-            models.Index(fields=["merchant", "-started_at", "-id"], name="attempt_of_merchant"),
+            models.Index(fields=["merchant", "started_at", "id"], name="attempt_listed"),
             BrinIndex(fields=["started_at"], name="attempt_of_hour", autosummarize=True, pages_per_range=32),
             models.Index(
                 fields=["merchant", "event_type", "-started_at", "-id"],

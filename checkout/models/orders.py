@@ -191,13 +191,15 @@ class Checkout(PreparedModel):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["merchant", "-created_at", "-id"]),
+            # Ascending, and read backwards: new rows come at the end of their merchant's, where a full page keeps what
+            # it has. Before the others they would split it in halves, and each half would be written to the log.
+            models.Index(fields=["merchant", "created_at", "id"], name="checkout_listed"),
             # By the beginning and in any case; whole by `iexact` beside the exact condition.
             models.Index(
                 "merchant", OpClass(Upper("merchant_order_id"), "text_pattern_ops"), name="checkout_order_ids"
             ),
-            models.Index(fields=["merchant", "status", "-created_at", "-id"]),
-            models.Index(fields=["merchant", "-updated_at"]),
+            models.Index(fields=["merchant", "status", "created_at", "id"], name="checkout_of_status"),
+            models.Index(fields=["merchant", "updated_at"], name="checkout_changed"),
             models.Index("lead", name="checkout_led", condition=Q(lead__isnull=False)),
             models.Index("capture_before", name="checkout_holds", condition=Q(status="authorized")),
             models.Index("payable_until", name="checkout_unpaid", condition=Q(status="created")),

@@ -41,9 +41,9 @@ class Posting(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["checkout_uuid"]),
             models.Index(
-                fields=["merchant", "account", "-created_at", "-id"],
+                fields=["merchant", "account", "created_at", "id"],
                 include=["amount", "currency"],
-                name="posting_movements",
+                name="posting_moved",
             ),
         ]
 

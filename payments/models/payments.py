@@ -3,7 +3,6 @@
 from typing import ClassVar, cast
 from uuid import UUID
 
-from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import F, Q
 from uuid_utils.compat import uuid7
@@ -83,7 +82,7 @@ class Payment(PreparedModel):
         indexes: ClassVar = [
             models.Index(fields=["subject"]),
             models.Index(fields=["checkout_uuid"]),
-            models.Index(fields=["merchant", "card_last4", "-created_at"]),
+            models.Index(fields=["merchant", "card_last4", "created_at"], name="payment_by_card"),
         ]
 
     def __str__(self) -> str:
@@ -212,10 +211,7 @@ class Operation(PreparedModel):
                 name="operation_due",
                 condition=Q(state__in=["planned", "in_flight", "needs_action", "pending", "unknown"]),
             ),
-            # One ends soon after it was made, so that few pages hold those of an hour: they need no entry each.
-            BrinIndex(
-                fields=["ended_at"], name="operation_ended_lately", autosummarize=True, pages_per_range=32
-            ),
+            models.Index("ended_at", name="operation_ended", condition=Q(ended_at__isnull=False)),
             models.Index("payment", name="operation_not_ended", condition=Q(ended_at=None)),
             models.Index("refund_uuid", name="operation_refund", condition=Q(refund_uuid__isnull=False)),
             models.Index("share_uuid", name="operation_share", condition=Q(share_uuid__isnull=False)),

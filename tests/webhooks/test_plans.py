@@ -89,7 +89,7 @@ def test_of_an_attempt_that_fails_its_error_is_in_the_index(
     with connection.cursor() as cursor:
         for way in ("seqscan", "bitmapscan", "sort"):
             cursor.execute(f"SET LOCAL enable_{way} = off")
-        cursor.execute("DROP INDEX attempt_of_merchant")
+        cursor.execute("DROP INDEX attempt_listed")
     assert "_started_at_id_idx" in found.order_by("-started_at", "-pk").explain() and found.count() == 1
 
 
