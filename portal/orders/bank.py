@@ -11,10 +11,11 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 
 from checkout.models import Checkout
+from checkout.states import Status
 from payments import money
 from payments.models import Booking, Dispute, Operation, Payment, Posting
-from portal.orders import disputed, reasons
-from portal.orders.entries import Entry, Window, card_of
+from portal.orders import reasons
+from portal.orders.entries import REFUND_FAILED, Entry, Window, card_of
 from portal.orders.order import Order
 
 Account = Posting.Account
@@ -36,6 +37,11 @@ ACCOUNTS = {
     Account.DISPUTED: "taken back",
     Account.OUTSIDE: "moved elsewhere",
     Account.RETURNED: "to be paid back again",
+}
+MOVED: dict[str, str] = {  # the state that an operation on the lead's card has led to
+    Operation.Kind.AUTHORIZE: Status.AUTHORIZED,
+    Operation.Kind.CAPTURE: Status.CAPTURED,
+    Operation.Kind.VOID: Status.VOIDED,
 }
 UNDER_WAY = {
     Operation.State.PLANNED: "To be sent.",
@@ -105,9 +111,9 @@ def _of_closing(checkout: Checkout, capture: Operation, lines: Sequence[Posting]
 def _of_dispute(checkout: Checkout, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
     amount = money.display(dispute.amount, checkout.currency)
     facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
-    opened, why = f"A payer disputes {amount}", disputed.told(dispute.reason)
-    entry = _booked(dispute.created_at, opened, posted[dispute.pk], why, **facts)
-    yield replace(entry, tone="held", icon="alert")  # it waits for an answer: nothing has failed
+    opened, text = f"A payer disputes {amount}", "Their bank has taken it back until it has decided."
+    # It waits for an answer: nothing has failed.
+    yield Entry(dispute.created_at, "bank", "held", "alert", opened, text, facts=facts)
     if dispute.closed_at is not None and dispute.decided_as is not None:
         decided = f"The dispute over {amount} is {dispute.status}"
         facts |= {"status": dispute.status}
@@ -141,9 +147,12 @@ def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Pos
     if has_failed:
         title += ": declined" if operation.state == Operation.State.DECLINED else ": failed"
     text = reasons.said(reason) if reason else UNDER_WAY.get(Operation.State(operation.state), "")
-    if posted:
+    if any(line.account == Account.MERCHANT for line in posted):
         text = f"{text} Posted: {_postings(posted)}.".strip()
+    taken = f"Taken from {card}." if operation.kind == Operation.Kind.CAPTURE else ""
     return Entry(
+        part_of=_part_of(checkout, operation),
+        as_part=f"{taken} {text}".strip(),
         at=operation.ended_at or operation.created_at,
         kind="bank",
         tone="stop" if has_failed else "still" if has_ended else "move",
@@ -152,6 +161,21 @@ def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Pos
         text=text,
         facts=_facts(operation, posted),
     )
+
+
+def _part_of(checkout: Checkout, operation: Operation) -> str:
+    """Return the key of what tells of an operation that has ended, "" where it has an entry of its own."""
+    has_failed = operation.state == Operation.State.FAILED
+    if operation.kind == Operation.Kind.REFUND:
+        is_all = operation.amount == checkout.amount and operation.refund_uuid and not operation.returned_as
+        if not is_all or operation.state not in (Operation.State.FAILED, Operation.State.SUCCEEDED):
+            return ""
+        return REFUND_FAILED if has_failed else Status.REFUNDED
+    if operation.state != Operation.State.SUCCEEDED:
+        return ""
+    if operation.payment.kind == Payment.Kind.SHARE:
+        return str(operation.payment.subject)
+    return MOVED[operation.kind] if operation.payment_id == checkout.payment_id else ""
 
 
 def _facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:

@@ -23,14 +23,14 @@ def shown(order: Order) -> dict[str, Any]:
     refunds = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
     came_back = -sum(row.amount for row in order.postings if row.account == Posting.Account.RETURNED)
     is_taken_back = any(row.status != Dispute.Status.WON for row in order.disputes)
-    is_given_back_outside = any(row.kind == Booking.Kind.REFUNDED_OUTSIDE for row in order.bookings)
-    has_come_back = came_back and checkout.status == Status.REFUNDED
-    is_unplaced = is_taken_back or has_come_back or is_given_back_outside
+    contested = disputed.contested(order.disputes, checkout)
+    is_elsewhere = (is_taken_back and not contested) or _is_elsewhere(order, came_back)
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
         "badge": badges.of_checkout(checkout),
-        "place": "" if is_unplaced else _place(checkout),
+        "place": "" if is_elsewhere else _place(checkout),
+        "contested": contested,
         "lines": [summary.line(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",
         "split": _split(order),
@@ -43,6 +43,12 @@ def shown(order: Order) -> dict[str, Any]:
         "hold": _hold(checkout),
         **_actions(checkout, is_taken_back=is_taken_back),
     }
+
+
+def _is_elsewhere(order: Order, came_back: int) -> bool:
+    """Return whether the money is in none of the three places: a refund came back, or was made outside."""
+    has_come_back = bool(came_back) and order.checkout.status == Status.REFUNDED
+    return has_come_back or any(row.kind == Booking.Kind.REFUNDED_OUTSIDE for row in order.bookings)
 
 
 def _actions(checkout: Checkout, *, is_taken_back: bool) -> dict[str, bool]:

@@ -1,7 +1,11 @@
 """A dispute as the merchant sees it: what the cardholder said, until when to answer, and where it stands."""
 
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
+from checkout.models import Checkout
+from checkout.states import Status
 from config.lib import clock
 from payments import money
 from payments.models import Dispute
@@ -18,6 +22,7 @@ SAID = {
     "credit_not_processed": "I was promised my money back, and did not get it.",
     "subscription_canceled": "I had cancelled before.",
 }
+ON_THE_WAY = timedelta(days=2)  # how long before its end evidence is to be sent, so that it gets there
 WHERE = {
     Dispute.Status.OPEN: "At the cardholder’s bank, until it has decided",
     Dispute.Status.WON: "With you",
@@ -40,6 +45,7 @@ def told(reason: str) -> str:
 def shown(row: Dispute) -> dict[str, Any]:
     """Return a dispute's context, which never says whose card it is."""
     left = (row.respond_by - clock.now()).days if row.respond_by else None
+    send_by = row.respond_by - ON_THE_WAY if row.respond_by else None
     return {
         "dispute": row,
         "badge": badges.DISPUTE[row.status],
@@ -47,5 +53,12 @@ def shown(row: Dispute) -> dict[str, Any]:
         "amount": money.display(row.amount, row.payment.currency),
         "told": told(row.reason),
         "where": WHERE[Dispute.Status(row.status)],
+        "send_by": send_by if send_by and send_by > clock.now() else None,
         "days_left": left if left is not None and left > 0 else None,
     }
+
+
+def contested(rows: Sequence[Dispute], checkout: Checkout) -> bool:
+    """Whether the bank has yet to decide over all that was taken for an order, and nothing else was decided before."""
+    is_one = checkout.status == Status.CAPTURED and len(rows) == 1
+    return is_one and rows[0].status == Dispute.Status.OPEN and rows[0].amount == checkout.amount

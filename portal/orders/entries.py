@@ -24,6 +24,7 @@ VERBS = {
     "refund": "called refund",
     "read": "read the checkout",
 }
+REFUND_FAILED = "refund_failed"  # the key of that entry; a state's is its name, a share's its id
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # where it matters who did it
 
 
@@ -52,7 +53,8 @@ class Window:
 class Entry:
     """An entry of the timeline. `kind` is state, call, attempt, bank or split; `facts` are for programs.
 
-    `actor` is whom the text is to name at its end, "" for nobody.
+    `actor` is whom the text is to name at its end, "" for nobody. `cause` is the request that moved a state. An entry
+    that is `part_of` what another one tells, by its `key`, is left out where that one stands and says `as_part`.
     """
 
     at: datetime
@@ -64,6 +66,10 @@ class Entry:
     actor: str = ""
     request_id: str = ""
     link: str = ""
+    cause: str = ""
+    key: str = ""
+    part_of: str = ""
+    as_part: str = ""
     since_hold: timedelta | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -85,8 +91,14 @@ def of_states(checkout: Checkout, changes: Iterable[Change], *, has_create: bool
             text=text,
             actor=change.actor if is_named else "",
             request_id=change.request_id if change.actor.startswith("user:") else "",
+            cause=change.request_id,
+            key=REFUND_FAILED if _has_refund_failed(change) else change.to,
             facts={"from": change.origin or None, "to": change.to, "actor": _kind_of(change.actor)},
         )
+
+
+def _has_refund_failed(change: Change) -> bool:
+    return (change.origin, change.to) == (Status.REFUNDING, Status.CAPTURED)
 
 
 def _kind_of(actor: str) -> str:
@@ -96,8 +108,7 @@ def _kind_of(actor: str) -> str:
 
 def _state(checkout: Checkout, change: Change, amount: str) -> tuple[str, str, str, str]:
     """Return title, tone, icon and text of a change of state."""
-    move = (change.origin, change.to)
-    if move == (Status.REFUNDING, Status.CAPTURED):
+    if _has_refund_failed(change):
         return "Refund failed", "stop", "alert", "The bank refused it. The money is still with you."
     if change.to == Status.AUTHORIZED:
         card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
@@ -215,6 +226,7 @@ def _paid(share: PaymentRequest, at: datetime, currency: str) -> Entry:
         kind="split",
         tone="done",
         icon="check",
+        key=str(share.pk),
         title=f"A mate paid {money.display(share.amount, currency)}",
         text="It goes back to the lead’s card. What is yours stays the same.",
         facts={"amount": share.amount},

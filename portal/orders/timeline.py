@@ -3,7 +3,7 @@
 Rule portal.timeline.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,16 +15,13 @@ from config.lib import clock
 from config.lib.database import partitions
 from payments.models import Merchant
 from portal.models import ApiClient, User
-from portal.orders import bank, entries, lost, upcoming
+from portal.orders import bank, entries, folding, lost, upcoming
 from portal.orders.entries import Entry, Window
 from portal.orders.order import Order
 from portal.orders.search import parse_uuid
 from webhooks import lookup
 
 PER_PAGE = 500
-# By kind: a call has the bank asked, its answer moves the state, and that is told to the merchant.
-CAUSES = ("call", "bank", "state", "asks", "attempt", "split")
-ASKS_THE_BANK = "asks"  # where the bank is still to be asked, since the state has moved
 UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
 
 
@@ -43,27 +40,24 @@ class Story:
 
 
 def of(order: Order, cursor: str = "") -> Story:
-    """Return a page of an order's timeline: the newest, or the cursor's."""
+    """Return a page of an order's timeline for people: the newest, or the cursor's."""
+    return _story(order, cursor, folding.told_once)
+
+
+def _story(order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], Sequence[Entry]]) -> Story:
     checkout, before = order.checkout, _before(order.checkout, cursor)
-    found = sorted(_found(order, before), key=_cause_first)[::-1]
-    shown = _cut(found)
+    found = sorted(_found(order, before), key=folding.cause_first)[::-1]
+    cut = _cut(found)
+    shown = tidied(cut)
     names = _names(checkout.merchant, {entry.actor for entry in shown})
     to_come = upcoming.of(order) if before is None else []
     return Story(
         entries=[_placed(entry, checkout.authorized_at, names) for entry in shown],
         why_voided=lost.why(checkout),
-        older=signing.dumps(shown[-1].at.isoformat(), salt=_salt(checkout))
-        if len(found) > len(shown)
-        else "",
+        older=signing.dumps(cut[-1].at.isoformat(), salt=_salt(checkout)) if len(found) > len(cut) else "",
         is_newest=before is None,
         upcoming=[_placed(entry, checkout.authorized_at, {}) for entry in to_come],
     )
-
-
-def _cause_first(entry: Entry) -> tuple[datetime, int]:
-    """Sort by time; of one moment, what causes comes before what it causes, and else as it was found."""
-    is_asked = entry.tone == "move" and entry.kind == "bank"
-    return entry.at, CAUSES.index(ASKS_THE_BANK if is_asked else entry.kind)
 
 
 def _found(order: Order, before: datetime | None) -> list[Entry]:
@@ -107,8 +101,8 @@ def _salt(checkout: Checkout) -> str:
 
 
 def as_json(order: Order, cursor: str = "") -> dict[str, Any]:
-    """Return a page of the timeline for programs and for support."""
-    checkout, story = order.checkout, of(order, cursor)
+    """Return a page of the timeline for programs and for support: all of its entries."""
+    checkout, story = order.checkout, _story(order, cursor, list)
     return {
         "checkout_uuid": str(checkout.pk),
         "merchant_order_id": checkout.merchant_order_id,

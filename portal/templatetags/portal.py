@@ -16,6 +16,9 @@ from payments import money
 
 _SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
 
+HOLD_ENDS = 122  # seconds from a hold until its lapse, as a rule; within it each tenth may matter
+FITS_A_LINE = 24  # letters of an id
+
 register = template.Library()
 register.filter("amount", money.display)
 
@@ -65,18 +68,25 @@ def seconds(milliseconds: Any) -> str:
 
 @register.filter
 def offset(span: timedelta | None) -> str:
-    """Write the time since the hold: +21.4 s, +3 min, +2 h, +5 d."""
-    if span is None:
-        return ""
-    passed = span.total_seconds()
-    if abs(passed) < 0.05:
+    """Write the time since the hold: 0 s for itself, +0.02 s, +21.4 s, +2:07, +2 h, +5 d; nothing before it."""
+    passed = -1 if span is None else span.total_seconds()
+    if not passed:
         return "0\N{NO-BREAK SPACE}s"
-    if passed < 0:
+    if passed < 0.005:
         return ""
-    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if passed >= 2 * size:
-            return f"+{passed / size:.0f}\N{NO-BREAK SPACE}{unit}"
-    return f"+{passed:.1f}\N{NO-BREAK SPACE}s"
+    if passed < HOLD_ENDS:
+        return f"+{passed:.{2 if passed < 0.1 else 1}f}\N{NO-BREAK SPACE}s"
+    if passed < 3600:
+        minutes, rest = divmod(int(passed), 60)
+        return f"+{minutes}:{rest:02}"
+    size, unit = (3600, "h") if passed < 2 * 86_400 else (86_400, "d")
+    return f"+{passed / size:.0f}\N{NO-BREAK SPACE}{unit}"
+
+
+@register.filter
+def shortened(identifier: str) -> str:
+    """Return a long id as its beginning and its end, so that it fits a line; a short one as it is."""
+    return identifier if len(identifier) <= FITS_A_LINE else f"{identifier[:12]}…{identifier[-6:]}"
 
 
 @register.filter

@@ -37,7 +37,7 @@ class TestEntries:
         found = dispute(captured.payment)
         *_, opened = told(captured)
         assert opened.title == "A payer disputes £90.00" and (opened.tone, opened.icon) == ("held", "alert")
-        assert opened.text.startswith("The cardholder told their bank: “I ") and "Posted: " in opened.text
+        assert opened.text == "Their bank has taken it back until it has decided."
         decide(found, is_won=True)
         *_, decided = told(captured)
         assert decided.title == "The dispute over £90.00 is won" and decided.tone == "still"

@@ -20,7 +20,7 @@ def test_a_reason_is_a_sentence(reason: str) -> None:
 
 @pytest.mark.parametrize(
     ("is_won", "where"),
-    [(None, "At the cardholder’s bank"), (True, "With you"), (False, "Back with the cardholder")],
+    [(None, "At the cardholder’s bank"), (True, "places-shop"), (False, "Back with the cardholder")],
 )
 def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | None, where: str) -> None:
     found = dispute(captured.payment)
@@ -29,5 +29,6 @@ def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | Non
         decide(found, is_won=is_won)
     page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")
     words = page.content.decode()
-    assert f"<dt>Where the money is</dt><dd>{where}" in words
+    assert where in words and words.count("Where the money is") == 1
+    assert ("Your balance counts it until then." in words) == (is_won is None)
     assert "I did not make this payment." in words and "<dd>fraudulent" not in words.lower()

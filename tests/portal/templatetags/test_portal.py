@@ -1,5 +1,7 @@
 """What the portal's filters make of words, moments and sums."""
 
+from datetime import timedelta
+
 import pytest
 
 from portal.templatetags import portal
@@ -23,3 +25,20 @@ def test_words_beside_a_sum_stay_words() -> None:
     assert portal.whole_sums("<b> −£1.00 & −<i>1") == (
         '&lt;b&gt; <span class="whole">−£1.00</span> &amp; −&lt;i&gt;1'
     )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        *((None, ""), (-3, ""), (0, "0 s"), (0.001, ""), (0.02, "+0.02 s"), (21.44, "+21.4 s")),
+        *((120, "+120.0 s"), (127.9, "+2:07"), (3599.9, "+59:59"), (3 * 3600, "+3 h"), (86_400 * 5, "+5 d")),
+    ],
+)
+def test_the_time_since_the_hold(seconds: float | None, shown: str) -> None:
+    span = None if seconds is None else timedelta(seconds=seconds)
+    assert portal.offset(span).replace("\N{NO-BREAK SPACE}", " ") == shown
+
+
+def test_a_long_id_keeps_its_ends() -> None:
+    assert portal.shortened("req_7Qm0aa") == "req_7Qm0aa"
+    assert portal.shortened("req_01a21211882c7641acfe0890cb7487fb") == "req_01a21211…7487fb"
