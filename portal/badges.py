@@ -39,6 +39,7 @@ REFUND: dict[str, Badge] = {
     Refund.Status.SETTLED: Badge("done", "check", "Settled"),
     Refund.Status.FAILED: Badge("stop", "alert", "Failed"),
 }
+REFUND_FAILED = Badge("stop", "alert", "Refund failed")  # beside an order's own
 DISPUTE: dict[str, Badge] = {
     Dispute.Status.OPEN: Badge("held", "clock", "Open"),
     Dispute.Status.WON: Badge("done", "check", "Won"),

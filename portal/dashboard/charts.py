@@ -16,7 +16,7 @@ LINE_TOP = 24
 HALF = 46  # pixels for attempts above the line, and below it
 LONGEST = 120.0  # seconds of a hold
 SHORTEST = 0.3
-MARKS = ((0.3, "0.3 s"), (1, "1 s"), (3, "3 s"), (10, "10 s"), (30, "30 s"), (120, "2 min"))
+MARKS = ((0.3, "≤ 0.3 s"), (1, "1 s"), (3, "3 s"), (10, "10 s"), (30, "30 s"), (120, "2 min"))
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,14 @@ def outcomes(picture: Picture) -> Chart:
     """Return holds by day or hour and how they ended: captured at the bottom, then cancelled, then lapsed."""
     slots = picture.slots
     maximum = max((slot.total for slot in slots), default=0)
+    highest = max(slots, key=lambda slot: slot.total)
     bars, labels = [], []
     width = 100 / len(slots)
     for place, slot in enumerate(slots):
-        x, bottom = place * width, float(TOP + HEIGHT)
-        for kind, count in (("1", slot.captured), ("2", slot.cancelled), ("3", slot.lapsed)):
-            if count:
-                height = max(2.0, count / maximum * HEIGHT)
-                bars.append(_bar(x + width * 0.15, bottom - height, width * 0.7, height, kind))
-                bottom -= height + 1
-        if slot.total and len(slots) <= 10:
-            labels.append(Label(_round(x + width / 2), _round(bottom - 5), f"{slot.total:,}", kind="strong"))
+        bars += (stack := _stack(slot, place * width, width, maximum))
+        if slot.total and (len(slots) <= 10 or slot is highest):
+            x = _round(place * width + width / 2)
+            labels.append(Label(x, _round(stack[-1].y - 6), f"{slot.total:,}", _anchor(x), "strong"))
     total = sum(slot.total for slot in slots)
     return Chart(
         bars=bars,
@@ -88,6 +85,17 @@ def outcomes(picture: Picture) -> Chart:
         is_empty=total == 0,
         sentence=f"{total:,} holds ended: {sum(slot.captured for slot in slots):,} captured.",
     )
+
+
+def _stack(slot: Slot, x: float, width: float, maximum: int) -> list[Bar]:
+    """Return a slot's bars, the lowest first."""
+    bars, bottom = [], float(TOP + HEIGHT)
+    for kind, count in (("1", slot.captured), ("2", slot.cancelled), ("3", slot.lapsed)):
+        if count:
+            height = max(2.0, count / maximum * HEIGHT)
+            bars.append(_bar(x + width * 0.15, bottom - height, width * 0.7, height, kind))
+            bottom -= height + 1
+    return bars
 
 
 def volume(picture: Picture) -> Chart:
@@ -203,11 +211,11 @@ def _round_up(maximum: int) -> int:
 
 
 def _under(picture: Picture, y: float) -> list[Label]:
-    """Return the labels under a chart: every day of seven, every fifth of thirty, every fourth hour."""
-    every, words = {"24h": (4, "H:i"), "7d": (1, "D"), "30d": (5, "j M")}[picture.range]
+    """Return the labels under a chart: every day of seven, every week of thirty, every sixth hour; always the last."""
+    every, words = {"24h": (6, "H:i"), "7d": (1, "D"), "30d": (7, "j M")}[picture.range]
     width = 100 / len(picture.slots)
     shown = []
-    for place, slot in list(enumerate(picture.slots))[::every]:
+    for place, slot in list(enumerate(picture.slots))[::-every][::-1]:
         x = place * width + width / 2
         anchor = _anchor(x) if every > 1 else "middle"
         shown.append(Label(_round(x), y, date_format(slot.begin, words), anchor))

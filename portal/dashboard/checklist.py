@@ -52,7 +52,7 @@ def of(merchant: Merchant) -> list[Step]:
         Step(
             "checkout",
             "Create a checkout",
-            "Send an order, and its customer to the checkout_url that comes back.",
+            "Send an order. Send its customer to the checkout_url that comes back.",
             made_at,
             made_at is not None,
             docs,

@@ -143,7 +143,7 @@ def _deliveries(waiting: int, endpoint: Endpoint | None) -> Need | None:
     answer = (endpoint.last_error or "no answer") if endpoint else ""
     if not waiting:
         title = f"Your endpoint has been failing since {since}"
-        text = f"Its last answer: {answer}. Deliveries are tried again by themselves."
+        text = f"Its last answer: {answer}. Fix it: deliveries are tried again by themselves."
         return Need("alert", "stop", title, text, "/portal/deliveries", "See the answers")
     title = "1 delivery is parked" if waiting == 1 else f"{_number(waiting)} deliveries are parked"
     it = "it" if waiting == 1 else "them"

@@ -13,6 +13,8 @@ from config.lib.database import partitions
 from payments.models import Merchant
 from portal import badges
 from portal.orders import search
+from portal.orders.search import Chip
+from portal.templatetags.portal import when
 from webhooks import lookup, resending
 from webhooks.models import Attempt, Delivery, EventType, Subscription
 
@@ -24,6 +26,7 @@ OUTCOMES = (
     ("waiting", "Waiting"),
 )
 KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}  # of those that are listed by delivery
+NONE = {"parked": "Nothing is parked", "waiting": "Nothing waits", "failed": "Nothing has failed"}
 TYPES = (("", "Any"), *((kind.value, kind.value) for kind in EventType))
 
 
@@ -50,6 +53,25 @@ def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
     if outcome:
         tried = tried.filter(lookup.ended_as(is_delivered=outcome == "delivered"))
     return _narrowed(tried, merchant, asked, delivery="delivery")
+
+
+def chips(asked: dict[str, Any]) -> list[Chip]:
+    """Return the active filters."""
+    found = []
+    if asked.get("q"):
+        found.append(Chip(f"“{asked['q']}”", {"q": ""}))
+    if asked.get("outcome"):
+        found.append(Chip(dict(OUTCOMES)[asked["outcome"]], {"outcome": ""}))
+    if asked.get("event_type"):
+        found.append(Chip(asked["event_type"], {"event_type": ""}))
+    days = [name for name in ("since", "until") if asked.get(name)]
+    return found + [Chip(f"{name} {when(asked[name])}", {name: ""}) for name in days]
+
+
+def none_of(asked: dict[str, Any]) -> str:
+    """Return what is good to know where nothing is parked, or nothing waits; "" where more was asked than that."""
+    is_all = [name for name, value in asked.items() if value] == ["outcome"]
+    return NONE.get(asked["outcome"], "") if is_all else ""
 
 
 def key(asked: dict[str, Any]) -> str:

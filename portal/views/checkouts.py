@@ -1,6 +1,6 @@
 """The pages of checkouts: the list and its CSV file, one checkout and its timeline."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -15,11 +15,15 @@ from checkout.states import SHARE_PAID
 from config.lib import clock
 from config.lib.database import replica
 from payments import money
+from payments.models import Dispute
 from portal import audit, badges, files, lists, pages
 from portal.access import requires
+from portal.badges import Badge
+from portal.dashboard import needs
 from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import detail, order, search, timeline
+from portal.orders.disputed import ON_THE_ORDER
 
 # The columns of the file.
 COLUMNS: dict[str, Callable[[Checkout], Any]] = {
@@ -53,9 +57,19 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _shown(rows: QuerySet[Checkout], asked: dict[str, Any], found: Sequence[Checkout]) -> dict[str, Any]:
+    marks = _marks(found)
     return {
         "chips": search.chips(asked),
-        "rows": [_row(checkout) for checkout in reading.fresh(rows, found)],
+        "rows": [_row(checkout, marks) for checkout in reading.fresh(rows, found)],
+    }
+
+
+def _marks(found: Sequence[Checkout]) -> dict[UUID, Badge]:
+    """Return what a captured order's state does not say: its latest refund failed, or a payer disputes it."""
+    failed = needs.failed_refunds(checkout__in=found).values_list("checkout", flat=True)
+    disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in found]).order_by("created_at")
+    return dict.fromkeys(failed, badges.REFUND_FAILED) | {
+        row.checkout_uuid: ON_THE_ORDER[Dispute.Status(row.status)] for row in disputes
     }
 
 
@@ -97,13 +111,14 @@ def _whole(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     return rows.select_related("payment").prefetch_related(Prefetch("payment_requests", shares))
 
 
-def _row(checkout: Checkout) -> dict[str, Any]:
+def _row(checkout: Checkout, marks: Mapping[UUID, Badge]) -> dict[str, Any]:
     asked, paid = _mates(checkout)
     card = checkout.payment
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
         "badge": badges.of_checkout(checkout),
+        "more": marks.get(checkout.pk),
         "mates": f"{paid} of {asked}" if asked else "",
         "card": f"{card.card_brand} {card.card_last4}" if card else "",
     }

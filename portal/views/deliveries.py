@@ -48,13 +48,15 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         asked = lists.asked(form)
     rows, key = search.rows(merchant, asked), search.key(asked)
     return lists.show(
-        request, membership, Listing("deliveries", form, rows, partial(_shown, merchant), key=key)
+        request, membership, Listing("deliveries", form, rows, partial(_shown, merchant, asked), key=key)
     )
 
 
-def _shown(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> dict[str, Any]:
+def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | Delivery]) -> dict[str, Any]:
     lines, parked = search.lines(merchant, found), needs.parked(merchant)
     return {
+        "chips": search.chips(asked),
+        "none_of": search.none_of(asked),
         "rows": lines,
         "can_tick": any(line["can_tick"] for line in lines),
         "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty

@@ -17,7 +17,7 @@ from portal import audit, badges, files, lists
 from portal.access import requires
 from portal.lists import Listing
 from portal.models import Membership
-from portal.orders import search
+from portal.orders import reasons, search
 
 STATES = (("", "Any"), *((status, badges.REFUND[status].words) for status in Refund.Status.values))
 # The columns of the file.
@@ -85,6 +85,7 @@ def _shown(found: Sequence[Refund]) -> dict[str, Any]:
                 "refund": row,
                 "amount": money.display(row.amount, row.checkout.currency),
                 "badge": badges.REFUND[row.status],
+                "why": reasons.said(row.failure_reason),
             }
             for row in found
         ]

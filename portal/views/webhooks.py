@@ -1,6 +1,8 @@
 """The page of webhooks: the endpoint, the secrets that sign, and a test event with its answer."""
 
 import functools
+import itertools
+import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +40,10 @@ REFUSALS: dict[type[Exception], str] = {
     Busy: "We are checking other addresses just now. Save again in a moment.",
 }
 HERE = "portal_webhooks"
+CHECKS, INSIDE = (
+    re.compile(r"(def|function) verify\("),
+    re.compile(r"$|\s|\{"),
+)  # where it begins, and its further lines
 ENDING = Question(
     "Webhooks",
     "Remove the endpoint?",
@@ -91,6 +97,7 @@ def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
             "types": _ticked(EXPLAINED),
             "health": None,
             "success": "",
+            "answered": 0,
             "until": [],
             "may_rotate": True,
         }
@@ -102,6 +109,7 @@ def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
         "types": _ticked(wanted),
         "health": found,
         "success": charts.percent(found.success_rate),
+        "answered": round((found.success_rate or 0) * found.attempts),
         "until": until,
         "may_rotate": len(until) + 1 < subscriptions.MAX_SIGNING,
     }
@@ -118,12 +126,18 @@ def _receiver(request: HttpRequest) -> dict[str, Any]:
     receiver = asked if asked in RECEIVERS else "python"
     name, _ = RECEIVERS[receiver]
     languages = [(language, words) for language, (_, words) in RECEIVERS.items()]
-    return {"receivers": languages, "receiver": receiver, "receiver_file": name, "code": _code(name)}
+    return {"receivers": languages, "receiver": receiver, "receiver_file": name, **_code(name)}
 
 
 @functools.cache
-def _code(name: str) -> str:
-    return (Path(receivers.__file__).parent / name).read_text()
+def _code(name: str) -> dict[str, str]:
+    """Return a receiver's file, and of it the function that checks a signature."""
+    code = (Path(receivers.__file__).parent / name).read_text()
+    lines = code.splitlines()
+    first = next(at for at, line in enumerate(lines) if CHECKS.match(line))
+    inside = itertools.takewhile(INSIDE.match, lines[first + 1 :])
+    checking = "\n".join([lines[first], *inside]).rstrip()
+    return {"code": code, "checking": checking + "\n}" * (not name.endswith(".py"))}
 
 
 def _subscription(membership: Membership) -> Subscription | None:

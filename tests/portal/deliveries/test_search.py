@@ -39,6 +39,17 @@ class TestList:
         assert orders(q="A-1") == orders(outcome="failed") == orders(event_type="checkout.voided") == set()
         assert orders(until="2020-01-01T00:00") == set()
 
+    def test_of_nothing_parked_says_so_and_each_filter_is_a_chip(
+        self, client: Client, acme: Merchant
+    ) -> None:
+        saved(acme)
+        none = client.get("/portal/deliveries?outcome=parked").content.decode()
+        assert "Nothing is parked" in none and "<bdi>Parked</bdi>" in none
+        typed = {"outcome": "parked", "q": "A-1", "event_type": "webhook.test", "since": "2026-01-01T00:00"}
+        more = client.get("/portal/deliveries", typed).content.decode()
+        assert "No deliveries match" in more and more.count('class="chip"') == 4
+        assert "<bdi>since 1 Jan" in more
+
     def test_lists_what_is_parked_even_if_it_was_never_sent(self, client: Client, acme: Merchant) -> None:
         saved(acme)
         stage.parked(acme)

@@ -1,6 +1,7 @@
 """What is told once, and in which order."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from portal.orders.entries import Entry
 from portal.orders.folding import told_once
@@ -8,7 +9,7 @@ from portal.orders.folding import told_once
 AT = datetime(2026, 11, 25, 9, 37, tzinfo=UTC)
 
 
-def entry(kind: str, title: str, after: float = 0, **more: str) -> Entry:
+def entry(kind: str, title: str, after: float = 0, **more: Any) -> Entry:
     at: datetime = AT + timedelta(seconds=after)
     return Entry(at, kind, "still", "bank", title, **more)
 

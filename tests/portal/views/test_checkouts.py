@@ -10,11 +10,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from checkout.models import Checkout
+from checkout.models import Checkout, Refund
 from payments.models import Merchant
 from portal import files
 from portal.models import AuditEntry, Role
 from tests import factories
+from tests.outside import dispute
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
@@ -55,9 +56,21 @@ class TestPages:
         part = client.get("/portal/checkouts", headers={"HX-Request": "true", "HX-Target": "found"})
         assert unpaid.merchant_order_id in part.content.decode() and "<html" not in part.content.decode()
 
+    @pytest.mark.usefixtures("posted")
+    def test_mark_what_is_captured_and_disputed_or_not_refunded(self, acme: Merchant, client: Client) -> None:
+        failed, disputed = stage.captured(acme), stage.captured(acme)
+        stage.captured(acme)
+        refund = {"merchant_refund_ref": "r-1", "amount": failed.amount, "status": "failed"}
+        Refund.objects.create(merchant=acme, checkout=failed, created_at=failed.created_at, **refund)
+        dispute(disputed.payment)
+        page = client.get("/portal/checkouts").content.decode()
+        assert page.count("Captured</span>") == 3
+        assert page.count("Refund failed</span>") == page.count("Disputed</span>") == 1
+
     def test_of_nothing_say_the_next_step(self, client: Client) -> None:
         assert "No checkouts yet" in client.get("/portal/checkouts").content.decode()
-        assert "Clear the filters" in client.get("/portal/checkouts?q=nobody").content.decode()
+        none = client.get("/portal/checkouts?q=nobody").content.decode()
+        assert "Clear the filters" in none and ">Clear<" not in none and "Export CSV" not in none
 
 
 @pytest.mark.rule("portal.csv")

@@ -67,6 +67,16 @@ class TestEndpoint:
         assert Subscription.objects.get().ended_at
 
 
+class TestReceivers:
+    @pytest.mark.parametrize("language", ["python", "node", "typescript", "php"])
+    def test_show_what_checks_a_signature_and_fold_the_rest(self, client: Client, language: str) -> None:
+        page = client.get(f"/portal/webhooks?code={language}").content.decode()
+        shown = page.split('class="code code-alone"', 1)[1].split("</pre>")[0]
+        assert "verify(" in shown and "capture" not in shown and 15 < shown.count("\n") < 30
+        assert shown.rstrip()[-1] in "})]" or language == "python"
+        assert "The whole file" in page
+
+
 class TestHealth:
     def test_stands_beside_the_endpoint(self, client: Client, acme: Merchant) -> None:
         saved(acme)
@@ -78,7 +88,7 @@ class TestHealth:
         page = client.get("/portal/webhooks").content.decode()
         for words in (
             "50.0 %",
-            "of 2",
+            "1 of 2",
             "0.34\N{NO-BREAK SPACE}s",
             "Last answered 2xx",
             "HTTP 503",
